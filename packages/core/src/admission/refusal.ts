@@ -1,0 +1,37 @@
+/**
+ * Why a request was refused. The built-in reasons; a stage of your own may add its words.
+ *
+ * - `unfair`: this flow is the one causing the shortage.
+ * - `overload`: the process cannot take more work, whoever asks.
+ * - `gone`: the client left while the request waited.
+ * - `closed`: the gate is closing.
+ * - `error`: a stage failed, and its `onError` says to refuse.
+ */
+export type Reason = 'unfair' | 'overload' | 'gone' | 'closed' | 'error' | (string & {})
+
+/** The answer to a request that is not let in. A value: nothing is thrown, and nothing needs to be finished. */
+export interface Refusal {
+  readonly admitted: false
+  /** Name of the stage that refused; `gate` for `closed` and `gone`. */
+  readonly stage: string
+  readonly reason: Reason
+  /** True if the refusal means that there was not enough for everyone: FAIR learns from those. */
+  readonly shortage: boolean
+  /** How long the client should stay away, in milliseconds, at least 0. Not jittered: adapters do that. */
+  readonly retryAfterMs: number
+  /** The numbers that decided, for people: a probability, a load, a position. */
+  readonly detail: Readonly<Record<string, unknown>>
+}
+
+const NO_DETAIL: Readonly<Record<string, unknown>> = Object.freeze({})
+
+/** Makes the refusal that a stage returns. */
+export function refuse(
+  stage: string,
+  reason: Reason,
+  shortage: boolean,
+  retryAfterMs: number,
+  detail: Readonly<Record<string, unknown>> = NO_DETAIL,
+): Refusal {
+  return { admitted: false, stage, reason, shortage, retryAfterMs, detail }
+}

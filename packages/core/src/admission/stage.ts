@@ -1,0 +1,57 @@
+import type { Outcome } from './outcome.js'
+import type { Refusal } from './refusal.js'
+
+/** What a stage sees of a request. One object per request: stages read it, and may leave a hint for later ones. */
+export interface Passage {
+  /** What we are fair between: a tenant, an API key, an address. Never empty, at most 256 UTF-16 units. */
+  readonly flow: string
+  /** What the request is expected to cost, in the units of the service; above 0. */
+  readonly cost: number
+  /** From -2 (give it up first) to 2 (give it up last); 0 is ordinary. */
+  readonly priority: number
+  /** True for what must never be refused for load (health checks). It is still counted. */
+  readonly exempt: boolean
+  /** The gate's clock at the decision, in milliseconds: one reading shared by all stages. */
+  readonly nowMs: number
+  /** Fires when the client is gone. A stage that waits must give the place up at once. */
+  readonly signal: AbortSignal | undefined
+  /** A hint from FAIR to later stages: requests' worth of credit the flow holds. Absent where no stage knows. */
+  credit: number | undefined
+}
+
+/**
+ * What a stage hands out when it admits: it hears how the request ended, by exactly one of the two calls, once.
+ * One shared object may serve all requests of a stage that keeps nothing per request.
+ */
+export interface Hold {
+  /** The request ran and ended. `cost` is what it really cost, where the caller settled it. */
+  finish(outcome: Outcome, cost: number, nowMs: number): void
+  /** A later stage refused, or the client left while it waited: give back what was taken; nothing ran. */
+  undo(refusal: Refusal, nowMs: number): void
+}
+
+/** A stage's answer: a {@link Hold} if it admits, a {@link Refusal} if not. */
+export type Verdict = Hold | Refusal
+
+/**
+ * One question that a request must pass. Anyone may write one; see `docs/stages.md`.
+ *
+ * A stage answers synchronously unless it really has to wait or to ask another machine.
+ */
+export interface Stage {
+  /** Appears in decisions, events and snapshots; unique within a gate. */
+  readonly name: string
+  /** Admits (returns a hold) or refuses (returns a refusal made by `refuse()`), now or later. */
+  admit(passage: Passage): Verdict | Promise<Verdict>
+  /**
+   * What the gate does when `admit` throws, rejects, or outlasts `deadlineMs`: go on without this stage, or refuse.
+   * @default 'admit'
+   */
+  readonly onError?: 'admit' | 'refuse'
+  /** Longest a promise of `admit` may take, in milliseconds. Without it the stage bounds its own waiting. */
+  readonly deadlineMs?: number
+  /** Plain JSON for people, metrics and pages. */
+  snapshot?(): unknown
+  /** The gate closes: wake and refuse what waits, hold no timer. */
+  close?(): void
+}

@@ -1,0 +1,3 @@
+export * from './admission/index.js'
+export type { After, Clock } from './clock.js'
+export type { Random } from './random.js'

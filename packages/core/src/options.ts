@@ -1,0 +1,58 @@
+/** How a bad value is shown in a message: short, and never a way to throw from within the message itself. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+  if (typeof value === 'function') return 'a function'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return String(value)
+}
+
+function fail(name: string, expected: string, value: unknown): never {
+  const message = `${name} must be ${expected}, got ${show(value)}`
+  throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
+}
+
+/** Checks that `options` is a plain object with no key but those of `known`; a misspelt option is an error, not a no-op. */
+export function requireOptions(name: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) fail(name, 'an object', options)
+  for (const key of Object.keys(options))
+    if (!known.includes(key))
+      throw new TypeError(`${name} has no option ${show(key)}; it knows ${known.toSorted().join(', ')}`)
+}
+
+/** Checks for a finite number in [`least`, `most`]. */
+export function requireNumber(name: string, value: unknown, least: number, most = Number.POSITIVE_INFINITY): void {
+  if (typeof value === 'number' && Number.isFinite(value) && value >= least && value <= most) return
+  fail(name, most === Number.POSITIVE_INFINITY ? `a number >= ${least}` : `a number from ${least} to ${most}`, value)
+}
+
+/** Checks for a finite number above `floor`, at most `most`. */
+export function requireAbove(name: string, value: unknown, floor: number, most = Number.POSITIVE_INFINITY): void {
+  if (typeof value === 'number' && Number.isFinite(value) && value > floor && value <= most) return
+  fail(name, `a number > ${floor}${most === Number.POSITIVE_INFINITY ? '' : ` and <= ${most}`}`, value)
+}
+
+/** Checks for a whole number in [`least`, `most`]. */
+export function requireInteger(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {
+  if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return
+  fail(name, most === Number.MAX_SAFE_INTEGER ? `an integer >= ${least}` : `an integer from ${least} to ${most}`, value)
+}
+
+/** Checks for a function. */
+export function requireFunction(name: string, value: unknown): void {
+  if (typeof value !== 'function') fail(name, 'a function', value)
+}
+
+/** Checks for `true` or `false`. */
+export function requireBoolean(name: string, value: unknown): void {
+  if (typeof value !== 'boolean') fail(name, 'true or false', value)
+}
+
+/** Checks for a string with something in it. */
+export function requireText(name: string, value: unknown): void {
+  if (typeof value !== 'string' || value === '') fail(name, 'a non-empty string', value)
+}
+
+/** Checks for one of a few words. */
+export function requireOneOf(name: string, value: unknown, words: readonly string[]): void {
+  if (typeof value !== 'string' || !words.includes(value)) fail(name, `one of ${words.map(show).join(', ')}`, value)
+}
