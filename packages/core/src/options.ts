@@ -20,19 +20,34 @@ export function requireOptions(name: string, options: unknown, known: readonly s
 }
 
 /** Checks for a finite number in [`least`, `most`]. */
-export function requireNumber(name: string, value: unknown, least: number, most = Number.POSITIVE_INFINITY): void {
+export function requireNumber(
+  name: string,
+  value: unknown,
+  least: number,
+  most: number = Number.POSITIVE_INFINITY,
+): void {
   if (typeof value === 'number' && Number.isFinite(value) && value >= least && value <= most) return
   fail(name, most === Number.POSITIVE_INFINITY ? `a number >= ${least}` : `a number from ${least} to ${most}`, value)
 }
 
 /** Checks for a finite number above `floor`, at most `most`. */
-export function requireAbove(name: string, value: unknown, floor: number, most = Number.POSITIVE_INFINITY): void {
+export function requireAbove(
+  name: string,
+  value: unknown,
+  floor: number,
+  most: number = Number.POSITIVE_INFINITY,
+): void {
   if (typeof value === 'number' && Number.isFinite(value) && value > floor && value <= most) return
   fail(name, `a number > ${floor}${most === Number.POSITIVE_INFINITY ? '' : ` and <= ${most}`}`, value)
 }
 
 /** Checks for a whole number in [`least`, `most`]. */
-export function requireInteger(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): void {
+export function requireInteger(
+  name: string,
+  value: unknown,
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return
   fail(name, most === Number.MAX_SAFE_INTEGER ? `an integer >= ${least}` : `an integer from ${least} to ${most}`, value)
 }
