@@ -1,3 +1,5 @@
-import { defineProject } from 'vitest/config'
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
-export default defineProject({ test: { name: 'core', include: ['src/**/*.test.ts'] } })
+const config: UserProjectConfigExport = defineProject({ test: { name: 'core', include: ['src/**/*.test.ts'] } })
+
+export default config

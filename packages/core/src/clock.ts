@@ -20,15 +20,16 @@ export const systemAfter: After = (ms, fn) => {
  * A reading that is not a finite number repeats the last one. Steadying a steady clock changes nothing.
  */
 export function steady(clock: Clock): Clock {
-  let last = clock()
+  const first = clock()
+  let last = Number.isFinite(first) ? first : 0
   let offset = 0
   let now = last
   return () => {
     const reading = clock()
-    if (reading >= last) {
+    if (reading >= last && reading < Number.POSITIVE_INFINITY) {
       last = reading
       now = reading + offset
-    } else if (reading < last) {
+    } else if (reading < last && reading > Number.NEGATIVE_INFINITY) {
       offset += last - reading
       last = reading
     }

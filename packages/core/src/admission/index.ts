@@ -1,3 +1,8 @@
+export { createGate, GATE_OPTIONS, type GateOptions } from './create-gate.js'
+export type { Ask, Decision, Permit, Settlement } from './decision.js'
+export type { GateEvent, GateListener } from './events.js'
+export { MAX_FLOW_LENGTH } from './flow.js'
+export type { Gate, GateSnapshot } from './gate.js'
 export type { Outcome } from './outcome.js'
 export { type Reason, type Refusal, refuse } from './refusal.js'
 export type { Hold, Passage, Stage, Verdict } from './stage.js'

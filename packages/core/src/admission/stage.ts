@@ -30,8 +30,8 @@ export interface Hold {
   undo(refusal: Refusal, nowMs: number): void
 }
 
-/** A stage's answer: a {@link Hold} if it admits, a {@link Refusal} if not. */
-export type Verdict = Hold | Refusal
+/** A stage's answer: a {@link Refusal}, or admission: a {@link Hold}, or nothing where nothing needs to be given back. */
+export type Verdict = Hold | Refusal | undefined
 
 /**
  * One question that a request must pass. Anyone may write one; see `docs/stages.md`.
@@ -41,7 +41,7 @@ export type Verdict = Hold | Refusal
 export interface Stage {
   /** Appears in decisions, events and snapshots; unique within a gate. */
   readonly name: string
-  /** Admits (returns a hold) or refuses (returns a refusal made by `refuse()`), now or later. */
+  /** Refuses (returns what `refuse()` makes) or admits (returns a hold, or nothing), now or later. */
   admit(passage: Passage): Verdict | Promise<Verdict>
   /**
    * What the gate does when `admit` throws, rejects, or outlasts `deadlineMs`: go on without this stage, or refuse.

@@ -1,0 +1,62 @@
+import { type After, type Clock, steady, systemAfter, systemClock } from '../clock.js'
+import { type FairOptions, FairTracker, fairStage } from '../fair/index.js'
+import { FAIR_OPTIONS } from '../fair/tracker.js'
+import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options.js'
+import { type Random, systemRandom } from '../random.js'
+import { Gate } from './gate.js'
+import type { Stage } from './stage.js'
+
+/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed. */
+export interface GateOptions {
+  /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
+  fair?: FairOptions | false
+  /** Stages of your own. To mix them with the built-in ones in another order, set those to `false` and list all here. */
+  stages?: readonly Stage[]
+  /** @default the platform's monotonic clock */
+  clock?: Clock
+  /** @default `Math.random` */
+  random?: Random
+  /** Timer for stages that wait; must not keep the process alive. @default the platform's */
+  after?: After
+}
+
+/** Names of the options above, for whoever passes them on. */
+export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'clock', 'random', 'after']
+
+/**
+ * Makes a gate. Starts no timer and no background work. Throws a `TypeError` or `RangeError` that names the option
+ * and its value; unknown options are errors too.
+ */
+export function createGate(options: GateOptions = {}): Gate {
+  requireOptions('gate', options, GATE_OPTIONS)
+  const { fair = {}, stages = [], random = systemRandom, after = systemAfter } = options
+  requireFunction('clock', options.clock ?? systemClock)
+  requireFunction('random', random)
+  requireFunction('after', after)
+  if (!Array.isArray(stages)) throw new TypeError(`stages must be an array, got ${show(stages)}`)
+  const clock = steady(options.clock ?? systemClock)
+  const chain: Stage[] = []
+  if (fair !== false) {
+    requireOptions('fair', fair, FAIR_OPTIONS)
+    chain.push(fairStage(new FairTracker({ ...fair, clock, random })))
+  }
+  for (const stage of stages) {
+    requireStage(stage)
+    chain.push(stage)
+  }
+  const names = new Set<string>(['gate'])
+  for (const { name } of chain) {
+    if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
+    names.add(name)
+  }
+  return new Gate(chain, clock, after)
+}
+
+function requireStage(stage: unknown): void {
+  if (typeof stage !== 'object' || stage === null) throw new TypeError(`stages must hold stages, got ${show(stage)}`)
+  const { name, admit, onError, deadlineMs } = stage as Partial<Stage>
+  requireText('stage.name', name)
+  requireFunction(`stage ${name}: admit`, admit)
+  if (onError !== undefined) requireOneOf(`stage ${name}: onError`, onError, ['admit', 'refuse'])
+  if (deadlineMs !== undefined) requireAbove(`stage ${name}: deadlineMs`, deadlineMs, 0)
+}

@@ -1,0 +1,42 @@
+import type { Outcome } from './outcome.js'
+import type { Refusal } from './refusal.js'
+
+/** What a caller asks of a gate. */
+export interface Ask {
+  /** What we are fair between. Any non-empty string; one longer than 256 UTF-16 units is known by its head and a hash. */
+  flow: string
+  /** Expected cost, above 0, in units of your choice. @default 1 */
+  cost?: number
+  /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
+  priority?: number
+  /** Never refused for load, but counted: health checks. @default false */
+  exempt?: boolean
+  /** Fires when the client is gone. If it fires while the request waits, the answer is a refusal with reason `gone`. */
+  signal?: AbortSignal | undefined
+}
+
+/** What the caller may say at the end besides the outcome. */
+export interface Settlement {
+  /** What the request really cost, at least 0. @default the cost it was admitted with */
+  cost?: number
+}
+
+/** Admitted: the request may run, and somebody must say how it ended. */
+export interface Permit {
+  readonly admitted: true
+  readonly flow: string
+  readonly cost: number
+  readonly priority: number
+  /** How long it waited to be admitted, in milliseconds. */
+  readonly waitedMs: number
+  /** True once `finish` was called. */
+  readonly finished: boolean
+  /**
+   * Says how the request ended. Exactly one call counts; later ones do nothing.
+   * Throws on an unknown outcome (`TypeError`) or a bad cost (`RangeError`), and then it did not count.
+   */
+  finish(outcome: Outcome, settlement?: Settlement): void
+}
+
+/** Admitted, or refused with the reason and the numbers that decided. */
+export type Decision = Permit | Refusal

@@ -1,0 +1,59 @@
+import type { Outcome } from './outcome.js'
+import type { Refusal } from './refusal.js'
+
+/** What a gate tells its observers, as it happens. */
+export type GateEvent =
+  | { readonly type: 'admitted'; readonly flow: string; readonly cost: number; readonly waitedMs: number }
+  | { readonly type: 'refused'; readonly flow: string; readonly cost: number; readonly refusal: Refusal }
+  | {
+      readonly type: 'finished'
+      readonly flow: string
+      /** What it really cost: as settled, else as admitted. */
+      readonly cost: number
+      readonly outcome: Outcome
+      /** From admission to finish, in milliseconds. */
+      readonly durationMs: number
+    }
+  | {
+      /** A stage threw, rejected or outlasted its deadline. The request was handled as the stage's `onError` says. */
+      readonly type: 'error'
+      readonly stage: string
+      readonly error: unknown
+    }
+
+/** Hears every event of a gate. One that throws harms nothing: the throw is counted in the snapshot. */
+export type GateListener = (event: GateEvent) => void
+
+/** The listeners of one gate. Costs nothing while there are none. */
+export class Observers {
+  #listeners: readonly GateListener[] = []
+  #failures = 0
+
+  /** True if somebody listens, so that callers need not build an event for nobody. */
+  get any(): boolean {
+    return this.#listeners.length > 0
+  }
+
+  /** Listeners that threw so far. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** Adds a listener; the returned function removes it. */
+  add(listener: GateListener): () => void {
+    this.#listeners = [...this.#listeners, listener]
+    return () => {
+      this.#listeners = this.#listeners.filter((other) => other !== listener)
+    }
+  }
+
+  tell(event: GateEvent): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(event)
+      } catch {
+        this.#failures++
+      }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import murmur from 'murmurhash3js-revisited'
+import { hashText, mix32, type Words } from '../hash.js'
+import { type Random, randomUint32 } from '../random.js'
+
+/**
+ * A flow, hashed: what is needed to find its buckets without reading its name again.
+ *
+ * Made by `FairTracker.key`; keep it with the request and give it back with the report. It stays good across
+ * rotations, whatever becomes of the seeds.
+ */
+export class FlowKey implements Words {
+  /** The flow's name. */
+  flow: string
+  /** The probability that the last `register` with this key met. */
+  probability = 0
+  /** @internal Rotations when it was hashed; -1 before that. */
+  epoch = -1
+  /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */
+  a = 0
+  b = 0
+  c = 0
+  d = 0
+
+  constructor(flow: string) {
+    this.flow = flow
+  }
+}
+
+/** Where flows lie in the two structures: one bucket index per level. */
+export interface Placement {
+  /** Hashes the key's flow, in one pass over its name per structure at most. */
+  digest(key: FlowKey): void
+  /** Bucket indexes in the live structure. */
+  live(key: FlowKey, places: Int32Array): void
+  /** Bucket indexes in the shadow structure. */
+  shadow(key: FlowKey, places: Int32Array): void
+  /** The shadow's seeds become the live ones; the shadow gets fresh ones. */
+  rotate(): void
+}
+
+/**
+ * The default: one pass of two-lane murmur3 gives 64 bits, and a finaliser per level and structure turns them into
+ * bits of their own for every level, so that the chance that two flows share all their buckets is (1/B)^L.
+ */
+export class IndependentPlacement implements Placement {
+  readonly #random: Random
+  readonly #seed: number
+  readonly #scale: number
+  #live: Int32Array
+  #shadow: Int32Array
+
+  constructor(levels: number, bucketsPerLevel: number, random: Random) {
+    this.#random = random
+    this.#seed = randomUint32(random) | 0
+    this.#scale = bucketsPerLevel / 0x1_0000_0000
+    this.#live = new Int32Array(2 * levels)
+    this.#shadow = new Int32Array(2 * levels)
+    this.#reseed(this.#live)
+    this.#reseed(this.#shadow)
+  }
+
+  digest(key: FlowKey): void {
+    hashText(key.flow, this.#seed, key)
+  }
+
+  live(key: FlowKey, places: Int32Array): void {
+    this.#place(key, this.#live, places)
+  }
+
+  shadow(key: FlowKey, places: Int32Array): void {
+    this.#place(key, this.#shadow, places)
+  }
+
+  rotate(): void {
+    const spent = this.#live
+    this.#live = this.#shadow
+    this.#shadow = spent
+    this.#reseed(spent)
+  }
+
+  #place(key: FlowKey, seeds: Int32Array, places: Int32Array): void {
+    const { a, b } = key
+    for (let level = 0; level < places.length; level++) {
+      const word = mix32((a ^ seeds[2 * level]!) + Math.imul(b, seeds[2 * level + 1]!))
+      places[level] = (word >>> 0) * this.#scale
+    }
+  }
+
+  /** A word and an odd multiplier per level. */
+  #reseed(seeds: Int32Array): void {
+    for (let i = 0; i < seeds.length; i++) seeds[i] = randomUint32(this.#random) | (i & 1)
+  }
+}
+
+/**
+ * As the Go library satmihir/fair: the first 64 bits of MurmurHash3_x64_128 under a seed per structure, split in two
+ * words, and level i at h1 + i·h2 (Kirsch and Mitzenmacher 2006). For traces that must agree with it: each structure
+ * hashes the name anew, and with few buckets far more flows than (1/B)^L share all of theirs.
+ */
+export class PublishedPlacement implements Placement {
+  readonly #random: Random
+  readonly #buckets: number
+  readonly #encoder = new TextEncoder()
+  #liveSeed: number
+  #shadowSeed: number
+
+  constructor(bucketsPerLevel: number, random: Random) {
+    this.#random = random
+    this.#buckets = bucketsPerLevel
+    this.#liveSeed = randomUint32(random)
+    this.#shadowSeed = randomUint32(random)
+  }
+
+  digest(key: FlowKey): void {
+    const bytes = this.#encoder.encode(key.flow)
+    const live = publishedWords(bytes, this.#liveSeed)
+    const shadow = publishedWords(bytes, this.#shadowSeed)
+    key.a = live.a
+    key.b = live.b
+    key.c = shadow.a
+    key.d = shadow.b
+  }
+
+  live(key: FlowKey, places: Int32Array): void {
+    publishedPlaces(key.a, key.b, this.#buckets, places)
+  }
+
+  shadow(key: FlowKey, places: Int32Array): void {
+    publishedPlaces(key.c, key.d, this.#buckets, places)
+  }
+
+  rotate(): void {
+    this.#liveSeed = this.#shadowSeed
+    this.#shadowSeed = randomUint32(this.#random)
+  }
+}
+
+/** Low and high word of the first 64 bits of MurmurHash3_x64_128. `seed` is unsigned. */
+export function publishedWords(bytes: Uint8Array, seed: number): Words {
+  const hex = murmur.x64.hash128(bytes, seed)
+  return { a: Number.parseInt(hex.slice(8, 16), 16) | 0, b: Number.parseInt(hex.slice(0, 8), 16) | 0 }
+}
+
+/** Bucket of level i: (h1 + i·h2 mod 2^32) mod `buckets`. */
+export function publishedPlaces(h1: number, h2: number, buckets: number, places: Int32Array): void {
+  for (let level = 0; level < places.length; level++) places[level] = ((h1 + Math.imul(level, h2)) >>> 0) % buckets
+}
