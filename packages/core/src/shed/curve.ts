@@ -1,0 +1,86 @@
+import { requireAbove, requireNumber, requireOptions } from '../options.js'
+
+/**
+ * Chance of being refused, as a function of load. Pure: the same load always gives the same chance.
+ *
+ * 0 below `from`, 1 from `to` on, never falling in between.
+ */
+export interface Curve {
+  /** Load at which ordinary requests begin to be refused, in the unit of the signal. */
+  readonly from: number
+  /** Load from which all are refused, whatever their priority, in the same unit. */
+  readonly to: number
+  /**
+   * Chance, from 0 to 1, that a request is refused at `load`.
+   *
+   * `rise` moves where refusing starts, as a share of the range: 0.75 starts it three quarters up, -1 a range
+   * below (see {@link startOf}). The top stays where it is. A load that is NaN gives 0.
+   */
+  probability(load: number, rise?: number): number
+}
+
+/** Where a curve starts and ends, in the unit of the signal. */
+export interface CurveRange {
+  /** Load at which refusing starts; at least 0. */
+  from: number
+  /** Load from which everything is refused; above `from`. */
+  to: number
+}
+
+export interface LogisticOptions extends CurveRange {
+  /** Probability at `from`, and what is missing to 1 just below `to`; in (0, 0.5). @default 0.01 */
+  edge?: number
+}
+
+/** Refuses everything from `from` on: the abrupt form, here to compare with. `to` only bounds the rise. */
+export function step(range: CurveRange): Curve {
+  return curveOf('step', range, () => 1)
+}
+
+/** Refuses a share that grows evenly, from 0 at `from` to 1 at `to`. */
+export function linear(range: CurveRange): Curve {
+  return curveOf('linear', range, (position) => position)
+}
+
+/**
+ * Refuses few at the bottom of the range and nearly all at its top: 1/(1 + e^(-k·(x - middle))), with k such that
+ * the curve is worth `edge` at `from` and 1 - `edge` just below `to`.
+ *
+ * The flat start uses the room there is when the next requests turn out to be small; the steep middle answers
+ * quickly when they do not.
+ *
+ * @see "Graceful degradation with the logistic function", 2022
+ */
+export function logistic({ edge = 0.01, ...range }: LogisticOptions): Curve {
+  requireAbove('edge', edge, 0)
+  if (edge >= 0.5) throw new RangeError(`edge must be a number < 0.5, got ${edge}`)
+  const steepness = Math.log((1 - edge) / edge)
+  return curveOf('logistic', range, (position) => 1 / (1 + Math.exp(-steepness * (2 * position - 1))))
+}
+
+/**
+ * Load at which a request with this `rise` begins to be refused: `from + rise·(to - from)`.
+ *
+ * A negative rise goes down by at most half of `from`. In a range that is wide for where it starts (10 to 60 ms)
+ * the plain rule would start below zero, and refuse requests of low priority on an idle machine.
+ */
+export function startOf({ from, to }: Pick<Curve, 'from' | 'to'>, rise: number): number {
+  return rise >= 0 ? from + rise * (to - from) : from + rise * Math.min(to - from, from / 2)
+}
+
+function curveOf(name: string, range: CurveRange, shape: (position: number) => number): Curve {
+  requireOptions(name, range, ['from', 'to'])
+  requireNumber('from', range.from, 0)
+  requireNumber('to', range.to, 0)
+  if (range.from >= range.to) throw new RangeError(`from must be below to, got ${range.from} and ${range.to}`)
+  const { from, to } = range
+  return {
+    from,
+    to,
+    probability(load: number, rise = 0): number {
+      if (load >= to) return 1
+      const start = rise === 0 ? from : startOf(range, rise)
+      return load >= start ? shape((load - start) / (to - start)) : 0
+    },
+  }
+}

@@ -1,0 +1,191 @@
+import { show } from '../options.js'
+import { Relief } from './relief.js'
+import { Reservation } from './reservation.js'
+import type { LoadSignal, SignalKind } from './signal.js'
+
+/** Time between samples while too little has been learned, in milliseconds. */
+const FAST_START_MS = 50
+/** Samples that end the fast start. */
+const STARTED = 3
+/** Sampling periods without a good reading after which a signal no longer refuses anybody. */
+const STALE_AFTER = 10
+
+/** What one signal knows, as plain JSON; loads in its own unit. */
+export interface SignalSnapshot {
+  name: string
+  kind: SignalKind
+  from: number
+  to: number
+  /** Last good reading; null before the first. */
+  observed: number | null
+  /** Part of `load` that stands for what was admitted since the reading it rests on. */
+  reserved: number
+  /** Taken off for memory that an allocator keeps. */
+  relief: number
+  /** Load at the last decision: observed + reserved - relief; null while there is nothing to go by. */
+  load: number | null
+  /** Chance of refusal that this load means for an ordinary request. */
+  probability: number
+  /** Age of the reading that `load` rests on; null before the first. */
+  ageMs: number | null
+  /** Learned: what one admission adds and one finish takes away. */
+  growth: number
+  release: number
+  badSamples: number
+  /** True if there was no good reading for 10 sampling periods: the signal is ignored until there is one. */
+  stale: boolean
+  /** Why the signal says nothing, or what the last bad sample was; null if all is well. */
+  problem: string | null
+}
+
+/** One signal inside a shedder: reads it when due, outlives bad readings, adds the reserve. */
+export class Probe {
+  readonly signal: LoadSignal
+  /** Load at the last estimate, in the signal's unit; NaN while there is nothing to go by. */
+  load: number = Number.NaN
+  /** Part of `load` that stands for what was admitted since the reading. */
+  reserved = 0
+
+  readonly #live: boolean
+  readonly #limit: number
+  readonly #everyMs: number
+  readonly #timed: Reservation | undefined
+  readonly #relief: Relief | undefined
+  #pushed: Reservation | undefined
+  #reading: number = Number.NaN
+  #triedAtMs: number = Number.NEGATIVE_INFINITY
+  /** Time of the last good timed reading; before that, of the first attempt. */
+  #goodAtMs: number = Number.NaN
+  #pushedAtMs: number = Number.NaN
+  #restsOnPushed = false
+  #badSamples = 0
+  #stale = false
+  #badReason: string | undefined
+
+  constructor(signal: LoadSignal, sampleEveryMs: number) {
+    this.signal = signal
+    this.#live = signal.kind === 'live'
+    this.#limit = signal.limit ?? signal.curve.to
+    this.#everyMs = sampleEveryMs
+    if (signal.kind === 'live' || signal.kind === 'sampled') return
+    this.#timed = new Reservation(this.#limit)
+    if (signal.relief ?? true) this.#relief = new Relief()
+  }
+
+  /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
+  probability(nowMs: number, inFlight: number, rise: number): number {
+    if (this.#live || nowMs - this.#triedAtMs >= this.#periodMs()) this.#sample(nowMs, inFlight)
+    this.#estimate(inFlight)
+    return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
+  }
+
+  admit(): void {
+    this.#timed?.admit()
+    this.#pushed?.admit()
+  }
+
+  finish(): void {
+    this.#timed?.finish()
+    this.#pushed?.finish()
+  }
+
+  undo(): void {
+    this.#timed?.undo()
+    this.#pushed?.undo()
+  }
+
+  /** Takes a reading that the signal offers of its own accord. Nothing says that the timed one must be good too. */
+  push(reading: number, nowMs: number, inFlight: number): void {
+    if (!isGood(reading)) {
+      this.#bad(reading)
+      return
+    }
+    this.#pushed ??= new Reservation(this.#limit)
+    this.#pushed.sample(reading, inFlight)
+    this.#pushedAtMs = nowMs
+  }
+
+  /** Age at `nowMs` of the reading that `load` rests on, in milliseconds; NaN before the first. */
+  ageMs(nowMs: number): number {
+    const readAtMs = this.#restsOnPushed ? this.#pushedAtMs : this.#goodAtMs
+    return Number.isNaN(this.#reading) ? Number.NaN : Math.max(0, nowMs - readAtMs)
+  }
+
+  snapshot(nowMs: number): SignalSnapshot {
+    const { curve, kind = 'reserved', name } = this.signal
+    return {
+      name,
+      kind,
+      from: curve.from,
+      to: curve.to,
+      observed: numberOrNull(this.#reading),
+      reserved: this.reserved,
+      relief: this.#relief?.amount ?? 0,
+      load: numberOrNull(this.load),
+      probability: this.load >= 0 ? curve.probability(this.load) : 0,
+      ageMs: numberOrNull(this.ageMs(nowMs)),
+      growth: this.#timed?.growth ?? 0,
+      release: this.#timed?.release ?? 0,
+      badSamples: this.#badSamples,
+      stale: this.#stale,
+      problem: this.signal.problem ?? this.#badReason ?? null,
+    }
+  }
+
+  #periodMs(): number {
+    const starting = this.#timed !== undefined && this.#timed.samples < STARTED
+    return starting ? Math.min(FAST_START_MS, this.#everyMs) : this.#everyMs
+  }
+
+  #sample(nowMs: number, inFlight: number): void {
+    // The first attempt starts the count, or a meter that never worked would never be called stale.
+    if (this.#triedAtMs === Number.NEGATIVE_INFINITY) this.#goodAtMs = nowMs
+    this.#triedAtMs = nowMs
+    let reading: unknown
+    try {
+      reading = this.signal.read(nowMs)
+    } catch (error) {
+      reading = error
+    }
+    if (!isGood(reading)) {
+      this.#bad(reading)
+      this.#stale = nowMs - this.#goodAtMs >= STALE_AFTER * this.#everyMs
+      return
+    }
+    if (this.#timed !== undefined) {
+      const { from, to } = this.signal.curve
+      this.#relief?.sample(reading, this.#timed.admitted, nowMs - this.#goodAtMs, from, to)
+      this.#timed.sample(reading, inFlight)
+    }
+    this.#reading = reading
+    this.#goodAtMs = nowMs
+    this.#stale = false
+    this.#badReason = undefined
+  }
+
+  /** A broken meter must not close the service: with nothing to go by, the load is unknown, and refuses nobody. */
+  #estimate(inFlight: number): void {
+    this.reserved = this.#timed?.reserved(inFlight) ?? 0
+    this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
+    this.#restsOnPushed = false
+    if (this.#pushed === undefined || this.#stale) return
+    const reserved = this.#pushed.reserved(inFlight)
+    if (this.#pushed.observed + reserved >= this.load) return
+    this.load = this.#pushed.observed + reserved
+    this.reserved = reserved
+    this.#restsOnPushed = true
+  }
+
+  #bad(reading: unknown): void {
+    this.#badSamples++
+    this.#badReason = reading instanceof Error ? `read threw: ${reading.message}` : `bad sample: ${show(reading)}`
+  }
+}
+
+function isGood(reading: unknown): reading is number {
+  return typeof reading === 'number' && reading >= 0 && reading < Number.POSITIVE_INFINITY
+}
+
+function numberOrNull(value: number): number | null {
+  return Number.isFinite(value) ? value : null
+}

@@ -1,0 +1,147 @@
+/** What earlier samples still count for at each new one. */
+const MEMORY = 0.98
+/** Pull of the release towards the growth: what a request takes it mostly gives back. */
+const RIDGE = 0.05
+/** Requests a sample must have seen to teach anything. */
+const LEAST_REQUESTS = 5
+/** Samples learned before a prediction is worth comparing with. */
+const LEAST_SAMPLES = 3
+/** Least weight of a new residual in the variance. */
+const VARIANCE_GAIN = 0.02
+/** Largest residual that counts, and the fall that no noise explains, as shares of the limit. */
+const LARGEST_RESIDUAL = 0.1
+const COLLECTION = 0.02
+/** Standard deviations: kept as margin at a decision, and needed to call a fall a collection. */
+const MARGIN = 2
+const SURPRISE = 4
+
+/**
+ * What was let in since the last sample, at the size that requests turned out to have: a sampled load is always old,
+ * and overload kills in the time between two samples.
+ *
+ * From each sample it learns how much an admission adds and how much a finish takes away, by least squares over what
+ * changed between samples, and how far off that is. Requests of even sizes are then reserved net of what finished;
+ * the heavier the tail of their sizes, the closer the reserve comes to everything admitted. The reserve is never
+ * negative. It is handed counts and readings, has no clock and starts nothing; each call is O(1).
+ *
+ * Readings are in any unit; `limit` is the reading at which nothing is left, in that unit.
+ */
+export class Reservation {
+  /** The last sample; NaN before the first. */
+  observed: number = Number.NaN
+  /** What one admission adds, learned; at least 0. */
+  growth = 0
+  /** What one finish takes away, learned; from 0 to `growth`. */
+  release = 0
+  /** Variance of the change that one request brings. */
+  variance = 0
+  /** Samples that taught something. */
+  samples = 0
+
+  readonly #limit: number
+  #admitted = 0
+  #finished = 0
+  #inFlightThen = 0
+  // Weighted sums of products; a: admitted, f: finished, d: the change of the reading.
+  #aa = 0
+  #af = 0
+  #ff = 0
+  #ad = 0
+  #fd = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** Requests admitted since the last sample. */
+  get admitted(): number {
+    return this.#admitted
+  }
+
+  admit(): void {
+    this.#admitted++
+  }
+
+  finish(): void {
+    this.#finished++
+  }
+
+  /**
+   * Takes back an admission that never ran. It does not count as a finish: a finish gives back what a request had
+   * taken, and this one took nothing. (If a sample came in between, that sample has already dropped the admission.)
+   */
+  undo(): void {
+    if (this.#admitted > 0) this.#admitted--
+  }
+
+  /** Takes a good reading; `inFlight` is the number of requests running now. */
+  sample(reading: number, inFlight: number): void {
+    const change = reading - this.observed
+    const requests = this.#admitted + this.#finished
+    if (requests >= LEAST_REQUESTS && Number.isFinite(change)) {
+      // Requests that came and went since the last sample cancel out: only those seen at either end can differ.
+      const seen = Math.max(1, Math.min(requests, inFlight + this.#inFlightThen))
+      if (!this.#isCollection(change, seen)) this.#learn(change, requests, seen)
+    }
+    this.observed = reading
+    this.#admitted = 0
+    this.#finished = 0
+    this.#inFlightThen = inFlight
+  }
+
+  /** What to add to the last sample now, at least 0; `inFlight` is the number of requests running now. */
+  reserved(inFlight: number): number {
+    const requests = this.#admitted + this.#finished
+    if (requests === 0) return 0
+    const gross = this.growth * this.#admitted
+    const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
+    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + MARGIN * spread))
+  }
+
+  /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */
+  #isCollection(change: number, seen: number): boolean {
+    const expected = -this.release * this.#finished - SURPRISE * Math.sqrt(this.variance * seen)
+    return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
+  }
+
+  #learn(change: number, requests: number, seen: number): void {
+    const predicted = this.growth * this.#admitted - this.release * this.#finished
+    this.#fit(change, 1 / requests)
+    // An honest error is that of a prediction; the first few have nothing to predict from.
+    const fitted = this.growth * this.#admitted - this.release * this.#finished
+    const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
+    this.samples++
+    const error = Math.min(residual ** 2, (LARGEST_RESIDUAL * this.#limit) ** 2) / seen
+    this.variance += (error - this.variance) * Math.max(1 / this.samples, VARIANCE_GAIN)
+  }
+
+  /** Least squares of change = growth·admitted - release·finished, with release drawn towards growth. */
+  #fit(change: number, weight: number): void {
+    const admitted = this.#admitted
+    const finished = this.#finished
+    this.#aa = this.#aa * MEMORY + weight * admitted * admitted
+    this.#af = this.#af * MEMORY - weight * admitted * finished
+    this.#ff = this.#ff * MEMORY + weight * finished * finished
+    this.#ad = this.#ad * MEMORY + weight * admitted * change
+    this.#fd = this.#fd * MEMORY - weight * finished * change
+
+    const ridge = RIDGE * (this.#aa + this.#ff)
+    const aa = this.#aa + ridge
+    const af = this.#af - ridge
+    const ff = this.#ff + ridge
+    const determinant = aa * ff - af * af
+    // As many finishes as admissions, always: the two cannot be told apart, and what was known stands.
+    if (determinant <= 1e-12 * aa * ff) return
+    let growth = (this.#ad * ff - this.#fd * af) / determinant
+    let release = (this.#fd * aa - this.#ad * af) / determinant
+    if (release <= 0) {
+      release = 0
+      growth = this.#aa > 0 ? this.#ad / this.#aa : 0
+    } else if (release > growth) {
+      growth = (this.#ad + this.#fd) / (this.#aa + 2 * this.#af + this.#ff)
+      release = growth
+    }
+    this.growth = Math.max(0, growth)
+    this.release = Math.min(release, this.growth)
+  }
+}

@@ -1,0 +1,195 @@
+import type { Outcome } from '../admission/outcome.js'
+import { type Refusal, refuse } from '../admission/refusal.js'
+import type { Hold, Passage, Stage } from '../admission/stage.js'
+import { type Clock, steady, systemClock } from '../clock.js'
+import { requireAbove, requireFunction, requireInteger, requireNumber } from '../options.js'
+import { type Random, systemRandom } from '../random.js'
+import { type LoadShedderOptions, signalsOf } from './options.js'
+import { riseOf } from './priority.js'
+import { Probe, type SignalSnapshot } from './probe.js'
+
+/** Retry-After at probability 0, and what a probability of 1 adds. */
+const SOONEST_RETRY_MS = 1_000
+const LONGER_RETRY_MS = 4_000
+
+/** A request, where the shedder is used without a gate. */
+export interface ShedRequest {
+  /** From -2 (give it up first) to 2 (give it up last), whole. @default 0 */
+  priority?: number
+  /** True for what must never be refused (health checks). It is still counted. @default false */
+  exempt?: boolean
+  /** Requests' worth of credit that the flow holds, from a stage that knows: 1 or more spares it. */
+  credit?: number
+}
+
+/** A request that was let in, where the shedder is used without a gate. */
+export interface ShedPermit {
+  readonly admitted: true
+  /** To be called when the request has ended, whatever came of it. Calling it again does nothing. */
+  finish(): void
+}
+
+export interface ShedSnapshot {
+  /** Requests let in, `exempted` and `trickled` ones included. */
+  admitted: number
+  refused: number
+  finished: number
+  inFlight: number
+  /** Let in because they were exempt. */
+  exempted: number
+  /** Let in although the draw said no, because none had been for `trickleMs`. */
+  trickled: number
+  signals: SignalSnapshot[]
+}
+
+/**
+ * Refuses a share of requests at random that grows with the load of this process, so that it never takes on more than
+ * it can hold, and lets in all that it can.
+ *
+ * The load is one or several signals; the request meets the largest of their probabilities, and one draw decides.
+ * A request is let in at least every `trickleMs`, so that what is known about load never goes out of date, and no
+ * reading, however wrong, closes a service for good. Exempt requests are let in always; they count, because they use
+ * memory too.
+ *
+ * A stage of a gate, and useful alone by {@link LoadShedder.tryAdmit}. It has no timer: a signal is sampled by the
+ * first decision after `sampleEveryMs`. A decision that takes no sample allocates nothing unless it refuses.
+ *
+ * @see "Graceful degradation with the logistic function", 2022: the curve. The rest is ours, see docs/shedding.md.
+ */
+export class LoadShedder implements Stage {
+  readonly name = 'shed'
+
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #trickleMs: number
+  readonly #probes: readonly Probe[]
+  readonly #hold: Hold
+  readonly #totals = { admitted: 0, refused: 0, finished: 0 }
+  #exempted = 0
+  #trickled = 0
+  #inFlight = 0
+  /** Last time that a request was let in which might have been refused. */
+  #admittedAtMs: number = Number.NEGATIVE_INFINITY
+  /** What decided last. */
+  #probability = 0
+  #decider: Probe | undefined
+
+  constructor(options: LoadShedderOptions) {
+    const signals = signalsOf(options)
+    const { sampleEveryMs = 100, trickleMs = 1_000, clock = systemClock, random = systemRandom } = options
+    requireNumber('sampleEveryMs', sampleEveryMs, 1)
+    requireAbove('trickleMs', trickleMs, 0)
+    requireFunction('clock', clock)
+    requireFunction('random', random)
+    this.#clock = steady(clock)
+    this.#random = random
+    this.#trickleMs = trickleMs
+    this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs))
+    this.#hold = {
+      finish: (_outcome: Outcome) => this.#finish(),
+      undo: (_refusal: Refusal) => this.#undo(),
+    }
+    for (const probe of this.#probes)
+      probe.signal.attach?.({
+        clock: this.#clock,
+        totals: this.#totals,
+        push: (reading) => probe.push(reading, this.#clock(), this.#inFlight),
+      })
+  }
+
+  /** The gate's question. Takes the time from `passage`; the hold is one object for all. */
+  admit({ priority, exempt, credit, nowMs }: Passage): Hold | Refusal {
+    return this.#letsIn(nowMs, riseOf(priority, credit), exempt) ? this.#hold : this.#refusal(nowMs)
+  }
+
+  /** The same without a gate: reads the clock, and gives a permit that counts its end once. */
+  tryAdmit({ priority = 0, exempt = false, credit }: ShedRequest = {}): ShedPermit | Refusal {
+    requireInteger('priority', priority, -2, 2)
+    const nowMs = this.#clock()
+    if (!this.#letsIn(nowMs, riseOf(priority, credit), exempt)) return this.#refusal(nowMs)
+    let running = true
+    return {
+      admitted: true,
+      finish: () => {
+        if (running) this.#finish()
+        running = false
+      },
+    }
+  }
+
+  /** Plain JSON for people, metrics and pages. Reads no signal, so looking costs and starts nothing. */
+  snapshot(): ShedSnapshot {
+    const nowMs = this.#clock()
+    return {
+      ...this.#totals,
+      inFlight: this.#inFlight,
+      exempted: this.#exempted,
+      trickled: this.#trickled,
+      signals: this.#probes.map((probe) => probe.snapshot(nowMs)),
+    }
+  }
+
+  /** Stops what the signals have started. */
+  close(): void {
+    for (const { signal } of this.#probes) signal.close?.()
+  }
+
+  #letsIn(nowMs: number, rise: number, exempt: boolean): boolean {
+    // Signals are read for exempt requests too: they may be the only ones there are.
+    this.#probability = 0
+    for (const probe of this.#probes) {
+      const probability = probe.probability(nowMs, this.#inFlight, rise)
+      if (probability > this.#probability) {
+        this.#probability = probability
+        this.#decider = probe
+      }
+    }
+    if (exempt) {
+      this.#exempted++
+    } else {
+      // random() < 1, so that 0 lets everyone in and 1 nobody.
+      if (this.#probability > 0 && this.#random() < this.#probability) {
+        if (nowMs - this.#admittedAtMs < this.#trickleMs) {
+          this.#totals.refused++
+          return false
+        }
+        this.#trickled++
+      }
+      // A health check each second must not stand in for the request that is let in each second.
+      this.#admittedAtMs = nowMs
+    }
+    this.#totals.admitted++
+    this.#inFlight++
+    for (const probe of this.#probes) probe.admit()
+    return true
+  }
+
+  #refusal(nowMs: number): Refusal {
+    const probability = this.#probability
+    // A shortage of memory or of CPU passes in about the seconds that requests last. While few are refused, a second
+    // try soon is likely to get in; near the top the same client asking each second would be part of the problem.
+    const retryAfterMs = Math.round(SOONEST_RETRY_MS + LONGER_RETRY_MS * probability)
+    const decider = this.#decider
+    return refuse(this.name, 'overload', true, retryAfterMs, {
+      signal: decider?.signal.name,
+      load: decider?.load,
+      reserved: decider?.reserved,
+      probability,
+      ageMs: decider?.ageMs(nowMs),
+    })
+  }
+
+  #finish(): void {
+    if (this.#inFlight === 0) return
+    this.#inFlight--
+    this.#totals.finished++
+    for (const probe of this.#probes) probe.finish()
+  }
+
+  /** Nothing ran: what the request was expected to take is given back, and no finish is learned from. */
+  #undo(): void {
+    if (this.#inFlight === 0) return
+    this.#inFlight--
+    for (const probe of this.#probes) probe.undo()
+  }
+}
