@@ -28,8 +28,8 @@ export interface GateSnapshot {
   readonly stages: Readonly<Record<string, unknown>>
 }
 
-const CLOSED: Refusal = refuse('gate', 'closed', false, 1_000)
-const GONE: Refusal = refuse('gate', 'gone', false, 0)
+const CLOSED: Refusal = Object.freeze(refuse('gate', 'closed', false, 1_000))
+const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
 /** Stands for a stage that keeps nothing of this request, or failed and is passed by. */
 const NOTHING: Hold = { finish: () => {}, undo: () => {} }
 
@@ -70,7 +70,7 @@ export class Gate {
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, priority = 0, exempt = false, signal } = ask
     if (typeof flow !== 'string' || flow === '') requireText('flow', flow)
-    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
     const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock())

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
+import { FlowKey, IndependentPlacement, PublishedPlacement, publishedPlaces, publishedWords } from './placement.js'
+
+interface HashVectors {
+  L: number
+  M: number
+  vectors: { hex: string; by_seed: { seed: number; hash64: string; hashes: number[]; buckets: number[] }[] }[]
+}
+
+const published: HashVectors = JSON.parse(readFileSync(new URL('./fixtures/hash.json', import.meta.url), 'utf8'))
+const hexWord = (word: number): string => (word >>> 0).toString(16).padStart(8, '0')
+
+describe('the published placement', () => {
+  it.each(published.vectors)('puts the bytes "$hex" where the library puts them', ({ hex, by_seed }) => {
+    for (const { seed, hash64, buckets } of by_seed) {
+      const words = publishedWords(Uint8Array.from(Buffer.from(hex, 'hex')), seed)
+      expect(hexWord(words.b) + hexWord(words.a)).toBe(hash64)
+      const places = new Int32Array(published.L)
+      publishedPlaces(words.a, words.b, published.M, places)
+      expect([...places]).toEqual(buckets)
+    }
+  })
+
+  it('gives each structure a seed of its own, and the shadow its seed when it becomes live', () => {
+    const seeds = [7, 8, 9]
+    const placement = new PublishedPlacement(1000, () => seeds.shift()! / 2 ** 32)
+    const at = (seed: number): number[] => {
+      const { a, b } = publishedWords(new TextEncoder().encode('tenant-7'), seed)
+      const places = new Int32Array(3)
+      publishedPlaces(a, b, 1000, places)
+      return [...places]
+    }
+    expect(placesOf(placement, 'tenant-7')).toEqual({ live: at(7), shadow: at(8) })
+    placement.rotate()
+    expect(placesOf(placement, 'tenant-7')).toEqual({ live: at(8), shadow: at(9) })
+  })
+})
+
+describe('the independent placement', () => {
+  const flows = Array.from({ length: 200_000 }, (_, i) => `tenant-${i}`)
+
+  it('fills every bucket of every level evenly, in both structures', () => {
+    const [levels, buckets] = [3, 100]
+    const placement = new IndependentPlacement(levels, buckets, seededRandom(1))
+    const live = Array.from({ length: levels }, () => new Float64Array(buckets))
+    const shadow = Array.from({ length: levels }, () => new Float64Array(buckets))
+    for (const flow of flows) {
+      const places = placesOf(placement, flow, levels)
+      for (let level = 0; level < levels; level++) {
+        live[level]![places.live[level]!]!++
+        shadow[level]![places.shadow[level]!]!++
+      }
+    }
+    // 99 degrees of freedom: above 160 has a chance of 1e-4.
+    for (const counts of [...live, ...shadow]) expect(chiSquare(counts, flows.length / buckets)).toBeLessThan(160)
+  })
+
+  it.each([
+    ['neighbouring names', (i: number) => `tenant-${i}`],
+    ['long names that differ in one place', (i: number) => `${'x'.repeat(40)}${i}${'y'.repeat(40)}`],
+    ['addresses', (i: number) => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`],
+  ])('shares all levels as rarely as independent hashes would: %s', (_, name) => {
+    const [levels, buckets, count] = [3, 64, 60_000]
+    const placement = new IndependentPlacement(levels, buckets, seededRandom(2))
+    const seen = new Map<number, number>()
+    let pairs = 0
+    for (let i = 0; i < count; i++) {
+      const [x, y, z] = placesOf(placement, name(i), levels).live as [number, number, number]
+      const place = (x * buckets + y) * buckets + z
+      const before = seen.get(place) ?? 0
+      pairs += before
+      seen.set(place, before + 1)
+    }
+    const expected = (count * (count - 1)) / 2 / buckets ** levels
+    expect(pairs / expected).toBeGreaterThan(0.9)
+    expect(pairs / expected).toBeLessThan(1.1)
+  })
+
+  it('places flows of the two structures independently, and anew after a rotation', () => {
+    const placement = new IndependentPlacement(1, 1000, seededRandom(3))
+    const before = flows.slice(0, 20_000).map((flow) => placesOf(placement, flow, 1))
+    expect(before.filter(({ live, shadow }) => live[0] === shadow[0]).length).toBeLessThan(50)
+    placement.rotate()
+    const after = flows.slice(0, 20_000).map((flow) => placesOf(placement, flow, 1))
+    expect(after.map(({ live }) => live)).toEqual(before.map(({ shadow }) => shadow))
+    expect(after.filter(({ shadow }, i) => shadow[0] === before[i]!.shadow[0]).length).toBeLessThan(50)
+  })
+
+  it('keeps inside the level at any number of buckets', () => {
+    for (const buckets of [1, 2, 3, 1000, 2 ** 20 + 7]) {
+      const placement = new IndependentPlacement(2, buckets, seededRandom(buckets))
+      for (const flow of flows.slice(0, 2000))
+        for (const place of placesOf(placement, flow, 2).live) {
+          expect(place).toBeGreaterThanOrEqual(0)
+          expect(place).toBeLessThan(buckets)
+        }
+    }
+  })
+})
+
+type AnyPlacement = IndependentPlacement | PublishedPlacement
+
+function placesOf(placement: AnyPlacement, flow: string, levels = 3): { live: number[]; shadow: number[] } {
+  const key = new FlowKey(flow)
+  placement.digest(key)
+  const live = new Int32Array(levels)
+  const shadow = new Int32Array(levels)
+  placement.live(key, live)
+  placement.shadow(key, shadow)
+  return { live: [...live], shadow: [...shadow] }
+}
+
+function chiSquare(counts: Float64Array, expected: number): number {
+  return counts.reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+}
