@@ -3,6 +3,8 @@ import { type FairOptions, FairTracker, fairStage } from '../fair/index.js'
 import { FAIR_OPTIONS } from '../fair/tracker.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options.js'
 import { type Random, systemRandom } from '../random.js'
+import { LoadShedder, type ShedOptions } from '../shed/index.js'
+import { SHED_OPTIONS } from '../shed/options.js'
 import { Gate } from './gate.js'
 import type { Stage } from './stage.js'
 
@@ -10,6 +12,8 @@ import type { Stage } from './stage.js'
 export interface GateOptions {
   /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
   fair?: FairOptions | false
+  /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
+  shed?: ShedOptions | false
   /** Stages of your own. To mix them with the built-in ones in another order, set those to `false` and list all here. */
   stages?: readonly Stage[]
   /** @default the platform's monotonic clock */
@@ -29,7 +33,7 @@ export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'clock
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { fair = {}, stages = [], random = systemRandom, after = systemAfter } = options
+  const { fair = {}, shed = false, stages = [], random = systemRandom, after = systemAfter } = options
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
   requireFunction('after', after)
@@ -39,6 +43,10 @@ export function createGate(options: GateOptions = {}): Gate {
   if (fair !== false) {
     requireOptions('fair', fair, FAIR_OPTIONS)
     chain.push(fairStage(new FairTracker({ ...fair, clock, random })))
+  }
+  if (shed !== false) {
+    requireOptions('shed', shed, SHED_OPTIONS)
+    chain.push(new LoadShedder({ ...shed, clock, random }))
   }
   for (const stage of stages) {
     requireStage(stage)

@@ -11,8 +11,12 @@ export interface Ask {
   priority?: number
   /** Never refused for load, but counted: health checks. @default false */
   exempt?: boolean
-  /** Fires when the client is gone. If it fires while the request waits, the answer is a refusal with reason `gone`. */
-  signal?: AbortSignal | undefined
+  /**
+   * Fires when the client is gone. If it fires while the request waits, the answer is a refusal with reason `gone`.
+   * A function is called once, and only if a stage wants to wait: making a signal for every request costs more than
+   * deciding about it.
+   */
+  signal?: AbortSignal | (() => AbortSignal) | undefined
 }
 
 /** What the caller may say at the end besides the outcome. */

@@ -75,7 +75,7 @@ export class Gate {
     const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
     const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock())
     if (this.#closed) return this.#refuse(visit, CLOSED)
-    if (signal?.aborted) return this.#refuse(visit, GONE)
+    if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     return this.#walk(visit, 0)
   }
 

@@ -18,7 +18,6 @@ export class Visit implements Passage, Permit {
   readonly cost: number
   readonly priority: number
   readonly exempt: boolean
-  readonly signal: AbortSignal | undefined
   nowMs: number
   waitedMs = 0
   credit: number | undefined = undefined
@@ -26,6 +25,7 @@ export class Visit implements Passage, Permit {
   /** What the stages handed out so far, in their order. */
   readonly holds: Hold[] = []
   readonly #host: Host
+  #signal: AbortSignal | (() => AbortSignal) | undefined
 
   constructor(
     host: Host,
@@ -33,7 +33,7 @@ export class Visit implements Passage, Permit {
     cost: number,
     priority: number,
     exempt: boolean,
-    signal: AbortSignal | undefined,
+    signal: AbortSignal | (() => AbortSignal) | undefined,
     nowMs: number,
   ) {
     this.#host = host
@@ -41,8 +41,13 @@ export class Visit implements Passage, Permit {
     this.cost = cost
     this.priority = priority
     this.exempt = exempt
-    this.signal = signal
+    this.#signal = signal
     this.nowMs = nowMs
+  }
+
+  get signal(): AbortSignal | undefined {
+    if (typeof this.#signal === 'function') this.#signal = this.#signal()
+    return this.#signal
   }
 
   finish(outcome: Outcome, settlement?: Settlement): void {

@@ -13,7 +13,10 @@ export interface Passage {
   readonly exempt: boolean
   /** The gate's clock at the decision, in milliseconds: one reading shared by all stages. */
   readonly nowMs: number
-  /** Fires when the client is gone. A stage that waits must give the place up at once. */
+  /**
+   * Fires when the client is gone. A stage that waits must give the place up at once; one that does not wait should
+   * not read it, because it may be made by the first reading.
+   */
   readonly signal: AbortSignal | undefined
   /** A hint from FAIR to later stages: requests' worth of credit the flow holds. Absent where no stage knows. */
   credit: number | undefined

@@ -38,13 +38,22 @@ export interface LoadShedderOptions extends ShedOptions {
   random?: Random
 }
 
-const KNOWN = ['signals', 'signal', 'from', 'to', 'curve', 'sampleEveryMs', 'trickleMs', 'clock', 'random'] as const
+/** Names of the options above, for whoever passes them on. */
+export const SHED_OPTIONS: readonly string[] = [
+  'signals',
+  'signal',
+  'from',
+  'to',
+  'curve',
+  'sampleEveryMs',
+  'trickleMs',
+]
 const OF_A_FUNCTION = ['from', 'to', 'curve'] as const
 const KINDS = ['reserved', 'sampled', 'live'] as const
 
 /** The signals that valid options ask for. Throws a RangeError or TypeError that names the option and the value. */
 export function signalsOf(options: LoadShedderOptions): readonly LoadSignal[] {
-  requireOptions('shed', options, KNOWN)
+  requireOptions('shed', options, [...SHED_OPTIONS, 'clock', 'random'])
   const { signal, signals } = options
   if (typeof signal === 'function' && signals === undefined) return [signalOf(signal, options)]
   for (const key of OF_A_FUNCTION)
