@@ -1,0 +1,113 @@
+import { performance } from 'node:perf_hooks'
+import { type After, systemAfter } from '../clock.js'
+import { requireFunction, requireOptions } from '../options.js'
+import { type Curve, logistic } from '../shed/curve.js'
+import type { LoadSignal, SignalHost } from '../shed/signal.js'
+import { RequestCost } from './request-cost.js'
+
+/** Time between two beats, in milliseconds. */
+const PERIOD_MS = 10
+/** Weight of a new beat in the smoothed lateness. More hears overload sooner, and a lone pause louder. */
+const GAIN = 0.2
+/** Without a decision for this long the heart stops, in milliseconds. */
+const IDLE_MS = 1_000
+
+/** Where refusing starts, in requests' worth of CPU, and within which bounds, in milliseconds. */
+const FROM_REQUESTS = 3
+const LEAST_FROM_MS = 10
+const MOST_FROM_MS = 50
+
+export interface EventLoopDelayOptions {
+  /**
+   * Chance of refusal by lateness in milliseconds. Without it the range is learned from the CPU time that a request
+   * takes: 10 to 60 ms at first and for light handlers, 50 to 250 ms for the heaviest.
+   */
+  curve?: Curve
+  /** Timer of the heartbeat. @default setTimeout, unref'd */
+  after?: After
+  /** Time that the event loop has been active in all, in milliseconds. @default performance.eventLoopUtilization */
+  activeMs?: () => number
+}
+
+/**
+ * How late the event loop is, in milliseconds: a heartbeat, smoothed, and read live at each decision.
+ *
+ * A beat is a timer of 10 ms; what it is late by, requests are late by too. At a decision, a beat that is overdue
+ * counts as if it came now: one turn of the loop may read hundreds of requests, and all would otherwise be decided by
+ * a number from before that turn.
+ *
+ * The first decision starts the heart; it stops after a second without any, and never keeps a process alive.
+ */
+export function eventLoopDelaySignal(options: EventLoopDelayOptions = {}): LoadSignal {
+  requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs'])
+  const { curve, after = systemAfter, activeMs = () => performance.eventLoopUtilization().active } = options
+  requireFunction('after', after)
+  requireFunction('activeMs', activeMs)
+  return new EventLoopDelaySignal(curve, after, activeMs)
+}
+
+class EventLoopDelaySignal implements LoadSignal {
+  readonly name = 'event-loop-delay'
+  readonly kind = 'live'
+  curve: Curve
+
+  readonly #after: After
+  readonly #cost: RequestCost | undefined
+  #host: SignalHost | undefined
+  #stop: (() => void) | undefined
+  #dueMs = 0
+  #smoothedMs = 0
+  #decidedAtMs = 0
+
+  constructor(curve: Curve | undefined, after: After, activeMs: () => number) {
+    this.curve = curve ?? curveFor(0)
+    this.#after = after
+    if (curve === undefined) this.#cost = new RequestCost(activeMs)
+  }
+
+  attach(host: SignalHost): void {
+    if (this.#host !== undefined) throw new TypeError('an eventLoopDelaySignal serves one shedder; make one for each')
+    this.#host = host
+  }
+
+  read(nowMs: number): number {
+    this.#decidedAtMs = nowMs
+    if (this.#stop === undefined) this.#start(nowMs)
+    const lateMs = nowMs - this.#dueMs
+    return lateMs > this.#smoothedMs ? this.#smoothedMs + GAIN * (lateMs - this.#smoothedMs) : this.#smoothedMs
+  }
+
+  close(): void {
+    this.#stop?.()
+    this.#stop = undefined
+    this.#host = undefined
+  }
+
+  #start(nowMs: number): void {
+    if (this.#host === undefined) return
+    this.#smoothedMs = 0
+    this.#cost?.begin(nowMs, this.#host)
+    this.#next(nowMs)
+  }
+
+  #next(nowMs: number): void {
+    this.#dueMs = nowMs + PERIOD_MS
+    this.#stop = this.#after(PERIOD_MS, this.#beat)
+  }
+
+  readonly #beat = (): void => {
+    const host = this.#host
+    if (host === undefined) return
+    const nowMs = host.clock()
+    this.#smoothedMs += GAIN * (Math.max(0, nowMs - this.#dueMs) - this.#smoothedMs)
+    if (this.#cost?.learn(nowMs, host) === true) this.curve = curveFor(this.#cost.ms)
+    if (nowMs - this.#decidedAtMs > IDLE_MS) this.#stop = undefined
+    else this.#next(nowMs)
+  }
+}
+
+/** A loop that turns once per request is late by what requests cost, without any overload: heavy ones need room. */
+function curveFor(costMs: number): Curve {
+  const from = Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS)
+  return logistic({ from, to: from === LEAST_FROM_MS ? 60 : 5 * from })
+}

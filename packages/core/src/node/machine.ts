@@ -1,0 +1,28 @@
+import { readFileSync } from 'node:fs'
+import { totalmem } from 'node:os'
+import type { ReadFile } from './cgroup.js'
+
+/** Where a memory signal gets its numbers: this machine, or a recorded one. */
+export interface Machine {
+  readFile: ReadFile
+  /** Physical memory. */
+  physicalBytes(): number
+  /** The runtime's own idea of a limit. Absurdly large, 0 or undefined where there is none. */
+  constrainedBytes(): number | undefined
+  /** Resident set of this process. */
+  residentBytes(): number
+}
+
+/** The machine this process runs on. Files of /proc and /sys are made up by the kernel: reading them waits for nothing. */
+export const thisMachine: Machine = {
+  readFile(path: string): string | undefined {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch {
+      return undefined
+    }
+  },
+  physicalBytes: () => totalmem(),
+  constrainedBytes: () => process.constrainedMemory?.(),
+  residentBytes: () => process.memoryUsage.rss(),
+}

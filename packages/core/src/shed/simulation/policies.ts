@@ -1,0 +1,43 @@
+import type { Random } from '../../random.js'
+import type { ManualClock } from '../../testing/manual-clock.js'
+import { type Curve, logistic } from '../curve.js'
+import { LoadShedder } from '../shedder.js'
+import type { LoadSignal, SignalHost, SignalKind } from '../signal.js'
+import { CollectedHeap, type Memory } from './memory.js'
+
+type MakeShedder = (memory: Memory, clock: ManualClock, random: Random) => LoadShedder | undefined
+
+/** The range of the memory signal. */
+export const RANGE = { from: 0.75, to: 0.95 } as const
+
+/** No shedding at all. */
+export const none: MakeShedder = () => undefined
+
+/** Shedding by what the meter says, every `sampleEveryMs`; `sampled` is the bare curve, `reserved` the whole rule. */
+export function byMeter(
+  sampleEveryMs: number,
+  kind: SignalKind = 'reserved',
+  curve: Curve = logistic(RANGE),
+): MakeShedder {
+  return (memory, clock, random) => {
+    const read = (nowMs: number): number => memory.reading(nowMs)
+    return new LoadShedder({ signal: { name: 'memory', limit: 1, kind, curve, read }, sampleEveryMs, clock, random })
+  }
+}
+
+/** Shedding by what is live when a major collection ends, and never by more than what is used. */
+export function byLiveHeap(sampleEveryMs: number): MakeShedder {
+  return (memory, clock, random) => {
+    const signal: LoadSignal = {
+      name: 'heap',
+      limit: 1,
+      relief: false,
+      curve: logistic(RANGE),
+      read: (nowMs) => memory.reading(nowMs),
+      attach(host: SignalHost): void {
+        if (memory instanceof CollectedHeap) memory.onCollected = (live) => host.push(live)
+      },
+    }
+    return new LoadShedder({ signal, sampleEveryMs, clock, random })
+  }
+}
