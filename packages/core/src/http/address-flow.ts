@@ -1,0 +1,92 @@
+import { parseAddress } from './ip-address.js'
+import type { Warnings } from './warnings.js'
+
+/** The flow of requests whose client's address is not known: one for all of them. */
+export const UNKNOWN_ADDRESS = 'unknown address'
+
+const MOST_REMEMBERED = 1_000
+
+/**
+ * The flow of a client's address, or undefined if `address` is none.
+ *
+ * One IPv4 address is one flow, however it is spelt: alone, with a port, inside IPv6 (`::ffff:1.2.3.4`,
+ * `::ffff:102:304`) or behind the well-known NAT64 prefix, where cutting would make one flow of all clients.
+ * IPv6 is cut to `ipv6Prefix` bits, because one client holds that many addresses; what has no subnets to tell apart
+ * (loopback, link-local, a local NAT64) is left whole.
+ */
+export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
+  const parts = parseAddress(address)
+  if (parts === undefined) return undefined
+  if (parts.length === 4) return parts.join('.')
+  if (isMapped(parts) || isNat64(parts)) return dotted(parts[6]!, parts[7]!)
+  return hasNoSubnets(parts) || ipv6Prefix === 128 ? hex(parts) : `${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
+}
+
+/** Names flows by address, remembers the recent ones, and warns once about requests that have none. */
+export class AddressFlows {
+  readonly #ipv6Prefix: number
+  readonly #warnings: Warnings
+  readonly #recent = new Map<string, string>()
+
+  constructor(ipv6Prefix: number, warnings: Warnings) {
+    this.#ipv6Prefix = ipv6Prefix
+    this.#warnings = warnings
+  }
+
+  /** Never throws. About 30 ns for an address seen lately, a microsecond for a new one. */
+  flow(address: string | undefined): string {
+    if (typeof address !== 'string') return this.#unknown('there is none (a Unix socket, or the connection is gone)')
+    const known = this.#recent.get(address)
+    if (known !== undefined) return known
+    const flow = addressFlow(address, this.#ipv6Prefix)
+    if (flow === undefined) return this.#unknown('what the framework says is not an IP address')
+    // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
+    if (this.#recent.size >= MOST_REMEMBERED) this.#recent.clear()
+    this.#recent.set(address, flow)
+    return flow
+  }
+
+  #unknown(why: string): string {
+    this.#warnings.say(
+      `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
+        'set the option flow, or tell the framework which proxies to trust.',
+    )
+    return UNKNOWN_ADDRESS
+  }
+}
+
+/** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both. */
+function isMapped(groups: readonly number[]): boolean {
+  return groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0)
+}
+
+/** `64:ff9b::/96`: an IPv4 client behind a translator (RFC 6052). */
+function isNat64(groups: readonly number[]): boolean {
+  return groups[0] === 0x64 && groups[1] === 0xff9b && groups.slice(2, 6).every((group) => group === 0)
+}
+
+/** `::/64` (loopback), `fe80::/10` (link-local), `64:ff9b:1::/48` (NAT64 with a prefix of one's own, RFC 8215). */
+function hasNoSubnets(groups: readonly number[]): boolean {
+  if (groups.slice(0, 4).every((group) => group === 0)) return true
+  return (groups[0]! & 0xffc0) === 0xfe80 || (groups[0] === 0x64 && groups[1] === 0xff9b && groups[2] === 1)
+}
+
+function cut(groups: readonly number[], bits: number): number[] {
+  return groups.map((group, i) => {
+    const kept = Math.min(16, Math.max(0, bits - 16 * i))
+    return group & (0xffff << (16 - kept)) & 0xffff
+  })
+}
+
+/** Hexadecimal groups, with the trailing zeros as `::`. */
+function hex(groups: readonly number[]): string {
+  if (groups.slice(0, 7).every((group) => group === 0)) return `::${groups[7]!.toString(16)}`
+  let end = groups.length
+  while (end > 0 && groups[end - 1] === 0) end--
+  const text = groups.slice(0, end).map((group) => group.toString(16))
+  return end >= 7 ? groups.map((group) => group.toString(16)).join(':') : `${text.join(':')}::`
+}
+
+function dotted(high: number, low: number): string {
+  return [high >>> 8, high & 255, low >>> 8, low & 255].join('.')
+}

@@ -1,0 +1,94 @@
+import { createGate, GATE_OPTIONS, type GateOptions } from '../admission/create-gate.js'
+import type { Gate } from '../admission/gate.js'
+import type { Outcome } from '../admission/outcome.js'
+import { requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../options.js'
+import type { LoadSignal } from '../shed/index.js'
+import type { HttpRefusal } from './refusal.js'
+import type { OnWarning } from './warnings.js'
+
+/**
+ * What to do with a request if `flow`, `cost`, `priority`, `exempt` or `skip` throws or gives what it may not:
+ * judge it by its client's address at cost 1, let it pass unjudged and uncounted, or refuse it with 503.
+ */
+export type OnError = 'address' | 'admit' | 'refuse'
+
+/**
+ * Options that all adapters share: what a request is, and how it is answered. Functions get the framework's own
+ * request, must answer at once (a promise is a bad answer), and may throw: see `onError`.
+ */
+export interface RequestOptions<Request, Response> {
+  /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
+  gate?: Gate
+  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the client's address */
+  flow?: (request: Request) => string | undefined
+  /** What the request will cost, above 0. @default 1 */
+  cost?: (request: Request) => number | undefined
+  /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
+  priority?: (request: Request) => number | undefined
+  /** True for what is never refused for load, but counted: health checks that others must see succeed. */
+  exempt?: (request: Request) => boolean | undefined
+  /** True for what the gate should not see at all. */
+  skip?: (request: Request) => boolean | undefined
+  /**
+   * What a response that was sent to its end says about shortage; `error` is what the handler threw, where it is
+   * known. Not asked about clients that left: that is always `ignored`. If it throws, the default answers.
+   *
+   * @default 429 and 503 `failure`, below 500 `success`, else `ignored`
+   */
+  outcome?: (request: Request, response: Response, error: unknown) => Outcome
+  /** Writes the answer to a refused request, instead of the problem document. If it throws, that is sent after all. */
+  handler?: (request: Request, response: Response, refusal: HttpRefusal) => unknown
+  /** @default 'address' */
+  onError?: OnError
+  /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
+  onWarning?: OnWarning
+  /** Bits of an IPv6 address that make a flow, from 1 to 128. One client often holds a /56. @default 56 */
+  ipv6Prefix?: number
+}
+
+/** Everything an adapter may be told: about requests, and about the gate that it makes. */
+export type HttpOptions<Request, Response> = RequestOptions<Request, Response> & GateOptions
+
+const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'outcome', 'handler', 'onWarning'] as const
+const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
+const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'ipv6Prefix', ...GATE_OPTIONS]
+
+/**
+ * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
+ * `name` is what the user called, for the message about options that do not exist.
+ */
+export function requireHttpOptions<Request, Response>(name: string, options: HttpOptions<Request, Response>): void {
+  requireOptions(name, options, KNOWN)
+  for (const key of FUNCTIONS) if (options[key] !== undefined) requireFunction(key, options[key])
+  if (options.onError !== undefined) requireOneOf('onError', options.onError, ON_ERROR)
+  if (options.ipv6Prefix !== undefined) requireInteger('ipv6Prefix', options.ipv6Prefix, 1, 128)
+  const { gate } = options
+  if (gate === undefined) return
+  if (typeof gate !== 'object' || gate === null || typeof gate.admit !== 'function')
+    throw new TypeError(`gate must be made by createGate, got ${show(gate)}`)
+  // `random` serves the adapter too: it jitters Retry-After.
+  for (const key of GATE_OPTIONS)
+    if (key !== 'random' && options[key as keyof GateOptions] !== undefined)
+      throw new TypeError(`${key} is an option of the gate: give it to createGate, or leave gate out`)
+}
+
+/**
+ * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
+ * called only if it is needed.
+ */
+export function gateOf<Request, Response>(
+  options: HttpOptions<Request, Response>,
+  signals: () => readonly LoadSignal[],
+): Gate {
+  if (options.gate !== undefined) return options.gate
+  const gateOptions: Record<string, unknown> = {}
+  for (const key of GATE_OPTIONS) {
+    const value = options[key as keyof GateOptions]
+    if (value !== undefined) gateOptions[key] = value
+  }
+  const { shed = {} } = options
+  // Only an object can lack a signal; whatever else was given is for the gate to complain about.
+  if (typeof shed === 'object' && shed?.signal === undefined && shed?.signals === undefined)
+    gateOptions['shed'] = { ...shed, signals: signals() }
+  return createGate(gateOptions)
+}

@@ -1,0 +1,31 @@
+import type { Outcome } from '../admission/outcome.js'
+
+/** The status that an error carries, as the frameworks spell it: `status`, `statusCode` or `getStatus()`. */
+export function statusOfError(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  const { status, statusCode, getStatus } = error as { status?: unknown; statusCode?: unknown; getStatus?: unknown }
+  if (typeof status === 'number') return status
+  if (typeof statusCode === 'number') return statusCode
+  if (typeof getStatus !== 'function') return undefined
+  const told: unknown = getStatus.call(error)
+  return typeof told === 'number' ? told : undefined
+}
+
+/**
+ * What a response that was sent to its end says about shortage.
+ *
+ * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, whatever status the client saw.
+ * - Any other status below 500: `success`. It got the resource, even if it was a bad request.
+ * - Any other 5xx, or an error and no status at all: `ignored`. A bug says nothing about shortage.
+ *
+ * A client that left is not asked about: that is always `ignored`, and the status then is an untouched default.
+ */
+export function outcomeOf(status: number | undefined, error?: unknown): Outcome {
+  if (isShortage(status) || isShortage(statusOfError(error))) return 'failure'
+  if (status === undefined) return error === undefined ? 'success' : 'ignored'
+  return status < 500 ? 'success' : 'ignored'
+}
+
+function isShortage(status: number | undefined): boolean {
+  return status === 503 || status === 429
+}

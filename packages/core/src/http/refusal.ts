@@ -1,0 +1,58 @@
+import { type Refusal, refuse } from '../admission/refusal.js'
+import type { Random } from '../random.js'
+
+/** A refusal in HTTP's words. What a `handler` of the user's own gets, and what is sent where there is none. */
+export interface HttpRefusal {
+  readonly refusal: Refusal
+  /** 429: this flow is over its share. 503: the service is short, or closing, whoever asks. */
+  readonly status: 429 | 503
+  /** For `Retry-After`: whole seconds, jittered, never earlier than the refusal asks. Absent if no time is known. */
+  readonly retryAfterSeconds: number | undefined
+  /** RFC 9457 problem details, as JSON text. */
+  readonly body: string
+}
+
+/** Media type of {@link HttpRefusal.body}. */
+export const PROBLEM_JSON = 'application/problem+json'
+
+/** What an adapter answers when an option's function failed and `onError` says to refuse. */
+export const OPTION_FAILED: Refusal = refuse('adapter', 'error', false, 1_000)
+
+const NOT_THE_FLOWS_FAULT: ReadonlySet<string> = new Set(['overload', 'closed', 'error'])
+const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types#'
+
+/**
+ * The status of a refusal: 503 where there was a shortage for everyone or the gate itself is at fault, else 429.
+ * So a stage of your own is answered with 429 exactly when its refusal says `shortage: false` with a word of its own.
+ */
+export function statusOfRefusal(refusal: Refusal): 429 | 503 {
+  return refusal.shortage || NOT_THE_FLOWS_FAULT.has(refusal.reason) ? 503 : 429
+}
+
+/**
+ * Whole seconds to stay away: `retryAfterMs` rounded up, and on top of it up to half as much again, at least one
+ * second, by chance, so that clients refused together do not return together. Undefined if the time is not finite.
+ */
+export function retryAfterSeconds(retryAfterMs: number, random: Random): number | undefined {
+  if (!Number.isFinite(retryAfterMs)) return undefined
+  const least = Math.max(1, Math.ceil(retryAfterMs / 1_000))
+  const spread = Math.max(1, Math.floor(least / 2))
+  return least + Math.floor(random() * (spread + 1))
+}
+
+/** Renders a refusal. The problem types are those of draft-ietf-httpapi-ratelimit-headers. */
+export function httpRefusal(refusal: Refusal, random: Random): HttpRefusal {
+  const status = statusOfRefusal(refusal)
+  const problem: Record<string, unknown> =
+    status === 429
+      ? { type: `${PROBLEM_TYPES}quota-exceeded`, title: 'This client is over its fair share', status }
+      : { type: `${PROBLEM_TYPES}temporary-reduced-capacity`, title: 'The service is short of capacity', status }
+  // A policy is what the stage stands for; a gate that closes, or an option that failed, violates none.
+  if (refusal.reason !== 'closed' && refusal.reason !== 'error') problem['violated-policies'] = [refusal.stage]
+  return {
+    refusal,
+    status,
+    retryAfterSeconds: retryAfterSeconds(refusal.retryAfterMs, random),
+    body: JSON.stringify(problem),
+  }
+}

@@ -1,0 +1,96 @@
+import type { Permit } from '../admission/decision.js'
+import type { Outcome } from '../admission/outcome.js'
+
+/** What a handler can see and do about its own admission: `req.fair`, `ctx.state.fair` and the like. */
+export interface FairRequest {
+  /** The gate's permit. Finishing it by hand counts instead of what the adapter would have said. */
+  readonly permit: Permit | undefined
+  /** Fires when the client is gone, before the permit is released: stop working then. Made at the first reading. */
+  readonly signal: AbortSignal
+  /**
+   * Keeps the permit, and those of outer gates, until the returned function is called, even if the response has
+   * closed by then: for work that goes on when the client has left. Calling it again does nothing.
+   */
+  hold(): () => void
+  /** Tells what the handler threw, where the framework hides it: call it in an error handler of your own. */
+  failed(error: unknown): void
+}
+
+/** Says how a response that was sent to its end ended. */
+export interface Judge<Request, Response> {
+  outcome(visit: HttpVisit<Request, Response>): Outcome
+}
+
+/**
+ * One request between its admission and its release, whatever the framework.
+ *
+ * The release rule: the permit ends, once, when the response has ended *and* nobody holds it any more. An adapter
+ * that can see its handler settle takes a hold for as long as it runs; one that cannot leaves that to its users.
+ */
+export class HttpVisit<Request, Response> implements FairRequest {
+  readonly request: Request
+  readonly response: Response
+  permit: Permit | undefined = undefined
+  /** What the handler threw, as far as anybody told. */
+  error: unknown = undefined
+  readonly #judge: Judge<Request, Response>
+  readonly #outer: FairRequest | undefined
+  #controller: AbortController | undefined = undefined
+  #holds = 0
+  #end: 'open' | 'ended' | 'aborted' = 'open'
+
+  /** `outer` is the visit to a gate that the request has passed before, if any. */
+  constructor(judge: Judge<Request, Response>, request: Request, response: Response, outer: FairRequest | undefined) {
+    this.#judge = judge
+    this.#outer = outer
+    this.request = request
+    this.response = response
+  }
+
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController()
+      if (this.#end === 'aborted') this.#controller.abort()
+    }
+    return this.#controller.signal
+  }
+
+  /** The gate said yes. False if the client left meanwhile: then the permit is given back, and nothing should run. */
+  admit(permit: Permit): boolean {
+    this.permit = permit
+    if (this.#end === 'open') return true
+    this.#release()
+    return false
+  }
+
+  hold(): () => void {
+    const outerDone = this.#outer?.hold()
+    let held = true
+    this.#holds++
+    return () => {
+      if (!held) return
+      held = false
+      this.#holds--
+      this.#release()
+      outerDone?.()
+    }
+  }
+
+  failed(error: unknown): void {
+    this.error = error
+    this.#outer?.failed(error)
+  }
+
+  /** The response was sent to its end, or the client (or the server) cut it off. The first call counts. */
+  responseEnded(aborted: boolean): void {
+    if (this.#end !== 'open') return
+    this.#end = aborted ? 'aborted' : 'ended'
+    if (aborted) this.#controller?.abort()
+    this.#release()
+  }
+
+  #release(): void {
+    if (this.#end === 'open' || this.#holds > 0) return
+    this.permit?.finish(this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this))
+  }
+}

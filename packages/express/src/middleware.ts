@@ -1,0 +1,73 @@
+import type { Decision, Gate } from '@fairlead/core'
+import { type FairRequest, type Framework, HttpAdmission, type HttpOptions, type HttpVisit } from '@fairlead/core/http'
+import { defaultSignals, hasResponseEnded, onResponseEnd } from '@fairlead/core/node'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { sendRefusal } from './send-refusal.js'
+import { wrap } from './wrap.js'
+
+declare global {
+  namespace Express {
+    interface Request {
+      /** What `fairMiddleware` knows of this request; absent where it did not judge it. */
+      fair?: FairRequest
+    }
+  }
+}
+
+/** Options of {@link fairMiddleware}; all optional. */
+export type FairMiddlewareOptions = HttpOptions<Request, Response>
+
+/** Express middleware, the gate behind it, and the exact form of the release rule. */
+export interface FairMiddleware extends RequestHandler {
+  readonly gate: Gate
+  /**
+   * Wraps a handler so that its permit is kept until it has settled, even if the client has left by then. Without it
+   * the end of the response alone counts, and clients that abort and retry can have more handlers run than the gate
+   * allows. Also carries a rejected promise to the error handlers, under Express 4 too.
+   */
+  wrap(handler: RequestHandler): RequestHandler
+}
+
+const express: Framework<Request, Response> = {
+  name: 'fairMiddleware',
+  // Without trust in proxies `req.ip` is the socket's address, at many times the cost.
+  address: (req) => (req.app.get('trust proxy') ? req.ip : req.socket.remoteAddress),
+  status: (res) => res.statusCode,
+  signals: defaultSignals,
+}
+
+/**
+ * Fair admission control for Express 4 and 5: `app.use(fairMiddleware())`, before body parsers and routes.
+ *
+ * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts no timer.
+ * Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ */
+export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
+  const admission = new HttpAdmission(express, options)
+
+  function proceed(visit: HttpVisit<Request, Response>, decision: Decision, next: NextFunction): void {
+    if (!decision.admitted) {
+      // Whoever is gone cannot read an answer.
+      if (decision.reason !== 'gone') sendRefusal(visit, admission.refusal(decision), options.handler, admission)
+      return
+    }
+    if (!visit.admit(decision)) return
+    visit.request.fair = visit
+    next()
+  }
+
+  function fair(req: Request, res: Response, next: NextFunction): void {
+    const visit = admission.visit(req, res, req.fair)
+    const decision = admission.ask(visit, hasResponseEnded(req, res))
+    if (decision === undefined) next()
+    else if (decision instanceof Promise) {
+      onResponseEnd(req, res, visit)
+      decision.then((late) => proceed(visit, late, next)).catch(next)
+    } else {
+      if (decision.admitted) onResponseEnd(req, res, visit)
+      proceed(visit, decision, next)
+    }
+  }
+
+  return Object.assign(fair, { gate: admission.gate, wrap })
+}

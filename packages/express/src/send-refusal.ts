@@ -1,0 +1,45 @@
+import { type HttpAdmission, type HttpRefusal, type HttpVisit, PROBLEM_JSON } from '@fairlead/core/http'
+import type { Request, Response } from 'express'
+import type { FairMiddlewareOptions } from './middleware.js'
+
+/**
+ * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
+ * Node drains a body that nobody read, so the connection can serve the next request.
+ */
+export function sendRefusal(
+  { request, response }: HttpVisit<Request, Response>,
+  refusal: HttpRefusal,
+  handler: FairMiddlewareOptions['handler'],
+  admission: HttpAdmission<Request, Response>,
+): void {
+  if (!response.headersSent) {
+    response.statusCode = refusal.status
+    if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
+  }
+  if (handler === undefined) {
+    sendProblem(response, refusal)
+    return
+  }
+  const failed = (cause: unknown): void => {
+    admission.warn('handler failed: the problem document was sent instead.', cause)
+    sendProblem(response, refusal)
+  }
+  try {
+    const answer = handler(request, response, refusal)
+    if (answer instanceof Promise) answer.catch(failed)
+  } catch (error) {
+    failed(error)
+  }
+}
+
+/** Sends the problem document. A response that somebody has begun can only be cut off, lest it hang. */
+function sendProblem(response: Response, { status, body }: HttpRefusal): void {
+  if (response.headersSent) {
+    if (!response.writableEnded) response.destroy()
+    return
+  }
+  response.statusCode = status
+  response.setHeader('Content-Type', PROBLEM_JSON)
+  response.setHeader('Content-Length', Buffer.byteLength(body))
+  response.end(body)
+}

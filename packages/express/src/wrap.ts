@@ -1,0 +1,36 @@
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+
+/**
+ * A handler that keeps the permits of all gates its request has passed until it has settled: until its promise has,
+ * or, where it returns none, until it has returned. Handlers that work on in callbacks take `req.fair.hold()`.
+ */
+export function wrap(handler: RequestHandler): RequestHandler {
+  if (typeof handler !== 'function' || handler.length > 3)
+    throw new TypeError('wrap needs a request handler: (req, res, next) => …')
+  return function wrapped(req: Request, res: Response, next: NextFunction): void {
+    const { fair } = req
+    const done = fair?.hold()
+    const failed = (error: unknown): void => {
+      fair?.failed(error)
+      done?.()
+    }
+    let result: unknown
+    try {
+      result = handler(req, res, next)
+    } catch (error) {
+      failed(error)
+      throw error
+    }
+    if (isThenable(result))
+      result.then(done, (error: unknown) => {
+        failed(error)
+        // Express takes a falsy error for none.
+        next(error || new Error('Rejected promise'))
+      })
+    else done?.()
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
