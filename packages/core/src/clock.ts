@@ -17,22 +17,26 @@ export const systemAfter: After = (ms, fn) => {
 
 /**
  * `clock`, made to never run backwards: a jump back counts as no time passed, and time goes on from there.
- * A reading that is not a finite number repeats the last one. Steadying a steady clock changes nothing.
+ * A reading that is not a finite number repeats the last one. The platform's own clock is steady already.
  */
 export function steady(clock: Clock): Clock {
+  if (clock === systemClock) return clock
   const first = clock()
-  let last = Number.isFinite(first) ? first : 0
-  let offset = 0
-  let now = last
+  // In a typed array, because a captured number that is not a small integer is allocated anew at each assignment.
+  const state = Float64Array.of(Number.isFinite(first) ? first : 0, 0)
   return () => {
     const reading = clock()
-    if (reading >= last && reading < Number.POSITIVE_INFINITY) {
-      last = reading
-      now = reading + offset
-    } else if (reading < last && reading > Number.NEGATIVE_INFINITY) {
-      offset += last - reading
-      last = reading
+    const last = state[LAST]!
+    if (reading >= last) {
+      if (reading < Number.POSITIVE_INFINITY) state[LAST] = reading
+    } else if (reading > Number.NEGATIVE_INFINITY) {
+      state[SKIPPED]! += last - reading
+      state[LAST] = reading
     }
-    return now
+    return state[LAST]! + state[SKIPPED]!
   }
 }
+
+/** The last reading, and the sum of the jumps back. */
+const LAST = 0
+const SKIPPED = 1

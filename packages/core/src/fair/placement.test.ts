@@ -107,8 +107,8 @@ function placesOf(placement: AnyPlacement, flow: string, levels = 3): { live: nu
   placement.digest(key)
   const live = new Int32Array(levels)
   const shadow = new Int32Array(levels)
-  placement.live(key, live)
-  placement.shadow(key, shadow)
+  placement.place(key, 'live', live)
+  placement.place(key, 'shadow', shadow)
   return { live: [...live], shadow: [...shadow] }
 }
 

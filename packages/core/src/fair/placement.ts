@@ -26,14 +26,15 @@ export class FlowKey implements Words {
   }
 }
 
+/** One of the two structures: the one that decides, or the one that only learns. */
+export type Structure = 'live' | 'shadow'
+
 /** Where flows lie in the two structures: one bucket index per level. */
 export interface Placement {
   /** Hashes the key's flow, in one pass over its name per structure at most. */
   digest(key: FlowKey): void
-  /** Bucket indexes in the live structure. */
-  live(key: FlowKey, places: Int32Array): void
-  /** Bucket indexes in the shadow structure. */
-  shadow(key: FlowKey, places: Int32Array): void
+  /** Writes the key's bucket index on each level of one structure to `places`. */
+  place(key: FlowKey, structure: Structure, places: Int32Array): void
   /** The shadow's seeds become the live ones; the shadow gets fresh ones. */
   rotate(): void
 }
@@ -63,12 +64,12 @@ export class IndependentPlacement implements Placement {
     hashText(key.flow, this.#seed, key)
   }
 
-  live(key: FlowKey, places: Int32Array): void {
-    this.#place(key, this.#live, places)
-  }
-
-  shadow(key: FlowKey, places: Int32Array): void {
-    this.#place(key, this.#shadow, places)
+  place({ a, b }: FlowKey, structure: Structure, places: Int32Array): void {
+    const seeds = structure === 'live' ? this.#live : this.#shadow
+    for (let level = 0; level < places.length; level++) {
+      const word = mix32((a ^ seeds[2 * level]!) + Math.imul(b, seeds[2 * level + 1]!))
+      places[level] = (word >>> 0) * this.#scale
+    }
   }
 
   rotate(): void {
@@ -76,14 +77,6 @@ export class IndependentPlacement implements Placement {
     this.#live = this.#shadow
     this.#shadow = spent
     this.#reseed(spent)
-  }
-
-  #place(key: FlowKey, seeds: Int32Array, places: Int32Array): void {
-    const { a, b } = key
-    for (let level = 0; level < places.length; level++) {
-      const word = mix32((a ^ seeds[2 * level]!) + Math.imul(b, seeds[2 * level + 1]!))
-      places[level] = (word >>> 0) * this.#scale
-    }
   }
 
   /** A word and an odd multiplier per level. */
@@ -121,12 +114,9 @@ export class PublishedPlacement implements Placement {
     key.d = shadow.b
   }
 
-  live(key: FlowKey, places: Int32Array): void {
-    publishedPlaces(key.a, key.b, this.#buckets, places)
-  }
-
-  shadow(key: FlowKey, places: Int32Array): void {
-    publishedPlaces(key.c, key.d, this.#buckets, places)
+  place(key: FlowKey, structure: Structure, places: Int32Array): void {
+    if (structure === 'live') publishedPlaces(key.a, key.b, this.#buckets, places)
+    else publishedPlaces(key.c, key.d, this.#buckets, places)
   }
 
   rotate(): void {

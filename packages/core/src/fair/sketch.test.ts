@@ -36,8 +36,7 @@ describe.each(published.variants)('the published trace, $name', ({ config, murmu
       const words = publishedWords(encoder.encode(published.clients[client]!), murmur_seed)
       publishedPlaces(words.a, words.b, config.M, places)
       expect([...places]).toEqual(buckets)
-      if (kind === 's') sketch.success(places, nowMs)
-      if (kind === 'f') sketch.failure(places, nowMs)
+      if (kind !== 'r') sketch.learn(places, kind === 'f', nowMs)
       closeTo([...sketch.read(places, nowMs, read)], probabilities)
       if (step[0] === 'r') {
         const [, , , , final, u, throttle] = step
@@ -54,15 +53,15 @@ describe('BlueSketch', () => {
 
   it('never leaves [0, 1]', () => {
     const sketch = new BlueSketch(3, 4, rule, 0)
-    for (let i = 0; i < 9; i++) sketch.failure(places, 0)
+    for (let i = 0; i < 9; i++) sketch.learn(places, true, 0)
     expect(sketch.probability(places, 0)).toBe(1)
-    for (let i = 0; i < 9; i++) sketch.success(places, 0)
+    for (let i = 0; i < 9; i++) sketch.learn(places, false, 0)
     expect(sketch.probability(places, 0)).toBe(0)
   })
 
   it('forgets at the decay rate, whenever it is asked', () => {
     const sketch = new BlueSketch(3, 4, rule, 0)
-    sketch.failure(places, 0)
+    sketch.learn(places, true, 0)
     for (const [atMs, left] of [
       [1_000, 0.904837418],
       [10_000, 0.367879441],
@@ -73,15 +72,15 @@ describe('BlueSketch', () => {
 
   it('takes an earlier time as no time passed', () => {
     const sketch = new BlueSketch(3, 4, rule, 10_000)
-    sketch.failure(places, 10_000)
+    sketch.learn(places, true, 10_000)
     expect(sketch.probability(places, 0)).toBe(0.25)
-    sketch.failure(places, 0)
+    sketch.learn(places, true, 0)
     expect(sketch.probability(places, 0)).toBe(0.5)
   })
 
   it('refuses a flow only for what it shares on every level', () => {
     const sketch = new BlueSketch(3, 4, rule, 0)
-    for (let i = 0; i < 4; i++) sketch.failure(places, 0)
+    for (let i = 0; i < 4; i++) sketch.learn(places, true, 0)
     expect(sketch.probability(Int32Array.of(1, 2, 0), 0)).toBe(0)
     expect(sketch.probability(Int32Array.of(1, 2, 3), 0)).toBe(1)
   })
@@ -91,15 +90,15 @@ describe('BlueSketch', () => {
     [(all) => Math.max(...all), 0.75],
   ])('combines the levels as asked', (combine, expected) => {
     const sketch = new BlueSketch(3, 4, { ...rule, combine }, 0)
-    sketch.failure(Int32Array.of(0, 0, 0), 0)
-    sketch.failure(Int32Array.of(1, 0, 0), 0)
-    sketch.failure(Int32Array.of(2, 1, 0), 0)
+    sketch.learn(Int32Array.of(0, 0, 0), true, 0)
+    sketch.learn(Int32Array.of(1, 0, 0), true, 0)
+    sketch.learn(Int32Array.of(2, 1, 0), true, 0)
     expect(sketch.probability(Int32Array.of(0, 0, 0), 0)).toBeCloseTo(expected, 12)
   })
 
   it('tells which share of its buckets is hot', () => {
     const sketch = new BlueSketch(3, 4, rule, 0)
-    for (let i = 0; i < 4; i++) sketch.failure(places, 0)
+    for (let i = 0; i < 4; i++) sketch.learn(places, true, 0)
     expect(sketch.shareAbove(0.5, 0)).toBe(3 / 12)
     sketch.clear(0)
     expect(sketch.shareAbove(0.5, 0)).toBe(0)

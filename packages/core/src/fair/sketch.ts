@@ -65,21 +65,13 @@ export class BlueSketch {
     return into
   }
 
-  /** Learns that a request of the flow at `places` failed for shortage. */
-  failure(places: Int32Array, nowMs: number): void {
+  /** Learns how a request of the flow at `places` ended: shortage adds to its buckets, service takes a little back. */
+  learn(places: Int32Array, failed: boolean, nowMs: number): void {
+    const change = failed ? this.#rule.failureIncrement : -this.#rule.successDecrement
     for (let level = 0; level < places.length; level++) {
       const cell = level * this.#buckets + places[level]!
-      this.#probabilities[cell] = Math.min(1, this.#decayed(cell, nowMs) + this.#rule.failureIncrement)
-      this.#changedMs[cell] = nowMs
-    }
-  }
-
-  /** Learns that one succeeded. */
-  success(places: Int32Array, nowMs: number): void {
-    for (let level = 0; level < places.length; level++) {
-      const cell = level * this.#buckets + places[level]!
-      if (this.#probabilities[cell] === 0) continue
-      this.#probabilities[cell] = Math.max(0, this.#decayed(cell, nowMs) - this.#rule.successDecrement)
+      if (!failed && this.#probabilities[cell] === 0) continue
+      this.#probabilities[cell] = Math.max(0, Math.min(1, this.#decayed(cell, nowMs) + change))
       this.#changedMs[cell] = nowMs
     }
   }

@@ -1,4 +1,4 @@
-import type { Outcome } from '../admission/outcome.js'
+import { type Outcome, outcomes } from '../admission/outcome.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import {
   requireAbove,
@@ -183,17 +183,17 @@ export class FairTracker {
   }
 
   /**
-   * A request of `flow` arrives: false if it should be refused. One draw, whatever the probability is.
+   * A request of `flow` arrives: false if it should be refused. Draws once, unless the probability is 0.
    * Throws a `TypeError` on an empty flow.
    */
   register(flow: string | FlowKey, nowMs: number = this.#clock()): boolean {
     this.#rotateIfDue(nowMs)
     const key = this.#current(flow)
-    this.#placement.live(key, this.#places)
+    this.#placement.place(key, 'live', this.#places)
     const probability = this.#live.probability(this.#places, nowMs)
     key.probability = probability
     this.#registered++
-    if (this.#random() >= probability) return true
+    if (probability === 0 || this.#random() >= probability) return true
     this.#refused++
     return false
   }
@@ -203,20 +203,15 @@ export class FairTracker {
     this.#rotateIfDue(nowMs)
     if (outcome === 'ignored') return
     const key = this.#current(flow)
-    if (outcome === 'success') {
-      this.#successes++
-      this.#placement.live(key, this.#places)
-      this.#live.success(this.#places, nowMs)
-      this.#placement.shadow(key, this.#places)
-      this.#shadow.success(this.#places, nowMs)
-    } else {
-      requireOneOf('outcome', outcome, ['success', 'failure', 'ignored'])
+    const failed = outcome !== 'success'
+    if (failed) {
+      requireOneOf('outcome', outcome, outcomes)
       this.#failures++
-      this.#placement.live(key, this.#places)
-      this.#live.failure(this.#places, nowMs)
-      this.#placement.shadow(key, this.#places)
-      this.#shadow.failure(this.#places, nowMs)
-    }
+    } else this.#successes++
+    this.#placement.place(key, 'live', this.#places)
+    this.#live.learn(this.#places, failed, nowMs)
+    this.#placement.place(key, 'shadow', this.#places)
+    this.#shadow.learn(this.#places, failed, nowMs)
   }
 
   /** The chance that a request of `flow` would be refused now. Changes nothing. */
@@ -234,9 +229,9 @@ export class FairTracker {
       probabilities: [...sketch.read(this.#places, nowMs, new Float64Array(this.#levels))],
       probability: sketch.probability(this.#places, nowMs),
     })
-    this.#placement.live(key, this.#places)
+    this.#placement.place(key, 'live', this.#places)
     const live = place(this.#live)
-    this.#placement.shadow(key, this.#places)
+    this.#placement.place(key, 'shadow', this.#places)
     return { live, shadow: place(this.#shadow) }
   }
 

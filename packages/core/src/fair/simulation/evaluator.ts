@@ -41,11 +41,37 @@ export interface Served {
   throttled: number
 }
 
+/** Chance for a tracker: `nextRequest` is called before each request, whether or not the tracker will draw for it. */
+export interface Draws {
+  random: () => number
+  nextRequest(): void
+}
+
+/** Draws of a plain generator. */
+export function plainDraws(random: () => number): Draws {
+  return { random, nextRequest: () => {} }
+}
+
+/**
+ * Draws as the published library makes them: two seeds, then for every request one for each structure, of which only
+ * the live one's is used.
+ */
+export function publishedDraws(random: () => number): Draws {
+  let current: number | undefined
+  return {
+    random: () => current ?? random(),
+    nextRequest() {
+      current = random()
+      random()
+    },
+  }
+}
+
 /**
  * Sends the arrivals to one token bucket that starts full, each through a tracker first unless there is none.
  * The tracker's clock reads whole milliseconds, as the published one's does.
  */
-export function serve(scenario: Scenario, requests: readonly Arrival[], draws?: () => number): Served {
+export function serve(scenario: Scenario, requests: readonly Arrival[], draws?: Draws): Served {
   const names = clientNames(scenario)
   const clock = manualClock(0)
   const { levels, bucketsPerLevel } = tuneFair({ flows: names.length })
@@ -57,7 +83,7 @@ export function serve(scenario: Scenario, requests: readonly Arrival[], draws?: 
       hash: 'published',
       rotateEveryMs: Number.POSITIVE_INFINITY,
       clock,
-      random: draws,
+      random: draws.random,
     })
   const successesByClient = names.map(() => 0)
   let tokens = scenario.burst_tokens
@@ -67,6 +93,7 @@ export function serve(scenario: Scenario, requests: readonly Arrival[], draws?: 
   for (const { ns, client } of requests) {
     const name = names[client]!
     clock.advance(Math.floor(ns / 1e6) - clock())
+    draws?.nextRequest()
     if (tracker?.register(name) === false) {
       throttled++
       continue

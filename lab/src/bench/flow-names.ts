@@ -1,0 +1,9 @@
+import { createHash } from 'node:crypto'
+
+/** `count` distinct names of 36 characters in a fixed, shuffled order: the length and look of API keys. */
+export function flowNames(count: number): string[] {
+  return Array.from({ length: count }, (_, i) => {
+    const hex = createHash('md5').update(`flow ${i}`).digest('hex')
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+  })
+}

@@ -1,0 +1,73 @@
+import { createGate, FairTracker, type Permit } from '@fairlead/core'
+import { defaultSignals } from '@fairlead/core/node'
+import { flowNames } from './flow-names.js'
+import { type Cost, costOf } from './measure.js'
+import { printTable } from './table.js'
+
+/**
+ * What one decision costs inside a process, beside the least that anything per flow can cost: a counter in a `Map`.
+ * Nanoseconds are medians; the flows come in a shuffled order, so that caches are as cold as a server's.
+ */
+const COUNTS = [1_000, 100_000, 1_000_000]
+
+interface Row {
+  name: string
+  flows: number
+  cost: Cost
+  floor: Cost
+}
+
+function mapCounter(): (flow: string) => void {
+  const counts = new Map<string, { used: number }>()
+  return (flow) => {
+    const record = counts.get(flow)
+    if (record) record.used++
+    else counts.set(flow, { used: 1 })
+  }
+}
+
+function registerAndReport(options: ConstructorParameters<typeof FairTracker>[0], failures: number) {
+  const tracker = new FairTracker(options)
+  let call = 0
+  return (flow: string): void => {
+    if (!tracker.register(flow)) return
+    tracker.report(flow, ++call % 100 < failures ? 'failure' : 'success')
+  }
+}
+
+function admitAndFinish(gate: ReturnType<typeof createGate>): (flow: string) => void {
+  return (flow) => {
+    const decision = gate.admit({ flow }) as Permit
+    if (decision.admitted) decision.finish('success')
+  }
+}
+
+const subjects: readonly [name: string, make: () => (flow: string) => void][] = [
+  ['FairTracker, no shortage', () => registerAndReport({}, 0)],
+  ['FairTracker, 5 % failures', () => registerAndReport({}, 5)],
+  ['FairTracker, published hash', () => registerAndReport({ hash: 'published' }, 0)],
+  ['gate, FAIR', () => admitAndFinish(createGate())],
+  ['gate, FAIR and shedding', () => admitAndFinish(createGate({ shed: { signals: defaultSignals() } }))],
+]
+
+const rows: Row[] = []
+for (const flows of COUNTS) {
+  const names = flowNames(flows)
+  const floor = await costOf(mapCounter(), names)
+  rows.push({ name: 'a counter in a Map', flows, cost: floor, floor })
+  for (const [name, make] of subjects) rows.push({ name, flows, cost: await costOf(make(), names), floor })
+}
+const now = await costOf(() => performance.now(), flowNames(1000))
+rows.push({ name: 'performance.now()', flows: 1000, cost: now, floor: now })
+
+printTable(
+  ['operation', 'flows', 'ns', 'ns p99', 'bytes allocated', '× Map counter'],
+  rows.map(({ name, flows, cost, floor }) => [
+    name,
+    flows.toLocaleString('en'),
+    cost.ns.toFixed(0),
+    cost.p99.toFixed(0),
+    cost.bytes.toFixed(1),
+    (cost.ns / floor.ns).toFixed(2),
+  ]),
+)
