@@ -1,0 +1,155 @@
+/**
+ * Shedding by event-loop delay, for real: a Node server whose handler only computes, open-loop Poisson load from this
+ * process on 200 warm loopback connections, with and without the shedder.
+ *
+ *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
+ *     node lab/dist/shed/event-loop-bench.js [seconds per row] [part of the names of the rows to run]
+ *
+ * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, createServer, request } from 'node:http'
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LoadShedder } from '@fairlead/core'
+import { eventLoopDelaySignal } from '@fairlead/core/node'
+
+const CONNECTIONS = 200
+const WARM_UP_MS = 50
+
+interface Row {
+  name: string
+  /** CPU time of a request, in milliseconds. */
+  handlerMs: number
+  /** Demand, in multiples of what one thread can do. */
+  load: number
+  shed: boolean
+  /** Blocks the loop for so long every 1.5 s. */
+  pauseMs?: number
+}
+
+const ROWS: readonly Row[] = [
+  { name: 'unloaded, none', handlerMs: 4, load: 0.1, shed: false },
+  { name: 'x 0.5, none', handlerMs: 4, load: 0.5, shed: false },
+  { name: 'x 0.5, shedder', handlerMs: 4, load: 0.5, shed: true },
+  { name: 'x 1, none', handlerMs: 4, load: 1, shed: false },
+  { name: 'x 1, shedder', handlerMs: 4, load: 1, shed: true },
+  { name: 'x 2, none', handlerMs: 4, load: 2, shed: false },
+  { name: 'x 2, shedder', handlerMs: 4, load: 2, shed: true },
+  { name: 'x 4, none', handlerMs: 4, load: 4, shed: false },
+  { name: 'x 4, shedder', handlerMs: 4, load: 4, shed: true },
+  { name: '25 ms handler x 0.5, shedder', handlerMs: 25, load: 0.5, shed: true },
+  { name: '25 ms handler x 2, shedder', handlerMs: 25, load: 2, shed: true },
+  { name: 'pauses x 0.4, none', handlerMs: 4, load: 0.4, shed: false, pauseMs: 150 },
+  { name: 'pauses x 0.4, shedder', handlerMs: 4, load: 0.4, shed: true, pauseMs: 150 },
+]
+
+function serve({ handlerMs, shed, pauseMs = 0 }: Row): void {
+  const shedder = shed ? new LoadShedder({ signal: eventLoopDelaySignal() }) : undefined
+  const server = createServer((req, res) => {
+    if (req.url === '/warm') {
+      // Late enough that every connection is opened rather than used twice.
+      setTimeout(() => res.end(), WARM_UP_MS)
+      return
+    }
+    const decision = shedder?.tryAdmit()
+    if (decision?.admitted === false) {
+      res.writeHead(503).end()
+      return
+    }
+    res.once('close', () => decision?.finish())
+    compute(handlerMs)
+    res.end('done')
+  })
+  server.keepAliveTimeout = 60_000
+  if (pauseMs > 0) setInterval(() => compute(pauseMs), 1_500).unref()
+  server.listen(0, '127.0.0.1', () => {
+    const address = server.address()
+    if (typeof address === 'object' && address !== null) process.send?.(address.port)
+  })
+  process.once('disconnect', () => process.exit())
+}
+
+function compute(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+async function measure(row: Row, seconds: number): Promise<string> {
+  const server: ChildProcess = fork(import.meta.filename, [JSON.stringify(row)])
+  try {
+    const [port] = (await once(server, 'message')) as [number]
+    return await drive(row, port, seconds)
+  } finally {
+    server.disconnect()
+    await once(server, 'exit')
+  }
+}
+
+async function drive(row: Row, port: number, seconds: number): Promise<string> {
+  const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
+  const get = (path: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const req = request({ agent, port, path, host: '127.0.0.1' }, (res) => {
+        res.resume().once('end', () => resolve(res.statusCode ?? 0))
+      })
+      req.once('error', reject).end()
+    })
+  await Promise.all(Array.from({ length: CONNECTIONS }, () => get('/warm')))
+
+  const gapMs = (): number => (-Math.log(1 - Math.random()) * row.handlerMs) / row.load
+  const latencies: number[] = []
+  const pending = new Set<Promise<void>>()
+  let asked = 0
+  let shed = 0
+  let unsent = 0
+  let served = 0
+  const startMs = performance.now()
+  const endMs = startMs + seconds * 1_000
+  const send = async (): Promise<void> => {
+    const sentMs = performance.now()
+    const status = await get('/')
+    if (status === 503) {
+      shed++
+      return
+    }
+    latencies.push(performance.now() - sentMs)
+    if (performance.now() <= endMs) served++
+  }
+  for (let atMs = startMs; atMs < endMs; atMs += gapMs()) {
+    // Open loop: late arrivals are made up for at once.
+    if (atMs > performance.now()) await sleep(atMs - performance.now())
+    asked++
+    if (pending.size >= CONNECTIONS) {
+      unsent++
+      continue
+    }
+    const one = send().finally(() => pending.delete(one))
+    pending.add(one)
+  }
+  await Promise.all(pending)
+  agent.destroy()
+  latencies.sort((a, b) => a - b)
+  const at = (share: number): number => latencies[Math.floor(share * latencies.length)] ?? Number.NaN
+  const capacity = (seconds * 1_000) / row.handlerMs
+  return [
+    (served / capacity).toFixed(2),
+    at(0.5).toFixed(0),
+    at(0.99).toFixed(0),
+    (shed / asked).toFixed(3),
+    (unsent / asked).toFixed(3),
+  ]
+    .map((cell) => cell.padStart(8))
+    .join(' |')
+}
+
+const [argument, part = ''] = process.argv.slice(2)
+if (process.send !== undefined && argument !== undefined) {
+  serve(JSON.parse(argument) as Row)
+} else {
+  const seconds = Number(argument ?? 5)
+  console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent`)
+  for (const row of ROWS)
+    if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds)}`)
+}
