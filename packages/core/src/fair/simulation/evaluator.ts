@@ -16,7 +16,7 @@ export interface Arrival {
 }
 
 /** Names of all clients, in the order of their indexes. */
-export function clientNames({ classes }: Scenario): string[] {
+function clientNames({ classes }: Scenario): string[] {
   return classes.flatMap(({ name, clients }) =>
     Array.from({ length: clients }, (_, i) => `${name}-${String(i).padStart(3, '0')}`),
   )
