@@ -1,0 +1,151 @@
+/**
+ * Deficit round robin with a queue per flow, written down as plainly as possible: arrays, and every round walked.
+ *
+ * The oracle of the tests and the baseline of the simulations; slow, and independent of the code that ships. With
+ * `sparseFirst` it has the new list, too. A round is the array of those still to come; whoever has had a turn is in
+ * the array of the next.
+ */
+export class PlainRoundRobin<T> {
+  quantum = 0
+  readonly #sparseFirst: boolean
+  readonly #flows = new Map<string, PlainFlow<T>>()
+  #fresh: PlainFlow<T>[] = []
+  #round: PlainFlow<T>[] = []
+  #nextRound: PlainFlow<T>[] = []
+  #average = 0
+  #served = 0
+  #least = Number.POSITIVE_INFINITY
+
+  constructor(sparseFirst: boolean) {
+    this.#sparseFirst = sparseFirst
+  }
+
+  get flows(): readonly PlainFlow<T>[] {
+    return [...this.#flows.values()]
+  }
+
+  get waiting(): number {
+    return this.flows.reduce((sum, { requests }) => sum + requests.length, 0)
+  }
+
+  flow(name: string): PlainFlow<T> | undefined {
+    return this.#flows.get(name)
+  }
+
+  enqueue(name: string, item: T, cost: number, weight = 1): void {
+    this.#least = Math.min(this.#least, cost)
+    const known = this.#flows.get(name)
+    const flow = known ?? { name, weight, requests: [], deficit: 0, turn: 'none' }
+    flow.weight = weight
+    flow.requests.push({ item, cost })
+    if (known) return
+    this.#flows.set(name, flow)
+    if (this.#sparseFirst) {
+      flow.deficit = this.#pace() * weight
+      this.#fresh.push(flow)
+    } else this.#nextRound.push(flow)
+  }
+
+  dequeue(isDead: (item: T) => boolean = () => false): PlainRequest<T> | undefined {
+    while (this.waiting > 0) {
+      const fresh = this.#fresh[0]
+      const flow = fresh ?? this.#round[0]
+      if (flow === undefined) {
+        this.#round = this.#nextRound
+        this.#nextRound = []
+        this.quantum = this.#pace()
+        for (const each of this.#round) each.turn = each.turn === 'served' ? 'served before' : 'none'
+        continue
+      }
+      while (flow.requests[0] && isDead(flow.requests[0].item)) flow.requests.shift()
+      if (flow.requests.length === 0 && flow.deficit >= 0) {
+        this.#leave(flow)
+        continue
+      }
+      const cost = flow.requests[0]?.cost ?? Number.POSITIVE_INFINITY
+      if (!covers(flow, cost) && !fresh && flow.turn !== 'credited' && flow.turn !== 'served') {
+        flow.deficit += this.quantum * flow.weight
+        flow.turn = 'credited'
+      }
+      if (covers(flow, cost)) return this.#serve(flow)
+      if (flow.requests.length === 0 && flow.deficit >= 0) this.#leave(flow)
+      else this.#pass(flow)
+    }
+    for (const flow of this.flows) this.#leave(flow)
+    return undefined
+  }
+
+  /** Takes the request at `index` of a flow out. */
+  remove(name: string, index: number): void {
+    const flow = this.#flows.get(name)!
+    flow.requests.splice(index, 1)
+    if (flow.requests.length === 0) this.#emptied(flow)
+  }
+
+  settle(name: string, change: number, weight = 1): void {
+    let flow = this.#flows.get(name)
+    if (flow === undefined) {
+      if (change <= 0) return
+      flow = { name, weight, requests: [], deficit: 0, turn: 'none' }
+      this.#flows.set(name, flow)
+      this.#nextRound.push(flow)
+    }
+    flow.deficit -= change
+    if (flow.requests.length === 0) flow.deficit = Math.min(0, flow.deficit)
+  }
+
+  #serve(flow: PlainFlow<T>): PlainRequest<T> {
+    const request = flow.requests.shift()!
+    flow.deficit = Math.max(0, flow.deficit - request.cost)
+    this.#served++
+    this.#average += (request.cost - this.#average) / Math.min(this.#served, 100)
+    flow.turn = 'served'
+    if (flow.requests.length === 0) this.#emptied(flow)
+    return request
+  }
+
+  #emptied(flow: PlainFlow<T>): void {
+    flow.deficit = Math.min(0, flow.deficit)
+    const passes = this.#sparseFirst && (flow.turn === 'served' || flow.turn === 'served before')
+    if (!passes && flow.deficit === 0) this.#leave(flow)
+    else if (this.#fresh.includes(flow) || (flow.turn === 'served' && this.#round.includes(flow))) this.#pass(flow)
+  }
+
+  #pass(flow: PlainFlow<T>): void {
+    this.#takeOut(flow)
+    this.#nextRound.push(flow)
+  }
+
+  #leave(flow: PlainFlow<T>): void {
+    this.#takeOut(flow)
+    this.#flows.delete(flow.name)
+  }
+
+  #takeOut(flow: PlainFlow<T>): void {
+    const others = (each: PlainFlow<T>): boolean => each !== flow
+    this.#fresh = this.#fresh.filter(others)
+    this.#round = this.#round.filter(others)
+    this.#nextRound = this.#nextRound.filter(others)
+  }
+
+  #pace(): number {
+    return Math.max(this.#average, this.#least)
+  }
+}
+
+interface PlainRequest<T> {
+  readonly item: T
+  readonly cost: number
+}
+
+interface PlainFlow<T> {
+  readonly name: string
+  weight: number
+  requests: PlainRequest<T>[]
+  deficit: number
+  turn: 'none' | 'credited' | 'served' | 'served before'
+}
+
+function covers<T>(flow: PlainFlow<T>, cost: number): boolean {
+  return flow.deficit >= cost * (1 - 1e-9)
+}
