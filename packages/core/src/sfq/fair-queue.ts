@@ -189,6 +189,20 @@ export class FairQueue<T> {
     return request
   }
 
+  /** The request that `dequeue` would give, still waiting; another once something came, left, or was settled. */
+  peek(): Ticket<T> | undefined {
+    return this.#root.head(undefined)
+  }
+
+  /**
+   * From now until nothing of it waits, the flow's turns go to its newest request. What its turns are worth stays the
+   * same. Where nothing of it waits, or flows share a line (`inside: 'arrival'`), this does nothing.
+   */
+  takeNewest(flow: string): void {
+    const lane = this.#lanes.find(flow)
+    if (lane !== undefined && lane.flow === flow && lane.count > 0) lane.newestFirst = true
+  }
+
   /** Takes a request out before its turn; false if it had left already. Throws a `TypeError` on another's ticket. */
   remove(ticket: Ticket<T>): boolean {
     const request = this.#own(ticket)
@@ -293,10 +307,10 @@ export class FairQueue<T> {
     this.#buckets?.left(lane)
   }
 
-  /** The last arrival of a fattest flow, if that is fatter than `size`, in cost per weight. */
+  /** What a fattest flow would serve last, if that is fatter than `size`, in cost per weight. */
   #victim(size: number): Request<T> | undefined {
     const lane = this.#fattest?.find()
-    return lane !== undefined && lane.cost / lane.weight > size ? lane.requests.last : undefined
+    return lane !== undefined && lane.cost / lane.weight > size ? lane.lastInTurn : undefined
   }
 
   /** Counts an arrival, and grows when too many queues are occupied. */

@@ -30,6 +30,8 @@ export class Lane<T> implements Link<Lane<T>> {
 
   /** The requests of a line, oldest first. */
   readonly requests: Chain<Request<T>> = new Chain()
+  /** Whether the newest is served first; holds until the line is empty. */
+  newestFirst = false
   /** The turns of those below it; set where there are lanes below it. */
   ring: Ring<T> | undefined = undefined
 
@@ -75,6 +77,7 @@ export class Lane<T> implements Link<Lane<T>> {
   delete(request: Request<T>): void {
     request.lane = undefined
     this.requests.delete(request)
+    if (this.requests.first === undefined) this.newestFirst = false
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
       lane.#subtract(request.cost)
@@ -89,10 +92,19 @@ export class Lane<T> implements Link<Lane<T>> {
   head(isLive: IsLive<T> | undefined): Request<T> | undefined {
     if (this.ring !== undefined) return this.ring.head(isLive)
     for (;;) {
-      const { first } = this.requests
+      const next = this.#nextInTurn
       // Compared again, because the question may itself have changed the line.
-      if (first === undefined || isLive === undefined || (isLive(first) && first === this.requests.first)) return first
+      if (next === undefined || isLive === undefined || (isLive(next) && next === this.#nextInTurn)) return next
     }
+  }
+
+  /** The request of a line that would be served last. */
+  get lastInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.first : this.requests.last
+  }
+
+  get #nextInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.last : this.requests.first
   }
 
   /** Charges what a request cost to the lane and those above it: each gets its turn less of credit. */
