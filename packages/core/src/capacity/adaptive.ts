@@ -1,0 +1,144 @@
+import type { Outcome } from '../admission/outcome.js'
+import { requireInteger, requireOptions } from '../options.js'
+import type { Capacity } from './capacity.js'
+import { Slots } from './slots.js'
+import { TwoLevelLimit } from './two-level-limit.js'
+import { Window } from './window.js'
+
+export interface AdaptiveOptions {
+  /** The limit to start from. Integer from `min` to `max`. @default 20, or the nearest to it within `min` and `max` */
+  initial?: number
+  /** The limit never falls below this. Integer, at least 1. @default 1 */
+  min?: number
+  /** The limit never grows beyond this, and nothing wider is let in. Integer, at least `min`. @default 1000 */
+  max?: number
+}
+
+export interface AdaptiveSnapshot {
+  kind: 'adaptive'
+  limit: number
+  inFlight: number
+  min: number
+  max: number
+  /** True while the limit is lower for a moment, to see how long requests take then. */
+  looking: boolean
+  /** Mean duration of the requests in the last window, in milliseconds; undefined before there was one. */
+  durationMs: number | undefined
+  /** What is expected of requests that do not wait for each other, in milliseconds; undefined before it is known. */
+  baselineMs: number | undefined
+}
+
+/**
+ * A capacity that learns its limit: the number of requests in flight above which they only wait for each other, times
+ * about 1.3. It sees nothing but how many are in flight and when they end.
+ *
+ * It needs a few windows of 50 completions (of 500, where durations vary much) to settle, so about ten seconds at 50
+ * requests per second; every 20 windows or so it takes a look at three quarters of the limit. Nothing that runs is
+ * touched, and nothing is learned while the limit is not reached. O(1) per request, allocates nothing.
+ *
+ * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
+ * duration counts it three times. Outcomes: `failure` (a downstream's fast refusal must not look like speed) counts as
+ * having lasted at least the mean duration; `success` and `ignored` as what they lasted.
+ *
+ * @throws RangeError, TypeError for an option out of its range, or one that there is not
+ * @see {@link TwoLevelLimit} for the rule, {@link Window} for what is measured
+ */
+export function adaptive(options: AdaptiveOptions = {}): AdaptiveCapacity {
+  requireOptions('adaptive', options, ['initial', 'min', 'max'])
+  const { min = 1, max = 1_000 } = options
+  requireInteger('min', min, 1)
+  requireInteger('max', max, min)
+  const { initial = Math.min(Math.max(20, min), max) } = options
+  requireInteger('initial', initial, min, max)
+  return new AdaptiveCapacity(initial, min, max)
+}
+
+/** Made by {@link adaptive}: the slots, the window and the rule, put together. Changes its limit only in `release`. */
+export class AdaptiveCapacity implements Capacity {
+  readonly maximum: number
+  readonly #min: number
+  readonly #slots: Slots = new Slots()
+  readonly #window: Window = new Window()
+  readonly #rule: TwoLevelLimit
+  /** The last time that was told; NaN before the first. */
+  #nowMs: number = Number.NaN
+  /** No window is open yet, and what is left until the first release that may open it. */
+  #settling = false
+  #settleMs = 0
+  /** Mean duration in the last window. */
+  #durationMs = 0
+
+  constructor(initial: number, min: number, max: number) {
+    this.maximum = max
+    this.#min = min
+    this.#rule = new TwoLevelLimit(initial, min, max)
+  }
+
+  get limit(): number {
+    return this.#rule.limit
+  }
+
+  get inFlight(): number {
+    return this.#slots.inFlight
+  }
+
+  tryTake(width: number, nowMs: number): boolean {
+    this.#pass(nowMs)
+    if (!this.#slots.tryTake(width, this.#rule.limit, this.maximum)) return false
+    this.#window.take(this.#slots.inFlight)
+    return true
+  }
+
+  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
+    this.#pass(nowMs)
+    if (!this.#slots.giveBack(width)) return
+    this.#window.complete(width, durationMs, outcome === 'failure' ? this.#durationMs : 0)
+    if (this.#settling) {
+      if (this.#settleMs <= 0) this.#open(0)
+    } else if (this.#window.isDone) {
+      this.#durationMs = this.#window.durationMs
+      this.#rule.read(this.#window)
+      this.#open(this.#rule.settleMs)
+    }
+    this.#slots.tell()
+  }
+
+  undo(width: number, nowMs: number): void {
+    this.#pass(nowMs)
+    if (this.#slots.giveBack(width)) this.#slots.tell()
+  }
+
+  onAvailable(listener: () => void): () => void {
+    return this.#slots.onAvailable(listener)
+  }
+
+  snapshot(): AdaptiveSnapshot {
+    const { baselineMs, looking } = this.#rule
+    return {
+      kind: 'adaptive',
+      limit: this.limit,
+      inFlight: this.inFlight,
+      min: this.#min,
+      max: this.maximum,
+      looking,
+      durationMs: this.#durationMs > 0 ? this.#durationMs : undefined,
+      baselineMs: baselineMs > 0 ? baselineMs : undefined,
+    }
+  }
+
+  /** Begins the next window now, or with the first release after `settleMs`. */
+  #open(settleMs: number): void {
+    this.#settling = settleMs > 0
+    this.#settleMs = settleMs
+    this.#window.open(this.#slots.inFlight)
+  }
+
+  /** Counts the time since the last call. A clock that jumped back, or is no number, counts as no time passed. */
+  #pass(nowMs: number): void {
+    const elapsedMs = nowMs - this.#nowMs
+    this.#nowMs = nowMs
+    if (!(elapsedMs > 0 && elapsedMs < Number.POSITIVE_INFINITY)) return
+    this.#settleMs -= elapsedMs
+    this.#window.pass(elapsedMs, this.#slots.inFlight)
+  }
+}

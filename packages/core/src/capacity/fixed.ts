@@ -1,0 +1,52 @@
+import type { Outcome } from '../admission/outcome.js'
+import { requireInteger } from '../options.js'
+import type { Capacity } from './capacity.js'
+import { Slots } from './slots.js'
+
+export interface FixedSnapshot {
+  kind: 'fixed'
+  limit: number
+  inFlight: number
+}
+
+/** A capacity that stays as it is: `limit` slots, an integer of at least 1. Learns nothing; O(1), allocates nothing. */
+export function fixed(limit: number): FixedCapacity {
+  requireInteger('limit', limit, 1)
+  return new FixedCapacity(limit)
+}
+
+/** Made by {@link fixed}. */
+export class FixedCapacity implements Capacity {
+  readonly limit: number
+  readonly maximum: number
+  readonly #slots: Slots = new Slots()
+
+  constructor(limit: number) {
+    this.limit = limit
+    this.maximum = limit
+  }
+
+  get inFlight(): number {
+    return this.#slots.inFlight
+  }
+
+  tryTake(width: number, _nowMs: number): boolean {
+    return this.#slots.tryTake(width, this.limit, this.limit)
+  }
+
+  release(width: number, _outcome: Outcome, _durationMs: number, _nowMs: number): void {
+    if (this.#slots.giveBack(width)) this.#slots.tell()
+  }
+
+  undo(width: number, _nowMs: number): void {
+    if (this.#slots.giveBack(width)) this.#slots.tell()
+  }
+
+  onAvailable(listener: () => void): () => void {
+    return this.#slots.onAvailable(listener)
+  }
+
+  snapshot(): FixedSnapshot {
+    return { kind: 'fixed', limit: this.limit, inFlight: this.inFlight }
+  }
+}

@@ -1,0 +1,3 @@
+export { AdaptiveCapacity, type AdaptiveOptions, type AdaptiveSnapshot, adaptive } from './adaptive.js'
+export type { Capacity } from './capacity.js'
+export { FixedCapacity, type FixedSnapshot, fixed } from './fixed.js'

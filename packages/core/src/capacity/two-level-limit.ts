@@ -1,0 +1,189 @@
+/** The lower of the two levels, as a share of the limit. */
+const LOWER = 0.75
+/** How much longer requests may take at the limit than at the lower level. If all of both is saturated, it is 1.33. */
+const TOLERANCE = 1.3
+/** Busy windows from one look at the lower level to the next, if nothing calls for one earlier. */
+const LOOK_EVERY = 16
+/** Durations, as multiples of the baseline, between which the baseline is believed. */
+const SURPRISINGLY_SHORT = 0.8
+const SURPRISINGLY_LONG = 1.95
+/** A limit that has fallen to less than this share of what it was at the last look has to be confirmed by a new one. */
+const CONFIRMED = 0.95
+/** Durations below this multiple of the baseline, twice in a row, show that the limit is far too small. */
+const CALM = 1.12
+/** Least and largest step, as factors: in general, and while calm. */
+const STEEPEST_FALL = 0.8
+const STEEPEST_RISE = 1.1
+const STEEPEST_CALM_RISE = 1.5
+/** Share of the limit that must be in use on the average before a window says something about the limit. */
+const BUSY = 0.8
+/** Share of the limit below which a window says how long requests take that have room. */
+const QUIET = 0.5
+/** What sums of fractional widths may be off by. */
+const ROUNDING = 1e-9
+/** Longest time to settle: a machine that slept for an hour has measured an hour. */
+const LONGEST_SETTLE_MS = 60_000
+
+/** What a window has measured. */
+export interface Reading {
+  /** Mean duration in milliseconds. */
+  readonly durationMs: number
+  /** Mean number of slots taken. */
+  readonly meanInFlight: number
+  /** Most slots taken at once. */
+  readonly peak: number
+  /** Mean width of a request. */
+  readonly meanWidth: number
+}
+
+/**
+ * Finds the number of slots just above the knee, from which on requests only wait for each other, by comparing
+ * durations at two levels of the limit: L, and now and then ("a look") three quarters of it.
+ *
+ * Below the knee durations are the same at both; far above it they are as 4 to 3, because twice as much in flight takes
+ * twice as long. The limit settles where durations D(L) are 1.3 · D(0.75 L): about 1.3 times the knee, with the
+ * lower level just below it. The baseline B is never a remembered minimum but what D is *now* with a little more room,
+ * so that it cannot drift, and a service that has become slower is told from one that is too full.
+ *
+ * 1. A busy window at L moves it towards 1.3 · B / D, by the square root and at most 10 % up; without the root and up to
+ *    50 % after two windows with D < 1.12 · B. A rise is no less than one slot, or what is warranted of one.
+ * 2. After 16 such windows, at the first, when D leaves [0.8, 1.95] · B, and when L has fallen by more than 5 % since
+ *    the last look: look. The limit is ⌊0.75 L⌋ for one D to settle, then for one window, which gives D'.
+ * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Else B becomes the mean
+ *    of B and D', or D' if they differ by more than 1.3 times, and L is back.
+ *
+ * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
+ * limit. Pure arithmetic: time has no part in it but as durations that are handed in. O(1), allocates nothing.
+ *
+ * The ratio of durations is that of TCP Vegas and of Gradient2 in Netflix's concurrency-limits; the regular look below,
+ * instead of a remembered best, is BBR's. The two levels are ours, see docs/decisions/adaptive-limit.md.
+ *
+ * @see L. Brakmo, L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet", IEEE JSAC 13, 1995
+ * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
+ */
+export class TwoLevelLimit {
+  readonly #min: number
+  readonly #max: number
+  /** L, with fractions, so that small steps add up. */
+  #level: number
+  /** What is in force: ⌊L⌋, or the lower level. */
+  #limit: number
+  /** B; NaN before the first look. */
+  #baselineMs: number = Number.NaN
+  /** D of the last busy window at L. */
+  #durationMs: number = Number.NaN
+  #looking = false
+  /** L at the last look. */
+  #confirmed = 0
+  #windowsSinceLook: number = LOOK_EVERY - 1
+  #calmWindows = 0
+  #settleMs = 0
+
+  /** `initial`, `min` and `max` are whole numbers, 1 <= min <= initial <= max. */
+  constructor(initial: number, min: number, max: number) {
+    this.#min = min
+    this.#max = max
+    this.#level = initial
+    this.#limit = initial
+  }
+
+  /** Slots at present: a whole number from `min` to `max`. */
+  get limit(): number {
+    return this.#limit
+  }
+
+  /** How long after the last reading the next window is to be opened, so that it sees what that has changed. */
+  get settleMs(): number {
+    return this.#settleMs
+  }
+
+  /** True while the limit is the lower level, for a look. */
+  get looking(): boolean {
+    return this.#looking
+  }
+
+  /** B, in milliseconds; NaN before it is known. */
+  get baselineMs(): number {
+    return this.#baselineMs
+  }
+
+  /** Takes what a window has measured, and sets the limit for the next. */
+  read({ durationMs, meanInFlight, peak, meanWidth }: Reading): void {
+    this.#settleMs = 0
+    if (!(durationMs > 0)) return
+    // Full is where one more would not have fitted; what is free because the next one is wide is not idle.
+    const full = peak > this.#limit - meanWidth + ROUNDING
+    const busy = full && meanInFlight >= BUSY * (this.#limit - Math.max(0, meanWidth - 1))
+    if (this.#looking) {
+      if (busy) this.#compare(durationMs)
+      else this.#return(durationMs)
+    } else if (busy) {
+      this.#steer(durationMs)
+    } else if (meanInFlight < QUIET * this.#limit && this.#baselineMs > 0) {
+      this.#baselineMs = (durationMs + Math.min(this.#baselineMs, durationMs)) / 2
+    }
+  }
+
+  #steer(durationMs: number): void {
+    const ratio = durationMs / this.#baselineMs
+    this.#durationMs = durationMs
+    this.#windowsSinceLook++
+    // The first window after a look has requests from the lower level in it.
+    const surprising = this.#windowsSinceLook > 1 && (ratio > SURPRISINGLY_LONG || ratio < SURPRISINGLY_SHORT)
+    if (surprising || this.#windowsSinceLook >= LOOK_EVERY || this.#level < CONFIRMED * this.#confirmed) {
+      this.#look(durationMs)
+      return
+    }
+    this.#calmWindows = ratio < CALM ? this.#calmWindows + 1 : 0
+    const growth = TOLERANCE / ratio
+    const factor =
+      this.#calmWindows >= 2
+        ? clamp(growth, STEEPEST_FALL, STEEPEST_CALM_RISE)
+        : clamp(Math.sqrt(growth), STEEPEST_FALL, STEEPEST_RISE)
+    let change = this.#level * (factor - 1)
+    if (change > 0 && change < 1) change = Math.max(change, Math.min(1, 4 * (growth - 1)))
+    this.#setLevel(this.#level + change)
+  }
+
+  #look(durationMs: number): void {
+    this.#looking = true
+    this.#limit = Math.max(this.#min, Math.floor(LOWER * this.#level))
+    this.#settle(durationMs)
+  }
+
+  #compare(lowerMs: number): void {
+    if (this.#durationMs > TOLERANCE * lowerMs && this.#level > this.#min) {
+      this.#setLevel(LOWER * this.#level)
+      this.#baselineMs = lowerMs
+      this.#durationMs = lowerMs
+      this.#look(lowerMs)
+      return
+    }
+    const before = this.#baselineMs
+    const near = lowerMs <= TOLERANCE * before && before <= TOLERANCE * lowerMs
+    this.#baselineMs = near ? (before + lowerMs) / 2 : lowerMs
+    this.#confirmed = this.#level
+    this.#windowsSinceLook = 0
+    this.#calmWindows = 0
+    this.#return(lowerMs)
+  }
+
+  #return(durationMs: number): void {
+    this.#looking = false
+    this.#setLevel(this.#level)
+    this.#settle(durationMs)
+  }
+
+  #settle(durationMs: number): void {
+    this.#settleMs = Math.min(durationMs, LONGEST_SETTLE_MS)
+  }
+
+  #setLevel(level: number): void {
+    this.#level = clamp(level, this.#min, this.#max)
+    this.#limit = Math.floor(this.#level)
+  }
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most)
+}

@@ -1,0 +1,102 @@
+/** What a window lasts at least: this, and this many mean durations. */
+const SHORTEST_MS = 200
+const LEAST_DURATIONS = 2
+/** Completions that a window needs, where durations vary as much as those of an exponential distribution, or less. */
+const COMPLETIONS = 50
+/** How many times more it needs at most where they vary more, and until when it asks for more at all. */
+const MOST_VARIED = 10
+const PATIENCE_MS = 5_000
+/** Completions that the variation of durations is averaged over. */
+const VARIATION_MEMORY = 100
+
+/**
+ * Measures how long requests take, in windows, by Little's law: the area under the number in flight, divided by the
+ * number that ended. Requests that still run count too, so that a window has no bias towards those that end soon.
+ *
+ * Slots stand for requests: the area is that of the slots taken, divided by the slots of those that ended. So a
+ * duration counts as often as the request is wide. All times are elapsed milliseconds, handed in; no clock.
+ *
+ * @see J. D. C. Little, "A proof for the queuing formula L = λW", Operations Research 9, 1961
+ */
+export class Window {
+  #elapsedMs = 0
+  #area = 0
+  #padding = 0
+  #completions = 0
+  #widths = 0
+  #squaredWidths = 0
+  #peak = 0
+  #mean = 0
+  #variance = 0
+  #seen = 0
+
+  /** Starts a window with `inFlight` slots taken. */
+  open(inFlight: number): void {
+    this.#elapsedMs = 0
+    this.#area = 0
+    this.#padding = 0
+    this.#completions = 0
+    this.#widths = 0
+    this.#squaredWidths = 0
+    this.#peak = inFlight
+  }
+
+  /** `elapsedMs` more have gone by, during which `inFlight` slots were taken. */
+  pass(elapsedMs: number, inFlight: number): void {
+    this.#elapsedMs += elapsedMs
+    this.#area += elapsedMs * inFlight
+  }
+
+  take(inFlight: number): void {
+    if (inFlight > this.#peak) this.#peak = inFlight
+  }
+
+  /** A request ended after `durationMs`, and is to count as if it had lasted `atLeastMs`, should that be more. */
+  complete(width: number, durationMs: number, atLeastMs: number): void {
+    // What is no duration must not stay in the averages for good.
+    const lastedMs = durationMs > 0 && durationMs < Number.POSITIVE_INFINITY ? durationMs : 0
+    const countedMs = Math.max(lastedMs, atLeastMs)
+    this.#padding += width * (countedMs - lastedMs)
+    this.#completions++
+    this.#widths += width
+    this.#squaredWidths += width * width
+    this.#seen = Math.min(this.#seen + 1, VARIATION_MEMORY)
+    const part = 1 / this.#seen
+    const off = countedMs - this.#mean
+    this.#mean += part * off
+    this.#variance = (1 - part) * (this.#variance + part * off * off)
+  }
+
+  /**
+   * Whether it has seen enough to be read: 200 ms, two mean durations, and 50 completions; in the first 5 s times the
+   * squared coefficient of variation of durations, from 1 to 10.
+   */
+  get isDone(): boolean {
+    const elapsedMs = this.#elapsedMs
+    if (elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs) return false
+    const variation = elapsedMs < PATIENCE_MS ? this.#variance / this.#mean ** 2 : 1
+    const needed = COMPLETIONS * Math.min(Math.max(variation, 1), MOST_VARIED)
+    // Wide requests among narrow ones make a mean less certain: their effective number, (Σw)² / Σw² (Kish 1965).
+    return this.#widths ** 2 >= needed * this.#squaredWidths
+  }
+
+  /** Mean duration in milliseconds, by width; NaN if nothing ended. */
+  get durationMs(): number {
+    return (this.#area + this.#padding) / this.#widths
+  }
+
+  /** Mean number of slots taken. */
+  get meanInFlight(): number {
+    return this.#area / this.#elapsedMs
+  }
+
+  /** Most slots taken at once. */
+  get peak(): number {
+    return this.#peak
+  }
+
+  /** Mean width of the requests that ended. */
+  get meanWidth(): number {
+    return this.#widths / this.#completions
+  }
+}
