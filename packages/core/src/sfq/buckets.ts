@@ -59,8 +59,8 @@ export class Buckets<T> {
   }
 
   /**
-   * The queue of its hand that a flow should join which waits nowhere: the shortest, or the one where least cost waits,
-   * all of it foreign to this flow. The first of equals in the order of the hand.
+   * The queue of its hand that a flow should join which waits nowhere: the shortest, or the one where least cost
+   * waits, all of it foreign to this flow. Among equals the first of the hand.
    */
   pick(flow: string): Lane<T> {
     const hand = this.#hand
@@ -84,7 +84,7 @@ export class Buckets<T> {
     this.#crowding.left(this.#bucketOf(lane).count)
   }
 
-  /** Starts over with empty queues below an empty root. What waited is to be put back by `pick`, then `dealt` called. */
+  /** Starts over with empty queues below an empty root. What waited is to be put back, and then `dealt` called. */
   renew(queues: number, seed: number): void {
     this.#seed = seed
     const root = this.#root

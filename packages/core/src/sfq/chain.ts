@@ -4,7 +4,7 @@ export interface Link<N> {
   previous: N | undefined
 }
 
-/** A doubly linked list whose links lie in its members: adding and taking out, anywhere, is O(1) and allocates nothing. */
+/** A doubly linked list whose links lie in its members: adding, and taking out anywhere, is O(1) without allocation. */
 export class Chain<N extends Link<N>> {
   first: N | undefined = undefined
   last: N | undefined = undefined

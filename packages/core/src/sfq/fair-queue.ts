@@ -31,7 +31,7 @@ export interface Refused extends Standing {
   readonly limit: number
 }
 
-/** A queue's state, as plain JSON. What was ever enqueued waits, or has left in exactly one of the other ways. */
+/** A queue's state, as plain JSON. What was ever enqueued waits, or has left in exactly one of four ways. */
 export interface FairQueueSnapshot {
   /** Requests that wait, and their cost. */
   readonly waiting: number
@@ -68,11 +68,12 @@ export interface SfqSnapshot {
  * Whose turn is it? Holds requests that wait, and hands them out so that every flow gets its share of the *cost* that
  * is served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
  *
- * Flows take turns by deficit round robin, see {@link Ring}; the requests of a flow keep their order. With `queues: 'perFlow'` that is
- * exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to queues by a hash, queues take
- * turns, and so do the flows inside a queue, unless it is served in order of arrival. Beside a record per waiting flow
- * a fixed number of queues saves nothing; it is for those who need that number, and in the forms without such records
- * (`choose: 'first' | 'shortest'` with `inside: 'arrival'`) memory is constant but for the requests themselves.
+ * Flows take turns by deficit round robin, see {@link Ring}; the requests of a flow keep their order. With
+ * `queues: 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to
+ * queues by a hash, queues take turns, and so do the flows inside a queue, unless it is served in order of arrival.
+ * Beside a record per waiting flow a fixed number of queues saves nothing; it is for those who need that number, and in
+ * the forms without such records (`choose: 'first' | 'shortest'` with `inside: 'arrival'`) memory is constant but for
+ * the requests themselves. `'shortest'` in that form may spread a flow over its hand: then its order is not kept.
  *
  * All operations are O(1) amortised, but for a perturbation, which sorts what waits; memory is in proportion to what
  * waits. A record outlives its flow's last request while it owes, and for one round after it was served.
@@ -168,7 +169,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * The next request, charged its cost; `undefined` if none waits.
+   * The next request, charged its cost. `undefined` if none waits; then what was owed is forgiven, and no record is left.
    *
    * Those at whose turn `isDead` says that they are no longer wanted are dropped instead: they cost nobody credit or a
    * turn, and their flow goes on with its next. It may be asked about the same request again, until it says yes; it may
@@ -177,7 +178,7 @@ export class FairQueue<T> {
   dequeue(isDead?: (item: T) => boolean): Ticket<T> | undefined {
     const request = this.#root.head(isDead && this.#isLive(isDead))
     if (request === undefined) {
-      // Nobody would mind if all turns passed now: what is owed is forgiven, and no record remains.
+      // All turns could pass at once, and nobody would mind.
       this.#root.ring!.clear()
       return undefined
     }
@@ -189,9 +190,12 @@ export class FairQueue<T> {
     return request
   }
 
-  /** The request that `dequeue` would give, still waiting; another once something came, left, or was settled. */
-  peek(): Ticket<T> | undefined {
-    return this.#root.head(undefined)
+  /**
+   * The request that `dequeue` would give, still waiting; another once something came, left, or was settled. Drops those
+   * that are no longer wanted, as `dequeue` does: without `isDead`, one of them could be shown.
+   */
+  peek(isDead?: (item: T) => boolean): Ticket<T> | undefined {
+    return this.#root.head(isDead && this.#isLive(isDead))
   }
 
   /**
@@ -215,7 +219,7 @@ export class FairQueue<T> {
   /**
    * Says what a request that was dequeued really cost, from 0 to 1e12: its flow (in arrival order, its queue) is charged
    * the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that its next
-   * turns pay, even if nothing of it waits. The last of several figures counts. Of one never dequeued nothing is charged.
+   * turns pay, even if nothing of it waits. Of several figures the last counts; of a request never dequeued none does.
    */
   settle(ticket: Ticket<T>, actualCost: number): void {
     requireCost('actualCost', actualCost, 0)

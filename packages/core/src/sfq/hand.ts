@@ -7,9 +7,9 @@ export const MOST_CARDS = 8
  * Deals a hand of distinct cards, 0 to `deck` - 1, from one independent 32-bit word per card.
  *
  * Card i is one of the deck - i that are left, each as likely to within (deck - i) / 2^32. O(hand²), no big numbers,
- * nothing allocated. In `hand` the cards lie in the order in which they were dealt, so none is preferred for its number.
+ * nothing allocated. In `hand` the cards lie in the order in which they were dealt: none is preferred for its number.
  *
- * @see shuffle sharding; C. MacCárthaigh, "Workload isolation using shuffle-sharding", 2019
+ * @see C. MacCárthaigh, "Workload isolation using shuffle-sharding", Amazon Builders' Library
  */
 export function deal(words: Uint32Array, deck: number, hand: Int32Array): void {
   for (let i = 0; i < hand.length; i++) {

@@ -27,8 +27,8 @@ export interface FairQueueOptions {
    */
   choose?: Choose
   /**
-   * SFQ: how flows share a queue. `'turns'`: by turns of their own, so that each gets its weight whoever it shares with.
-   * `'arrival'`: in order of arrival; with `'first'` or `'shortest'` that needs no memory per flow. @default 'turns'
+   * SFQ: how flows share a queue. `'turns'`: by turns of their own, so that each gets its weight whoever it shares
+   * with. `'arrival'`: in order of arrival; with `'first'` or `'shortest'` that needs no memory per flow. @default 'turns'
    */
   inside?: Inside
   /** Whether a flow that starts to wait comes first, with one quantum. @default true */
@@ -125,7 +125,7 @@ export function requireSeed(name: string, seed: unknown): void {
   requireInteger(name, seed, 0, MOST_SEED)
 }
 
-/** Checks for a cost: a unit may be anything, but a billion billions of the smallest must add up. */
+/** Checks for a cost. The unit is the caller's; the range is what sums of floats can tell apart. */
 export function requireCost(name: string, cost: unknown, least: number = LEAST_COST): void {
   if (typeof cost === 'number' && cost >= least && cost <= MOST_COST) return
   requireNumber(name, cost, least, MOST_COST)

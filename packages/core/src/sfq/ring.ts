@@ -82,19 +82,12 @@ export class Ring<T> {
     while (this.#owner.count > 0) {
       const lane = this.#front()!
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      if (lane.deficit < 0) {
-        // It could not be served whatever its head costs.
-        this.#credit(lane)
-        if (lane.deficit < 0) {
-          this.#toEnd(lane)
-          continue
-        }
-      }
       const head = lane.head(isLive)
+      // What was dead may have taken the lane with it.
       if (lane !== this.#front()) continue
-      if (head === undefined) this.#leave(lane)
-      else if (this.#covers(lane, head.cost)) return head
-      else this.#toEnd(lane)
+      if (!this.#covers(lane, head?.cost ?? 0)) this.#toEnd(lane)
+      else if (head !== undefined) return head
+      else this.#leave(lane)
     }
     return undefined
   }
@@ -124,6 +117,7 @@ export class Ring<T> {
     return this.#fresh.first ?? this.#old.first
   }
 
+  /** Whether a lane can pay `cost` in this turn; 0 where nothing of it waits, and it only has to be out of debt. */
   #covers(lane: Lane<T>, cost: number): boolean {
     if (lane.deficit >= cost * CLOSE) return true
     this.#credit(lane)
@@ -178,7 +172,10 @@ export class Ring<T> {
       rounds = Math.min(rounds, Math.ceil((head.cost * CLOSE - lane.deficit) / this.#worth(lane)))
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
-    for (let lane = this.#old.first; lane !== undefined; lane = lane.next)
+    for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
+      next = lane.next
       if (lane.count > 0 || lane.deficit < 0) lane.deficit += (rounds - 1) * this.#worth(lane)
+      if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
+    }
   }
 }

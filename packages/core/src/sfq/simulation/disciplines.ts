@@ -21,7 +21,7 @@ export function fairQueue(options: FairQueueOptions): Discipline & { readonly qu
 
 /** Exact round robin, without the new list: what the others are measured by. */
 export function plainRoundRobin(): Discipline {
-  const queue = new PlainRoundRobin<Arrival>(false)
+  const queue = new PlainRoundRobin<Arrival>(false, true)
   return {
     enqueue(arrival) {
       if (queue.flow(arrival.flow)?.requests.length === LIMIT) return arrival

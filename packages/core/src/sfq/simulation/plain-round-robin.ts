@@ -4,10 +4,14 @@
  * The oracle of the tests and the baseline of the simulations; slow, and independent of the code that ships. With
  * `sparseFirst` it has the new list, too. A round is the array of those still to come; whoever has had a turn is in
  * the array of the next.
+ *
+ * A flow whose credit is used up goes to the next round when the next request is asked for, as in the code that ships;
+ * `eager` moves it at once, as papers write it. That puts a flow which arrives in between one turn later.
  */
 export class PlainRoundRobin<T> {
   quantum = 0
   readonly #sparseFirst: boolean
+  readonly #eager: boolean
   readonly #flows = new Map<string, PlainFlow<T>>()
   #fresh: PlainFlow<T>[] = []
   #round: PlainFlow<T>[] = []
@@ -16,8 +20,9 @@ export class PlainRoundRobin<T> {
   #served = 0
   #least = Number.POSITIVE_INFINITY
 
-  constructor(sparseFirst: boolean) {
+  constructor(sparseFirst: boolean, eager = false) {
     this.#sparseFirst = sparseFirst
+    this.#eager = eager
   }
 
   get flows(): readonly PlainFlow<T>[] {
@@ -35,7 +40,7 @@ export class PlainRoundRobin<T> {
   enqueue(name: string, item: T, cost: number, weight = 1): void {
     this.#least = Math.min(this.#least, cost)
     const known = this.#flows.get(name)
-    const flow = known ?? { name, weight, requests: [], deficit: 0, turn: 'none' }
+    const flow: PlainFlow<T> = known ?? { name, weight, requests: [], deficit: 0, credited: false, served: 'no' }
     flow.weight = weight
     flow.requests.push({ item, cost })
     if (known) return
@@ -54,18 +59,24 @@ export class PlainRoundRobin<T> {
         this.#round = this.#nextRound
         this.#nextRound = []
         this.quantum = this.#pace()
-        for (const each of this.#round) each.turn = each.turn === 'served' ? 'served before' : 'none'
+        for (const each of this.#round) {
+          each.credited = false
+          each.served = each.served === 'now' ? 'last turn' : 'no'
+        }
         continue
       }
-      while (flow.requests[0] && isDead(flow.requests[0].item)) flow.requests.shift()
       if (flow.requests.length === 0 && flow.deficit >= 0) {
         this.#leave(flow)
         continue
       }
+      if (flow.requests[0] && isDead(flow.requests[0].item)) {
+        this.remove(flow.name, 0)
+        continue
+      }
       const cost = flow.requests[0]?.cost ?? Number.POSITIVE_INFINITY
-      if (!covers(flow, cost) && !fresh && flow.turn !== 'credited' && flow.turn !== 'served') {
+      if (!covers(flow, cost) && !fresh && !flow.credited) {
         flow.deficit += this.quantum * flow.weight
-        flow.turn = 'credited'
+        flow.credited = true
       }
       if (covers(flow, cost)) return this.#serve(flow)
       if (flow.requests.length === 0 && flow.deficit >= 0) this.#leave(flow)
@@ -86,7 +97,7 @@ export class PlainRoundRobin<T> {
     let flow = this.#flows.get(name)
     if (flow === undefined) {
       if (change <= 0) return
-      flow = { name, weight, requests: [], deficit: 0, turn: 'none' }
+      flow = { name, weight, requests: [], deficit: 0, credited: false, served: 'no' }
       this.#flows.set(name, flow)
       this.#nextRound.push(flow)
     }
@@ -99,19 +110,21 @@ export class PlainRoundRobin<T> {
     flow.deficit = Math.max(0, flow.deficit - request.cost)
     this.#served++
     this.#average += (request.cost - this.#average) / Math.min(this.#served, 100)
-    flow.turn = 'served'
+    flow.served = 'now'
     if (flow.requests.length === 0) this.#emptied(flow)
+    else if (this.#eager && !covers(flow, flow.requests[0]!.cost)) this.#pass(flow)
     return request
   }
 
   #emptied(flow: PlainFlow<T>): void {
     flow.deficit = Math.min(0, flow.deficit)
-    const passes = this.#sparseFirst && (flow.turn === 'served' || flow.turn === 'served before')
+    const passes = this.#sparseFirst && flow.served !== 'no'
     if (!passes && flow.deficit === 0) this.#leave(flow)
-    else if (this.#fresh.includes(flow) || (flow.turn === 'served' && this.#round.includes(flow))) this.#pass(flow)
+    else if (this.#fresh.includes(flow) || (flow.served === 'now' && this.#round.includes(flow))) this.#pass(flow)
   }
 
   #pass(flow: PlainFlow<T>): void {
+    if (flow.served === 'last turn') flow.served = 'no'
     this.#takeOut(flow)
     this.#nextRound.push(flow)
   }
@@ -143,7 +156,10 @@ interface PlainFlow<T> {
   weight: number
   requests: PlainRequest<T>[]
   deficit: number
-  turn: 'none' | 'credited' | 'served' | 'served before'
+  /** Whether it got its quantum in this round. */
+  credited: boolean
+  /** Whether it was served in its present turn, or in its last one. */
+  served: 'no' | 'now' | 'last turn'
 }
 
 function covers<T>(flow: PlainFlow<T>, cost: number): boolean {

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { FairQueue, type Refused } from './fair-queue.js'
+import type { FairQueueOptions } from './options.js'
+import type { Ticket } from './request.js'
+
+type Answer = ReturnType<FairQueue<string>['enqueue']>
+
+function ticketOf(answer: Answer): Ticket<string> {
+  if ('refused' in answer) throw new Error(answer.refused)
+  return answer
+}
+
+function refusalOf(answer: Answer): Refused {
+  if ('refused' in answer) return answer
+  throw new Error('taken in')
+}
+
+describe('bounds', () => {
+  it('refuse what a flow has too many of, and say how it stands', () => {
+    const queue = new FairQueue<string>({ perFlowLimit: 2, weightOf: (flow) => (flow === 'a' ? 3 : 1) })
+    for (const flow of ['a', 'a', 'b']) queue.enqueue(flow, flow, 2)
+    expect(refusalOf(queue.enqueue('a', 'a'))).toEqual({
+      refused: 'flow-full',
+      limit: 2,
+      waiting: 2,
+      cost: 4,
+      share: 0.75,
+    })
+    expect(queue.standing('c')).toEqual({ waiting: 0, cost: 0, share: 0.2 })
+    expect(queue.snapshot()).toMatchObject({ waiting: 3, refused: 1, records: 2 })
+  })
+
+  it('are those of the queue in arrival order', () => {
+    const queue = new FairQueue<string>({ queues: 1, choose: 'first', inside: 'arrival', perFlowLimit: 2 })
+    for (const flow of ['a', 'b']) queue.enqueue(flow, flow)
+    expect(refusalOf(queue.enqueue('c', 'c'))).toMatchObject({ refused: 'flow-full', waiting: 2, share: 1 })
+  })
+
+  it('refuse the newcomer when asked to', () => {
+    const queue = new FairQueue<string>({ maxWaiting: 2, overflow: 'refuse' })
+    for (const flow of ['a', 'a']) queue.enqueue(flow, flow)
+    expect(refusalOf(queue.enqueue('b', 'b'))).toMatchObject({ refused: 'full', limit: 2, waiting: 0, share: 0.5 })
+  })
+
+  it('evict the last arrival of the fattest flow', () => {
+    const queue = new FairQueue<string>({ maxWaiting: 4 })
+    for (const item of ['a1', 'b1', 'b2', 'b3']) queue.enqueue(item[0]!, item)
+    const ticket = ticketOf(queue.enqueue('c', 'c1'))
+    const { evicted } = ticket
+    expect(evicted?.item).toBe('b3')
+    expect(evicted?.evicted).toBeUndefined()
+    expect(queue.remove(evicted!)).toBe(false)
+    expect(queue.dequeue()?.item).toBe('a1')
+    expect(queue.remove(ticket)).toBe(true)
+    expect(ticket.evicted).toBeUndefined()
+    expect(queue.snapshot()).toMatchObject({ enqueued: 5, waiting: 2, dequeued: 1, removed: 1, evicted: 1 })
+  })
+
+  it('go by cost per weight', () => {
+    const queue = new FairQueue<string>({ maxWaiting: 5, weightOf: (flow) => (flow === 'paid' ? 10 : 1) })
+    for (const item of ['paid', 'paid', 'paid', 'paid']) queue.enqueue(item, item)
+    queue.enqueue('free', 'free', 3)
+    expect(ticketOf(queue.enqueue('new', 'new')).evicted?.item).toBe('free')
+    expect(refusalOf(queue.enqueue('large', 'large', 2)).refused).toBe('full')
+  })
+
+  const forms: [string, FairQueueOptions][] = [
+    ['perFlow', {}],
+    ['SFQ', { queues: 4, hand: 2, seed: 1 }],
+    ['growing SFQ', { queues: 'auto', seed: 1 }],
+  ]
+  const step = fc.record({ flow: fc.nat(7), cost: fc.integer({ min: 1, max: 30 }), serves: fc.boolean() })
+  it.each(forms)('never let a light flow pay for one more than twice as fat, %s', (_, options) => {
+    const weightOf = (flow: string): number => [1, 1, 1, 0.5, 2, 4][Number(flow)] ?? 1
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 120 }), (steps) => {
+        const queue = new FairQueue<string>({ ...options, maxWaiting: 10, perFlowLimit: 6, weightOf })
+        const lines = new Map<string, Ticket<string>[]>()
+        const size = (flow: string): number =>
+          (lines.get(flow) ?? []).reduce((sum, { cost }) => sum + cost, 0) / weightOf(flow)
+        const leave = ({ flow, item }: Ticket<string>): void =>
+          void lines.set(
+            flow,
+            lines.get(flow)!.filter((each) => each.item !== item),
+          )
+        steps.forEach(({ flow: index, cost, serves }, i) => {
+          const flow = `${index}`
+          const fattest = Math.max(0, ...[...lines.keys()].map(size))
+          const waits = lines.get(flow) ?? []
+          const would = size(flow) + cost / weightOf(flow)
+          const answer = queue.enqueue(flow, `${i}`, cost)
+          if ('refused' in answer) {
+            if (answer.refused === 'flow-full') expect(waits).toHaveLength(6)
+            else expect(fattest).toBeLessThanOrEqual(2 * would)
+            expect(answer).toMatchObject({ waiting: waits.length })
+          } else {
+            const { evicted } = answer
+            if (evicted) {
+              expect(size(evicted.flow)).toBeGreaterThan(would)
+              expect(2 * size(evicted.flow)).toBeGreaterThan(fattest)
+              expect(evicted).toBe(lines.get(evicted.flow)!.at(-1))
+              leave(evicted)
+            }
+            lines.set(flow, [...waits, answer])
+          }
+          const served = serves ? queue.dequeue() : undefined
+          if (served) {
+            expect(served).toBe(lines.get(served.flow)![0])
+            leave(served)
+          }
+          expect(queue.waiting).toBe([...lines.values()].flat().length)
+          expect(queue.waiting).toBeLessThanOrEqual(10)
+        })
+      }),
+    )
+  })
+})

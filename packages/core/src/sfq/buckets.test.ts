@@ -1,0 +1,146 @@
+import { describe, expect, it } from 'vitest'
+import { FairQueue } from './fair-queue.js'
+import type { Ticket } from './request.js'
+
+function drain<T>(queue: FairQueue<T>): T[] {
+  const items: T[] = []
+  for (let next = queue.dequeue(); next; next = queue.dequeue()) items.push(next.item)
+  return items
+}
+
+describe('SFQ', () => {
+  it('spreads flows as it is dealt, alike for the same seed', () => {
+    const lengths = (seed: number): readonly number[] => {
+      const queue = new FairQueue<string>({ queues: 8, hand: 1, seed })
+      for (let i = 0; i < 40; i++) queue.enqueue(`flow ${i}`, '')
+      return queue.snapshot().sfq!.lengths
+    }
+    expect(lengths(1)).toEqual(lengths(1))
+    expect(lengths(1)).not.toEqual(lengths(2))
+    expect(lengths(1).reduce((sum, each) => sum + each, 0)).toBe(40)
+  })
+
+  it('with foreign keeps a flow that waits in one queue, and others away from it', () => {
+    for (const inside of ['turns', 'arrival'] as const) {
+      const queue = new FairQueue<string>({ queues: 8, hand: 8, inside, seed: 1, sparseFirst: false })
+      for (let i = 0; i < 20; i++) queue.enqueue('heavy', 'heavy')
+      for (let i = 0; i < 7; i++) queue.enqueue(`light ${i}`, 'light')
+      expect([...queue.snapshot().sfq!.lengths].sort((x, y) => x - y)).toEqual([1, 1, 1, 1, 1, 1, 1, 20])
+      expect(queue.snapshot().records).toBe(8)
+    }
+  })
+
+  it('with shortest in arrival order spreads a flow, and keeps no record of it', () => {
+    const queue = new FairQueue<string>({ queues: 8, hand: 4, choose: 'shortest', inside: 'arrival', seed: 1 })
+    for (let i = 0; i < 20; i++) queue.enqueue('heavy', 'heavy')
+    expect(queue.snapshot().sfq!.lengths.filter((each) => each === 5)).toHaveLength(4)
+    expect(queue.snapshot().records).toBe(0)
+  })
+
+  it('serves a queue in order of arrival where asked to', () => {
+    const items = ['a1', 'a2', 'a3', 'b1', 'b2']
+    const served = (['arrival', 'turns'] as const).map((inside) => {
+      const queue = new FairQueue<string>({ queues: 1, inside, sparseFirst: false })
+      for (const item of items) queue.enqueue(item[0]!, item)
+      return drain(queue)
+    })
+    expect(served).toEqual([items, ['a1', 'b1', 'a2', 'b2', 'a3']])
+  })
+})
+
+describe('a perturbation', () => {
+  it('parts flows that shared a queue, and refuses nobody', () => {
+    for (const inside of ['turns', 'arrival'] as const) {
+      const queue = new FairQueue<string>({ queues: 32, hand: 1, inside, perFlowLimit: 4, seed: 1 })
+      const names = Array.from({ length: 60 }, (_, i) => `flow ${i}`)
+      for (const name of names) for (let i = 0; i < 3; i++) queue.enqueue(name, `${name} ${i}`)
+      const { sfq: before, waiting, cost } = queue.snapshot()
+      queue.perturb(7)
+      const { sfq: after } = queue.snapshot()
+      expect(after!.lengths).not.toEqual(before!.lengths)
+      expect(after).toMatchObject({ seed: 7, perturbations: 1 })
+      expect(queue.snapshot()).toMatchObject({ waiting, cost })
+      expect(after!.lengths.reduce((sum, each) => sum + each, 0)).toBe(waiting)
+    }
+  })
+
+  it('keeps a debt with its flow', () => {
+    const rounds = ([1, undefined] as const).map((seed) => {
+      const queue = new FairQueue<string>({ queues: 64, hand: 4, seed: 1, sparseFirst: false })
+      queue.enqueue('debtor', 'debtor')
+      queue.settle(queue.dequeue()!, 11)
+      for (let i = 0; i < 40; i++) queue.enqueue('other', 'other')
+      queue.enqueue('debtor', 'debtor')
+      if (seed !== undefined) queue.perturb(seed + 1)
+      return drain(queue).indexOf('debtor')
+    })
+    expect(rounds[0]).toBeGreaterThanOrEqual(9)
+    expect(Math.abs(rounds[0]! - rounds[1]!)).toBeLessThanOrEqual(1)
+  })
+
+  it('keeps a new flow new', () => {
+    const queue = new FairQueue<string>({ queues: 64, seed: 1 })
+    for (let i = 0; i < 9; i++) for (const name of ['a', 'b']) queue.enqueue(name, name)
+    for (let i = 0; i < 6; i++) queue.dequeue()
+    queue.enqueue('new', 'new')
+    queue.perturb(2)
+    expect(queue.dequeue()?.item).toBe('new')
+  })
+
+  it('does nothing where every flow has its own queue', () => {
+    const queue = new FairQueue<string>()
+    for (const item of ['a1', 'b1', 'a2']) queue.enqueue(item[0]!, item)
+    const before = queue.snapshot()
+    queue.perturb()
+    expect(queue.snapshot()).toEqual(before)
+    expect(before.sfq).toBeUndefined()
+  })
+})
+
+describe('crowding', () => {
+  const occupy = (queue: FairQueue<string>, flows: number): Ticket<string>[] =>
+    Array.from({ length: 4 * flows }, (_, i) => queue.enqueue(`flow ${i % flows}`, '')).flatMap((answer) =>
+      'refused' in answer ? [] : [answer],
+    )
+  const arrive = (queue: FairQueue<string>, arrivals: number): void => {
+    for (let i = 0; i < arrivals; i++) {
+      const answer = queue.enqueue('passer-by', '')
+      if (!('refused' in answer)) queue.remove(answer)
+    }
+  }
+
+  it('is told when more than a third of the queues is occupied at 256 arrivals in a row', () => {
+    const queue = new FairQueue<string>({ queues: 12, hand: 8, seed: 1, maxWaiting: 1e6 })
+    const tickets = occupy(queue, 5)
+    expect(queue.snapshot().sfq).toMatchObject({ occupied: 5, crowded: false })
+    arrive(queue, 254)
+    expect(queue.snapshot().sfq!.crowded).toBe(false)
+    arrive(queue, 1)
+    expect(queue.snapshot().sfq).toMatchObject({ crowded: true, queues: 12 })
+    for (const ticket of tickets.slice(0, 1)) queue.remove(ticket)
+    expect(queue.snapshot().sfq!.occupied).toBe(4)
+    arrive(queue, 1)
+    expect(queue.snapshot().sfq!.crowded).toBe(false)
+  })
+
+  it('makes auto grow, and a calm period makes it shrink at the next perturbation', () => {
+    const queue = new FairQueue<string>({ queues: 'auto', seed: 1, maxWaiting: 1e6 })
+    const queues = (): number => queue.snapshot().sfq!.queues
+    expect(queues()).toBe(64)
+    const tickets = occupy(queue, 60)
+    arrive(queue, 2000)
+    // 60 flows occupy less than a third of 256.
+    expect(queues()).toBe(256)
+    queue.perturb()
+    for (const ticket of tickets) queue.remove(ticket)
+    arrive(queue, 300)
+    queue.perturb()
+    expect(queues()).toBe(256)
+    for (const expected of [128, 64, 64]) {
+      arrive(queue, 1)
+      queue.perturb()
+      expect(queues()).toBe(expected)
+    }
+    expect(queue.waiting).toBe(0)
+  })
+})

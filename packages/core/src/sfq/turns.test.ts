@@ -1,0 +1,364 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
+import { FairQueue } from './fair-queue.js'
+import type { FairQueueOptions } from './options.js'
+import type { Ticket } from './request.js'
+import { PlainRoundRobin } from './simulation/plain-round-robin.js'
+
+interface Item {
+  readonly id: number
+  dead: boolean
+}
+
+type Step =
+  | { do: 'enqueue'; flow: number; cost: number }
+  | { do: 'reweigh'; flow: number; weight: number }
+  | { do: 'dequeue' }
+  | { do: 'remove' | 'kill'; which: number }
+  | { do: 'settle'; which: number; factor: number }
+
+const flow = fc.nat(5)
+/** Odd fractions: whether credit covers a cost never hangs on the last bit of a sum. */
+const fraction = (most: number): fc.Arbitrary<number> => fc.integer({ min: 100, max: most * 997 }).map((n) => n / 997)
+const cost = fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 40 }), fraction(30))
+const weight = fc.constantFrom(0.25, 0.5, 1, 2, 4)
+const dequeueStep = fc.constant({ do: 'dequeue' as const })
+const enqueueStep = fc.record({ do: fc.constant('enqueue' as const), flow, cost })
+const removeStep = fc.record({ do: fc.constantFrom('remove' as const, 'kill' as const), which: fc.nat(1000) })
+const factor = fc.oneof(fc.constant(0), fraction(5))
+const settleStep = fc.record({ do: fc.constant('settle' as const), which: fc.nat(1000), factor })
+const reweighStep = fc.record({ do: fc.constant('reweigh' as const), flow, weight })
+const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    { arbitrary: enqueueStep, weight: 6 },
+    { arbitrary: dequeueStep, weight: 4 },
+    { arbitrary: removeStep, weight: 1 },
+    { arbitrary: settleStep, weight: 1 },
+    { arbitrary: reweighStep, weight: 1 },
+  ),
+  { maxLength: 150 },
+)
+
+describe('turns, beside a round robin that walks every round', () => {
+  it.each([true, false])('serve the same requests in the same order (sparseFirst: %s)', (sparseFirst) => {
+    fc.assert(
+      fc.property(steps, (all) => sameOrder(all, sparseFirst)),
+      { numRuns: RUNS },
+    )
+  })
+})
+
+/** Serves `dequeues` requests of flows that always wait; the cost served to each, after each. */
+function backlogged<T extends FairQueue<string>>(
+  queue: T,
+  costs: ReadonlyMap<string, () => number>,
+  dequeues: number,
+  each: (served: ReadonlyMap<string, number>) => void = () => {},
+): Map<string, number> {
+  const served = new Map([...costs.keys()].map((name) => [name, 0]))
+  const top = (name: string): void => void accepted(queue.enqueue(name, name, costs.get(name)!()))
+  for (const name of costs.keys()) for (let i = 0; i < 3; i++) top(name)
+  for (let i = 0; i < dequeues; i++) {
+    const { flow: name, cost: charged } = queue.dequeue()!
+    served.set(name, served.get(name)! + charged)
+    top(name)
+    each(served)
+  }
+  return served
+}
+
+const forms: [string, FairQueueOptions][] = [
+  ['perFlow', {}],
+  ['perFlow, without the new list', { sparseFirst: false }],
+  ['the flows of one queue', { queues: 1 }],
+  ['the flows of one queue, without the new list', { queues: 1, sparseFirst: false }],
+]
+
+describe('shares of flows that wait', () => {
+  it.each(forms)('never differ by more than a turn and the largest costs, %s', (_, options) => {
+    const flows = fc.array(fc.record({ weight, most: fc.integer({ min: 1, max: 40 }) }), { minLength: 2, maxLength: 6 })
+    fc.assert(
+      fc.property(flows, fc.nat(), (all, seed) => {
+        const random = seededRandom(seed)
+        const weightOf = (name: string): number => all[Number(name)]!.weight
+        const queue = new FairQueue<string>({ ...options, weightOf })
+        const costs = new Map(all.map(({ most }, i) => [`${i}`, () => 1 + Math.floor(random() * most)]))
+        const largest = Math.max(...all.map(({ most }) => most))
+        let quantum = 0
+        // The least and the largest lead of each flow over the first: over any interval it changes by no more.
+        const leads = all.map(() => [0, 0])
+        backlogged(queue, costs, 400, (served) => {
+          quantum = Math.max(quantum, queue.snapshot().quantum)
+          leads.forEach((range, i) => {
+            const lead = served.get(`${i}`)! / all[i]!.weight - served.get('0')! / all[0]!.weight
+            range[0] = Math.min(range[0]!, lead)
+            range[1] = Math.max(range[1]!, lead)
+          })
+        })
+        const entry = options.sparseFirst === false ? 0 : quantum
+        leads.forEach(([least, most], i) => {
+          const bound = quantum + entry + largest * (1 / all[i]!.weight + 1 / all[0]!.weight)
+          expect(most! - least!).toBeLessThanOrEqual(bound + 1e-6)
+        })
+      }),
+    )
+  })
+
+  it.each([1, 20, 1000])('follow the weights whatever the costs, up to %i', (most) => {
+    const random = seededRandom(most)
+    const weights = [1, 1, 1, 2, 4, 8]
+    const requests = weights.map(() => 0)
+    const costs = new Map(
+      weights.map((_, i) => [
+        `${i}`,
+        () => {
+          requests[i]!++
+          return 1 + random() * (most - 1) * (i % 3)
+        },
+      ]),
+    )
+    const queue = new FairQueue<string>({ weightOf: (name) => weights[Number(name)]! })
+    const served = backlogged(queue, costs, 30_000)
+    const fair = [...served.values()].reduce((sum, x) => sum + x, 0) / weights.reduce((sum, x) => sum + x, 0)
+    weights.forEach((each, i) => {
+      // What is served seldom is served in large pieces.
+      expect(Math.abs(served.get(`${i}`)! / each / fair - 1)).toBeLessThan(requests[i]! < 60 ? 0.1 : 0.03)
+    })
+  })
+
+  it.each([1, 2, 4, 8])('are even to one in a hundred in SFQ with turns, with a hand of %i', (hand) => {
+    for (const choose of ['foreign', 'shortest', 'first'] as const)
+      for (const seed of [1, 2, 3]) {
+        const queue = new FairQueue<string>({ queues: 16, hand, choose, seed })
+        const costs = new Map(Array.from({ length: 20 }, (_, i) => [`flow-${i}`, () => 1]))
+        for (const got of backlogged(queue, costs, 20_000).values()) {
+          expect(got).toBeGreaterThan(990)
+          expect(got).toBeLessThan(1010)
+        }
+      }
+  })
+
+  it('follow the weights on fewer queues than flows', () => {
+    const weights = [4, 2, 1, 1, 1]
+    const queue = new FairQueue<string>({ queues: 4, hand: 2, seed: 5, weightOf: (name) => weights[Number(name)]! })
+    const served = backlogged(queue, new Map(weights.map((_, i) => [`${i}`, () => 1])), 14_340)
+    weights.forEach((each, i) => {
+      expect(Math.abs(served.get(`${i}`)! / ((14_340 * each) / 9) - 1)).toBeLessThan(0.01)
+    })
+  })
+
+  it('follow a weight that changes while the flow waits, from then on', () => {
+    let heavy = 1
+    const queue = new FairQueue<string>({ weightOf: (name) => (name === 'a' ? heavy : 1) })
+    const costs = new Map(['a', 'b'].map((name) => [name, () => 1]))
+    expect(backlogged(queue, costs, 1000).get('a')).toBeCloseTo(500, -1)
+    heavy = 3
+    expect(backlogged(queue, costs, 1000).get('a')).toBeCloseTo(750, -1)
+  })
+})
+
+describe('the new list', () => {
+  it('serves a flow that just came first, with one quantum', () => {
+    const queue = new FairQueue<string>()
+    for (let i = 0; i < 9; i++) for (const name of ['a', 'b']) queue.enqueue(name, name)
+    for (let i = 0; i < 6; i++) queue.dequeue()
+    queue.enqueue('new', 'new 1')
+    queue.enqueue('new', 'new 2')
+    expect([1, 2].map(() => queue.dequeue()!.item)).toEqual(['new 1', expect.stringMatching(/^[ab]$/)])
+  })
+
+  it.each(['waits for its answer', 'gives one of two up'])('brings a flow no advantage that %s', (way) => {
+    const queue = new FairQueue<string>()
+    const served = new Map<string, number>()
+    const heavy = ['a', 'b', 'c']
+    let spare: Ticket<string> | undefined
+    const ask = (): void => {
+      accepted(queue.enqueue('paced', 'paced'))
+      if (way === 'gives one of two up') spare = accepted(queue.enqueue('paced', 'paced'))
+    }
+    ask()
+    for (let i = 0; i < 4000; i++) {
+      for (const name of heavy) queue.enqueue(name, name)
+      const { item } = queue.dequeue()!
+      served.set(item, (served.get(item) ?? 0) + 1)
+      if (item !== 'paced') continue
+      if (spare) queue.remove(spare)
+      ask()
+    }
+    expect(served.get('paced')).toBeLessThan(1030)
+    expect(served.get('paced')).toBeGreaterThan(950)
+  })
+})
+
+describe('the dead', () => {
+  const live = fc.boolean()
+  const lines = fc.array(fc.array(fc.record({ cost: fraction(20), live }), { maxLength: 12 }), { maxLength: 5 })
+
+  it.each([...forms, ['SFQ', { queues: 4, choose: 'first', seed: 1 }]] as typeof forms)(
+    'change neither the order nor the charge of the others, %s',
+    (_, options) => {
+      fc.assert(
+        fc.property(lines, (all) => {
+          const [withDead, without] = [true, false].map((takesDead) => {
+            const queue = new FairQueue<Item>(options)
+            // All begin with a live request of the least cost, so that they start at the same place and pace.
+            all.forEach((line, i) => {
+              queue.enqueue(`${i}`, { id: i, dead: false }, 0.1)
+              line.forEach(({ cost: each, live: lives }, j) => {
+                // Beside others in a queue, a flow counts until its last is found dead: here the last is alive.
+                const counts = lives || (options.choose !== undefined && j === line.length - 1)
+                if (counts || takesDead) queue.enqueue(`${i}`, { id: 100 * (j + 1) + i, dead: !counts }, each)
+              })
+            })
+            const order: number[] = []
+            for (let next = queue.dequeue(dead); next; next = queue.dequeue(dead)) order.push(next.item.id)
+            return order
+          })
+          expect(withDead).toEqual(without)
+        }),
+      )
+    },
+  )
+
+  it('may be found in any order, by a question that uses the queue', () => {
+    const queue = new FairQueue<string>({ sparseFirst: false })
+    const tickets = ['a', 'a', 'b', 'b', 'c'].map((name, i) => accepted(queue.enqueue(name, `${name}${i}`)))
+    const seen: string[] = []
+    const ticket = queue.dequeue((item) => {
+      seen.push(item)
+      if (item === 'a0') {
+        for (const each of tickets.slice(1, 3)) queue.remove(each)
+        queue.enqueue('d', 'd5')
+        queue.perturb(3)
+      }
+      return item === 'a0'
+    })
+    expect(seen).toEqual(['a0', 'b3'])
+    expect(ticket?.item).toBe('b3')
+    expect([1, 2].map(() => queue.dequeue()?.item)).toEqual(['c4', 'd5'])
+    expect(queue.dequeue()).toBeUndefined()
+  })
+})
+
+describe('a debt', () => {
+  it.each([
+    ['perFlow', {}, 0.05],
+    ['perFlow, without the new list', { sparseFirst: false }, 0.05],
+    ['SFQ', { queues: 4, hand: 2, seed: 1 }, 0.1],
+  ] as [string, FairQueueOptions, number][])(
+    'is paid by a flow that asks for one thing at a time, %s',
+    (_, options, off) => {
+      const queue = new FairQueue<string>(options)
+      const heavy = ['a', 'b', 'c', 'd']
+      const served = new Map<string, number>()
+      queue.enqueue('costly', 'costly', 1)
+      for (let i = 0; i < 20_000; i++) {
+        for (const name of heavy) queue.enqueue(name, name)
+        const ticket = queue.dequeue()!
+        const actual = ticket.flow === 'costly' ? 20 : 1
+        queue.settle(ticket, actual)
+        expect(ticket.cost).toBe(actual)
+        served.set(ticket.flow, (served.get(ticket.flow) ?? 0) + actual)
+        if (ticket.flow === 'costly') queue.enqueue('costly', 'costly', 1)
+      }
+      for (const name of heavy) expect(Math.abs(served.get('costly')! / served.get(name)! - 1)).toBeLessThan(off)
+    },
+  )
+
+  it('is given back where the estimate was too high', () => {
+    const queue = new FairQueue<string>({ perFlowLimit: 1000 })
+    const served = new Map<string, number>()
+    for (let i = 0; i < 20_000; i++) {
+      queue.enqueue('exact', '', 1)
+      queue.enqueue('careful', '', 10)
+      const ticket = queue.dequeue()!
+      queue.settle(ticket, 1)
+      served.set(ticket.flow, (served.get(ticket.flow) ?? 0) + 1)
+    }
+    expect(Math.abs(served.get('careful')! / 10_000 - 1)).toBeLessThan(0.02)
+  })
+
+  it('counts the last figure, and nothing of what was never dequeued', () => {
+    const queue = new FairQueue<string>()
+    const waiting = accepted(queue.enqueue('a', 'a'))
+    queue.settle(waiting, 50)
+    expect(waiting.cost).toBe(1)
+    queue.dequeue()
+    for (const actual of [50, 1, 0]) queue.settle(waiting, actual)
+    expect(waiting.cost).toBe(0)
+    queue.enqueue('b', 'b')
+    expect(queue.snapshot().records).toBe(2)
+    expect([queue.dequeue()?.item, queue.dequeue()]).toEqual(['b', undefined])
+    expect(queue.snapshot().records).toBe(0)
+  })
+})
+
+describe('rounds that serve nobody', () => {
+  it('are not walked', () => {
+    const queue = new FairQueue<string>()
+    for (let i = 0; i < 200; i++) queue.enqueue(`${i}`, 'small', 1)
+    for (let i = 0; i < 200; i++) queue.dequeue()
+    for (const name of ['a', 'b', 'c']) queue.enqueue(name, name, name === 'b' ? 0.9e12 : 1e12)
+    // A walk would take 10^12 rounds.
+    expect([1, 2, 3].map(() => queue.dequeue()!.item)).toEqual(['b', 'a', 'c'])
+  })
+})
+
+const dead = (item: Item): boolean => item.dead
+const RUNS = Number(process.env['SFQ_RUNS'] ?? 300)
+
+function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
+  const weights = [1, 1, 1, 1, 1, 1]
+  const queue = new FairQueue<Item>({ sparseFirst, weightOf: (name) => weights[Number(name)]! })
+  const plain = new PlainRoundRobin<Item>(sparseFirst)
+  const waiting: Ticket<Item>[] = []
+  const served: Ticket<Item>[] = []
+  let id = 0
+  const isDead = (item: Item): boolean => item.dead
+  const dequeue = (): Ticket<Item> | undefined => {
+    const ticket = queue.dequeue(isDead)
+    const expected = plain.dequeue(isDead)
+    expect(ticket?.item.id).toBe(expected?.item.id)
+    const left = new Set(plain.flows.flatMap(({ requests }) => requests.map(({ item }) => item.id)))
+    waiting.splice(0, waiting.length, ...waiting.filter(({ item }) => left.has(item.id)))
+    if (ticket) served.push(ticket)
+    return ticket
+  }
+  for (const step of all) {
+    if (step.do === 'enqueue') {
+      const item: Item = { id: id++, dead: false }
+      waiting.push(accepted(queue.enqueue(`${step.flow}`, item, step.cost)))
+      plain.enqueue(`${step.flow}`, item, step.cost, weights[step.flow]!)
+    } else if (step.do === 'reweigh') weights[step.flow] = step.weight
+    else if (step.do === 'dequeue') dequeue()
+    else if (step.do === 'settle') {
+      const ticket = served[step.which % served.length]
+      if (ticket === undefined) continue
+      const actual = ticket.cost * step.factor
+      plain.settle(ticket.flow, actual - ticket.cost, weights[Number(ticket.flow)]!)
+      queue.settle(ticket, actual)
+    } else {
+      const ticket = waiting[step.which % waiting.length]
+      if (ticket === undefined) continue
+      if (step.do === 'kill') ticket.item.dead = true
+      else {
+        expect(queue.remove(ticket)).toBe(true)
+        waiting.splice(waiting.indexOf(ticket), 1)
+        plain.remove(
+          ticket.flow,
+          plain.flow(ticket.flow)!.requests.findIndex(({ item }) => item === ticket.item),
+        )
+      }
+    }
+    expect(queue.waiting).toBe(plain.waiting)
+    expect(queue.snapshot().records).toBe(plain.flows.length)
+  }
+  while (dequeue()) expect(queue.waiting).toBe(plain.waiting)
+  expect(queue.snapshot().records).toBe(0)
+}
+
+function accepted<T>(answer: ReturnType<FairQueue<T>['enqueue']>): Ticket<T> {
+  if ('refused' in answer) throw new Error(`refused: ${answer.refused}`)
+  return answer
+}
