@@ -37,8 +37,8 @@ export interface AdaptiveSnapshot {
  * touched, and nothing is learned while the limit is not reached. O(1) per request, allocates nothing.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
- * duration counts it three times. Outcomes: `failure` (a downstream's fast refusal must not look like speed) counts as
- * having lasted at least the mean duration; `success` and `ignored` as what they lasted.
+ * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean, because a
+ * downstream's fast refusal must not look like speed; all else as what it lasted.
  *
  * @throws RangeError, TypeError for an option out of its range, or one that there is not
  * @see {@link TwoLevelLimit} for the rule, {@link Window} for what is measured
@@ -92,7 +92,8 @@ export class AdaptiveCapacity implements Capacity {
   release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
     this.#pass(nowMs)
     if (!this.#slots.giveBack(width)) return
-    this.#window.complete(width, durationMs, outcome === 'failure' ? this.#durationMs : 0)
+    if (outcome === 'failure' && durationMs < this.#durationMs) this.#window.passOver(width, durationMs)
+    else this.#window.complete(width, durationMs)
     if (this.#settling) {
       if (this.#settleMs <= 0) this.#open(0)
     } else if (this.#window.isDone) {

@@ -21,7 +21,8 @@ const VARIATION_MEMORY = 100
 export class Window {
   #elapsedMs = 0
   #area = 0
-  #padding = 0
+  /** Part of the area that is not counted as work. */
+  #passedOver = 0
   #completions = 0
   #widths = 0
   #squaredWidths = 0
@@ -34,7 +35,7 @@ export class Window {
   open(inFlight: number): void {
     this.#elapsedMs = 0
     this.#area = 0
-    this.#padding = 0
+    this.#passedOver = 0
     this.#completions = 0
     this.#widths = 0
     this.#squaredWidths = 0
@@ -51,20 +52,24 @@ export class Window {
     if (inFlight > this.#peak) this.#peak = inFlight
   }
 
-  /** A request ended after `durationMs`, and is to count as if it had lasted `atLeastMs`, should that be more. */
-  complete(width: number, durationMs: number, atLeastMs: number): void {
-    // What is no duration must not stay in the averages for good.
-    const lastedMs = durationMs > 0 && durationMs < Number.POSITIVE_INFINITY ? durationMs : 0
-    const countedMs = Math.max(lastedMs, atLeastMs)
-    this.#padding += width * (countedMs - lastedMs)
+  /** A request ended after `durationMs`. */
+  complete(width: number, durationMs: number): void {
     this.#completions++
     this.#widths += width
     this.#squaredWidths += width * width
     this.#seen = Math.min(this.#seen + 1, VARIATION_MEMORY)
     const part = 1 / this.#seen
-    const off = countedMs - this.#mean
+    const off = finite(durationMs) - this.#mean
     this.#mean += part * off
     this.#variance = (1 - part) * (this.#variance + part * off * off)
+  }
+
+  /**
+   * A request ended after `durationMs` that is to count as if it had lasted the mean of the others. That comes to
+   * leaving it out of both area and number.
+   */
+  passOver(width: number, durationMs: number): void {
+    this.#passedOver += width * Math.min(finite(durationMs), this.#elapsedMs)
   }
 
   /**
@@ -73,7 +78,8 @@ export class Window {
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
-    if (elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs) return false
+    if (this.#completions === 0 || elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs)
+      return false
     const variation = elapsedMs < PATIENCE_MS ? this.#variance / this.#mean ** 2 : 1
     const needed = COMPLETIONS * Math.min(Math.max(variation, 1), MOST_VARIED)
     // Wide requests among narrow ones make a mean less certain: their effective number, (Σw)² / Σw² (Kish 1965).
@@ -82,7 +88,7 @@ export class Window {
 
   /** Mean duration in milliseconds, by width; NaN if nothing ended. */
   get durationMs(): number {
-    return (this.#area + this.#padding) / this.#widths
+    return (this.#area - this.#passedOver) / this.#widths
   }
 
   /** Mean number of slots taken. */
@@ -99,4 +105,9 @@ export class Window {
   get meanWidth(): number {
     return this.#widths / this.#completions
   }
+}
+
+/** What is no duration must not stay in the averages for good. */
+function finite(durationMs: number): number {
+  return durationMs > 0 && durationMs < Number.POSITIVE_INFINITY ? durationMs : 0
 }

@@ -1,0 +1,257 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { type Outcome, outcomes } from '../admission/outcome.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { type AdaptiveCapacity, adaptive } from './adaptive.js'
+
+/**
+ * Keeps `capacity` full for `rounds` rounds: what fits starts, all of it ends `durationMs(limit)` later. Gives the limits.
+ */
+function rounds(
+  capacity: AdaptiveCapacity,
+  clock: ReturnType<typeof manualClock>,
+  times: number,
+  durationMs: (limit: number) => number,
+  { width = 1, outcome = 'success' }: { width?: number; outcome?: Outcome } = {},
+): number[] {
+  return Array.from({ length: times }, () => {
+    let running = 0
+    while (capacity.tryTake(width, clock())) running++
+    const lastedMs = durationMs(running * width)
+    clock.advance(lastedMs)
+    for (let i = 0; i < running; i++) capacity.release(width, outcome, lastedMs, clock())
+    return capacity.limit
+  })
+}
+
+/** 50 ms up to 30 at once, and in proportion to what runs beyond. */
+function thirtyAtOnce(running: number): number {
+  return 50 * Math.max(1, running / 30)
+}
+
+describe('adaptive', () => {
+  it('starts where it is told to', () => {
+    expect(adaptive().snapshot()).toEqual({
+      kind: 'adaptive',
+      limit: 20,
+      inFlight: 0,
+      min: 1,
+      max: 1_000,
+      looking: false,
+      durationMs: undefined,
+      baselineMs: undefined,
+    })
+    expect(adaptive({ initial: 5, min: 2, max: 9 })).toMatchObject({ limit: 5, maximum: 9 })
+    expect(adaptive({ max: 7 }).limit).toBe(7)
+    expect(adaptive({ min: 30 }).limit).toBe(30)
+  })
+
+  it.each([
+    [{ min: 0 }, 'min'],
+    [{ min: 1.5 }, 'min'],
+    [{ min: Number.NaN }, 'min'],
+    [{ min: 10, max: 9 }, 'max'],
+    [{ max: Number.POSITIVE_INFINITY }, 'max'],
+    [{ max: 20.5 }, 'max'],
+    [{ initial: 0 }, 'initial'],
+    [{ initial: 1_001 }, 'initial'],
+    [{ initial: 4, min: 5 }, 'initial'],
+    [{ initial: 19.5 }, 'initial'],
+  ])('refuses %o by name', (options, name) => {
+    expect(() => adaptive(options)).toThrow(RangeError)
+    expect(() => adaptive(options)).toThrow(new RegExp(`^${name} must be`))
+  })
+
+  it('refuses options that it does not have', () => {
+    const options: object = { inital: 20 }
+    expect(() => adaptive(options)).toThrow('adaptive has no option "inital"; it knows initial, max, min')
+    expect(() => adaptive(JSON.parse('null'))).toThrow(TypeError)
+  })
+
+  it('finds the knee, and tells what it knows', () => {
+    const capacity = adaptive()
+    const clock = manualClock()
+    rounds(capacity, clock, 500, thirtyAtOnce)
+    const late = rounds(capacity, clock, 500, thirtyAtOnce)
+    const mean = late.reduce((sum, limit) => sum + limit, 0) / late.length
+    expect(mean).toBeGreaterThan(30)
+    expect(mean).toBeLessThan(45)
+    const { durationMs, baselineMs } = capacity.snapshot()
+    expect(baselineMs).toBeGreaterThanOrEqual(49)
+    expect(baselineMs).toBeLessThan(60)
+    expect(durationMs).toBeGreaterThanOrEqual(49)
+    expect(durationMs).toBeLessThan(80)
+  })
+
+  it('counts slots, not requests', () => {
+    const mean = (width: number): number => {
+      const capacity = adaptive()
+      const clock = manualClock()
+      rounds(capacity, clock, 1_000, thirtyAtOnce, { width })
+      const late = rounds(capacity, clock, 500, thirtyAtOnce, { width })
+      return late.reduce((sum, limit) => sum + limit, 0) / late.length
+    }
+    for (const width of [0.5, 2, 3]) expect(mean(width) / mean(1)).toBeCloseTo(1, 0)
+  })
+
+  it('lets in alone what is wider than the limit, and never what is wider than it can be', () => {
+    const capacity = adaptive({ initial: 4, max: 50 })
+    expect(capacity.tryTake(51, 0)).toBe(false)
+    expect(capacity.tryTake(50, 0)).toBe(true)
+    expect(capacity.inFlight).toBe(50)
+    expect(capacity.tryTake(1, 0)).toBe(false)
+    capacity.release(50, 'success', 10, 10)
+    expect(capacity.tryTake(1, 10)).toBe(true)
+    expect(capacity.tryTake(4, 10)).toBe(false)
+    expect(capacity.tryTake(3, 10)).toBe(true)
+  })
+
+  it('wakes who waits when the limit grows, with nothing else free', () => {
+    const capacity = adaptive({ initial: 10 })
+    const clock = manualClock()
+    let running = 0
+    let most = 0
+    const fill = (): void => {
+      while (capacity.tryTake(1, clock())) running++
+      most = Math.max(most, running)
+    }
+    capacity.onAvailable(fill)
+    fill()
+    for (let i = 0; i < 20_000; i++) {
+      clock.advance(50 / running)
+      running--
+      capacity.release(1, 'success', 50, clock())
+    }
+    expect(most).toBeGreaterThan(500)
+    expect(running).toBe(capacity.limit)
+  })
+
+  it('learns nothing from what did not run', () => {
+    const capacity = adaptive()
+    const clock = manualClock()
+    for (let i = 0; i < 1_000; i++) {
+      let running = 0
+      while (capacity.tryTake(1, clock())) running++
+      clock.advance(10)
+      while (running-- > 0) capacity.undo(1, clock())
+    }
+    expect(capacity.snapshot()).toMatchObject({ limit: 20, durationMs: undefined })
+  })
+
+  it('takes ignored requests like any other, and slow failures too', () => {
+    for (const outcome of outcomes) {
+      const [capacity, other] = [adaptive(), adaptive()]
+      rounds(capacity, manualClock(), 5, () => 50)
+      rounds(other, manualClock(), 5, () => 50, { outcome })
+      expect(other.snapshot()).toEqual(capacity.snapshot())
+    }
+  })
+
+  it('takes a fast failure for as slow as the others', () => {
+    const capacity = adaptive({ initial: 50, max: 50 })
+    const clock = manualClock()
+    rounds(capacity, clock, 20, () => 50)
+    expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
+    const fail = (outcome: Outcome): void => {
+      for (let i = 0; i < 200; i++) {
+        rounds(capacity, clock, 1, () => 50)
+        for (let j = 0; j < 500; j++) {
+          capacity.tryTake(1, clock())
+          clock.advance(0.1)
+          capacity.release(1, outcome, 0.1, clock())
+        }
+      }
+    }
+    fail('failure')
+    expect(capacity.snapshot().durationMs).toBeCloseTo(50, 9)
+    fail('ignored')
+    expect(capacity.snapshot().durationMs).toBeLessThan(10)
+  })
+
+  it('takes a clock that jumps back, or is no number, for no time passed', () => {
+    const [steady, jumping] = [adaptive(), adaptive()]
+    const clock = manualClock(1_000_000)
+    let offsetMs = 0
+    for (let i = 0; i < 5_000; i++) {
+      for (const [capacity, nowMs] of [
+        [steady, clock()],
+        [jumping, clock() - offsetMs],
+      ] as const)
+        while (capacity.tryTake(1, nowMs));
+      clock.advance(1)
+      for (const [capacity, nowMs] of [
+        [steady, clock()],
+        [jumping, clock() - offsetMs],
+      ] as const)
+        capacity.release(1, 'success', 20, nowMs)
+      if (i % 100 === 0) {
+        offsetMs += 12_345
+        jumping.tryTake(1, clock() - offsetMs)
+      }
+    }
+    expect(jumping.snapshot()).toEqual(steady.snapshot())
+    jumping.tryTake(1, Number.NaN)
+    jumping.release(1, 'success', Number.NaN, Number.POSITIVE_INFINITY)
+    while (jumping.inFlight > 0) jumping.undo(1, clock())
+    const { limit } = jumping
+    rounds(jumping, clock, 500, thirtyAtOnce)
+    expect(jumping.limit).not.toBe(limit)
+    expect(jumping.snapshot().durationMs).toBeGreaterThan(40)
+    expect(jumping.snapshot().durationMs).toBeLessThan(100)
+  })
+
+  it('recovers from a machine that slept', () => {
+    const capacity = adaptive()
+    const clock = manualClock()
+    rounds(capacity, clock, 500, thirtyAtOnce)
+    rounds(capacity, clock, 1, () => 36e5)
+    rounds(capacity, clock, 3_000, thirtyAtOnce)
+    expect(capacity.limit).toBeGreaterThan(25)
+    expect(capacity.limit).toBeLessThan(50)
+  })
+
+  it('never leaves its range, nor loses count, whatever happens', () => {
+    const step = fc.record({
+      take: fc.nat(40),
+      width: fc.constantFrom(0.25, 1, 1, 2, 7),
+      end: fc.nat(40),
+      undo: fc.boolean(),
+      outcome: fc.constantFrom(...outcomes),
+      durationMs: fc.oneof(fc.double(), fc.double({ min: 0, max: 1_000 })),
+      elapsedMs: fc.oneof(fc.double({ min: -1e3, max: 1e3 }), fc.double({ min: 0, max: 1e5 }), fc.double()),
+    })
+    const range = fc.tuple(fc.integer({ min: 1, max: 10 }), fc.nat(20)).map(([min, more]) => ({ min, max: min + more }))
+    let least = 0
+    let largest = 0
+    fc.assert(
+      fc.property(range, fc.array(step, { minLength: 20, maxLength: 150 }), ({ min, max }, steps) => {
+        const capacity = adaptive({ min, max })
+        const running: number[] = []
+        let nowMs = 0
+        for (const { take, width, end, undo, outcome, durationMs, elapsedMs } of steps) {
+          for (let i = 0; i < take; i++) {
+            const alone = running.length === 0
+            const fits = alone ? width <= max : capacity.inFlight + width <= capacity.limit
+            expect(capacity.tryTake(width, nowMs)).toBe(fits)
+            if (fits) running.push(width)
+          }
+          nowMs += elapsedMs
+          for (let i = 0; i < end; i++) {
+            const width = running.shift()
+            if (width === undefined) break
+            if (undo) capacity.undo(width, nowMs)
+            else capacity.release(width, outcome, durationMs, nowMs)
+          }
+          expect(capacity.limit).toBeGreaterThanOrEqual(min)
+          expect(capacity.limit).toBeLessThanOrEqual(max)
+          expect(Number.isInteger(capacity.limit)).toBe(true)
+          expect(capacity.inFlight).toBe(running.reduce((sum, width) => sum + width, 0))
+          if (capacity.limit === min) least++
+          if (capacity.limit === max) largest++
+        }
+      }),
+    )
+    expect(least).toBeGreaterThan(0)
+    expect(largest).toBeGreaterThan(0)
+  })
+})

@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { TwoLevelLimit } from './two-level-limit.js'
+
+/** Lets the rule read `times` windows of a service whose durations are `durationMs(limit)`, always full. */
+function steady(rule: TwoLevelLimit, times: number, durationMs: (limit: number) => number): number[] {
+  return Array.from({ length: times }, () => {
+    const { limit } = rule
+    rule.read({ durationMs: durationMs(limit), meanInFlight: limit, peak: limit, meanWidth: 1 })
+    return rule.limit
+  })
+}
+
+/** The rule after its first look, at a limit of 20 with a baseline of 100 ms. */
+function settled(): TwoLevelLimit {
+  const rule = new TwoLevelLimit(20, 1, 1_000)
+  steady(rule, 2, () => 100)
+  return rule
+}
+
+/** 100 ms up to the knee, and in proportion to the limit beyond. */
+function knee(at: number): (limit: number) => number {
+  return (limit) => 100 * Math.max(1, limit / at)
+}
+
+describe('TwoLevelLimit', () => {
+  it('looks at three quarters of the limit first', () => {
+    const rule = new TwoLevelLimit(20, 1, 1_000)
+    expect(rule.limit).toBe(20)
+    expect(steady(rule, 1, () => 100)).toEqual([15])
+    expect(rule).toMatchObject({ looking: true, settleMs: 100 })
+    expect(rule.baselineMs).toBeNaN()
+    expect(steady(rule, 1, () => 90)).toEqual([20])
+    expect(rule).toMatchObject({ looking: false, settleMs: 90, baselineMs: 90 })
+    steady(rule, 1, () => 100)
+    expect(rule.settleMs).toBe(0)
+  })
+
+  it('cuts to where the lower level is no longer too much, look after look', () => {
+    const rule = new TwoLevelLimit(100, 1, 1_000)
+    expect(steady(rule, 6, knee(30))).toEqual([75, 56, 42, 31, 23, 31])
+    expect(rule.looking).toBe(false)
+  })
+
+  it('settles at about 1.3 times the knee, from below and from above', () => {
+    for (const initial of [1, 20, 40, 300]) {
+      const rule = new TwoLevelLimit(initial, 1, 1_000)
+      steady(rule, 60, knee(40))
+      const late = steady(rule, 200, knee(40))
+      expect(late.reduce((sum, limit) => sum + limit, 0) / 200 / 40).toBeCloseTo(1.25, 1)
+    }
+  })
+
+  it('grows by up to 10 % a window, and by up to 50 % after two calm ones', () => {
+    const rule = settled()
+    expect(steady(rule, 1, () => 115)).toEqual([21])
+    expect(steady(rule, 1, () => 100)).toEqual([23])
+    expect(steady(rule, 1, () => 100)).toEqual([30])
+  })
+
+  it('falls by the square root of what durations say', () => {
+    const rule = settled()
+    expect(steady(rule, 1, () => 169)).toEqual([17])
+  })
+
+  it('confirms a fall by a look, so that a slower service is not taken for a fuller one', () => {
+    const rule = settled()
+    expect(steady(rule, 2, () => 169)).toEqual([17, 13])
+    expect(rule.looking).toBe(true)
+    expect(steady(rule, 1, () => 169)).toEqual([17])
+    expect(rule.baselineMs).toBe(169)
+    const [next] = steady(rule, 1, () => 169)
+    expect(next).toBeGreaterThan(17)
+  })
+
+  it.each([79, 196])('looks when a window surprises: %d ms', (durationMs) => {
+    const rule = settled()
+    steady(rule, 1, () => 130)
+    expect(rule.looking).toBe(false)
+    steady(rule, 1, () => durationMs)
+    expect(rule.looking).toBe(true)
+  })
+
+  it('does not let the first window after a look surprise it', () => {
+    const rule = settled()
+    steady(rule, 1, () => 196)
+    expect(rule.looking).toBe(false)
+  })
+
+  it('looks every 16 windows', () => {
+    const rule = settled()
+    steady(rule, 15, () => 130)
+    expect(rule.looking).toBe(false)
+    steady(rule, 1, () => 130)
+    expect(rule.looking).toBe(true)
+  })
+
+  it('learns nothing from windows that are not busy, but how long requests take', () => {
+    const rule = settled()
+    for (const [meanInFlight, peak] of [
+      [20, 19],
+      [15.9, 20],
+      [9, 20],
+      [0.1, 1],
+    ] as const)
+      for (let i = 0; i < 50; i++) rule.read({ durationMs: 80, meanInFlight, peak, meanWidth: 1 })
+    expect(rule).toMatchObject({ limit: 20, looking: false, baselineMs: 80 })
+    rule.read({ durationMs: 120, meanInFlight: 1, peak: 1, meanWidth: 1 })
+    expect(rule.baselineMs).toBe(100)
+  })
+
+  it('gives a look up when the demand goes away', () => {
+    const rule = new TwoLevelLimit(20, 1, 1_000)
+    steady(rule, 1, () => 100)
+    rule.read({ durationMs: 40, meanInFlight: 3, peak: 5, meanWidth: 1 })
+    expect(rule).toMatchObject({ limit: 20, looking: false })
+    expect(rule.baselineMs).toBeNaN()
+    steady(rule, 1, () => 100)
+    expect(rule.looking).toBe(true)
+  })
+
+  it('takes slots that the next request does not fit into for used', () => {
+    const rule = settled()
+    for (let i = 0; i < 3; i++) rule.read({ durationMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8 })
+    expect(rule.limit).toBeGreaterThan(20)
+    const fractions = settled()
+    for (let i = 0; i < 3; i++) fractions.read({ durationMs: 100, meanInFlight: 19.5, peak: 19.8, meanWidth: 0.3 })
+    expect(fractions.limit).toBeGreaterThan(20)
+  })
+
+  it('does not wait long for a machine that slept to settle', () => {
+    const rule = settled()
+    steady(rule, 2, () => 36e5)
+    expect(rule.looking).toBe(true)
+    expect(rule.settleMs).toBe(60_000)
+  })
+
+  it('never leaves its range, and is always a whole number', () => {
+    const reading = fc.record({
+      durationMs: fc.oneof(fc.double(), fc.double({ min: 0, max: 1e4 })),
+      meanInFlight: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
+      peak: fc.oneof(fc.double(), fc.double({ min: 0, max: 300 })),
+      meanWidth: fc.oneof(fc.double(), fc.double({ min: 0, max: 4 })),
+      full: fc.boolean(),
+    })
+    const range = fc
+      .tuple(fc.integer({ min: 1, max: 50 }), fc.nat(50), fc.nat(100))
+      .map(([min, more, most]) => ({ min, initial: min + more, max: min + more + most }))
+    fc.assert(
+      fc.property(range, fc.array(reading, { maxLength: 200 }), ({ min, initial, max }, readings) => {
+        const rule = new TwoLevelLimit(initial, min, max)
+        for (const { full, ...reading } of readings) {
+          const { limit } = rule
+          rule.read(full ? { ...reading, meanInFlight: limit, peak: limit, meanWidth: 1 } : reading)
+          expect(rule.limit).toBeGreaterThanOrEqual(min)
+          expect(rule.limit).toBeLessThanOrEqual(max)
+          expect(Number.isInteger(rule.limit)).toBe(true)
+          expect(rule.settleMs).toBeGreaterThanOrEqual(0)
+        }
+      }),
+    )
+  })
+})
