@@ -1,3 +1,4 @@
+import { seededRandom } from '../../testing/seeded-random.js'
 import { FairQueue } from '../fair-queue.js'
 import type { FairQueueOptions } from '../options.js'
 import type { Arrival, Discipline } from './isolation.js'
@@ -6,10 +7,9 @@ import { PlainRoundRobin } from './plain-round-robin.js'
 const LIMIT = 50
 
 /** The queue that ships. */
-export function fairQueue(options: FairQueueOptions): Discipline & { readonly queue: FairQueue<Arrival> } {
-  const queue = new FairQueue<Arrival>({ perFlowLimit: LIMIT, ...options })
+export function fairQueue(options: FairQueueOptions): Discipline {
+  const queue = new FairQueue<Arrival>({ perFlowLimit: LIMIT, random: seededRandom(1), ...options })
   return {
-    queue,
     enqueue(arrival) {
       const answer = queue.enqueue(arrival.flow, arrival, arrival.cost)
       return 'refused' in answer ? arrival : answer.evicted?.item
@@ -19,8 +19,8 @@ export function fairQueue(options: FairQueueOptions): Discipline & { readonly qu
   }
 }
 
-/** Exact round robin, without the new list: what the others are measured by. */
-export function plainRoundRobin(): Discipline {
+/** Exact round robin as papers write it, without the new list: what the others are measured by. */
+export function textbookRoundRobin(): Discipline {
   const queue = new PlainRoundRobin<Arrival>(false, true)
   return {
     enqueue(arrival) {

@@ -6,7 +6,9 @@ export interface Isolation {
   readonly heavy: number
   /** Requests per second of each heavy flow. @default twice the capacity */
   readonly heavyRate?: number
+  /** Cost of every request of the heavy flows, or of each of them. @default 1 */
   readonly heavyCost?: number
+  readonly heavyCostOf?: (index: number) => number
   readonly light?: number
   /** Part of the capacity that the light flows ask for together. */
   readonly lightLoad?: number
@@ -101,6 +103,7 @@ export function isolate(scenario: Isolation, discipline: Discipline): Outcome {
 /** All Poisson streams as one: their sum is Poisson too, and each event belongs to a stream with its rate's chance. */
 function arrivals(scenario: Isolation): () => Arrival {
   const { seed, heavy, heavyCost = 1, light = 200, lightLoad = 0.4, servers = 10 } = scenario
+  const { heavyCostOf = () => heavyCost } = scenario
   const capacity = servers / SERVICE_MS
   const { heavyRate = (2 * capacity * 1000) / heavyCost } = scenario
   const random = seededRandom(seed)
@@ -114,8 +117,9 @@ function arrivals(scenario: Isolation): () => Arrival {
     atMs += exponential() / (lightPerMs + heavyPerMs)
     const isLight = random() * (lightPerMs + heavyPerMs) < lightPerMs
     const names = isLight ? lightNames : heavyNames
-    const cost = isLight ? 1 : heavyCost
-    const flow = names[Math.floor(random() * names.length)]!
+    const index = Math.floor(random() * names.length)
+    const flow = names[index]!
+    const cost = isLight ? 1 : heavyCostOf(index)
     return { flow, light: isLight, cost, atMs, serviceMs: exponential() * SERVICE_MS * cost }
   }
 }
