@@ -1,0 +1,38 @@
+import type { After } from '../clock.js'
+
+/** The longest that the platform's timers can be set to; one that rings too early is set again. */
+const LONGEST_MS = 2_147_483_647
+
+/** One timer, for whatever comes next. May ring early or late, so whoever is rung has to look at the clock. */
+export class Alarm {
+  readonly #after: After
+  readonly #ring: () => void
+  #cancel: (() => void) | undefined = undefined
+  #atMs = 0
+
+  constructor(after: After, ring: () => void) {
+    this.#after = after
+    this.#ring = ring
+  }
+
+  /** Rings at `atMs`, unless it is set to ring sooner; not at all if that is `undefined`. */
+  set(atMs: number | undefined, nowMs: number): void {
+    if (atMs === undefined) {
+      this.#stop()
+      return
+    }
+    if (this.#cancel !== undefined && this.#atMs <= atMs) return
+    this.#stop()
+    this.#atMs = atMs
+    this.#cancel = this.#after(Math.min(LONGEST_MS, Math.max(0, atMs - nowMs)), () => {
+      this.#cancel = undefined
+      this.#ring()
+    })
+  }
+
+  #stop(): void {
+    const cancel = this.#cancel
+    this.#cancel = undefined
+    cancel?.()
+  }
+}

@@ -1,0 +1,110 @@
+import { FairQueue, type FairQueueOptions } from '../sfq/index.js'
+import { Average } from './average.js'
+import { Backlogs } from './backlogs.js'
+import { DrainRate } from './drain-rate.js'
+
+/** Starts over which the mean cost is averaged. */
+const MEAN_MEMORY = 100
+/** Mean costs of credit that a band may save up. */
+const MOST_CREDIT = 10
+/** A cost is covered by credit this close to it: sums of fractions need not be exact. */
+const CLOSE = 1 - 1e-9
+
+/** A band of the room: a fair queue of its own, and what it is promised beside the bands above. */
+export class Band<T> {
+  /** 0 is the highest. */
+  readonly index: number
+  readonly queue: FairQueue<T>
+  /** Share of the cost started that it gets at least, while it waits. */
+  readonly minShare: number
+  readonly drain: DrainRate = new DrainRate()
+  readonly backlogs: Backlogs = new Backlogs()
+  /** Cost that it may start before its betters. */
+  credit = 0
+  /** Requests that wait: those in the queue, and one that left it but is too wide for the slots free. */
+  waiting = 0
+
+  constructor(index: number, minShare: number, options: FairQueueOptions) {
+    this.index = index
+    this.minShare = minShare
+    this.queue = new FairQueue(options)
+  }
+
+  /** A request of this band starts to wait. */
+  came(nowMs: number): void {
+    if (this.waiting++ === 0) this.drain.set(true, nowMs)
+  }
+
+  /** One waits no more, whatever became of it. */
+  left(nowMs: number): void {
+    if (--this.waiting > 0) return
+    this.drain.set(false, nowMs)
+    this.credit = 0
+  }
+
+  /** How long until what the flow has waiting will have started, in milliseconds, as far as is known. */
+  backlogMs(flow: string, nowMs: number): number | undefined {
+    const perMs = this.drain.perMs(nowMs)
+    if (perMs === undefined) return undefined
+    const { cost, share } = this.queue.standing(flow)
+    return cost / (share * perMs)
+  }
+}
+
+/**
+ * Chooses between bands. The highest that waits comes first, except that a band with a minimum share earns that part of
+ * every cost that starts while it waits, and goes first when its credit covers its head. What it saves up is bounded by
+ * ten mean costs, or its head's; it has none when nothing of it waits.
+ *
+ * A start is paid from the band's credit whether the credit brought it about or the band was the highest anyway: a
+ * minimum share is part of what a band gets, not on top of it. O(bands) per start.
+ */
+export class Bands<T> {
+  readonly all: readonly Band<T>[]
+  readonly #shared: boolean
+  readonly #meanCost = new Average(MEAN_MEMORY)
+
+  constructor(all: readonly Band<T>[]) {
+    this.all = all
+    this.#shared = all.some(({ minShare }) => minShare > 0)
+  }
+
+  /** Whether something waits in the queue of `band` or of a higher one. */
+  anyUpTo(band: Band<T>): boolean {
+    for (let i = 0; i <= band.index; i++) if (this.all[i]!.queue.waiting > 0) return true
+    return false
+  }
+
+  /** The band whose head comes next; `undefined` if all queues are empty. */
+  next(): Band<T> | undefined {
+    let highest: Band<T> | undefined
+    for (let i = this.all.length - 1; i >= 0; i--) {
+      const band = this.all[i]!
+      if (band.queue.waiting === 0) continue
+      if (band.minShare > 0 && band.credit >= band.queue.peek()!.cost * CLOSE) return band
+      highest = band
+    }
+    return highest
+  }
+
+  /** A request of `band` has had its turn; it is out of the queue. */
+  started(band: Band<T>, cost: number): void {
+    if (!this.#shared) return
+    this.#meanCost.add(cost)
+    for (const each of this.all) {
+      if (each.minShare === 0) continue
+      if (each.queue.waiting === 0) {
+        each.credit = 0
+        continue
+      }
+      const most = Math.max(MOST_CREDIT * this.#meanCost.value, each.queue.peek()!.cost)
+      each.credit = Math.min(most, each.credit + each.minShare * cost)
+      if (each === band) each.credit = Math.max(0, each.credit - cost)
+    }
+  }
+
+  /** A request that had its turn will not run after all. */
+  refund(band: Band<T>, cost: number): void {
+    if (band.minShare > 0 && band.queue.waiting > 0) band.credit += cost
+  }
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { DrainRate } from './drain-rate.js'
+
+/** Starts something of `cost` every `everyMs`. */
+function serve(drain: DrainRate, fromMs: number, untilMs: number, everyMs: number, cost = 1): void {
+  for (let nowMs = fromMs + everyMs; nowMs <= untilMs; nowMs += everyMs) drain.started(cost, nowMs)
+}
+
+describe('the rate of drain', () => {
+  it('is unknown until ten have started', () => {
+    const drain = new DrainRate()
+    drain.set(true, 0)
+    for (let i = 1; i <= 9; i++) drain.started(1, 10 * i)
+    expect(drain.perMs(90)).toBeUndefined()
+    drain.started(1, 100)
+    expect(drain.perMs(100)).toBeCloseTo(0.1, 2)
+  })
+
+  it('does not count time in which nothing waits', () => {
+    const drain = new DrainRate()
+    let nowMs = 0
+    for (let burst = 0; burst < 5; burst++) {
+      drain.set(true, nowMs)
+      serve(drain, nowMs, nowMs + 200, 10, 2)
+      drain.set(false, nowMs + 200)
+      nowMs += 3_600_000
+    }
+    expect(drain.perMs(nowMs)).toBeCloseTo(0.2, 3)
+  })
+
+  it('follows a change by half in 5 s, and falls when nothing starts', () => {
+    const drain = new DrainRate()
+    drain.set(true, 0)
+    serve(drain, 0, 60_000, 10)
+    serve(drain, 60_000, 65_000, 5)
+    expect(drain.perMs(65_000)).toBeCloseTo(0.15, 2)
+    const before = drain.perMs(65_000)!
+    expect(drain.perMs(70_000)! / before).toBeCloseTo(0.5, 2)
+  })
+
+  it('takes a clock that jumps back as no time passed', () => {
+    const drain = new DrainRate()
+    drain.set(true, 1_000)
+    for (let i = 0; i < 10; i++) drain.started(1, 2_000)
+    expect(drain.perMs(500)).toBe(drain.perMs(400))
+  })
+})

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { Earliest } from './earliest.js'
+
+interface Item {
+  startByMs: number
+  position: number
+}
+
+it('always knows the earliest of what was added and not taken out', () => {
+  const step = fc.oneof(
+    fc.nat(20).map((startByMs) => ({ startByMs })),
+    fc.nat(30).map((which) => ({ which })),
+  )
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const heap = new Earliest<Item>()
+      const all: Item[] = []
+      for (const each of steps) {
+        if ('which' in each) {
+          const item = all.splice(each.which, 1)[0]
+          if (item !== undefined) {
+            heap.delete(item)
+            expect(item.position).toBe(-1)
+            heap.delete(item)
+          }
+        } else {
+          const item = { startByMs: each.startByMs, position: -1 }
+          all.push(item)
+          heap.add(item)
+        }
+        expect(heap.size).toBe(all.length)
+        expect(heap.first?.startByMs ?? Number.POSITIVE_INFINITY).toBe(Math.min(...all.map((item) => item.startByMs)))
+      }
+      const order: number[] = []
+      for (let first = heap.first; first !== undefined; first = heap.first) {
+        order.push(first.startByMs)
+        heap.delete(first)
+      }
+      expect(order).toEqual(all.map((item) => item.startByMs).sort((x, y) => x - y))
+    }),
+  )
+})

@@ -1,0 +1,5 @@
+export type { BandOptions, QueueOptions, WaitingRoomOptions } from './options.js'
+export type { QueuePermit, QueueRequest } from './permit.js'
+export type { QueueReason } from './reasons.js'
+export { WaitingRoom } from './room.js'
+export type { BandSnapshot, WaitingRoomSnapshot } from './snapshot.js'

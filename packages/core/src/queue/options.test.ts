@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest'
+import { QUEUE_OPTIONS, type WaitingRoomOptions } from './options.js'
+import { WaitingRoom } from './room.js'
+
+const make = (options: Partial<Record<keyof WaitingRoomOptions, unknown>>) => () =>
+  new WaitingRoom({ capacity: 5, ...options } as WaitingRoomOptions)
+
+describe('options', () => {
+  it.each<[Partial<Record<string, unknown>>, string]>([
+    [{ capacity: undefined }, 'capacity must be a number of slots or a capacity, got undefined'],
+    [{ capacity: 0 }, 'capacity must be an integer >= 1, got 0'],
+    [{ capacity: 1.5 }, 'capacity must be an integer >= 1, got 1.5'],
+    [{ capacity: Number.NaN }, 'capacity must be an integer >= 1, got NaN'],
+    [{ capacity: {} }, 'capacity.tryTake must be a function, got undefined'],
+    [{ maxWaitMs: 0 }, 'maxWaitMs must be a number > 0 and <= 86400000, got 0'],
+    [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be a number > 0 and <= 86400000, got NaN'],
+    [{ maxWaitMS: 5 }, 'queue has no option "maxWaitMS"'],
+    [{ deadlineMsOf: 5 }, 'deadlineMsOf must be a function, got 5'],
+    [{ classOf: 'route' }, 'classOf must be a function'],
+    [{ width: 0 }, 'width must be a number > 0 and <= 5, got 0'],
+    [{ width: 6 }, 'width must be a number > 0 and <= 5, got 6'],
+    [{ bypass: -1 }, 'bypass must be a number >= 0, got -1'],
+    [{ bypass: Number.POSITIVE_INFINITY }, 'bypass must be a number >= 0, got Infinity'],
+    [{ bands: 3 }, 'bands must be an array, got 3'],
+    [{ bands: [] }, 'bands.length must be an integer from 1 to 16, got 0'],
+    [{ bands: [{}, 0.5] }, 'bands[1] must be an object, got 0.5'],
+    [{ bands: [{}, { share: 0.5 }] }, 'bands[1] has no option "share"'],
+    [{ bands: [{ minShare: 0.5 }, {}] }, 'bands[0].minShare must be 0'],
+    [{ bands: [{}, { minShare: -0.5 }] }, 'bands[1].minShare must be a number >= 0, got -0.5'],
+    [{ bands: [{}, { minShare: 0.5 }, { minShare: 0.5 }] }, 'the sum of minShare must be below 1, got 1'],
+    [{ bandOf: 1 }, 'bandOf must be a function, got 1'],
+    [{ newestFirst: true }, 'newestFirst must be one of "overloaded", got true'],
+    [{ newestFirst: 'overloaded', queues: 8, inside: 'arrival' }, "newestFirst: 'overloaded' needs inside: 'turns'"],
+    [{ queues: 8, inside: 'arrival', weightOf: () => 1 }, "weightOf cannot be kept with inside: 'arrival'"],
+    [{ perturbEveryMs: 100 }, 'perturbEveryMs must be a number from 5000 to 600000, got 100'],
+    [{ onError: 'throw' }, 'onError must be one of "admit", "refuse", got "throw"'],
+    [{ clock: 0 }, 'clock must be a function, got 0'],
+    [{ random: 0.5 }, 'random must be a function, got 0.5'],
+    [{ after: null }, 'after must be a function, got null'],
+    [{ maxWaiting: 0 }, 'maxWaiting must be an integer >= 1, got 0'],
+    [{ perFlowLimit: 2.5 }, 'perFlowLimit must be an integer >= 1, got 2.5'],
+  ])('%o is refused by name', (options, message) => {
+    expect(make(options)).toThrow(message)
+  })
+
+  it('lists the names that a gate passes on, without its own seams', () => {
+    expect(QUEUE_OPTIONS).toContain('capacity')
+    expect(QUEUE_OPTIONS).toContain('weightOf')
+    for (const seam of ['clock', 'random', 'after']) expect(QUEUE_OPTIONS).not.toContain(seam)
+    expect(new Set(QUEUE_OPTIONS).size).toBe(QUEUE_OPTIONS.length)
+  })
+
+  it('takes the exact number and the stochastic form', () => {
+    for (const queues of ['perFlow', 'auto', 16]) expect(make({ queues })).not.toThrow()
+    expect(make({ newestFirst: false })).not.toThrow()
+  })
+
+  it.each([
+    [{ flow: '' }, 'flow must be a non-empty string'],
+    [{ flow: 'a', cost: 0 }, 'cost must be'],
+    [{ flow: 'a', width: -1 }, 'width must be a number > 0, got -1'],
+    [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
+    [{ flow: 'a', band: 1 }, 'band must be an integer from 0 to 0, got 1'],
+    [{ flow: 'a', deadlineMs: Number.NaN }, 'deadlineMs must be'],
+  ])('a request %o is refused by name', (request, message) => {
+    const room = make({})()
+    expect(() => room.enter(request)).toThrow(message)
+    expect(room.snapshot().came).toBe(0)
+  })
+})

@@ -1,0 +1,310 @@
+import { getEventListeners } from 'node:events'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
+import type { WaitingRoomOptions } from './options.js'
+import type { QueuePermit, QueueRequest } from './permit.js'
+import { WaitingRoom } from './room.js'
+import { World } from './simulation/world.js'
+
+interface Asked {
+  readonly flow: string
+  readonly width: number
+  readonly band: number
+  readonly limitMs: number
+  readonly order: number
+  state: 'waiting' | 'running' | 'ended'
+  answers: number
+  permit: QueuePermit | undefined
+}
+
+const MAX_WAIT_MS = 100
+const REASONS = [
+  'flow-full',
+  'queue-full',
+  'would-wait-too-long',
+  'expired',
+  'evicted',
+  'deadline',
+  'too-wide',
+  'gone',
+  'closed',
+]
+
+/** A room under random operations, with a naive record of everything that it was asked. */
+class Trial {
+  readonly world = new World()
+  readonly room: WaitingRoom
+  readonly all: Asked[] = []
+  readonly controllers: AbortController[] = []
+  /** In the order in which they started. */
+  readonly started: Asked[] = []
+
+  constructor(options: Partial<WaitingRoomOptions>) {
+    const { clock, after } = this.world
+    this.room = new WaitingRoom({
+      capacity: 4,
+      maxWaitMs: MAX_WAIT_MS,
+      clock,
+      after,
+      random: seededRandom(7),
+      ...options,
+    })
+  }
+
+  ask({ flow, width = 1, band = 0, deadlineMs, ...rest }: QueueRequest): Asked {
+    const limitMs = Math.min(MAX_WAIT_MS, deadlineMs ?? Number.POSITIVE_INFINITY)
+    const asked: Asked = {
+      flow,
+      width,
+      band,
+      limitMs,
+      order: this.all.length,
+      state: 'waiting',
+      answers: 0,
+      permit: undefined,
+    }
+    this.all.push(asked)
+    const note = (answer: Exclude<ReturnType<WaitingRoom['enter']>, Promise<unknown>>): void => {
+      asked.answers++
+      if (!answer.admitted) {
+        if (!REASONS.includes(answer.reason)) throw new Error(`unknown reason ${answer.reason}`)
+        asked.state = 'ended'
+        return
+      }
+      if (answer.waitedMs > 0 && !(answer.waitedMs < limitMs)) throw new Error(`started after ${answer.waitedMs} ms`)
+      asked.state = 'running'
+      asked.permit = answer
+      this.started.push(asked)
+    }
+    const answer = this.room.enter({ flow, width, band, deadlineMs, ...rest })
+    if (answer instanceof Promise) void answer.then(note)
+    else note(answer)
+    return asked
+  }
+
+  finish(asked: Asked): void {
+    asked.permit!.finish('success', { cost: asked.width })
+    asked.state = 'ended'
+  }
+
+  controller(): AbortController {
+    const controller = new AbortController()
+    this.controllers.push(controller)
+    return controller
+  }
+
+  /** What must hold at any time once answers have been heard. */
+  check(): void {
+    const { came, exempted, startedAtOnce, startedLater, refused, waiting, running, capacity, capacityErrors } =
+      this.room.snapshot()
+    expect(came).toBe(exempted + startedAtOnce + startedLater + refused + waiting)
+    expect(waiting).toBe(this.all.filter(({ state }) => state === 'waiting').length)
+    const runs = this.all.filter(({ state }) => state === 'running')
+    expect(running).toBe(runs.length)
+    expect(capacity).toMatchObject({ inFlight: runs.reduce((sum, { width }) => sum + width, 0) })
+    expect(this.world.timers).toBe(waiting > 0 ? 1 : 0)
+    expect(capacityErrors).toBe(0)
+  }
+
+  /** What must hold when everything has ended. */
+  checkEnd(): void {
+    this.check()
+    for (const { answers } of this.all) expect(answers).toBe(1)
+    for (const { signal } of this.controllers) expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    expect(this.room.snapshot()).toMatchObject({
+      waiting: 0,
+      running: 0,
+      passing: undefined,
+      capacity: { inFlight: 0 },
+    })
+    for (const { queue, credit, waiting } of this.room.snapshot().bands) {
+      expect(queue).toMatchObject({ waiting: 0, cost: 0, records: 0 })
+      expect({ credit, waiting }).toEqual({ credit: 0, waiting: 0 })
+    }
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let i = 0; i < 3; i++) await Promise.resolve()
+}
+
+type Step =
+  | { ask: string; width: number; deadlineMs: number | undefined; signal: boolean }
+  | { finish: number }
+  | { abort: number }
+  | { advance: number; late: boolean }
+
+const step = (flows: string[], mostWidth: number): fc.Arbitrary<Step> =>
+  fc.oneof(
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        ask: fc.constantFrom(...flows),
+        width: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: mostWidth })),
+        deadlineMs: fc.option(fc.integer({ min: 0, max: 200 }), { nil: undefined }),
+        signal: fc.boolean(),
+      }),
+    },
+    { weight: 4, arbitrary: fc.record({ finish: fc.nat(10) }) },
+    { weight: 1, arbitrary: fc.record({ abort: fc.nat(20) }) },
+    { weight: 2, arbitrary: fc.record({ advance: fc.integer({ min: 1, max: 60 }), late: fc.boolean() }) },
+  )
+
+async function apply(trial: Trial, each: Step): Promise<void> {
+  if ('ask' in each) {
+    const { ask: flow, width, deadlineMs, signal } = each
+    trial.ask({ flow, width, deadlineMs, ...(signal ? { signal: trial.controller().signal } : {}) })
+  } else if ('finish' in each) {
+    const running = trial.all.filter(({ state }) => state === 'running')
+    if (running.length > 0) trial.finish(running[each.finish % running.length]!)
+  } else if ('abort' in each) trial.controllers[each.abort]?.abort()
+  else if (each.late) trial.world.stall(each.advance)
+  else trial.world.advance(each.advance)
+  await settled()
+}
+
+async function empty(trial: Trial): Promise<void> {
+  for (;;) {
+    const running = trial.all.filter(({ state }) => state === 'running')
+    for (const each of running) trial.finish(each)
+    trial.world.advance(10)
+    await settled()
+    if (trial.room.snapshot().waiting === 0 && trial.room.snapshot().running === 0) return
+  }
+}
+
+describe('one flow, in order of arrival', () => {
+  const CAPACITY = 4
+
+  /** Widths of those that came after `asked` and run or ran before it. */
+  const passed = (trial: Trial, asked: Asked): number =>
+    trial.started.reduce((sum, { order, width }) => (order > asked.order ? sum + width : sum), 0)
+
+  it.each([0, 0.5, 2, 5])(
+    'passes at most %d times the width of a wide one, and idles for nobody else',
+    async (bypass) => {
+      await fc.assert(
+        fc.asyncProperty(fc.array(step(['a'], CAPACITY), { maxLength: 80 }), async (steps) => {
+          const trial = new Trial({ capacity: CAPACITY, bypass, perFlowLimit: 1_000 })
+          for (const each of steps) {
+            await apply(trial, each)
+            const waiting = trial.all.filter(({ state }) => state === 'waiting')
+            const inFlight = trial.all.reduce((sum, { state, width }) => (state === 'running' ? sum + width : sum), 0)
+            const free = CAPACITY - inFlight
+            for (const asked of waiting) expect(passed(trial, asked)).toBeLessThanOrEqual(bypass * asked.width)
+            // The oldest does not wait if it fits; nor does the next if it fits and may pass.
+            const [first, second] = waiting
+            if (first !== undefined) expect(first.width).toBeGreaterThan(free)
+            if (second !== undefined && second.width <= free)
+              expect(passed(trial, first!) + second.width).toBeGreaterThan(bypass * first!.width)
+            if (trial.world.nextMs > trial.world.clock()) trial.check()
+          }
+          await empty(trial)
+          trial.checkEnd()
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+})
+
+describe('several flows', () => {
+  it.each<[string, Partial<WaitingRoomOptions>]>([
+    ['exact', {}],
+    ['with little room', { maxWaiting: 3, perFlowLimit: 2 }],
+    ['with little room, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
+    ['stochastic', { queues: 2, hand: 1 }],
+    ['stochastic, in arrival order', { queues: 2, choose: 'first', inside: 'arrival' }],
+    ['newest first', { newestFirst: 'overloaded' }],
+    ['in bands', { bands: [{}, { minShare: 0.2 }, {}], bandOf: ({ flow }) => flow.charCodeAt(0) % 3 }],
+  ])('leave once each and nothing behind: %s', async (_, options) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step(['a', 'b', 'c', 'd'], 4), { maxLength: 80 }), async (steps) => {
+        const trial = new Trial(options)
+        for (const each of steps) {
+          await apply(trial, each)
+          if (trial.world.nextMs > trial.world.clock()) trial.check()
+        }
+        await empty(trial)
+        trial.checkEnd()
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  it.each<[string, Partial<WaitingRoomOptions>]>([
+    ['exact', {}],
+    ['stochastic', { queues: 4, hand: 2 }],
+  ])('keep their order while all are equally wide: %s', async (_, options) => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step(['a', 'b', 'c', 'd'], 1), { maxLength: 120 }), async (steps) => {
+        const trial = new Trial(options)
+        for (const each of steps) await apply(trial, each)
+        await empty(trial)
+        const last = new Map<string, number>()
+        for (const { flow, order } of trial.started) {
+          expect(order).toBeGreaterThan(last.get(flow) ?? -1)
+          last.set(flow, order)
+        }
+      }),
+      { numRuns: 60 },
+    )
+  })
+})
+
+describe('a million operations', () => {
+  it.each<[string, Partial<WaitingRoomOptions>]>([
+    ['exact', { maxWaiting: 60, perFlowLimit: 10 }],
+    ['growing and perturbed', { queues: 'auto', perturbEveryMs: 5_000, maxWaiting: 300 }],
+    ['in arrival order', { queues: 8, hand: 2, choose: 'shortest', inside: 'arrival', perturbEveryMs: 5_000 }],
+    ['newest first, in bands', { newestFirst: 'overloaded', bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }] }],
+  ])(
+    'leave no record, timer, listener or promise: %s',
+    async (_, options) => {
+      const random = seededRandom(42)
+      const trial = new Trial({ capacity: 8, ...options })
+      const { world, room } = trial
+      const bands = options.bands?.length ?? 1
+      const running: Asked[] = []
+      let heard = 0
+      let pending = 0
+      let next = 0
+      for (let i = 0; i < 250_000; i++) {
+        const draw = random()
+        if (draw < 0.5) {
+          const asked = trial.ask({
+            flow: `flow-${Math.floor(random() ** 3 * 400)}`,
+            width: random() < 0.9 ? 1 : 1 + Math.floor(random() * 8),
+            cost: 0.1 + random(),
+            band: Math.floor(random() * bands),
+            ...(random() < 0.2 ? { deadlineMs: random() * 150 } : {}),
+            ...(random() < 0.05 ? { signal: trial.controller().signal } : {}),
+          })
+          if (asked.state === 'waiting') pending++
+        } else if (draw < 0.8) {
+          const at = Math.floor(random() * running.length)
+          const asked = running[at]
+          if (asked !== undefined) {
+            running[at] = running.at(-1)!
+            running.pop()
+            trial.finish(asked)
+          }
+        } else if (draw < 0.82) trial.controllers.at(-1 - Math.floor(random() * 20))?.abort()
+        else if (draw < 0.9) world.stall(random() * 10)
+        else world.advance(random() * 10)
+        if (i % 10 === 0) await settled()
+        while (next < trial.started.length) running.push(trial.started[next++]!)
+      }
+      room.close()
+      await settled()
+      while (next < trial.started.length) running.push(trial.started[next++]!)
+      for (const asked of running) trial.finish(asked)
+      for (const { answers } of trial.all) heard += answers
+      expect(heard).toBe(trial.all.length)
+      expect(pending).toBeGreaterThan(10_000)
+      trial.checkEnd()
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,565 @@
+import { getEventListeners } from 'node:events'
+import { describe, expect, it } from 'vitest'
+import type { Refusal } from '../admission/refusal.js'
+import { adaptive, type Capacity, fixed } from '../capacity/index.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import type { WaitingRoomOptions } from './options.js'
+import type { QueuePermit, QueueRequest } from './permit.js'
+import { WaitingRoom } from './room.js'
+import { World } from './simulation/world.js'
+
+type Answer = QueuePermit | Refusal
+
+/** A room, and what became of each request by its name. */
+function roomOf(options: Partial<WaitingRoomOptions> = {}) {
+  const world = new World()
+  const random = seededRandom(1)
+  const room = new WaitingRoom({ capacity: 1, clock: world.clock, after: world.after, random, ...options })
+  const answers = new Map<string, Answer>()
+  const started: string[] = []
+  const ask = (name: string, request: Partial<QueueRequest> = {}): Answer | undefined => {
+    const note = (answer: Answer): Answer => {
+      answers.set(name, answer)
+      if (answer.admitted) started.push(name)
+      return answer
+    }
+    const answer = room.enter({ flow: name[0]!, ...request })
+    if (!(answer instanceof Promise)) return note(answer)
+    void answer.then(note)
+    return undefined
+  }
+  const permit = (name: string): QueuePermit => {
+    const answer = answers.get(name)
+    if (answer?.admitted !== true) throw new Error(`${name} does not run: ${answer?.reason ?? 'it waits'}`)
+    return answer
+  }
+  const end = async (name: string): Promise<void> => {
+    permit(name).finish()
+    await settled()
+  }
+  const reason = (name: string): string | undefined => {
+    const answer = answers.get(name)
+    return answer?.admitted === false ? answer.reason : undefined
+  }
+  return { world, room, ask, answers, started, permit, end, reason }
+}
+
+/** Lets promises that were settled be heard. */
+async function settled(): Promise<void> {
+  for (let i = 0; i < 3; i++) await Promise.resolve()
+}
+
+const refusalOf = (answer: Answer | undefined): Refusal => {
+  if (answer === undefined || answer.admitted) throw new Error('not refused')
+  return answer
+}
+
+describe('starting', () => {
+  it('answers at once while slots are free and nobody waits', () => {
+    const { room, ask, world } = roomOf({ capacity: 2 })
+    expect(ask('a1')).toMatchObject({ admitted: true, waitedMs: 0, flow: 'a' })
+    expect(ask('a2')?.admitted).toBe(true)
+    expect(ask('a3')).toBeUndefined()
+    expect(room.snapshot()).toMatchObject({ came: 3, startedAtOnce: 2, startedLater: 0, running: 2, waiting: 1 })
+    expect(world.timers).toBe(1)
+  })
+
+  it('starts what waits when a slot comes back, and says how long it waited', async () => {
+    const { room, ask, world, end, permit } = roomOf()
+    ask('a1')
+    ask('b1')
+    world.advance(30)
+    await end('a1')
+    expect(permit('b1').waitedMs).toBe(30)
+    await end('b1')
+    expect(room.snapshot()).toMatchObject({
+      running: 0,
+      waiting: 0,
+      startedLater: 1,
+      bands: [{ queue: { records: 0 } }],
+    })
+    expect(world.timers).toBe(0)
+  })
+
+  it('gives flows their turns, and keeps the order of each', async () => {
+    const { ask, end, started } = roomOf({ sparseFirst: false })
+    for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'c1']) ask(name)
+    for (let i = 0; i < 7; i++) await end(started[i]!)
+    expect(started).toEqual(['x', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
+  })
+
+  it('frees the width once, whatever is called afterwards', async () => {
+    const { room, ask, permit } = roomOf({ capacity: 3 })
+    ask('a1', { width: 2 })
+    ask('a2')
+    permit('a1').finish()
+    permit('a1').finish('failure')
+    expect(room.snapshot().capacity).toMatchObject({ inFlight: 1 })
+    expect(() => permit('a2').finish('success', { cost: Number.NaN })).toThrow(/cost/)
+    expect(room.snapshot().capacity).toMatchObject({ inFlight: 1 })
+  })
+
+  it('lets the exempt pass, and counts them', () => {
+    const { room, ask, permit } = roomOf()
+    ask('a1')
+    ask('b1')
+    expect(ask('health', { exempt: true })?.admitted).toBe(true)
+    permit('health').finish()
+    expect(room.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, capacity: { inFlight: 1 } })
+  })
+
+  it('settles what a request really cost', async () => {
+    const { ask, permit, end, started } = roomOf({ sparseFirst: false })
+    for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'b3']) ask(name)
+    await end('x')
+    expect(started.at(-1)).toBe('a1')
+    permit('a1').finish('success', { cost: 3 })
+    await settled()
+    for (let i = 2; i < 5; i++) await end(started[i]!)
+    // Two more than it was charged: two turns that it does not get.
+    expect(started).toEqual(['x', 'a1', 'b1', 'b2', 'b3', 'a2'])
+  })
+})
+
+describe('time', () => {
+  it('turns away what has waited for too long, by one timer', async () => {
+    const { room, ask, world, reason } = roomOf({ maxWaitMs: 100 })
+    ask('a1')
+    ask('b1')
+    world.advance(60)
+    ask('b2')
+    expect(world.timers).toBe(1)
+    world.advance(39)
+    await settled()
+    expect(reason('b1')).toBeUndefined()
+    world.advance(1)
+    await settled()
+    expect(reason('b1')).toBe('expired')
+    expect(reason('b2')).toBeUndefined()
+    expect(world.timers).toBe(1)
+    world.advance(60)
+    await settled()
+    expect(reason('b2')).toBe('expired')
+    expect(world.timers).toBe(0)
+    expect(room.snapshot()).toMatchObject({ waiting: 0, refusedBy: { expired: 2 } })
+  })
+
+  it('never starts what is too late, when the timer is late too', async () => {
+    const { ask, world, end, reason, started } = roomOf({ maxWaitMs: 100 })
+    ask('a1')
+    ask('b1')
+    world.stall(50)
+    ask('c1')
+    world.stall(50)
+    await end('a1')
+    expect(reason('b1')).toBe('expired')
+    expect(started).toEqual(['a1', 'c1'])
+  })
+
+  it('leaves the time that such requests take before a deadline', async () => {
+    const { ask, world, end, reason } = roomOf({
+      maxWaitMs: 1_000,
+      classOf: ({ flow }) => (flow === 's' ? 'slow' : 'fast'),
+    })
+    ask('s0')
+    world.advance(40)
+    await end('s0')
+    ask('f0')
+    world.advance(5)
+    await end('f0')
+    ask('x')
+    ask('s1', { deadlineMs: 100 })
+    ask('f1', { deadlineMs: 100 })
+    world.advance(59)
+    await settled()
+    expect(reason('s1')).toBeUndefined()
+    world.advance(1)
+    await settled()
+    expect(reason('s1')).toBe('expired')
+    world.advance(34)
+    await settled()
+    expect(reason('f1')).toBeUndefined()
+    world.advance(1)
+    await settled()
+    expect(reason('f1')).toBe('expired')
+  })
+
+  it('refuses at the door what its deadline makes impossible, and no one is blamed', async () => {
+    const { ask, world, end } = roomOf()
+    expect(ask('a0', { deadlineMs: 0 })).toMatchObject({ reason: 'deadline', shortage: false })
+    ask('a1')
+    world.advance(200)
+    await end('a1')
+    ask('a2')
+    expect(ask('b1', { deadlineMs: 200 })).toMatchObject({ reason: 'deadline', shortage: false })
+  })
+
+  it('never closes the door for good because requests once took long', async () => {
+    const { ask, world, end, answers } = roomOf()
+    ask('a1')
+    world.advance(500)
+    await end('a1')
+    for (const name of ['b1', 'b2', 'b3', 'b4', 'b5', 'b6', 'b7']) {
+      expect(ask(name, { deadlineMs: 100 })?.admitted).toBe(true)
+      world.advance(10)
+      await end(name)
+    }
+    ask('c1')
+    ask('c2', { deadlineMs: 400 })
+    expect(answers.has('c2')).toBe(false)
+  })
+
+  it('refuses at the door what would wait too long, once it knows how fast it drains', async () => {
+    const { ask, world, end, started } = roomOf({ maxWaitMs: 2_000 })
+    ask('x')
+    for (let i = 0; i < 12; i++) ask(`a${i}`)
+    for (let i = 0; i < 12; i++) {
+      world.advance(100)
+      await end(started[i]!)
+      if (i < 3) expect(ask(`b${i}`)).toBeUndefined()
+    }
+    // Ten a second, and it gets half of them beside b, so that 8 are 1600 ms.
+    const names = Array.from({ length: 12 }, (_, i) => `c${i}`)
+    const taken = names.filter((name) => ask(name) === undefined)
+    expect(taken.length).toBeGreaterThanOrEqual(7)
+    expect(taken.length).toBeLessThanOrEqual(10)
+    expect(refusalOf(ask('c99'))).toMatchObject({ reason: 'would-wait-too-long', shortage: true })
+    // A flow with little waiting is let in.
+    expect(ask('d1')).toBeUndefined()
+  })
+})
+
+describe('bounds', () => {
+  it('refuses a flow that has too many waiting, and others for the room as a whole', () => {
+    const { ask } = roomOf({ perFlowLimit: 2, maxWaiting: 3, overflow: 'refuse' })
+    for (const name of ['x', 'a1', 'a2']) ask(name)
+    expect(ask('a3')).toMatchObject({ reason: 'flow-full', shortage: true, detail: { waiting: 2, limit: 2 } })
+    expect(ask('b1')).toBeUndefined()
+    expect(ask('c1')).toMatchObject({ reason: 'queue-full', shortage: true, detail: { limit: 3 } })
+  })
+
+  it('evicts from the fattest flow, and answers the evicted at once', async () => {
+    const { room, ask, answers, world } = roomOf({ maxWaiting: 4 })
+    for (const name of ['x', 'a1', 'a2', 'a3', 'a4']) ask(name)
+    const { signal } = new AbortController()
+    expect(ask('b1', { signal })).toBeUndefined()
+    await settled()
+    expect(answers.get('a4')).toMatchObject({ reason: 'evicted', shortage: true })
+    expect(room.snapshot().waiting).toBe(4)
+    expect(world.timers).toBe(1)
+  })
+
+  it('refuses what is wider than the capacity can be, and keeps what may fit later', () => {
+    const { ask } = roomOf({ capacity: adaptive({ initial: 2, max: 5 }) })
+    expect(ask('a1', { width: 6 })).toMatchObject({ reason: 'too-wide', shortage: false })
+    ask('b1')
+    expect(ask('a2', { width: 5 })).toBeUndefined()
+  })
+})
+
+describe('leaving', () => {
+  it('lets go at once when the signal fires, and stops listening in every case', async () => {
+    const { room, ask, world, answers, end } = roomOf({ maxWaitMs: 100, perFlowLimit: 1 })
+    const controllers = Array.from({ length: 5 }, () => new AbortController())
+    const [one, two, three, four, five] = controllers.map(({ signal }) => signal)
+    ask('x')
+    ask('a1', { signal: one })
+    ask('b1', { signal: two })
+    ask('c1', { signal: three })
+    expect(ask('c2', { signal: four })).toMatchObject({ reason: 'flow-full' })
+    ask('d1', { signal: five })
+    expect(getEventListeners(one!, 'abort')).toHaveLength(1)
+    controllers[0]!.abort()
+    await settled()
+    expect(answers.get('a1')).toMatchObject({ reason: 'gone', shortage: false, retryAfterMs: 0 })
+    await end('x')
+    world.advance(100)
+    await settled()
+    expect(answers.get('c1')).toMatchObject({ reason: 'expired' })
+    expect(room.snapshot()).toMatchObject({
+      waiting: 0,
+      running: 1,
+      refusedBy: { gone: 1, expired: 2, 'flow-full': 1 },
+    })
+    for (const { signal } of controllers) expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    expect(world.timers).toBe(0)
+  })
+
+  it('does not take in what is gone', () => {
+    const { ask, world } = roomOf()
+    ask('x')
+    expect(ask('a1', { signal: AbortSignal.abort() })).toMatchObject({ reason: 'gone' })
+    expect(world.timers).toBe(0)
+  })
+
+  it('refuses what waits and what comes when it is closed, and hears of what runs', async () => {
+    const { room, ask, world, answers, permit } = roomOf()
+    ask('x')
+    ask('a1')
+    room.close()
+    room.close()
+    await settled()
+    expect(answers.get('a1')).toMatchObject({ reason: 'closed', shortage: false })
+    expect(ask('b1')).toMatchObject({ reason: 'closed' })
+    permit('x').finish('success', { cost: 9 })
+    expect(room.snapshot()).toMatchObject({ closed: true, waiting: 0, running: 0, capacity: { inFlight: 0 } })
+    expect(room.snapshot().bands[0]!.queue.records).toBe(0)
+    expect(world.timers).toBe(0)
+  })
+})
+
+describe('width', () => {
+  it('lets narrow requests pass a wide one for twice its width, then keeps slots for it', async () => {
+    const { room, ask, started, end } = roomOf({ capacity: 4 })
+    for (const name of ['a1', 'a2', 'a3', 'a4']) ask(name)
+    ask('w', { width: 3 })
+    for (let i = 0; i < 20; i++) ask(`b${i}`)
+    let passed = 0
+    for (let i = 0; !started.includes('w'); i++) {
+      await end(started[i]!)
+      if (room.snapshot().passing !== undefined) passed = Math.max(passed, room.snapshot().passing!.passed)
+    }
+    expect(passed).toBe(6)
+    expect(room.snapshot()).toMatchObject({ running: 2, passing: undefined })
+  })
+
+  it('starts a passer at the door while it may', () => {
+    const { ask } = roomOf({ capacity: 4, bypass: 0.5 })
+    ask('a1', { width: 1 })
+    ask('w', { width: 4 })
+    expect(ask('b1')?.admitted).toBe(true)
+    expect(ask('b2')?.admitted).toBe(true)
+    expect(ask('b3')).toBeUndefined()
+  })
+
+  it('gives its slots to others when the wide one leaves', async () => {
+    const { room, ask, started, world } = roomOf({ capacity: 4, bypass: 0, maxWaitMs: 100 })
+    const controller = new AbortController()
+    ask('a1', { width: 2 })
+    ask('w', { width: 4, signal: controller.signal })
+    ask('b1', { width: 2 })
+    expect(started).toEqual(['a1'])
+    controller.abort()
+    await settled()
+    expect(started).toEqual(['a1', 'b1'])
+    world.advance(200)
+    expect(room.snapshot()).toMatchObject({ waiting: 0, passing: undefined })
+  })
+
+  it('charges a flow nothing for a wide request that left', async () => {
+    const { ask, started, end } = roomOf({ capacity: 4, bypass: 0, sparseFirst: false })
+    const controller = new AbortController()
+    ask('x', { width: 2 })
+    ask('y', { width: 2 })
+    for (const name of ['a0', 'a1', 'a2', 'a3', 'b1', 'b2', 'b3'])
+      ask(name, name === 'a0' ? { width: 4, signal: controller.signal } : { width: 4 })
+    await end('x')
+    controller.abort()
+    await end('y')
+    for (let i = 2; i < 5; i++) await end(started[i]!)
+    expect(
+      started
+        .slice(2)
+        .map((name) => name[0])
+        .sort(),
+    ).toEqual(['a', 'a', 'b', 'b'])
+  })
+
+  it('runs what is wider than the present limit alone', async () => {
+    const { ask, started, end } = roomOf({ capacity: adaptive({ initial: 2, max: 5 }), bypass: 0 })
+    ask('a1')
+    ask('a2')
+    ask('w', { width: 5 })
+    await end('a1')
+    expect(started).not.toContain('w')
+    await end('a2')
+    expect(started).toContain('w')
+  })
+})
+
+describe('bands', () => {
+  it('serves the highest that waits, but a lower one for its share', async () => {
+    const { room, ask, started, end, reason } = roomOf({
+      bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }],
+      maxWaiting: 40,
+      perFlowLimit: 40,
+    })
+    ask('x')
+    let next = 0
+    const fill = (): void => {
+      for (const band of [0, 1, 2])
+        while (room.snapshot().bands[band]!.waiting < 20) ask(`${band}-${next++}`, { band, cost: 1 + (next % 3) })
+    }
+    for (let i = 0; i < 10_000; i++) {
+      fill()
+      await end(started[i]!)
+    }
+    const cost = [0, 0, 0]
+    for (const name of started.slice(1)) cost[Number(name[0])]! += 1 + ((Number(name.slice(2)) + 1) % 3)
+    const total = cost[0]! + cost[1]! + cost[2]!
+    expect(cost[1]! / total).toBeCloseTo(0.1, 2)
+    expect(cost[2]! / total).toBeCloseTo(0.05, 2)
+    expect(reason('x')).toBeUndefined()
+  })
+
+  it('starves a band without a share while others want everything', async () => {
+    const { ask, started, end } = roomOf({ bands: [{}, {}] })
+    for (const name of ['x', 'a1', 'a2', 'a3']) ask(name)
+    ask('low', { priority: -1 })
+    for (let i = 0; i < 4; i++) await end(started[i]!)
+    expect(started).toEqual(['x', 'a1', 'a2', 'a3', 'low'])
+  })
+
+  it.each([
+    [1, [0, 0, 0, 0, 0]],
+    [2, [0, 0, 0, 1, 1]],
+    [3, [0, 0, 1, 1, 2]],
+    [5, [0, 1, 2, 3, 4]],
+  ])('spreads priorities over %d bands', (count, expected) => {
+    const { room, ask } = roomOf({ bands: Array.from({ length: count }, () => ({})) })
+    ask('x')
+    const found = [2, 1, 0, -1, -2].map((priority) => {
+      const before = room.snapshot().bands.map(({ waiting }) => waiting)
+      ask(`p${priority}`, { priority })
+      return room.snapshot().bands.findIndex(({ waiting }, band) => waiting > before[band]!)
+    })
+    expect(found).toEqual(expected)
+  })
+})
+
+describe('newestFirst', () => {
+  it('serves the newest of a flow that has been waiting for long, until nothing of it waits', async () => {
+    const { ask, world, started, end, permit } = roomOf({ newestFirst: 'overloaded', sparseFirst: false })
+    for (const name of ['x', 'a1', 'a2', 'b1']) ask(name)
+    world.advance(99)
+    ask('a3')
+    permit('x').finish('ignored')
+    await settled()
+    expect(started).toEqual(['x', 'a1'])
+    world.advance(1)
+    ask('a4')
+    ask('b2')
+    for (let i = 1; i < 6; i++) await end(started[i]!)
+    expect(started.filter((name) => name[0] === 'a')).toEqual(['a1', 'a4', 'a3', 'a2'])
+  })
+})
+
+describe('Retry-After', () => {
+  it('is a second while the rate is not known, then the time until what is in the way has started', async () => {
+    const { ask, world, started, end } = roomOf({ perFlowLimit: 20, maxWaitMs: 60_000 })
+    for (let i = 0; i < 21; i++) ask(`a${i}`)
+    expect(refusalOf(ask('a99')).retryAfterMs).toBe(1_000)
+    for (let i = 0; i < 20; i++) {
+      world.advance(500)
+      await end(started[i]!)
+      ask(`a${21 + i}`)
+    }
+    // Twenty wait, at two a second.
+    expect(refusalOf(ask('a99')).retryAfterMs).toBeGreaterThan(9_000)
+    expect(refusalOf(ask('a99')).retryAfterMs).toBeLessThan(11_000)
+  })
+})
+
+describe('what throws', () => {
+  const broken = (): never => {
+    throw new Error('broken')
+  }
+
+  it.each(['width', 'bandOf', 'deadlineMsOf', 'classOf', 'weightOf'] as const)('%s loses nothing', async (option) => {
+    let works = true
+    const fn = { width: () => 1, bandOf: () => 0, deadlineMsOf: () => 500, classOf: () => 'c', weightOf: () => 1 }[
+      option
+    ]
+    const { room, ask, world, answers, started, end } = roomOf({ [option]: () => (works ? fn() : broken()) })
+    const { signal } = new AbortController()
+    ask('x')
+    ask('a1')
+    works = false
+    expect(() => ask('a2', { signal })).toThrow('broken')
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    expect(room.snapshot()).toMatchObject({ came: 2, waiting: 1 })
+    await end('x')
+    expect(started).toEqual(['x', 'a1'])
+    await end('a1')
+    works = true
+    ask('y')
+    ask('b1')
+    works = false
+    world.advance(2_000)
+    await settled()
+    expect(answers.get('b1')).toMatchObject({ reason: 'expired' })
+    expect(world.timers).toBe(0)
+  })
+
+  it('names the bad value that an option gave', () => {
+    expect(() => roomOf({ width: () => 0 }).ask('a')).toThrow('width() must be a number > 0, got 0')
+    expect(() => roomOf({ bandOf: () => 1 }).ask('a')).toThrow('bandOf() must be an integer from 0 to 0, got 1')
+    expect(() => roomOf({ deadlineMsOf: () => Number.NaN }).ask('a')).toThrow('deadlineMsOf() must be')
+    expect(() => roomOf({ classOf: () => '' }).ask('a')).toThrow('classOf() must be a non-empty string')
+  })
+
+  it('waits on when the capacity fails, and tries again at the next call', async () => {
+    const real = fixed(2)
+    let fails = false
+    const capacity: Capacity = {
+      get limit() {
+        return fails ? broken() : real.limit
+      },
+      get inFlight() {
+        return real.inFlight
+      },
+      maximum: 2,
+      tryTake: (width, nowMs) => (fails ? broken() : real.tryTake(width, nowMs)),
+      release: (width) => real.release(width, 'success', 1, 0),
+      undo: (width, nowMs) => real.undo(width, nowMs),
+      onAvailable: (listener) => real.onAvailable(listener),
+      snapshot: () => real.snapshot(),
+    }
+    const { room, ask, started, end } = roomOf({ capacity })
+    for (const name of ['x', 'y', 'a1', 'a2']) ask(name)
+    fails = true
+    await end('x')
+    expect(started).toEqual(['x', 'y'])
+    expect(room.snapshot()).toMatchObject({ waiting: 2, running: 1 })
+    expect(room.snapshot().capacityErrors).toBeGreaterThan(0)
+    fails = false
+    ask('a3')
+    await settled()
+    expect(started).toEqual(['x', 'y', 'a1'])
+    await end('y')
+    expect(started).toEqual(['x', 'y', 'a1', 'a2'])
+  })
+
+  it('throws at the door when the capacity does, and nothing is kept', () => {
+    const { room, ask } = roomOf({
+      capacity: {
+        limit: 1,
+        inFlight: 0,
+        maximum: 1,
+        tryTake: broken,
+        release: () => {},
+        undo: () => {},
+        onAvailable: () => () => {},
+        snapshot: () => ({}),
+      },
+    })
+    expect(() => ask('a1')).toThrow('broken')
+    expect(room.snapshot()).toMatchObject({ came: 0, waiting: 0, running: 0 })
+  })
+})
+
+describe('perturbation', () => {
+  it('comes with a call when it is due, not more often than each hundred', () => {
+    const { room, ask, world } = roomOf({ queues: 16, perturbEveryMs: 5_000, maxWaitMs: 1_000 })
+    const perturbations = (): number | undefined => room.snapshot().bands[0]!.queue.sfq?.perturbations
+    ask('x')
+    for (let i = 0; i < 99; i++) ask(`${i}`)
+    world.advance(10_000)
+    expect(perturbations()).toBe(0)
+    ask('b')
+    expect(perturbations()).toBe(1)
+    for (let i = 0; i < 100; i++) ask(`${i}`)
+    expect(perturbations()).toBe(1)
+    expect(world.timers).toBe(1)
+  })
+})

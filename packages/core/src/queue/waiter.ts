@@ -1,0 +1,77 @@
+import type { Outcome } from '../admission/outcome.js'
+import type { Refusal } from '../admission/refusal.js'
+import type { Hold, Verdict } from '../admission/stage.js'
+import type { Ticket } from '../sfq/index.js'
+import type { Band } from './bands.js'
+import type { Timed } from './earliest.js'
+
+/** The room, as a waiter sees it. */
+export interface Host {
+  left(waiter: Waiter): void
+  finished(waiter: Waiter, outcome: Outcome, cost: number, nowMs: number): void
+  undone(waiter: Waiter, nowMs: number): void
+}
+
+/** One request in the room: it may wait, then it runs or is turned away. A single object, because there are many. */
+export class Waiter implements Hold, Timed {
+  readonly #host: Host
+  readonly flow: string
+  readonly cost: number
+  readonly width: number
+  readonly band: Band<Waiter>
+  /** Class by which its duration is remembered. */
+  readonly className: string
+  readonly arrivedMs: number
+  startByMs = 0
+  position = -1
+  state: 'new' | 'waiting' | 'running' | 'done' = 'new'
+  startedMs = 0
+  ticket: Ticket<Waiter> | undefined = undefined
+  /** The signal that it listens to. */
+  signal: AbortSignal | undefined = undefined
+  /** Settles the promise, once there is one. */
+  resolve: ((verdict: Verdict) => void) | undefined = undefined
+  /** The answer: itself, or a refusal. */
+  verdict: Verdict = undefined
+
+  constructor(
+    host: Host,
+    flow: string,
+    cost: number,
+    width: number,
+    band: Band<Waiter>,
+    className: string,
+    arrivedMs: number,
+  ) {
+    this.#host = host
+    this.flow = flow
+    this.cost = cost
+    this.width = width
+    this.band = band
+    this.className = className
+    this.arrivedMs = arrivedMs
+  }
+
+  answer(verdict: Verdict): void {
+    this.verdict = verdict
+    this.resolve?.(verdict)
+    this.resolve = undefined
+  }
+
+  /** Its signal fired. */
+  handleEvent(): void {
+    this.#host.left(this)
+  }
+
+  finish(outcome: Outcome, cost: number, nowMs: number): void {
+    if (this.state !== 'running') return
+    this.state = 'done'
+    this.#host.finished(this, outcome, cost, nowMs)
+  }
+
+  undo(_refusal: Refusal, nowMs: number): void {
+    if (this.state !== 'running') return
+    this.state = 'done'
+    this.#host.undone(this, nowMs)
+  }
+}
