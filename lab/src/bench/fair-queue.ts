@@ -1,0 +1,68 @@
+import PQueue from 'p-queue'
+import { FairQueue, type FairQueueOptions } from '../../../packages/core/dist/sfq/index.js'
+import { flowNames } from './flow-names.js'
+import { costOf } from './measure.js'
+import { printTable } from './table.js'
+
+/**
+ * What a request costs that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue, which
+ * knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
+ *
+ * The flows come in a shuffled order, one request each and around again. An argument picks the forms that begin so.
+ */
+const WAITING = [64, 1_000, 100_000]
+const FLOWS = [100, 10_000, 1_000_000]
+const TASKS = 200_000
+
+const forms: readonly [string, FairQueueOptions][] = [
+  ['perFlow', {}],
+  ['perFlow, refuse', { overflow: 'refuse' }],
+  ['64 queues, foreign, turns', { queues: 64 }],
+  ['64 queues, foreign, arrival', { queues: 64, inside: 'arrival' }],
+  ['64 queues, shortest of 2, arrival', { queues: 64, hand: 2, choose: 'shortest', inside: 'arrival' }],
+  ['64 queues, first, arrival', { queues: 64, choose: 'first', inside: 'arrival' }],
+]
+
+function enqueueAndDequeue(options: FairQueueOptions, waiting: number, names: readonly string[]) {
+  const queue = new FairQueue<number>({ ...options, perFlowLimit: 1e6, maxWaiting: 1e6, seed: 1 })
+  for (let i = 0; i < waiting; i++) queue.enqueue(names[i % names.length]!, i)
+  return (flow: string) => {
+    queue.enqueue(flow, 0)
+    return queue.dequeue()
+  }
+}
+
+/** Nanoseconds per task of a p-queue in which `waiting` tasks wait: each adds its successor and ends. */
+async function taskOfPQueue(waiting: number): Promise<number> {
+  const queue = new PQueue({ concurrency: 1, autoStart: false })
+  let left = TASKS
+  const task = (): void => {
+    if (left-- > 0) void queue.add(task)
+  }
+  for (let i = 0; i < waiting; i++) void queue.add(task)
+  const start = performance.now()
+  queue.start()
+  await queue.onIdle()
+  return ((performance.now() - start) * 1e6) / (TASKS + waiting)
+}
+
+const [, , picked = ''] = process.argv
+const rows: string[][] = []
+for (const flows of FLOWS) {
+  const names = flowNames(flows)
+  for (const [form, options] of forms.filter(([name]) => name.startsWith(picked))) {
+    const row = [form, flows.toLocaleString('en')]
+    for (const waiting of WAITING)
+      row.push((await costOf(enqueueAndDequeue(options, waiting, names), names)).ns.toFixed(0))
+    rows.push(row)
+  }
+}
+const tasks = ['p-queue, a task', '-']
+for (const waiting of WAITING) {
+  const runs: number[] = []
+  for (let run = 0; run < 5; run++) runs.push(await taskOfPQueue(waiting))
+  tasks.push(runs.sort((x, y) => x - y)[2]!.toFixed(0))
+}
+rows.push(tasks)
+
+printTable(['ns per request', 'flows', ...WAITING.map((each) => `${each.toLocaleString('en')} waiting`)], rows)
