@@ -34,11 +34,11 @@ export interface AdaptiveSnapshot {
  *
  * It needs a few windows of 50 completions (of 500, where durations vary much) to settle, so about ten seconds at 50
  * requests per second; every 20 windows or so it takes a look at three quarters of the limit. Nothing that runs is
- * touched, and nothing is learned while the limit is not reached. O(1) per request, allocates nothing.
+ * touched, and nothing is learned while the limit is not reached. O(1) per request, allocates nothing of its own.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
- * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean, because a
- * downstream's fast refusal must not look like speed; all else as what it lasted.
+ * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,
+ * because a downstream's fast refusal must not look like speed; all else counts as what it lasted.
  *
  * @throws RangeError, TypeError for an option out of its range, or one that there is not
  * @see {@link TwoLevelLimit} for the rule, {@link Window} for what is measured
@@ -138,7 +138,7 @@ export class AdaptiveCapacity implements Capacity {
   #pass(nowMs: number): void {
     const elapsedMs = nowMs - this.#nowMs
     this.#nowMs = nowMs
-    if (!(elapsedMs > 0 && elapsedMs < Number.POSITIVE_INFINITY)) return
+    if (!(elapsedMs > 0)) return
     this.#settleMs -= elapsedMs
     this.#window.pass(elapsedMs, this.#slots.inFlight)
   }

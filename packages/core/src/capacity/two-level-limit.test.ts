@@ -119,6 +119,20 @@ describe('TwoLevelLimit', () => {
     expect(rule.looking).toBe(true)
   })
 
+  it('keeps a cut, and what it has seen, when the demand goes away after it', () => {
+    const rule = new TwoLevelLimit(100, 1, 1_000)
+    expect(steady(rule, 2, knee(30))).toEqual([75, 56])
+    rule.read({ durationMs: 40, meanInFlight: 30, peak: 40, meanWidth: 1 })
+    expect(rule).toMatchObject({ limit: 75, looking: false, baselineMs: 250 })
+  })
+
+  it('does not go on looking where it cannot cut', () => {
+    const rule = new TwoLevelLimit(20, 20, 1_000)
+    steady(rule, 1, () => 100)
+    steady(rule, 1, () => 50)
+    expect(rule).toMatchObject({ limit: 20, looking: false, baselineMs: 50 })
+  })
+
   it('takes slots that the next request does not fit into for used', () => {
     const rule = settled()
     for (let i = 0; i < 3; i++) rule.read({ durationMs: 100, meanInFlight: 16, peak: 16, meanWidth: 8 })

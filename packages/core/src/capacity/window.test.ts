@@ -51,6 +51,14 @@ describe('Window', () => {
     expect(window.meanWidth).toBe(1)
   })
 
+  it('leaves out no more of a request than falls into the window', () => {
+    const window = new Window()
+    window.pass(100, 2)
+    window.passOver(1, 1_000)
+    window.complete(1, 100)
+    expect(window.durationMs).toBeCloseTo(100, 9)
+  })
+
   it('starts anew when it is opened, with what is in flight', () => {
     const window = new Window()
     run(window, 10, 20, 400)

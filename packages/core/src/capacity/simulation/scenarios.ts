@@ -6,9 +6,9 @@ export interface Trial {
   name: string
   stretches: readonly Stretch[]
   /**
-   * Requests per second of the best fixed limit in the second half of each phase. Found by running all of `fixed(n)` for
-   * 14 limits n from 4 to 192 (hold-outs: 15 from 1 to 400) with 30 seeds and taking the largest mean; that was
-   * mostly the number of cores, or that times (work + elsewhere) / work.
+   * Requests per second of the best fixed limit in the second half of each phase. Found by running `fixed(n)` for 14
+   * limits n from 4 to 192 with 30 seeds (hold-outs: 15 from 1 to 400, 6 seeds) and taking the largest mean; the limit
+   * was mostly the number of cores, times (work + elsewhere) / work.
    */
   best: readonly [number, number, number]
   /** Share of `best` that the limit must reach in each phase. */
