@@ -1,4 +1,5 @@
-import { FairQueue, type FairQueueOptions } from '../sfq/index.js'
+import { FairQueue, type FairQueueOptions, type Standing } from '../sfq/index.js'
+import { Appointments, UNKNOWN_MS } from './appointments.js'
 import { Average } from './average.js'
 import { Backlogs } from './backlogs.js'
 import { DrainRate } from './drain-rate.js'
@@ -19,6 +20,7 @@ export class Band<T> {
   readonly minShare: number
   readonly drain: DrainRate = new DrainRate()
   readonly backlogs: Backlogs = new Backlogs()
+  readonly appointments: Appointments = new Appointments()
   /** Cost that it may start before its betters. */
   credit = 0
   /** Requests that wait: those in the queue, and one that left it but is too wide for the slots free. */
@@ -42,13 +44,33 @@ export class Band<T> {
     this.credit = 0
   }
 
-  /** How long until what the flow has waiting will have started, in milliseconds, as far as is known. */
-  backlogMs(flow: string, nowMs: number): number | undefined {
+  /**
+   * How long a refused client should stay away, in milliseconds: until what its flow has waiting will have been served,
+   * except for the last `mayWaitMs`, and those of its flow that were refused before it.
+   */
+  comeBackMs(
+    { flow, cost }: Asking,
+    standing: Pick<Standing, 'cost' | 'share'>,
+    mayWaitMs: number,
+    nowMs: number,
+  ): number {
     const perMs = this.drain.perMs(nowMs)
-    if (perMs === undefined) return undefined
-    const { cost, share } = this.queue.standing(flow)
-    return cost / (share * perMs)
+    if (perMs === undefined) return UNKNOWN_MS
+    const own = standing.share * perMs
+    return this.appointments.give(flow, Math.max(0, standing.cost / own - mayWaitMs), cost / own, nowMs)
   }
+
+  /** The same where not the flow but the band is too long. (A flow's name is never empty.) */
+  comeBackToAllMs(cost: number, nowMs: number): number {
+    const perMs = this.drain.perMs(nowMs)
+    return perMs === undefined ? UNKNOWN_MS : this.appointments.give('', this.queue.cost / perMs, cost / perMs, nowMs)
+  }
+}
+
+/** Who asks. */
+interface Asking {
+  readonly flow: string
+  readonly cost: number
 }
 
 /**

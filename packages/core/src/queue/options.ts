@@ -56,7 +56,7 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   bandOf?: (passage: Passage) => number
   /**
-   * Within a flow, whom to serve first. `'overloaded'`: once something of the flow has been waiting for 100 ms or 20
+   * Within a flow, whom to serve first. `'overloaded'`: once something of the flow has been waiting for 100 ms or 5
    * mean durations, whichever is longer, without a break, its newest, until nothing of it waits: a few are served soon
    * instead of all too late. `false`: the oldest. Flows take the same turns in either case. @default false
    */

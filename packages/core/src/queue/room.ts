@@ -6,6 +6,7 @@ import { requireBoolean, requireInteger, requireText } from '../options.js'
 import type { Refused } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import { Alarm } from './alarm.js'
+import { NEVER_MS, UNKNOWN_MS } from './appointments.js'
 import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'
 import { Durations } from './durations.js'
@@ -13,7 +14,6 @@ import { Earliest } from './earliest.js'
 import { type QueueSettings, requireDeadline, requireWidth, settingsOf, type WaitingRoomOptions } from './options.js'
 import { type QueuePermit, type QueueRequest, RunningRequest } from './permit.js'
 import { type QueueReason, turnAway } from './reasons.js'
-import { NEVER_MS, retryAfterMs } from './retry-after.js'
 import type { WaitingRoomSnapshot } from './snapshot.js'
 import { ROUNDING, Supply } from './supply.js'
 import { type Host, Waiter } from './waiter.js'
@@ -25,7 +25,7 @@ const LONG_BACKLOG = 4
 const TOO_LONG = 0.8
 /** How long a flow waits before its newest request is served first. */
 const OVERLOADED_MS = 100
-const OVERLOADED_DURATIONS = 20
+const OVERLOADED_DURATIONS = 5
 /** Waiting requests per perturbation, at least. */
 const PERTURB_EVERY_CALLS = 100
 /** Costs that fair queues tell apart. */
@@ -175,6 +175,7 @@ export class WaitingRoom implements Stage {
     for (let waiter = this.#waiting.first; waiter !== undefined; waiter = this.#waiting.first)
       this.#remove(waiter, 'closed', nowMs)
     this.#tidy()
+    for (const { appointments } of this.#bands.all) appointments.clear()
   }
 
   #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
@@ -197,14 +198,14 @@ export class WaitingRoom implements Stage {
     deadlineMs ??= this.#wishes.deadlineMs(passage)
     const className = this.#wishes.className(passage)
     this.#came++
-    if (this.#closed) return this.#refusal('closed', retryAfterMs(undefined))
+    if (this.#closed) return this.#refusal('closed', UNKNOWN_MS)
     if (passage.exempt) {
       this.#exempted++
       return this.#exempt
     }
     const { maximum } = this.#supply.capacity
     if (width > maximum + ROUNDING) return this.#refusal('too-wide', NEVER_MS, { width, maximum })
-    if (deadlineMs <= 0) return this.#refusal('deadline', retryAfterMs(undefined), { deadlineMs })
+    if (deadlineMs <= 0) return this.#refusal('deadline', UNKNOWN_MS, { deadlineMs })
     const waiter = new Waiter(this.#host, flow, cost, width, band, className, nowMs)
     if (this.#isDue(nowMs)) this.#wake(nowMs)
     try {
@@ -226,7 +227,7 @@ export class WaitingRoom implements Stage {
     const { flow, cost, band, arrivedMs: nowMs } = waiter
     const expectedMs = deadlineMs === Number.POSITIVE_INFINITY ? 0 : this.#durations.expected(waiter.className)
     const waitMs = Math.min(this.#settings.maxWaitMs, deadlineMs - expectedMs)
-    if (waitMs <= 0) return this.#refusal('deadline', retryAfterMs(undefined), { deadlineMs, expectedMs })
+    if (waitMs <= 0) return this.#refusal('deadline', UNKNOWN_MS, { deadlineMs, expectedMs })
     waiter.startByMs = nowMs + waitMs
     const hopeless = this.#wouldWaitTooLong(waiter, waitMs)
     if (hopeless !== undefined) return hopeless
@@ -241,7 +242,7 @@ export class WaitingRoom implements Stage {
       const answer = band.queue.enqueue(flow, waiter, cost)
       if ('refused' in answer) {
         this.#unlist(waiter, nowMs)
-        return this.#full(answer, band, nowMs)
+        return this.#full(waiter, answer, nowMs)
       }
       waiter.ticket = answer
     } catch (error) {
@@ -393,7 +394,7 @@ export class WaitingRoom implements Stage {
     this.#unlist(waiter, nowMs)
     waiter.state = 'done'
     const waitedMs = nowMs - waiter.arrivedMs
-    const retryMs = reason === 'gone' ? 0 : retryAfterMs(this.#backlogMs(waiter, nowMs))
+    const retryMs = this.#retryMs(waiter, reason, nowMs)
     waiter.answer(this.#refusal(reason, retryMs, { waitedMs, band: waiter.band.index }))
   }
 
@@ -422,12 +423,11 @@ export class WaitingRoom implements Stage {
     for (const { queue } of this.#bands.all) queue.dequeue()
   }
 
-  #full({ refused, waiting, limit, cost, share }: Refused, band: Band<Waiter>, nowMs: number): Refusal {
-    const perMs = band.drain.perMs(nowMs)
-    const ahead = refused === 'full' ? band.queue.cost : cost / share
-    const retryMs = retryAfterMs(perMs === undefined ? undefined : ahead / perMs)
-    const reason = refused === 'full' ? 'queue-full' : refused
-    return this.#refusal(reason, retryMs, { waiting, limit, band: band.index })
+  #full(waiter: Waiter, { refused, waiting, limit, ...standing }: Refused, nowMs: number): Refusal {
+    const { band } = waiter
+    const detail = { waiting, limit, band: band.index }
+    if (refused === 'full') return this.#refusal('queue-full', band.comeBackToAllMs(waiter.cost, nowMs), detail)
+    return this.#refusal('flow-full', band.comeBackMs(waiter, standing, 0, nowMs), detail)
   }
 
   #perturbIfDue(nowMs: number): void {
@@ -439,23 +439,28 @@ export class WaitingRoom implements Stage {
     for (const { queue } of this.#bands.all) queue.perturb()
   }
 
-  #wouldWaitTooLong({ flow, band, arrivedMs: nowMs }: Waiter, waitMs: number): Refusal | undefined {
+  #wouldWaitTooLong(waiter: Waiter, waitMs: number): Refusal | undefined {
+    const { flow, band, arrivedMs: nowMs } = waiter
     if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
     const perMs = band.drain.perMs(nowMs)
     if (perMs === undefined) return undefined
-    const { waiting, cost, share } = band.queue.standing(flow)
+    const standing = band.queue.standing(flow)
+    const { waiting, cost, share } = standing
     const expectedMs = cost / (share * perMs)
     if (waiting < LONG_BACKLOG || expectedMs <= TOO_LONG * waitMs) return undefined
     const detail = { waiting, expectedMs, waitMs, band: band.index }
-    return this.#refusal('would-wait-too-long', retryAfterMs(expectedMs - waitMs), detail)
+    return this.#refusal('would-wait-too-long', band.comeBackMs(waiter, standing, waitMs, nowMs), detail)
   }
 
-  /** Time until what its flow has waiting will have started. Never throws, unlike `weightOf`. */
-  #backlogMs({ band, flow }: Waiter, nowMs: number): number | undefined {
+  /** When a client that waited in vain should come back. Never throws, unlike `weightOf`. */
+  #retryMs(waiter: Waiter, reason: QueueReason, nowMs: number): number {
+    if (reason === 'gone') return 0
+    if (reason === 'closed') return UNKNOWN_MS
     try {
-      return band.backlogMs(flow, nowMs)
+      const mayWaitMs = reason === 'expired' ? this.#settings.maxWaitMs : 0
+      return waiter.band.comeBackMs(waiter, waiter.band.queue.standing(waiter.flow), mayWaitMs, nowMs)
     } catch {
-      return undefined
+      return UNKNOWN_MS
     }
   }
 
