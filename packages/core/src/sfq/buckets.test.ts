@@ -78,6 +78,30 @@ describe('a perturbation', () => {
     expect(Math.abs(rounds[0]! - rounds[1]!)).toBeLessThanOrEqual(1)
   })
 
+  it('goes by arrival: in every queue, and among the flows', () => {
+    const names = Array.from({ length: 30 }, (_, i) => `flow ${i}`)
+    const options = { queues: 4, hand: 1, inside: 'arrival', seed: 1, sparseFirst: false } as const
+    const queue = new FairQueue<{ name: string; order: number }>(options)
+    for (let order = 0; order < 90; order++) {
+      const name = names[(order * 7) % 30]!
+      queue.enqueue(name, { name, order })
+    }
+    queue.perturb(2)
+    const last = new Map<number, number>()
+    for (const { name, order } of drain(queue)) {
+      const alone = new FairQueue<string>({ ...options, seed: 2 })
+      alone.enqueue(name, name)
+      const bucket = alone.snapshot().sfq!.lengths.indexOf(1)
+      expect(order).toBeGreaterThan(last.get(bucket) ?? -1)
+      last.set(bucket, order)
+    }
+    const turns = new FairQueue<string>({ queues: 64, seed: 1, sparseFirst: false })
+    for (const item of ['a1', 'b1', 'a2', 'b2']) turns.enqueue(item[0]!, item)
+    expect(turns.dequeue()?.item).toBe('a1')
+    turns.perturb(2)
+    expect(drain(turns)).toEqual(['b1', 'a2', 'b2'])
+  })
+
   it('keeps a new flow new', () => {
     const queue = new FairQueue<string>({ queues: 64, seed: 1 })
     for (let i = 0; i < 9; i++) for (const name of ['a', 'b']) queue.enqueue(name, name)

@@ -294,6 +294,65 @@ describe('a debt', () => {
   })
 })
 
+/** Names that share SFQ's first queue of a few, and one that does not; for seed 1 and a hand of one. */
+function namesIn(queues: number): { together: string[]; apart: string } {
+  const together: string[] = []
+  let apart = ''
+  for (let i = 0; together.length < 3 || apart === ''; i++) {
+    const queue = new FairQueue<string>({ queues, hand: 1, seed: 1 })
+    queue.enqueue(`${i}`, '')
+    if (queue.snapshot().sfq!.lengths[0] === 1) together.push(`${i}`)
+    else apart = `${i}`
+  }
+  return { together, apart }
+}
+
+describe('flows that share a queue', () => {
+  const { together, apart } = namesIn(2)
+  const [first, second] = together as [string, string]
+  const options: FairQueueOptions = { queues: 2, hand: 1, seed: 1, sparseFirst: false }
+
+  it('get nothing of what another did not use', () => {
+    const queue = new FairQueue<string>({ ...options, sparseFirst: true })
+    queue.enqueue(first, first, 1)
+    for (let i = 0; i < 40; i++) for (const name of [second, apart]) queue.enqueue(name, name, 1)
+    const ticket = queue.dequeue()!
+    expect(ticket.item).toBe(first)
+    queue.settle(ticket, 1e-3)
+    const served = Array.from({ length: 20 }, () => queue.dequeue()!.item)
+    expect(served.filter((name) => name === second).length).toBeLessThanOrEqual(11)
+  })
+
+  it('pay a debt with the weight of the one that owes', () => {
+    const turns = [1, 4].map((heavy) => {
+      const queue = new FairQueue<string>({ ...options, weightOf: (name) => (name === first ? heavy : 1) })
+      queue.enqueue(first, first)
+      queue.settle(queue.dequeue()!, 41)
+      for (let i = 0; i < 50; i++) queue.enqueue(apart, apart)
+      for (let i = 0; i < 2; i++) queue.dequeue()
+      queue.enqueue(first, first)
+      let others = 2
+      while (queue.dequeue()!.item !== first) others++
+      return others
+    })
+    expect(turns[0]).toBeGreaterThanOrEqual(39)
+    expect(turns[1]).toBeLessThanOrEqual(12)
+  })
+
+  it('are made up for the turns in which they paid for another', () => {
+    const queue = new FairQueue<string>(options)
+    queue.enqueue(first, first)
+    queue.settle(queue.dequeue()!, 21)
+    const served = new Map<string, number>()
+    for (let i = 0; i < 4000; i++) {
+      for (const name of [second, apart]) queue.enqueue(name, name)
+      const { item } = queue.dequeue()!
+      served.set(item, (served.get(item) ?? 0) + 1)
+    }
+    expect(Math.abs(served.get(second)! - served.get(apart)!)).toBeLessThanOrEqual(3)
+  })
+})
+
 describe('rounds that serve nobody', () => {
   it('are not walked', () => {
     const queue = new FairQueue<string>()
@@ -306,7 +365,7 @@ describe('rounds that serve nobody', () => {
 })
 
 const dead = (item: Item): boolean => item.dead
-const RUNS = Number(process.env['SFQ_RUNS'] ?? 300)
+const RUNS = Number(process.env['SFQ_RUNS'] ?? 2000)
 
 function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
   const weights = [1, 1, 1, 1, 1, 1]

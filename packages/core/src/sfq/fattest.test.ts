@@ -1,0 +1,28 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { Fattest } from './fattest.js'
+import { Lane } from './lane.js'
+
+const change = fc.record({
+  lane: fc.nat(11),
+  cost: fc.oneof(fc.constant(0), fc.constantFrom(1, 2, 3, 4), fc.double({ min: 1e-9, max: 1e12, noNaN: true })),
+  weight: fc.constantFrom(0.001, 1, 1, 3, 1000),
+})
+
+it('finds a lane at least half as fat as the fattest, after any changes', () => {
+  fc.assert(
+    fc.property(fc.array(change, { maxLength: 80 }), (changes) => {
+      const fattest = new Fattest<string>()
+      const lanes = Array.from({ length: 12 }, (_, i) => new Lane<string>(`${i}`, 1, undefined))
+      for (const { lane: index, cost, weight } of changes) {
+        const lane = lanes[index]!
+        Object.assign(lane, { cost, weight, count: cost > 0 ? 1 : 0 })
+        fattest.update(lane)
+        const most = Math.max(...lanes.map((each) => each.cost / each.weight))
+        const found = fattest.find()
+        if (most === 0) expect(found).toBeUndefined()
+        else expect((2 * found!.cost) / found!.weight).toBeGreaterThan(most)
+      }
+    }),
+  )
+})
