@@ -1,8 +1,5 @@
 import type { After } from '../clock.js'
 
-/** The longest that the platform's timers can be set to; one that rings too early is set again. */
-const LONGEST_MS = 2_147_483_647
-
 /** One timer, for whatever comes next. May ring early or late, so whoever is rung has to look at the clock. */
 export class Alarm {
   readonly #after: After
@@ -24,7 +21,7 @@ export class Alarm {
     if (this.#cancel !== undefined && this.#atMs <= atMs) return
     this.#stop()
     this.#atMs = atMs
-    this.#cancel = this.#after(Math.min(LONGEST_MS, Math.max(0, atMs - nowMs)), () => {
+    this.#cancel = this.#after(Math.max(0, atMs - nowMs), () => {
       this.#cancel = undefined
       this.#ring()
     })

@@ -203,12 +203,12 @@ export class WaitingRoom implements Stage {
       this.#exempted++
       return this.#exempt
     }
-    const { maximum } = this.#supply.capacity
-    if (width > maximum + ROUNDING) return this.#refusal('too-wide', NEVER_MS, { width, maximum })
     if (deadlineMs <= 0) return this.#refusal('deadline', UNKNOWN_MS, { deadlineMs })
     const waiter = new Waiter(this.#host, flow, cost, width, band, className, nowMs)
-    if (this.#isDue(nowMs)) this.#wake(nowMs)
     try {
+      const { maximum } = this.#supply.capacity
+      if (width > maximum + ROUNDING) return this.#refusal('too-wide', NEVER_MS, { width, maximum })
+      if (this.#isDue(nowMs)) this.#wake(nowMs)
       if (!this.#bands.anyUpTo(band) && this.#bypass.allows(width) && this.#supply.capacity.tryTake(width, nowMs)) {
         this.#startedAtOnce++
         this.#bands.started(band, cost)
@@ -217,7 +217,7 @@ export class WaitingRoom implements Stage {
       }
       return this.#wait(waiter, passage, deadlineMs)
     } catch (error) {
-      if (waiter.state === 'new') this.#came--
+      this.#came--
       throw error
     }
   }
