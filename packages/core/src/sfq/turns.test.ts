@@ -217,6 +217,7 @@ describe('the dead', () => {
           })
           expect(withDead).toEqual(without)
         }),
+        { numRuns: 500 },
       )
     },
   )
@@ -314,13 +315,15 @@ describe('flows that share a queue', () => {
 
   it('get nothing of what another did not use', () => {
     const queue = new FairQueue<string>({ ...options, sparseFirst: true })
-    queue.enqueue(first, first, 1)
-    for (let i = 0; i < 40; i++) for (const name of [second, apart]) queue.enqueue(name, name, 1)
-    const ticket = queue.dequeue()!
-    expect(ticket.item).toBe(first)
-    queue.settle(ticket, 1e-3)
+    for (let i = 0; i < 50; i++) for (const name of [second, apart]) queue.enqueue(name, name, 1)
+    queue.dequeue()
+    queue.enqueue(first, first, 30)
+    let ticket = queue.dequeue()!
+    while (ticket.item !== first) ticket = queue.dequeue()!
+    queue.settle(ticket, 1)
+    for (let i = 0; i < 50; i++) for (const name of [second, apart]) queue.enqueue(name, name, 1)
     const served = Array.from({ length: 20 }, () => queue.dequeue()!.item)
-    expect(served.filter((name) => name === second).length).toBeLessThanOrEqual(11)
+    expect(served.filter((name) => name === second).length).toBeLessThanOrEqual(12)
   })
 
   it('pay a debt with the weight of the one that owes', () => {
