@@ -19,9 +19,9 @@ import type { Outcome } from '../admission/outcome.js'
  * name, so a second release of one request is another request's: the caller's ticket has to know that it has ended.
  * A surplus with nothing in flight does nothing.
  *
- * Times come from one steady clock; one that jumps back all the same counts as no time passed. Several callers may share
- * a capacity. `fixed` and `adaptive` change only within calls and have no timer; what comes from elsewhere, such as a
- * lease, has to see for itself that it tells its listeners.
+ * Times come from one steady clock; one that jumps back all the same counts as no time passed. Several callers may
+ * share a capacity. `fixed` and `adaptive` change only within calls and have no timer; what comes from elsewhere, such
+ * as a lease, has to see for itself that it tells its listeners.
  */
 export interface Capacity {
   /** Slots that may be taken at present, from 0 to {@link maximum}. Never above it, and changed only by calls. */

@@ -45,8 +45,9 @@ export interface Reading {
  * lower level just below it. The baseline B is never a remembered minimum but what D is *now* with a little more room,
  * so that it cannot drift, and a service that has become slower is told from one that is too full.
  *
- * 1. A busy window at L moves it towards 1.3 · B / D, by the square root and at most 10 % up; without the root and up to
- *    50 % after two windows with D < 1.12 · B. A rise is no less than one slot, or what is warranted of one.
+ * 1. A busy window at L multiplies it by the square root of g = 1.3 · B / D, at most 10 % up; by g, at most 50 % up,
+ *    after two windows with D < 1.12 · B; at most 20 % down. A rise below one slot becomes one, or 4 (g - 1) if that is
+ *    less and more than the rise.
  * 2. After 16 such windows, at the first, when D leaves [0.8, 1.95] · B, and when L has fallen by more than 5 % since
  *    the last look: look. The limit is ⌊0.75 L⌋ for one D to settle, then for one window, which gives D'.
  * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Else B becomes the mean

@@ -19,7 +19,7 @@ describe('the simulated service', () => {
     expect(throughput(24, { kind: 'servers', cores: 8, ...alike })).toBeCloseTo(160, 6)
   })
 
-  it('loses a tenth of what is left for every c requests beyond c cores', () => {
+  it('takes a tenth longer for all work with every c requests beyond c cores', () => {
     expect(throughput(16, { kind: 'sharing', cores: 8, ...alike }) / 160).toBeCloseTo(1 / 1.1, 2)
     expect(throughput(88, { kind: 'sharing', cores: 8, ...alike }) / 160).toBeCloseTo(1 / 2, 1)
   })
@@ -36,6 +36,13 @@ describe('the simulated service', () => {
       expect(throughput(8, { kind, cores: 8, workMs: 50 }) / 160).toBeCloseTo(1, 1)
       expect(throughput(8, { kind, cores: 8, workMs: 10, slowShare: 0.1, slowWorkMs: 400 }) / 160).toBeCloseTo(1, 1)
     }
+  })
+
+  it('loses nobody where one stretch meets the next', () => {
+    const stretch = { forMs: 1_000, machine: { kind: 'sharing', cores: 8, ...alike } } as const
+    const seconds = simulate(fixed(8), { seed: 1, stretches: Array.from({ length: 60 }, () => stretch) })
+    expect(seconds).toHaveLength(60)
+    expect(seconds.slice(1).reduce((sum, { served }) => sum + served, 0) / 59).toBeCloseTo(160, 0)
   })
 
   it('serves what is asked for where it has room', () => {

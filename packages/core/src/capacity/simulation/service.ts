@@ -3,8 +3,8 @@ import { Heap } from './heap.js'
 /** What the service is made of at a time. */
 export interface Machine {
   /**
-   * `sharing`: cores that all requests share evenly, one core each at most; each c requests beyond the c cores lose
-   * 10 % of the throughput. `servers`: c servers, which take requests in the order of arrival.
+   * `sharing`: cores that all requests share evenly, one core each at most; each c requests beyond the c cores make
+   * all work 10 % longer. `servers`: c servers, which take requests in the order of arrival.
    */
   kind: 'sharing' | 'servers'
   /** Cores or servers. */
@@ -71,11 +71,16 @@ export class Service {
     return Math.min(sharedMs, this.#served.least, this.#elsewhere.least)
   }
 
+  /** Moves on to `nowMs`, at most `nextMs`; what ends just then has not ended yet. */
+  pass(nowMs: number): void {
+    if (this.#sharing.size > 0) this.#attained += (nowMs - this.#nowMs) * this.#speed()
+    this.#nowMs = nowMs
+  }
+
   /** Moves on to `nowMs`, at most `nextMs`; gives the request that ended just then, if one did. */
   advance(nowMs: number): Job | undefined {
     const due = this.nextMs <= nowMs
-    if (this.#sharing.size > 0) this.#attained += (nowMs - this.#nowMs) * this.#speed()
-    this.#nowMs = nowMs
+    this.pass(nowMs)
     if (!due) return undefined
     if (this.#elsewhere.least <= nowMs) return this.#elsewhere.pop()
     let job: Job

@@ -85,7 +85,7 @@ export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_0
     drain()
     let arrivalMs = endless ? Number.POSITIVE_INFINITY : nowMs + exponential(arrivals, 1_000 / perSecond)
     for (;;) {
-      const nextMs = Math.min(arrivalMs, service.nextMs)
+      const nextMs = Math.max(nowMs, Math.min(arrivalMs, service.nextMs))
       if (nextMs >= untilMs) break
       moveTo(nextMs)
       const job = service.advance(nextMs)
@@ -106,7 +106,7 @@ export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_0
       }
     }
     moveTo(untilMs)
-    service.advance(untilMs)
+    service.pass(untilMs)
   }
   return seconds
 }
