@@ -6,7 +6,8 @@ const ROUNDING = 1e-9
  *
  * Without passing, slots stand empty while it waits for its last; with unbounded passing, narrow requests can keep it
  * waiting for ever. So others that fit may take `bypass` times its width in all, and from then on what comes free is
- * kept for it. One at a time: it has left the queue, and what does not fit either waits in the queue.
+ * kept for it. One at a time: it has left the queue, and what does not fit either waits in the queue. Whoever passes,
+ * passes for that much in all: another flow, a higher band, or a narrower request of its own flow.
  */
 export class Bypass<W extends { readonly width: number }> {
   readonly #bypass: number

@@ -38,6 +38,30 @@ describe('the rate of drain', () => {
     expect(drain.perMs(70_000)! / before).toBeCloseTo(0.5, 2)
   })
 
+  it('soon forgets an outage that is over', () => {
+    const drain = new DrainRate()
+    drain.set(true, 0)
+    serve(drain, 0, 60_000, 10)
+    // Nothing starts for a minute, then all have left, and for half a minute nobody comes.
+    drain.set(false, 120_000)
+    const outage = drain.perMs(120_000)!
+    expect(outage).toBeLessThan(0.001)
+    expect(drain.perMs(150_000)).toBeCloseTo(outage, 9)
+    drain.set(true, 150_000)
+    serve(drain, 150_000, 151_000, 10)
+    expect(drain.perMs(151_000)).toBeGreaterThan(0.06)
+  })
+
+  it('is the same however long nothing waits', () => {
+    const drain = new DrainRate()
+    drain.set(false, 3_600_000)
+    drain.set(true, 3_600_000)
+    serve(drain, 3_600_000, 3_610_000, 10)
+    drain.set(false, 3_610_000)
+    const before = drain.perMs(3_610_000)!
+    expect(drain.perMs(1e12)).toBeCloseTo(before, 9)
+  })
+
   it('takes a clock that jumps back as no time passed', () => {
     const drain = new DrainRate()
     drain.set(true, 1_000)

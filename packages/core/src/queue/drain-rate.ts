@@ -1,6 +1,8 @@
 /** Time in which an observation loses half its weight, while something waits. */
 const HALF_LIFE_MS = 5_000
 const MEAN_LIFE_MS = HALF_LIFE_MS / Math.LN2
+/** What is left of the weight of old observations, as time observed, after a time in which nothing waited. */
+const OLD_NEWS_MS = 500
 /** Starts from which on the rate is worth something. */
 const KNOWN_FROM = 10
 
@@ -9,7 +11,9 @@ const KNOWN_FROM = 10
  *
  * Time in which nothing waits does not count: then the rate of starts is that of arrivals, and a quiet hour would make
  * the first burst look hopeless. So the rate is the capacity's, and of a lower band what the higher ones leave it. If
- * nothing starts any more it falls by half every 5 s. O(1) per call; times are handed in.
+ * nothing starts any more it falls by half every 5 s. While nothing waits it stays, but counts for less and less beside
+ * what will be seen next: an outage must not make the next burst look hopeless either. O(1) per call; times are handed
+ * in.
  */
 export class DrainRate {
   #cost = 0
@@ -41,9 +45,11 @@ export class DrainRate {
   #pass(nowMs: number): void {
     const passedMs = nowMs - this.#nowMs
     this.#nowMs = nowMs
-    if (!this.#waiting || !(passedMs > 0)) return
-    const kept = Math.exp(-passedMs / MEAN_LIFE_MS)
+    if (!(passedMs > 0)) return
+    let kept = Math.exp(-passedMs / MEAN_LIFE_MS)
+    const seenMs = this.#waiting ? (1 - kept) * MEAN_LIFE_MS : 0
+    if (!this.#waiting) kept = Math.min(1, Math.max(kept, OLD_NEWS_MS / this.#waitedMs))
     this.#cost *= kept
-    this.#waitedMs = this.#waitedMs * kept + (1 - kept) * MEAN_LIFE_MS
+    this.#waitedMs = this.#waitedMs * kept + seenMs
   }
 }

@@ -254,8 +254,9 @@ describe('time', () => {
     expect(taken.length).toBeGreaterThanOrEqual(7)
     expect(taken.length).toBeLessThanOrEqual(10)
     expect(refusalOf(ask('c99'))).toMatchObject({ reason: 'would-wait-too-long', shortage: true })
-    // A flow with little waiting is let in.
-    expect(ask('d1')).toBeUndefined()
+    // A flow with few requests waiting is let in, however much they cost.
+    expect(ask('d1', { cost: 50 })).toBeUndefined()
+    expect(ask('d2')).toBeUndefined()
   })
 })
 
@@ -489,18 +490,58 @@ describe('newestFirst', () => {
 })
 
 describe('Retry-After', () => {
-  it('is a second while the rate is not known, then the time until what is in the way has started', async () => {
-    const { ask, world, started, end } = roomOf({ perFlowLimit: 20, maxWaitMs: 60_000 })
-    for (let i = 0; i < 21; i++) ask(`a${i}`)
-    expect(refusalOf(ask('a99')).retryAfterMs).toBe(1_000)
-    for (let i = 0; i < 20; i++) {
-      world.advance(500)
-      await end(started[i]!)
-      ask(`a${21 + i}`)
+  /** A room that serves two requests per second, with `limit` waiting of each flow. */
+  async function busyRoom(flows: readonly string[], options: Partial<WaitingRoomOptions>, limit = 20) {
+    const busy = roomOf({ perFlowLimit: limit, maxWaitMs: 600_000, overflow: 'refuse', ...options })
+    let asked = 0
+    busy.ask('x')
+    for (let i = 0; i < limit; i++) for (const flow of flows) busy.ask(`${flow}${asked++}`)
+    for (let i = 0; i < 30; i++) {
+      busy.world.advance(500)
+      await busy.end(busy.started[i]!)
+      // One for the one that started.
+      busy.ask(`${busy.started[i + 1]![0]}${asked++}`)
     }
-    // Twenty wait, at two a second.
-    expect(refusalOf(ask('a99')).retryAfterMs).toBeGreaterThan(9_000)
-    expect(refusalOf(ask('a99')).retryAfterMs).toBeLessThan(11_000)
+    return busy
+  }
+  const near = (value: number, expected: number): void => {
+    expect(value / expected).toBeGreaterThan(0.93)
+    expect(value / expected).toBeLessThan(1.07)
+  }
+
+  it('is a second while the rate is not known', () => {
+    const { ask } = roomOf({ perFlowLimit: 1 })
+    for (const name of ['x', 'a1']) ask(name)
+    expect(refusalOf(ask('a2')).retryAfterMs).toBe(1_000)
+  })
+
+  it('is when what its flow has waiting has been served, and those refused before it', async () => {
+    const { ask } = await busyRoom(['a'], {})
+    near(refusalOf(ask('a-1')).retryAfterMs, 10_000)
+    near(refusalOf(ask('a-2')).retryAfterMs, 10_500)
+    near(refusalOf(ask('a-3')).retryAfterMs, 11_000)
+  })
+
+  it('goes by the share of the flow, and each flow has its own line', async () => {
+    const { ask, answers } = await busyRoom(['a', 'b'], {})
+    expect(answers.size).toBeGreaterThan(20)
+    for (let i = 0; i < 10; i++) ask('a-')
+    near(refusalOf(ask('a-')).retryAfterMs, 30_000)
+    near(refusalOf(ask('b-')).retryAfterMs, 20_000)
+  })
+
+  it('is when all that waits has been served where the room is full, one line for all', async () => {
+    const { ask } = await busyRoom(['a'], { maxWaiting: 20, perFlowLimit: 50 })
+    near(refusalOf(ask('b-')).retryAfterMs, 10_000)
+    near(refusalOf(ask('c-')).retryAfterMs, 10_500)
+  })
+
+  it('leaves out what the client would wait, where it waited for too long', async () => {
+    const { ask, world, answers } = await busyRoom(['a'], { maxWaitMs: 20_000 })
+    ask('b-', { deadlineMs: 1 })
+    world.advance(1)
+    await settled()
+    expect(refusalOf(answers.get('b-')).retryAfterMs).toBe(1_000)
   })
 })
 
@@ -604,8 +645,13 @@ describe('perturbation', () => {
     expect(perturbations()).toBe(0)
     ask('b')
     expect(perturbations()).toBe(1)
-    for (let i = 0; i < 100; i++) ask(`${i}`)
+    for (let i = 0; i < 99; i++) ask(`${i}`)
     expect(perturbations()).toBe(1)
-    expect(world.timers).toBe(1)
+    world.advance(10_000)
+    ask('b')
+    expect(perturbations()).toBe(2)
+    world.advance(10_000)
+    for (let i = 0; i < 99; i++) ask(`${i}`)
+    expect(perturbations()).toBe(2)
   })
 })

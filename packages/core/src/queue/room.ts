@@ -46,7 +46,9 @@ const MOST_COST = 1e12
  * - Bands: see {@link Bands}. Exempt requests neither wait nor take slots.
  *
  * A stage of a gate, and useful alone by {@link WaitingRoom.enter}. It has one timer, while something waits, and no work
- * in the background. Reasons are listed at {@link QueueReason}.
+ * in the background. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in proportion
+ * to what waits, and to the flows of which refused clients are to come back within the minute, up to ten thousand in a
+ * band. Reasons are listed at {@link QueueReason}.
  */
 export class WaitingRoom implements Stage {
   readonly name = 'queue'
