@@ -1,6 +1,7 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { adaptive } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import type { WaitingRoomOptions } from './options.js'
 import type { QueuePermit, QueueRequest } from './permit.js'
@@ -210,8 +211,9 @@ describe('one flow, in order of arrival', () => {
 })
 
 describe('several flows', () => {
-  it.each<[string, Partial<WaitingRoomOptions>]>([
+  it.each<[string, Partial<WaitingRoomOptions> | (() => Partial<WaitingRoomOptions>)]>([
     ['exact', {}],
+    ['of a capacity that changes', () => ({ capacity: adaptive({ initial: 2, max: 4 }) })],
     ['with little room', { maxWaiting: 3, perFlowLimit: 2 }],
     ['with little room, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
     ['stochastic', { queues: 2, hand: 1 }],
@@ -221,7 +223,7 @@ describe('several flows', () => {
   ])('leave once each and nothing behind: %s', async (_, options) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step(['a', 'b', 'c', 'd'], 4), { maxLength: 80 }), async (steps) => {
-        const trial = new Trial(options)
+        const trial = new Trial(typeof options === 'function' ? options() : options)
         for (const each of steps) {
           await apply(trial, each)
           if (trial.world.nextMs > trial.world.clock()) trial.check()

@@ -39,16 +39,16 @@ const MOST_COST = 1e12
  * its band. It leaves exactly once: it starts; its time is up; its signal fires; it is evicted for one of a flow with
  * less; or the room closes. It never starts at or after its time, however late timers are. What left holds nothing.
  *
- * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that
- *   can start at once is refused for its deadline only if that has passed: were all refused because they would take too
+ * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
+ *   start at once is refused for its deadline only if that has passed: were all refused because they would take too
  *   long, none would ever run and show that they no longer do.
  * - Width: at its turn a request may be too wide for the slots free; see {@link Bypass}.
  * - Bands: see {@link Bands}. Exempt requests neither wait nor take slots.
  *
- * A stage of a gate, and useful alone by {@link WaitingRoom.enter}. It has one timer, while something waits, and no work
- * in the background. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in proportion
- * to what waits, and to the flows of which refused clients are to come back within the minute, up to ten thousand in a
- * band. Reasons are listed at {@link QueueReason}.
+ * A stage of a gate, and useful alone by {@link WaitingRoom.enter}. It has one timer, while something waits, and no
+ * work in the background. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in
+ * proportion to what waits, and to the flows of which refused clients are to come back within the minute, up to ten
+ * thousand in a band. Reasons are listed at {@link QueueReason}.
  */
 export class WaitingRoom implements Stage {
   readonly name = 'queue'

@@ -3,7 +3,7 @@ import type { Capacity } from '../capacity/index.js'
 /** Slots that are only rounding. */
 export const ROUNDING: number = 1e-9
 
-/** The capacity, asked on behalf of what waits: if it throws, all wait on, and are to be tried again at the next call. */
+/** The capacity, asked on behalf of what waits: if it throws, all wait on, and are tried again at the next call. */
 export class Supply {
   readonly capacity: Capacity
   /** Times that it threw. */

@@ -2,7 +2,7 @@ import type { Passage } from '../admission/stage.js'
 import { requireInteger } from '../options.js'
 import { bandOfPriority, type QueueSettings, requireClass, requireDeadline, requireWidth } from './options.js'
 
-/** What a request wants of the room, by the room's options. Throws what their functions throw, or that they are wrong. */
+/** What a request wants, by the room's options. Throws what their functions throw, or says what is wrong. */
 export class Wishes {
   readonly #settings: QueueSettings
 
