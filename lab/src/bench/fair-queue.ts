@@ -5,8 +5,8 @@ import { costOf } from './measure.js'
 import { printTable } from './table.js'
 
 /**
- * What a request costs that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue, which
- * knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
+ * What a request costs that waits for its turn: enqueue and dequeue, while a number of others wait, beside p-queue,
+ * which knows no flows. p-queue has no bare queue to call: its figure is a whole task, with its promise.
  *
  * The flows come in a shuffled order, one request each and around again. An argument picks the forms that begin so.
  */

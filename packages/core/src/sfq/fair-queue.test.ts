@@ -24,7 +24,7 @@ const forms: [string, FairQueueOptions][] = [
 const OPERATIONS = 1_000_000
 
 describe.each(forms)('a million operations in all forms, %s', (name, options) => {
-  it('let everything out once, in order, and leave nothing behind', () => {
+  it('let everything out once, in order, and leave nothing behind', { timeout: 60_000 }, () => {
     const random = seededRandom(9)
     const turns = options.inside !== 'arrival'
     const weightOf = (flow: string): number => (flow.length % 3) + 0.1

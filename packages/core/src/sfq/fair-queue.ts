@@ -8,61 +8,11 @@ import type { Lanes } from './lanes.js'
 import { AUTO_QUEUES, type FairQueueOptions, requireCost, requireSeed, settingsOf, weightFrom } from './options.js'
 import { Pace } from './pace.js'
 import { QueueLanes } from './queue-lanes.js'
-import { Request, type Ticket } from './request.js'
+import { type Refused, Request, type Standing, type Ticket } from './request.js'
 import { Ring, type RingRules } from './ring.js'
+import type { FairQueueSnapshot } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
-
-/** How a flow stands: what it has waiting, and which part of the service is its own. */
-export interface Standing {
-  /** Requests of the flow that wait; in arrival order, of the queue that its next one would join. */
-  readonly waiting: number
-  /** Their cost. */
-  readonly cost: number
-  /** Its weight over the weights of all that wait or owe, itself included: above 0, at most 1. */
-  readonly share: number
-}
-
-/** A request that was not taken in. Nothing of it is kept. */
-export interface Refused extends Standing {
-  /** `flow-full`: as many of its flow wait as may (in arrival order, of its queue); `full`: as many in all. */
-  readonly refused: 'flow-full' | 'full'
-  /** The bound that it met, in requests. */
-  readonly limit: number
-}
-
-/** A queue's state, as plain JSON. What was ever enqueued waits, or has left in exactly one of four ways. */
-export interface FairQueueSnapshot {
-  /** Requests that wait, and their cost. */
-  readonly waiting: number
-  readonly cost: number
-  /** Flows of which something is remembered. */
-  readonly records: number
-  /** Cost that a turn is worth to weight 1. */
-  readonly quantum: number
-  readonly enqueued: number
-  readonly refused: number
-  readonly dequeued: number
-  readonly removed: number
-  readonly evicted: number
-  /** Taken off because `isDead` said so. */
-  readonly dead: number
-  /** SFQ only. */
-  readonly sfq: SfqSnapshot | undefined
-}
-
-/** The state of SFQ's queues. */
-export interface SfqSnapshot {
-  readonly queues: number
-  readonly seed: number
-  readonly perturbations: number
-  /** Requests that wait in each queue. */
-  readonly lengths: readonly number[]
-  /** Queues with at least four requests. */
-  readonly occupied: number
-  /** More than a third of the queues has been occupied at each of the last 256 arrivals: too few queues. */
-  readonly crowded: boolean
-}
 
 /**
  * Whose turn is it? Holds requests that wait, and hands them out so that every flow gets its share of the *cost* that
@@ -169,7 +119,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * The next request, charged its cost. `undefined` if none waits; then what was owed is forgiven, and no record is left.
+   * The next request, charged its cost; `undefined` if none waits. Then what was owed is forgiven, and no record left.
    *
    * Those at whose turn `isDead` says that they are no longer wanted are dropped instead: they cost nobody credit or a
    * turn, and their flow goes on with its next. It may be asked about the same request again, until it says yes; it may
@@ -191,8 +141,8 @@ export class FairQueue<T> {
   }
 
   /**
-   * The request that `dequeue` would give, still waiting; another once something came, left, or was settled. Drops those
-   * that are no longer wanted, as `dequeue` does: without `isDead`, one of them could be shown.
+   * The request that `dequeue` would give, still waiting; another once something came, left, or was settled. Drops
+   * those that are no longer wanted, as `dequeue` does: without `isDead`, one of them could be shown.
    */
   peek(isDead?: (item: T) => boolean): Ticket<T> | undefined {
     return this.#root.head(isDead && this.#isLive(isDead))
@@ -217,9 +167,9 @@ export class FairQueue<T> {
   }
 
   /**
-   * Says what a request that was dequeued really cost, from 0 to 1e12: its flow (in arrival order, its queue) is charged
-   * the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that its next
-   * turns pay, even if nothing of it waits. Of several figures the last counts; of a request never dequeued none does.
+   * Says what a request that was dequeued really cost, from 0 to 1e12. Its flow (in arrival order, its queue) is
+   * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that its
+   * next turns pay, even if nothing of it waits. Of several figures the last counts; of a request never dequeued none does.
    */
   settle(ticket: Ticket<T>, actualCost: number): void {
     requireCost('actualCost', actualCost, 0)

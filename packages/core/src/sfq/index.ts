@@ -1,3 +1,4 @@
-export { FairQueue, type FairQueueSnapshot, type Refused, type SfqSnapshot, type Standing } from './fair-queue.js'
+export { FairQueue } from './fair-queue.js'
 export type { FairQueueOptions } from './options.js'
-export type { Ticket } from './request.js'
+export type { Refused, Standing, Ticket } from './request.js'
+export type { FairQueueSnapshot, SfqSnapshot } from './snapshot.js'

@@ -28,7 +28,8 @@ export interface FairQueueOptions {
   choose?: Choose
   /**
    * SFQ: how flows share a queue. `'turns'`: by turns of their own, so that each gets its weight whoever it shares
-   * with. `'arrival'`: in order of arrival; with `'first'` or `'shortest'` that needs no memory per flow. @default 'turns'
+   * with. `'arrival'`: in order of arrival; with `'first'` or `'shortest'` that needs no memory per flow.
+   * @default 'turns'
    */
   inside?: Inside
   /** Whether a flow that starts to wait comes first, with one quantum. @default true */

@@ -14,6 +14,24 @@ export interface Ticket<T> {
   readonly evicted: Ticket<T> | undefined
 }
 
+/** How a flow stands: what it has waiting, and which part of the service is its own. */
+export interface Standing {
+  /** Requests of the flow that wait; in arrival order, of the queue that its next one would join. */
+  readonly waiting: number
+  /** Their cost. */
+  readonly cost: number
+  /** Its weight over the weights of all that wait or owe, itself included: above 0, at most 1. */
+  readonly share: number
+}
+
+/** A request that was not taken in. Nothing of it is kept. */
+export interface Refused extends Standing {
+  /** `flow-full`: as many of its flow wait as may (in arrival order, of its queue); `full`: as many in all. */
+  readonly refused: 'flow-full' | 'full'
+  /** The bound that it met, in requests. */
+  readonly limit: number
+}
+
 /** A ticket as the queue sees it. */
 export class Request<T> implements Ticket<T>, Link<Request<T>> {
   readonly flow: string

@@ -25,8 +25,7 @@ export interface RingRules<T> {
  *
  * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum;
  * then it joins the ring. One that empties after it was served stays in the ring, empty, until its turn has passed:
- * only then may it be new again. Without that a crowd of once-only flows, or a flow that sends its requests one at a
- * time, would always come first.
+ * only then may it be new again. Without that, flows that send their requests one at a time would always come first.
  *
  * Each lane is stamped with the round of its next turn, and stamps never fall along the ring; by them a ring knows
  * when a round has ended. Choosing costs O(1) amortised, while requests cost about a quantum per weight; rounds in

@@ -38,7 +38,7 @@ function p99(all: readonly Outcome[]): number {
   return all.reduce((sum, outcome) => sum + outcome.p99, 0) / all.length
 }
 
-describe('light flows beside heavy ones', () => {
+describe('light flows beside heavy ones', { timeout: 120_000 }, () => {
   it.each(published)('wait as published: %s', (_, shape, exactMs, bands) => {
     const exact = p99(outcomes(seeds, shape, textbookRoundRobin))
     // The simulation is the published one, up to the order in which it draws.
@@ -69,7 +69,7 @@ describe('light flows beside heavy ones', () => {
   })
 })
 
-describe('light flows', () => {
+describe('light flows', { timeout: 60_000 }, () => {
   it('would wait for seconds in one line', () => {
     expect(isolate({ seed: 101, heavy: 5 }, arrivalOrder(3200)).p50).toBeGreaterThan(3000)
   })
@@ -89,7 +89,7 @@ describe('light flows', () => {
   })
 })
 
-describe('where everybody waits', () => {
+describe('where everybody waits', { timeout: 60_000 }, () => {
   /** 200 light flows that ask for 120 % together, 5 heavy ones, nobody waits for more than two seconds. */
   const all: Shape = { heavy: 5, lightLoad: 1.2, waitLimitMs: 2000 }
 
@@ -117,7 +117,7 @@ describe('where everybody waits', () => {
   })
 })
 
-describe('a lone heavy flow', () => {
+describe('a lone heavy flow', { timeout: 60_000 }, () => {
   it.each([1, 2, 4, 8])('gets one share, not one for each queue of its hand (hand of %i)', (hand) => {
     const shape: Shape = { heavy: 1, lightLoad: 1.5, waitLimitMs: 2000 }
     const [fair, inflated] = [{}, { queues: 64, hand, seed: 1 }].map((options) => {
