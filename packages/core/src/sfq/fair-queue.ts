@@ -168,8 +168,9 @@ export class FairQueue<T> {
 
   /**
    * Says what a request that was dequeued really cost, from 0 to 1e12. Its flow (in arrival order, its queue) is
-   * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that its
-   * next turns pay, even if nothing of it waits. Of several figures the last counts; of a request never dequeued none does.
+   * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that
+   * its next turns pay, even if nothing of it waits. Of several figures the last counts; of a request that was never
+   * dequeued, none does.
    */
   settle(ticket: Ticket<T>, actualCost: number): void {
     requireCost('actualCost', actualCost, 0)
