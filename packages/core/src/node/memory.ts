@@ -33,6 +33,8 @@ class MemorySignal implements LoadSignal {
   readonly name = 'memory'
   /** Readings are shares: at 1 nothing is left. */
   readonly limit = 1
+  /** What was freed may stay with the allocator, and in the resident set. */
+  readonly relief = true
   readonly curve: Curve
   problem: string | undefined
 

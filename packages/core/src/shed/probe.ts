@@ -69,13 +69,14 @@ export class Probe {
     this.#everyMs = sampleEveryMs
     if (signal.kind === 'live' || signal.kind === 'sampled') return
     this.#timed = new Reservation(this.#limit)
-    if (signal.relief ?? true) this.#relief = new Relief()
+    if (signal.relief ?? false) this.#relief = new Relief()
   }
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
     if (this.#live || nowMs - this.#triedAtMs >= this.#periodMs()) this.#sample(nowMs, inFlight)
-    this.#estimate(inFlight)
+    if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
+    else this.#estimate(inFlight)
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
   }
 
