@@ -284,6 +284,30 @@ describe('a pushed reading', () => {
   })
 })
 
+describe('what was let in since a pushed reading', () => {
+  it('is reserved too, at the size learned from pushed readings', () => {
+    const clock = manualClock()
+    let host: SignalHost | undefined
+    const attach = (given: SignalHost): void => {
+      host = given
+    }
+    const signal: LoadSignal = { name: 'heap', limit: 1, curve: identity, read: () => 0.99, attach }
+    const shedder = new LoadShedder({ signal, clock, random: () => 0.999 })
+    const admit = (count: number) => Array.from({ length: count }, () => shedder.tryAdmit())
+    for (let push = 0; push <= 10; push++) {
+      host?.push(0.3 + push * 0.02)
+      admit(20)
+    }
+    host?.push(0.5)
+    const admitted = admit(100)
+    shedder.tryAdmit()
+    expect(shedder.snapshot().signals[0]?.load).toBeCloseTo(0.6, 1)
+    for (const decision of admitted) if (decision.admitted) decision.finish()
+    shedder.tryAdmit()
+    expect(shedder.snapshot().signals[0]?.load).toBeLessThan(0.6)
+  })
+})
+
 describe('a broken meter', () => {
   const breakdowns: [string, () => number][] = [
     [
@@ -451,6 +475,22 @@ describe('counts', () => {
       decision.finish()
     }
     expect(shedder.snapshot()).toMatchObject({ admitted: 10_000, finished: 10_000, inFlight: 0 })
+  })
+
+  it('take a second finish of one request for none, whatever else is in flight', () => {
+    const shedder = new LoadShedder({ signal: () => 0, from: 0.5, to: 0.9, clock: manualClock() })
+    const [one] = [shedder.tryAdmit(), shedder.tryAdmit()]
+    if (one?.admitted) one.finish()
+    if (one?.admitted) one.finish()
+    expect(shedder.snapshot()).toMatchObject({ finished: 1, inFlight: 1 })
+  })
+
+  it('survive a hold that is finished more often than it was handed out', () => {
+    const shedder = new LoadShedder({ signal: () => 0, from: 0.5, to: 0.9, clock: manualClock() })
+    const hold = shedder.admit(passage())
+    for (let i = 0; i < 3; i++) if (!('admitted' in hold)) hold.finish('success', 1, 0)
+    undo(shedder, 0)
+    expect(shedder.snapshot()).toMatchObject({ finished: 1, inFlight: 0 })
   })
 
   it('are never negative, and nothing is in flight at rest', () => {
