@@ -148,26 +148,6 @@ describe('refusing', () => {
     expect(hotBuckets).toBe(0)
   })
 
-  it('learns who is loud from refusals that hit at random, and then refuses the loud one first', () => {
-    const clock = manualClock()
-    let turn = 0
-    const lottery: Stage = {
-      name: 'lottery',
-      admit: () => (turn++ % 2 === 0 ? refuse('lottery', 'overload', true, 0) : undefined),
-    }
-    const gate = createGate({ clock, stages: [lottery] })
-    const refusedByFair = { loud: 0, quiet: 0 }
-    for (let i = 0; i < 2000; i++) {
-      clock.advance(10)
-      const flow = i % 20 === 0 ? 'quiet' : 'loud'
-      const decision = admitNow(gate, flow)
-      if (decision.admitted) decision.finish('success')
-      else if (decision.stage === 'fair') refusedByFair[flow]++
-    }
-    expect(refusedByFair.loud / 1900).toBeGreaterThan(0.6)
-    expect(refusedByFair.quiet / 100).toBeLessThan(0.6)
-  })
-
   it('spares what is exempt, and learns nothing from it', () => {
     const gate = createGate({ clock: manualClock(), random: () => 0 })
     const admit = (exempt: boolean): Decision => gate.admit({ flow: 'probe', exempt }) as Decision
