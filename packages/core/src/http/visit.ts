@@ -47,6 +47,11 @@ export class HttpVisit<Request, Response> implements FairRequest {
     this.response = response
   }
 
+  /** True once the response was cut off: the client is gone. */
+  get isGone(): boolean {
+    return this.#end === 'aborted'
+  }
+
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
