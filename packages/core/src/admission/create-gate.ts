@@ -1,6 +1,6 @@
 import { type After, type Clock, steady, systemAfter, systemClock } from '../clock.js'
 import { type FairOptions, FairTracker, fairStage } from '../fair/index.js'
-import { FAIR_OPTIONS } from '../fair/tracker.js'
+import { FAIR_OPTIONS } from '../fair/options.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options.js'
 import { type Random, systemRandom } from '../random.js'
 import { LoadShedder, type ShedOptions } from '../shed/index.js'
