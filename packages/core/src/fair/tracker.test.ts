@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { type FairOptions, FairTracker } from './tracker.js'
+import type { FairOptions } from './options.js'
+import { FairTracker } from './tracker.js'
 
 const never = (): number => 0.999999
 const always = (): number => 0
