@@ -16,6 +16,8 @@ export interface AdapterHarness<Request, Response> {
    * (`wrap`). With `always`, a handler that never settles keeps its permit for ever, and no case asks otherwise.
    */
   readonly seesHandlers: 'always' | 'wrapped'
+  /** Longest that a case may wait for anything before it counts as hung, in milliseconds. @default 10000 */
+  readonly watchdogMs?: number
 }
 
 /** The app to start. */

@@ -18,7 +18,7 @@ export interface RigOptions<Request, Response> {
   wrapped?: boolean
 }
 
-/** Longest that a case may take before it counts as hung, in milliseconds. Nothing waits for it when all is well. */
+/** Nothing waits for so long when all is well. */
 const WATCHDOG_MS = 10_000
 
 /** A running app, its gate with a probe in it, and the means to wait for what happens to them. */
@@ -122,12 +122,13 @@ export class Rig<Request, Response> {
 
   async #guarded(work: Promise<void>, what: string): Promise<void> {
     let bark = (): void => {}
-    const timer = setTimeout(() => bark(), WATCHDOG_MS)
+    const { watchdogMs = WATCHDOG_MS } = this.harness
+    const timer = setTimeout(() => bark(), watchdogMs)
     const hung = new Promise<never>((_, reject) => {
       bark = (): void => {
         const state = this.#gates.map((gate) => gate.snapshot())
         const begun = Object.fromEntries(this.scenes.begun)
-        reject(new Error(`waited ${WATCHDOG_MS} ms for: ${what}; ${JSON.stringify({ state, begun })}`))
+        reject(new Error(`waited ${watchdogMs} ms for: ${what}; ${JSON.stringify({ state, begun })}`))
       }
     })
     try {
