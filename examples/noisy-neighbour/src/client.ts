@@ -22,14 +22,19 @@ export class HttpClient {
   /** Asks once as `name`. Never rejects. `atMs` is `performance.now()` when the answer was complete. */
   ask(name: string): Promise<Answer> {
     return new Promise((resolve) => {
-      const lost = (): void => resolve({ status: 'lost', atMs: performance.now() })
+      const end = (status: Answer['status']): void => {
+        clearTimeout(patience)
+        resolve({ status, atMs: performance.now() })
+      }
+      const lost = (): void => end('lost')
       const request = get(this.#url, { agent: this.#agent, headers: { 'x-client': name } }, (response) => {
         response.resume()
-        response.once('end', () => resolve({ status: response.statusCode ?? 'lost', atMs: performance.now() }))
+        response.once('end', () => end(response.statusCode ?? 'lost'))
         response.once('error', lost)
       })
-      request.setTimeout(PATIENCE_MS, () => request.destroy(new Error('out of patience')))
       request.once('error', lost)
+      // A timer of our own: the request's own timeout does not count the time that it takes to connect.
+      const patience = setTimeout(() => request.destroy(new Error('out of patience')), PATIENCE_MS)
     })
   }
 

@@ -2,7 +2,7 @@ import { pbkdf2Sync } from 'node:crypto'
 import type { Resource } from './resource.js'
 
 /** A few milliseconds of hashing on current machines. */
-const ITERATIONS = 6_000
+const ITERATIONS = 16_000
 
 /**
  * The processor itself: every request computes on the only thread there is. Nothing ever says that it is used up;

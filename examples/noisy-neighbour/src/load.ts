@@ -14,7 +14,7 @@ export async function runLoad(url: string, arrivals: readonly Arrival[], tally: 
   for (const { atMs, client } of arrivals) {
     const earlyMs = atMs - (performance.now() - startMs)
     if (earlyMs > 0) await sleep(earlyMs)
-    tally.asked(client)
+    tally.asked(client, performance.now() - startMs - atMs)
     const answer = http.ask(tally.clients[client]!.name)
     pending.push(
       answer.then(({ status, atMs: answeredMs }) =>
@@ -29,7 +29,7 @@ export async function runLoad(url: string, arrivals: readonly Arrival[], tally: 
 const WARM_UP_ASKERS = 8
 const WARM_UP_MS = 1_000
 /** Enough to leave no connection idle, and fewer than the pool turns away. */
-const MEASURE_ASKERS = 30
+const MEASURE_ASKERS = 50
 const MEASURE_MS = 2_000
 /** What is answered before that is not counted: the line has to form first. */
 const SETTLE_MS = 300

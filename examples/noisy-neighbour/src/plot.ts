@@ -4,8 +4,8 @@ import type { Report } from './report.js'
 import type { MannerSummary } from './summary.js'
 import { BIN_MS, type Tally } from './tally.js'
 
-const WIDTH = 1_000
-const HEIGHT = 600
+const WIDTH = 1_080
+const HEIGHT = 590
 // Without quotation marks: the library would write them into an attribute as they are.
 const FONT = 'Helvetica, Arial, DejaVu Sans, sans-serif'
 const INK = '#222222'
@@ -17,14 +17,14 @@ const SMOOTHING = 2
 
 /** One row of the picture per manner, because their rates are too far apart for one axis. */
 const ROWS = [
-  { manner: 'heavy', top: 160, height: 140 },
-  { manner: 'quiet', top: 365, height: 170 },
+  { manner: 'heavy', top: 164, height: 130 },
+  { manner: 'quiet', top: 364, height: 165 },
 ] as const
 const COLUMNS = [
-  { phase: 'without', left: 62, title: 'Without Fairlead' },
-  { phase: 'with', left: 556, title: 'With Fairlead: app.use(fairMiddleware({ flow }))' },
+  { phase: 'without', left: 66, title: 'Without Fairlead' },
+  { phase: 'with', left: 594, title: 'With Fairlead' },
 ] as const
-const PANEL_WIDTH = 416
+const PANEL_WIDTH = 400
 
 /** Draws requests served over time, per client, before and after, as an SVG document. */
 export function plot(report: Report, tallies: Readonly<Record<'without' | 'with', Tally>>): string {
@@ -39,7 +39,7 @@ export function plot(report: Report, tallies: Readonly<Record<'without' | 'with'
     textStyle: { fontFamily: FONT, color: INK },
     title: [
       heading(report),
-      ...COLUMNS.map(({ left, title }) => text(title, left, 96, 16, INK, 'bold')),
+      ...COLUMNS.map(({ left, title }) => text(title, left, 102, 16, INK, 'bold')),
       ...panels.map(({ phase, manner, left, top }) => {
         const summary = report[phase][manner]
         const says = manner === 'heavy' ? heavyLine(summary) : quietLine(summary)
@@ -65,7 +65,7 @@ export function plot(report: Report, tallies: Readonly<Record<'without' | 'with'
       type: 'value',
       max: roundUp(mostOf(manner)),
       splitNumber: 4,
-      name: phase === 'without' ? 'served per client, requests/s' : '',
+      name: phase === 'without' ? 'requests/s' : '',
       nameLocation: 'middle',
       nameGap: 38,
       nameTextStyle: { color: FAINT, fontSize: 12 },
@@ -132,8 +132,10 @@ function averageLine(
       data: [{ yAxis: entitled }],
       lineStyle: { color: INK, type: 'dashed', width: 1.5 },
       label: {
-        position: 'insideEndTop',
-        formatter: manner === 'quiet' ? `all they ask: ${entitled.toFixed(1)}/s` : `fair: ${entitled.toFixed(0)}/s`,
+        position: 'end',
+        distance: 6,
+        formatter: manner === 'quiet' ? `asked:\n${entitled.toFixed(1)}/s` : `fair share:\n${entitled.toFixed(0)}/s`,
+        align: 'left',
         color: INK,
         fontSize: 12,
       },
@@ -148,10 +150,10 @@ function heading({ capacity, options }: Report): TitleComponentOption {
     top: 14,
     text: 'Two noisy neighbours and eighteen quiet clients on one server',
     subtext:
-      `Requests served over time, one line per client. All share ${thing} that can do ${capacity.toFixed(0)} ` +
-      `requests/s; together they ask ${options.load} times that. Thick: the mean. Dashed: a fair share.`,
+      `Requests served over time, a line per client (thick: their mean). They share ${thing} that can do ` +
+      `${capacity.toFixed(0)} requests/s\nand together ask ${options.load} times that. Dashed: what is fair to each.`,
     textStyle: { fontFamily: FONT, fontSize: 20, color: INK },
-    subtextStyle: { fontFamily: FONT, fontSize: 13, color: FAINT },
+    subtextStyle: { fontFamily: FONT, fontSize: 13, color: FAINT, lineHeight: 18 },
   }
 }
 

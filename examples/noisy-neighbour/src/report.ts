@@ -30,10 +30,16 @@ export function markdownTables(report: Report): string {
   return `${markdownTable(CLIENT_HEAD, clientRows(report))}\n\n${markdownTable(TOTAL_HEAD, totalRows(report))}\n`
 }
 
-/** The result in one sentence. */
+/** Above this the load generator itself was short of processor time. */
+const LATE_MS = 50
+
+/** The result in one sentence, and a warning if it cannot be trusted. */
 export function headline({ without, with: withFairlead }: Report): string {
   const [before, after] = [without, withFairlead].map(({ quiet }) => `${(100 * quiet.servedOfAsked).toFixed(0)} %`)
-  return `The quiet clients got ${before} of what they asked without Fairlead, and ${after} with it.`
+  const result = `The quiet clients got ${before} of what they asked without Fairlead, and ${after} with it.`
+  const lateMs = Math.max(without.lateP99Ms, withFairlead.lateP99Ms)
+  if (lateMs < LATE_MS) return result
+  return `${result}\nThis machine was busy: requests were sent up to ${lateMs.toFixed(0)} ms late. Better run it again.`
 }
 
 function clientRows(report: Report): Cells {

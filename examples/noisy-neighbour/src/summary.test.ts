@@ -14,7 +14,7 @@ function tallyOf(answers: readonly (readonly (number | 'lost')[])[], latencyMs =
   const tally = new Tally(CLIENTS)
   for (const [client, statuses] of answers.entries())
     for (const status of statuses) {
-      tally.asked(client)
+      tally.asked(client, 0)
       tally.answered(client, 10_000 - latencyMs, { status, atMs: 10_000 })
     }
   return tally

@@ -29,6 +29,8 @@ export interface PhaseSummary {
   readonly jain: number
   /** Served over the most that could have been: the smaller of capacity and demand. */
   readonly utilisation: number
+  /** 99 of 100 requests were sent at most this long after they were due. */
+  readonly lateP99Ms: number
   readonly quiet: MannerSummary
   readonly heavy: MannerSummary
 }
@@ -73,6 +75,7 @@ export function summarise(tally: Tally, capacity: number): PhaseSummary {
     lost: total('lost'),
     jain: jain(ratios),
     utilisation: total('served') / Math.min(capacity * seconds, total('asked')),
+    lateP99Ms: tally.lateUs.percentile(99) / 1_000,
     quiet: ofManner('quiet'),
     heavy: ofManner('heavy'),
   }

@@ -27,6 +27,8 @@ export class Tally {
     quiet: createHistogram(),
     heavy: createHistogram(),
   }
+  /** Microseconds by which requests were sent too late; if that is much, the figures say little. */
+  readonly lateUs: RecordableHistogram = createHistogram()
   #lastAnswerMs = 0
 
   constructor(clients: readonly Client[]) {
@@ -46,8 +48,9 @@ export class Tally {
     return this.#lastAnswerMs / 1_000
   }
 
-  asked(client: number): void {
+  asked(client: number, lateMs: number): void {
     this.byClient[client]!.asked++
+    this.lateUs.record(microseconds(lateMs))
   }
 
   /** `dueMs` and `answer.atMs` count from the start of the phase. */
@@ -58,9 +61,14 @@ export class Tally {
       tally.served++
       const bin = Math.floor(atMs / BIN_MS)
       tally.servedInBin[bin] = (tally.servedInBin[bin] ?? 0) + 1
-      this.latencyUs[this.clients[client]!.manner].record(Math.max(1, Math.round((atMs - dueMs) * 1_000)))
+      this.latencyUs[this.clients[client]!.manner].record(microseconds(atMs - dueMs))
     } else if (status === 429) tally.refusedUnfair++
     else if (status === 503) tally.refusedShort++
     else tally.lost++
   }
+}
+
+/** A histogram takes whole numbers from 1 on. */
+function microseconds(ms: number): number {
+  return Math.max(1, Math.round(ms * 1_000))
 }
