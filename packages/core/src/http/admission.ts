@@ -63,6 +63,8 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
   ask(visit: HttpVisit<Request, Response>): Decision | Promise<Decision> | undefined {
     const { request } = visit
     const { skip, flow, cost, priority, exempt } = this.#options
+    // Nothing can be known of a client that has left, not even its address; the gate only counts it.
+    if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
     try {
       if (skip !== undefined && yes('skip', skip(request))) return undefined
       return this.gate.admit({
@@ -70,7 +72,7 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
         cost: cost === undefined ? 1 : (now(cost(request)) ?? 1),
         priority: priority === undefined ? 0 : (now(priority(request)) ?? 0),
         exempt: exempt !== undefined && yes('exempt', exempt(request)),
-        signal: signalOf(visit),
+        signal: () => visit.signal,
       })
     } catch (error) {
       return this.#withoutOptions(visit, error)
@@ -118,7 +120,7 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
     } catch {
       // Its own functions may have failed the framework, too (who is trusted as a proxy).
     }
-    return this.gate.admit({ flow, signal: signalOf(visit) })
+    return this.gate.admit({ flow, signal: () => visit.signal })
   }
 }
 
@@ -133,9 +135,4 @@ function yes(name: string, answer: unknown): boolean {
   if (now(answer) === undefined) return false
   requireBoolean(name, answer)
   return answer === true
-}
-
-/** Made only when it is needed: by whoever waits, or because the client has left already. */
-function signalOf<Request, Response>(visit: HttpVisit<Request, Response>): AbortSignal | (() => AbortSignal) {
-  return visit.isGone ? visit.signal : () => visit.signal
 }

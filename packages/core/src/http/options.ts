@@ -88,7 +88,8 @@ export function gateOf<Request, Response>(
   }
   const { shed = {} } = options
   // Only an object can lack a signal; whatever else was given is for the gate to complain about.
-  if (typeof shed === 'object' && shed?.signal === undefined && shed?.signals === undefined)
+  const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
+  if (isObject && shed.signal === undefined && shed.signals === undefined)
     gateOptions['shed'] = { ...shed, signals: signals() }
   return createGate(gateOptions)
 }
