@@ -116,9 +116,12 @@ describe('eventLoopDelaySignal', () => {
   })
 
   it('stops at once when the shedder closes', () => {
-    const { timers, shedder, delay } = loop()
+    const { clock, timers, shedder, delay } = loop()
     delay()
     shedder.close()
+    expect(timers).toHaveLength(0)
+    clock.advance(60_000)
+    expect(delay()).toBe(0)
     expect(timers).toHaveLength(0)
   })
 

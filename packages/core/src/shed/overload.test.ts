@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
+import { linear, logistic, step } from './curve.js'
 import { LoadShedder } from './shedder.js'
 import { CollectedHeap, PlainMemory, StickyMemory } from './simulation/memory.js'
-import { byLiveHeap, byMeter, none } from './simulation/policies.js'
+import { byLiveHeap, byMeter, none, RANGE } from './simulation/policies.js'
 import { average, SPIKE, type Stretch, simulate } from './simulation/simulate.js'
 
 const SEEDS = 20
@@ -18,8 +19,12 @@ describe('memory, four times the demand for 30 s', { timeout: 60_000 }, () => {
     expect(goodput).toBeLessThan(155)
   })
 
-  it('runs out with the bare curve too, once samples are half a second old', () => {
-    const makeShedder = byMeter(500, 'sampled')
+  it.each([
+    ['step', step(RANGE)],
+    ['linear', linear(RANGE)],
+    ['logistic', logistic(RANGE)],
+  ])('runs out with the bare %s curve too, once samples are half a second old', (_, curve) => {
+    const makeShedder = byMeter(500, 'sampled', curve)
     expect(average(SEEDS, { sigma: 0.5, demand: SPIKE, makeMemory: plain, makeShedder }).outOfMemory).toBeGreaterThan(4)
   })
 
