@@ -5,7 +5,7 @@ import type { MannerSummary } from './summary.js'
 import { BIN_MS, type Tally } from './tally.js'
 
 const WIDTH = 1_080
-const HEIGHT = 590
+const HEIGHT = 580
 // Without quotation marks: the library would write them into an attribute as they are.
 const FONT = 'Helvetica, Arial, DejaVu Sans, sans-serif'
 const INK = '#222222'
@@ -30,8 +30,13 @@ const PANEL_WIDTH = 400
 export function plot(report: Report, tallies: Readonly<Record<'without' | 'with', Tally>>): string {
   const panels = ROWS.flatMap((row) => COLUMNS.map((column) => ({ ...row, ...column })))
   const rates = panels.map(({ phase, manner }) => ratesOf(tallies[phase], manner, report.options.seconds))
-  const mostOf = (manner: Manner): number =>
-    Math.max(...panels.flatMap((panel, i) => (panel.manner === manner ? rates[i]!.flat() : [])))
+  // Both panels of a row have the same axis, or nothing could be compared.
+  const axisOf = (manner: Manner): { interval: number; max: number } =>
+    axisFor(
+      panels.flatMap((panel, i) =>
+        panel.manner === manner ? [...rates[i]!.flat(), report[panel.phase][manner].entitled] : [],
+      ),
+    )
 
   const option: EChartsOption = {
     animation: false,
@@ -63,8 +68,7 @@ export function plot(report: Report, tallies: Readonly<Record<'without' | 'with'
     yAxis: panels.map(({ manner, phase }, gridIndex) => ({
       gridIndex,
       type: 'value',
-      max: roundUp(mostOf(manner)),
-      splitNumber: 4,
+      ...axisOf(manner),
       name: phase === 'without' ? 'requests/s' : '',
       nameLocation: 'middle',
       nameGap: 38,
@@ -176,10 +180,12 @@ function text(
   return { text: content, left, top, padding: 0, textStyle: { fontFamily: FONT, fontSize, color, fontWeight } }
 }
 
-/** The next number at or above `value` that makes an axis with round ticks. */
-function roundUp(value: number): number {
-  const step = 10 ** Math.floor(Math.log10(value)) / 2
-  return Math.ceil(value / step) * step
+/** A vertical axis that holds all `values`, with at most five steps that people like to count in. */
+function axisFor(values: readonly number[]): { interval: number; max: number } {
+  const most = Math.max(...values)
+  const magnitude = 10 ** Math.floor(Math.log10(most / 5))
+  const interval = magnitude * [1, 2, 2.5, 5, 10].find((step) => 5 * step * magnitude >= most)!
+  return { interval, max: Math.ceil(most / interval) * interval }
 }
 
 function mean(values: readonly number[]): number {

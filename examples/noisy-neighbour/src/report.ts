@@ -31,7 +31,7 @@ export function markdownTables(report: Report): string {
 }
 
 /** Above this the load generator itself was short of processor time. */
-const LATE_MS = 50
+const LATE_MS = 20
 
 /** The result in one sentence, and a warning if it cannot be trusted. */
 export function headline({ without, with: withFairlead }: Report): string {
@@ -39,7 +39,7 @@ export function headline({ without, with: withFairlead }: Report): string {
   const result = `The quiet clients got ${before} of what they asked without Fairlead, and ${after} with it.`
   const lateMs = Math.max(without.lateP99Ms, withFairlead.lateP99Ms)
   if (lateMs < LATE_MS) return result
-  return `${result}\nThis machine was busy: requests were sent up to ${lateMs.toFixed(0)} ms late. Better run it again.`
+  return `${result}\nThis machine was busy: one request in 100 was sent ${lateMs.toFixed(0)} ms late or more. Better run it again.`
 }
 
 function clientRows(report: Report): Cells {

@@ -72,8 +72,8 @@ async function letPlay({ url, whileAlive }: ServerProcess): Promise<void> {
 The server with Fairlead is still up. From another terminal:
 
   be a quiet client:      curl -i -H 'x-client: me' ${url}
-  be a heavy one:         curl -s -Z --parallel-max 100 -H 'x-client: hog' -o /dev/null -w '%{http_code}\\n' \\
-                            '${url}?[1-5000]' | sort | uniq -c
+  be a heavy one:         curl -s --no-progress-meter -Z --parallel-max 150 -H 'x-client: hog' \\
+                            -o /dev/null -w '%{http_code}\\n' '${url}?[1-20000]' | sort | uniq -c
   see what the gate sees: curl -s ${url}status
 
 Try the first while the second runs. Ctrl-C here stops everything.`)
