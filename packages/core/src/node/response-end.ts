@@ -46,10 +46,10 @@ function peersOf(socket: Socket): Set<EndListener> {
 }
 
 /**
- * Whether a response that has just closed was cut off. Each part has a case of its own: never ended; ended into a
- * connection that was reset (Node 24), or a stream reset under HTTP/2; a client that left before its request was
- * read, which a body parser answers as if it were a bad one.
+ * Whether a response that has just closed was cut off: what was written of it was not flushed to its end, or its
+ * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
+ * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
  */
 function wasAborted(request: IncomingMessage, response: ServerResponse): boolean {
-  return !response.writableEnded || response.writableFinished === false || request.aborted
+  return !response.writableFinished || request.aborted
 }
