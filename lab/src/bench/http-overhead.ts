@@ -15,7 +15,7 @@ import Table from 'cli-table3'
 import { modes, type Usage } from './http-server.js'
 
 const CONNECTIONS = 20
-const ROUNDS = 25
+const ROUNDS = 20
 const SLICE = 2_500
 const WARM_UP_SLICES = 4
 const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
+import { createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
 import { limitStage, probeStage } from '@fairlead/core/testing'
 import type { NextFunction, Request, Response } from 'express'
 import supertest from 'supertest'
@@ -254,6 +254,32 @@ describe.each(majors)('%s', (_, express) => {
     expect(handler).not.toHaveBeenCalled()
     expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, refusedBy: { 'gate:gone': 1 } })
     server.close()
+  })
+
+  it.each(['answers', 'begins to answer'])('leaves a request alone that a timeout %s while it waits', async (way) => {
+    const probe = probeStage()
+    const full: Stage = { name: 'full', admit: () => answer }
+    let refuseIt = (_refusal: Verdict): void => {}
+    const answer = new Promise<Verdict>((resolve) => {
+      refuseIt = resolve
+    })
+    const fair = fairMiddleware({ gate: gateOf(probe, full) })
+    const app = express()
+    const handler = vi.fn()
+    app.use((_req: Request, res: Response, next: NextFunction) => {
+      next()
+      res.status(408).write('too ')
+      if (way === 'answers') res.end('late')
+      else {
+        refuseIt(refuse('full', 'overload', true, 0))
+        setImmediate(() => setImmediate(() => res.end('late')))
+      }
+    })
+    app.use(fair, handler)
+    await supertest(app).get('/').expect(408, 'too late')
+    await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, refused: 1 }))
+    expect(probe.outstanding).toBe(0)
+    expect(handler).not.toHaveBeenCalled()
   })
 
   it('may stand on a path twice', async () => {

@@ -12,10 +12,10 @@ export function sendRefusal(
   handler: FairMiddlewareOptions['handler'],
   admission: HttpAdmission<Request, Response>,
 ): void {
-  if (!response.headersSent) {
-    response.statusCode = refusal.status
-    if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
-  }
+  // While it waited, a timeout of somebody else's may have answered.
+  if (response.headersSent) return
+  response.statusCode = refusal.status
+  if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
   if (handler === undefined) {
     sendProblem(response, refusal)
     return

@@ -24,7 +24,8 @@ describe('the release rule', () => {
         for (const step of steps) {
           if (step === 'end' || step === 'abort') {
             visit.responseEnded(step === 'abort')
-            ended ??= step
+            // Nobody waits for the answer of a request that was answered before it was admitted.
+            ended ??= permit === undefined ? 'abort' : step
           } else if (step === 'hold') holds.push(visit.hold())
           else if (step === 'done') {
             const done = holds.pop()
@@ -56,6 +57,13 @@ describe('the release rule', () => {
     expect(seen).toEqual([false])
     expect([left.signal.aborted, stayed.signal.aborted]).toEqual([true, false])
     expect([left.isGone, stayed.isGone]).toEqual([true, false])
+  })
+
+  it('leaves the line when something else has answered the request meanwhile', () => {
+    const visit = new HttpVisit(judge, {}, {}, undefined)
+    const { signal } = visit
+    visit.responseEnded(false)
+    expect(signal.aborted).toBe(true)
   })
 
   it('gives a signal that has fired to whoever asks late', () => {

@@ -181,6 +181,18 @@ describe('the end of a response', () => {
     expect(await late.reach(2)).toEqual([false, true])
   })
 
+  it('tells at once of a pipelined request that is asked about when its connection is dead', async () => {
+    const late = new Ends()
+    const { client } = await serve((request, response) => {
+      if (request.url !== '/second') return
+      request.socket.once('close', () => setImmediate(() => onResponseEnd(request, response, late.listener())))
+      socket.destroy()
+    })
+    const socket = await client()
+    socket.write(GET + GET.replace('/', '/second'))
+    expect(await late.reach(1)).toEqual([true])
+  })
+
   it('puts one listener on a socket, however many requests it carries', async () => {
     const counts = new Set<number>()
     const { ends, client } = await serve((request, response) => {
