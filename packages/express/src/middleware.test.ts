@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
+import { type Ask, createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
 import { limitStage, probeStage } from '@fairlead/core/testing'
-import type { NextFunction, Request, Response } from 'express'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import supertest from 'supertest'
 import { describe, expect, it, vi } from 'vitest'
 import { majors } from './fixtures/express-harness.js'
@@ -16,6 +16,10 @@ const busy: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true
 /** A gate with only these stages. */
 function gateOf(...stages: Stage[]): Gate {
   return createGate({ fair: false, stages })
+}
+
+function fail(): never {
+  throw new ResourceExhaustedError('the pool is empty')
 }
 
 describe.each(majors)('%s', (_, express) => {
@@ -164,6 +168,21 @@ describe.each(majors)('%s', (_, express) => {
     await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
+  it.each<[string, RequestHandler]>([
+    ['throws', () => fail()],
+    ['rejects', async () => fail()],
+  ])('hears of a failure that an error handler hides, if the handler is wrapped and %s', async (_name, handler) => {
+    const probe = probeStage()
+    const fair = fairMiddleware({ gate: gateOf(probe) })
+    const app = express()
+    app.get('/', fair, fair.wrap(handler))
+    app.use((_error: Error, _req: Request, res: Response, _next: NextFunction) => {
+      res.status(500).send('something went wrong')
+    })
+    await supertest(app).get('/').expect(500)
+    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+  })
+
   it('passes what a wrapped handler does: next, errors, an error that is nothing', async () => {
     const fair = fairMiddleware()
     const app = express()
@@ -225,7 +244,8 @@ describe.each(majors)('%s', (_, express) => {
   })
 
   it('does not start a handler for a client that left during earlier middleware', async () => {
-    const fair = fairMiddleware()
+    const answer = vi.fn()
+    const fair = fairMiddleware({ handler: answer })
     const app = express()
     let arrived = (): void => {}
     const arrival = new Promise<void>((resolve) => {
@@ -252,6 +272,7 @@ describe.each(majors)('%s', (_, express) => {
     request.destroy()
     await pass
     expect(handler).not.toHaveBeenCalled()
+    expect(answer).not.toHaveBeenCalled()
     expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, refusedBy: { 'gate:gone': 1 } })
     server.close()
   })
@@ -280,6 +301,40 @@ describe.each(majors)('%s', (_, express) => {
     await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, refused: 1 }))
     expect(probe.outstanding).toBe(0)
     expect(handler).not.toHaveBeenCalled()
+  })
+
+  it('gives a permit back that comes when the client has left', async () => {
+    const gate = gateOf(probeStage())
+    // A gate that does not heed the signal.
+    const late = {
+      admit: async (ask: Ask) => {
+        await new Promise((resolve) => (ask.signal as () => AbortSignal)().addEventListener('abort', resolve))
+        return gate.admit({ flow: ask.flow })
+      },
+    }
+    const handler = vi.fn()
+    const app = express()
+    app.use((_req: Request, res: Response, next: NextFunction) => {
+      next()
+      res.end('gone')
+    })
+    app.use(fairMiddleware({ gate: late as Gate }), handler)
+    await supertest(app).get('/').expect(200, 'gone')
+    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
+    expect(handler).not.toHaveBeenCalled()
+  })
+
+  it('hands on what goes wrong behind a request that waited', async () => {
+    const late: Stage = { name: 'late', admit: async () => undefined }
+    const fair = fairMiddleware({ gate: gateOf(late), flow: () => 'a' })
+    const server = createServer((req, res) => {
+      const request = Object.assign(req, { app: express() }) as never as Request
+      fair(request, res as never as Response, (error) => {
+        if (error === undefined) throw new Error('next itself fails')
+        res.end(error.message)
+      })
+    })
+    await supertest(server).get('/').expect(200, 'next itself fails')
   })
 
   it('may stand on a path twice', async () => {

@@ -43,7 +43,7 @@ describe('what adapters have in common', () => {
   it('does not heed options that are changed after they were checked', () => {
     const probe = probeStage()
     const options: HttpOptions<Call, number> = { fair: false, shed: false, stages: [probe], flow: () => 'before' }
-    const subject = admission(options)
+    const subject = new HttpAdmission(framework, options)
     options.flow = () => 'after'
     subject.ask(subject.visit({}, 200, undefined))
     expect(probe.passages[0]?.flow).toBe('before')
@@ -91,6 +91,20 @@ describe('what adapters have in common', () => {
     expect(subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))).toBeInstanceOf(Promise)
     expect(controller).toHaveBeenCalledOnce()
     controller.mockRestore()
+  })
+
+  it('lets a client leave the line, though an option failed', async () => {
+    const flow = (): string => {
+      throw new Error('no key')
+    }
+    const limit = limitStage(1, { waiters: 1 })
+    const subject = admission({ fair: false, shed: false, stages: [limit], flow })
+    subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    const visit = subject.visit({ address: '1.2.3.4' }, 200, undefined)
+    const decision = subject.ask(visit)
+    visit.responseEnded(true)
+    expect(limit.waiting).toBe(0)
+    expect(await decision).toMatchObject({ reason: 'gone' })
   })
 
   it('refuses a client that has left already as gone', () => {

@@ -82,10 +82,7 @@ export function gateOf<Request, Response>(
 ): Gate {
   if (options.gate !== undefined) return options.gate
   const gateOptions: Record<string, unknown> = {}
-  for (const key of GATE_OPTIONS) {
-    const value = options[key as keyof GateOptions]
-    if (value !== undefined) gateOptions[key] = value
-  }
+  for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
   const { shed = {} } = options
   // Only an object can lack a signal; whatever else was given is for the gate to complain about.
   const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)

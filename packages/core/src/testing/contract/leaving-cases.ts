@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createGate } from '../../admission/index.js'
 import { limitStage } from '../limit-stage.js'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
@@ -109,6 +110,23 @@ export function leavingCases<Request, Response>(harness: AdapterHarness<Request,
       await rig.begun('/wait')
       await client.leave()
       await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      assert.equal(rig.snapshot().inFlight, 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+    },
+  )
+
+  cases.add(
+    'several gates, and a client that leaves a wrapped handler: all permits are kept until it has settled',
+    () => ({ inner: [{ gate: createGate({ fair: false }) }], wrapped: true }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/wait')
+      await rig.begun('/wait')
+      await client.leave()
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      // The other gate hears of it in the same breath.
+      await new Promise((resolve) => setImmediate(resolve))
       assert.equal(rig.snapshot().inFlight, 1)
       rig.scenes.raiseCurtain()
       await rig.finished({ ignored: 1 })
