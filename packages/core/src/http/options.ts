@@ -19,7 +19,7 @@ export type OnError = 'address' | 'admit' | 'refuse'
 export interface RequestOptions<Request, Response> {
   /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
   gate?: Gate
-  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the client's address */
+  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the address */
   flow?: (request: Request) => string | undefined
   /** What the request will cost, above 0. @default 1 */
   cost?: (request: Request) => number | undefined
