@@ -39,8 +39,8 @@ const express: Framework<Request, Response> = {
 /**
  * Fair admission control for Express 4 and 5: `app.use(fairMiddleware())`, before body parsers and routes.
  *
- * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts no timer.
- * Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts
+ * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new HttpAdmission(express, options)
