@@ -1,6 +1,11 @@
-import { type HttpAdmission, type HttpRefusal, type HttpVisit, PROBLEM_JSON } from '@fairlead/core/http'
+import {
+  type HttpAdmission,
+  type HttpOptions,
+  type HttpRefusal,
+  type HttpVisit,
+  PROBLEM_JSON,
+} from '@fairlead/core/http'
 import type { Request, Response } from 'express'
-import type { FairMiddlewareOptions } from './middleware.js'
 
 /**
  * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
@@ -9,7 +14,7 @@ import type { FairMiddlewareOptions } from './middleware.js'
 export function sendRefusal(
   { request, response }: HttpVisit<Request, Response>,
   refusal: HttpRefusal,
-  handler: FairMiddlewareOptions['handler'],
+  handler: HttpOptions<Request, Response>['handler'],
   admission: HttpAdmission<Request, Response>,
 ): void {
   // While it waited, a timeout of somebody else's may have answered.

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createGate, type GateOptions } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { createGate, type GateOptions } from './create-gate.js'
 import type { Decision, Permit } from './decision.js'
 import type { GateEvent } from './events.js'
 import type { Gate } from './gate.js'

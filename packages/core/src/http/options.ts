@@ -1,6 +1,6 @@
-import { createGate, GATE_OPTIONS, type GateOptions } from '../admission/create-gate.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
+import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import { requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../options.js'
 import type { LoadSignal } from '../shed/index.js'
 import type { HttpRefusal } from './refusal.js'
