@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createGate } from '../admission/index.js'
+import { createGate } from '../create-gate.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createGate, type Gate, type Permit } from '../admission/index.js'
+import type { Gate, Permit } from '../admission/index.js'
+import { createGate } from '../create-gate.js'
 import { HttpVisit } from './visit.js'
 
 const judge = { outcome: () => 'success' as const }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createGate } from '../admission/index.js'
+import { createGate } from '../create-gate.js'
 import { limitStage } from './limit-stage.js'
 
 describe('limitStage', () => {

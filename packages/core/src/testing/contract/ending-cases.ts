@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createGate, type Outcome } from '../../admission/index.js'
+import type { Outcome } from '../../admission/index.js'
+import { createGate } from '../../create-gate.js'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createGate } from '../../admission/index.js'
+import { createGate } from '../../create-gate.js'
 import { limitStage } from '../limit-stage.js'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'

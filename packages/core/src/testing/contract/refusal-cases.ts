@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createGate, refuse, type Stage } from '../../admission/index.js'
+import { refuse, type Stage } from '../../admission/index.js'
+import { createGate } from '../../create-gate.js'
 import { limitStage } from '../limit-stage.js'
 import { probeStage } from '../probe-stage.js'
 import { Cases, type ContractCase } from './cases.js'

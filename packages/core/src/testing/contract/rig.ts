@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { createGate, type Gate, type GateSnapshot, type Stage } from '../../admission/index.js'
+import type { Gate, GateSnapshot, Stage } from '../../admission/index.js'
+import { createGate } from '../../create-gate.js'
 import type { HttpOptions } from '../../http/index.js'
 import { type ProbeStage, probeStage } from '../probe-stage.js'
 import { exchange, RawClient, type Reply, type Sent } from './client.js'
