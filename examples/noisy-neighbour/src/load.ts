@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { HttpClient } from './client.js'
+import type { Options } from './options.js'
 import type { Arrival } from './schedule.js'
 import type { Tally } from './tally.js'
 
@@ -28,8 +29,11 @@ export async function runLoad(url: string, arrivals: readonly Arrival[], tally: 
 
 const WARM_UP_ASKERS = 8
 const WARM_UP_MS = 1_000
-/** Enough to leave no connection idle, and fewer than the pool turns away. */
-const MEASURE_ASKERS = 50
+/**
+ * Enough to leave nothing idle, and fewer than the pool turns away. A busy event loop accepts few new connections a
+ * second, so the processor gets no more than it needs.
+ */
+const MEASURE_ASKERS = { pool: 50, cpu: 8 } as const
 const MEASURE_MS = 2_000
 /** What is answered before that is not counted: the line has to form first. */
 const SETTLE_MS = 300
@@ -40,8 +44,8 @@ export async function warmUp(url: string): Promise<void> {
 }
 
 /** What a warm server can really do, in requests per second: what it serves in two seconds without a break. */
-export async function measureCapacity(url: string): Promise<number> {
-  const served = await askWithoutBreak(url, MEASURE_ASKERS, SETTLE_MS, SETTLE_MS + MEASURE_MS)
+export async function measureCapacity(url: string, resource: Options['resource']): Promise<number> {
+  const served = await askWithoutBreak(url, MEASURE_ASKERS[resource], SETTLE_MS, SETTLE_MS + MEASURE_MS)
   return served / (MEASURE_MS / 1_000)
 }
 

@@ -115,12 +115,12 @@ function clientLine(rate: readonly number[], panel: number, manner: Manner): Lin
   }
 }
 
-/** The mean of the quiet clients, who are too many to follow one by one; and what each of a manner is entitled to. */
+/** The mean of the quiet clients, too many to follow one by one; and what each should get: what they ask, a fair share. */
 function averageLine(
   rates: readonly (readonly number[])[],
   panel: number,
   manner: Manner,
-  { entitled }: MannerSummary,
+  { asked, entitled }: MannerSummary,
 ): LineSeriesOption {
   const average = rates[0]!.map((_, bin) => mean(rates.map((rate) => rate[bin]!)))
   return {
@@ -133,12 +133,12 @@ function averageLine(
     markLine: {
       silent: true,
       symbol: 'none',
-      data: [{ yAxis: entitled }],
+      data: [{ yAxis: manner === 'quiet' ? asked : entitled }],
       lineStyle: { color: INK, type: 'dashed', width: 1.5 },
       label: {
         position: 'end',
         distance: 6,
-        formatter: manner === 'quiet' ? `asked:\n${entitled.toFixed(1)}/s` : `fair share:\n${entitled.toFixed(0)}/s`,
+        formatter: manner === 'quiet' ? `asked:\n${asked.toFixed(1)}/s` : `fair share:\n${entitled.toFixed(0)}/s`,
         align: 'left',
         color: INK,
         fontSize: 12,
@@ -155,7 +155,7 @@ function heading({ capacity, options }: Report): TitleComponentOption {
     text: 'Two noisy neighbours and eighteen quiet clients on one server',
     subtext:
       `Requests served over time, a line per client (thick: their mean). They share ${thing} that can do ` +
-      `${capacity.toFixed(0)} requests/s\nand together ask ${options.load} times that. Dashed: what is fair to each.`,
+      `${capacity.toFixed(0)} requests/s\nand together ask ${options.load} times that. Dashed: what each should get.`,
     textStyle: { fontFamily: FONT, fontSize: 20, color: INK },
     subtextStyle: { fontFamily: FONT, fontSize: 13, color: FAINT, lineHeight: 18 },
   }

@@ -25,7 +25,7 @@ interface Demand {
 export async function run(options: Options): Promise<void> {
   const { seconds, seed, resource, load } = options
   const bare = await startWarm(resource, 'bare')
-  const capacity = await bare.whileAlive(measureCapacity(bare.url))
+  const capacity = await bare.whileAlive(measureCapacity(bare.url, resource))
   const clients = population(capacity, load)
   const rates = clients.map(({ asksPerSecond }) => asksPerSecond)
   const demand = { clients, arrivals: schedule(rates, seconds, seededRandom(seed)), seconds }
@@ -41,8 +41,8 @@ export async function run(options: Options): Promise<void> {
   const report: Report = {
     options: { seconds, seed, resource, load },
     capacity,
-    without: summarise(without, capacity),
-    with: summarise(withFairlead, capacity),
+    without: summarise(without, capacity, seconds),
+    with: summarise(withFairlead, capacity, seconds),
   }
   console.log(`\n${terminalTables(report)}\n\n${headline(report)}\n`)
   for (const path of await save(report, { without, with: withFairlead }, options.out)) console.log(`wrote ${path}`)

@@ -32,7 +32,7 @@ describe('summarise', () => {
       times(10, 200),
       [...times(70, 200), ...times(60, 429), ...times(40, 503)],
     ])
-    const { quiet, heavy, ...phase } = summarise(tally, 10)
+    const { quiet, heavy, ...phase } = summarise(tally, 10, 10)
     expect(phase).toMatchObject({ seconds: 10, asked: 200, served: 90, refusedUnfair: 60, refusedShort: 50, lost: 0 })
     expect(phase.utilisation).toBeCloseTo(0.9, 9)
     // Ratios 0.5, 1 and 1.
@@ -43,17 +43,17 @@ describe('summarise', () => {
   })
 
   it('takes demand as the measure where there is enough for all', () => {
-    const { utilisation, jain } = summarise(tallyOf([times(5, 200), times(5, 200), times(20, 200)]), 10)
+    const { utilisation, jain } = summarise(tallyOf([times(5, 200), times(5, 200), times(20, 200)]), 10, 10)
     expect(utilisation).toBe(1)
     expect(jain).toBe(1)
   })
 
   it('counts as lost what had no answer, or one that makes no sense', () => {
-    expect(summarise(tallyOf([['lost'], [500], []]), 10).lost).toBe(2)
+    expect(summarise(tallyOf([['lost'], [500], []]), 10, 10).lost).toBe(2)
   })
 
   it('knows latency only of what was served, to 1 %', () => {
-    const { quiet, heavy } = summarise(tallyOf([times(10, 200), [], times(10, 503)], 80), 10)
+    const { quiet, heavy } = summarise(tallyOf([times(10, 200), [], times(10, 503)], 80), 10, 10)
     expect(quiet.p50Ms! / 80).toBeCloseTo(1, 2)
     expect(quiet.p99Ms! / 80).toBeCloseTo(1, 2)
     expect(heavy.p50Ms).toBeNull()

@@ -5,6 +5,7 @@ import type { Tally } from './tally.js'
 /** How the clients of one manner fared. Rates are per client and second. */
 export interface MannerSummary {
   readonly clients: number
+  /** Over the time in which requests were sent; the other rates run until the last answer. */
   readonly asked: number
   readonly entitled: number
   readonly served: number
@@ -35,8 +36,11 @@ export interface PhaseSummary {
   readonly heavy: MannerSummary
 }
 
-/** Works out the figures of a phase on a resource that can do `capacity` requests per second. */
-export function summarise(tally: Tally, capacity: number): PhaseSummary {
+/**
+ * Works out the figures of a phase on a resource that can do `capacity` requests per second. Requests were sent for
+ * `sentForSeconds`.
+ */
+export function summarise(tally: Tally, capacity: number, sentForSeconds: number): PhaseSummary {
   const { clients, byClient, seconds } = tally
   const entitled = maxMin(
     byClient.map(({ asked }) => asked),
@@ -55,7 +59,7 @@ export function summarise(tally: Tally, capacity: number): PhaseSummary {
     const latency = tally.latencyUs[manner]
     return {
       clients: members.length,
-      asked: asked / seconds,
+      asked: asked / sentForSeconds,
       entitled: mean((i) => entitled[i]!) / seconds,
       served: served / seconds,
       servedOfAsked: asked > 0 ? served / asked : 1,
