@@ -18,18 +18,11 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-const ATTEMPTS = 3
-
-/**
- * Runs the demonstration, which throws unless the exit code is 0, and reads the figures that it wrote. Again, up to
- * three times in all, if the machine was too busy for the figures to mean anything.
- */
+/** Runs the demonstration, which throws unless the exit code is 0, and reads the figures that it wrote. */
 async function demo(...flags: string[]): Promise<{ report: Report; printed: string }> {
-  for (let attempt = 1; ; attempt++) {
-    const { stdout } = await execute(process.execPath, [MAIN, '--once', '--out', folder, ...flags])
-    const report = JSON.parse(await readFile(join(folder, 'noisy-neighbour.json'), 'utf8')) as Report
-    if (!busy(report) || attempt === ATTEMPTS) return { report, printed: stdout }
-  }
+  const { stdout } = await execute(process.execPath, [MAIN, '--once', '--out', folder, ...flags])
+  const report = JSON.parse(await readFile(join(folder, 'noisy-neighbour.json'), 'utf8')) as Report
+  return { report, printed: stdout }
 }
 
 /** On a quiet machine requests are sent 1 to 5 ms late; here others held the processor for longer. */
@@ -38,7 +31,7 @@ function busy({ without, with: withFairlead }: Report): boolean {
 }
 
 describe('the demonstration', { timeout: 120_000, retry: 1 }, () => {
-  it('gives quiet clients more of what they ask with Fairlead, and refuses the heavy ones for it', async ({ skip }) => {
+  it('gives quiet clients more of what they ask with Fairlead, and refuses the heavy ones for it', async () => {
     const { report, printed } = await demo('--seconds', '4')
     const { without, with: withFairlead } = report
     // Both phases were asked the same, and every request is accounted for.
@@ -48,17 +41,16 @@ describe('the demonstration', { timeout: 120_000, retry: 1 }, () => {
     expect(without.refusedUnfair).toBe(0)
     expect(printed).toContain('with, quiet')
     expect(XMLValidator.validate(await readFile(join(folder, 'noisy-neighbour.svg'), 'utf8'))).toBe(true)
-
-    skip(busy(report), 'the machine is too busy')
     expect(withFairlead.quiet.servedOfAsked).toBeGreaterThan(without.quiet.servedOfAsked + 0.05)
     expect(withFairlead.heavy.servedOfAsked).toBeLessThan(without.heavy.servedOfAsked)
     expect(withFairlead.jain).toBeGreaterThan(without.jain)
     expect(withFairlead.refusedUnfair).toBeGreaterThan(0)
   })
 
-  it('refuses nobody where there is enough for all', async ({ skip }) => {
-    const { report } = await demo('--seconds', '4', '--load', '0.6')
-    skip(busy(report), 'the machine is too busy')
+  it('refuses nobody where there is enough for all', async () => {
+    // A processor that others hold is a shortage, too: again, a few times, until it is ours. The last run counts anyhow.
+    let { report } = await demo('--seconds', '3', '--load', '0.5')
+    for (let again = 0; again < 3 && busy(report); again++) ({ report } = await demo('--seconds', '3', '--load', '0.5'))
     for (const { asked, served } of [report.without, report.with]) expect(served).toBe(asked)
   })
 
