@@ -48,7 +48,7 @@ describe('the demonstration', { timeout: 120_000, retry: 1 }, () => {
   })
 
   it('refuses nobody where there is enough for all', async () => {
-    // A processor that others hold is a shortage, too: again, a few times, until it is ours. The last run counts anyhow.
+    // A processor that others hold is a shortage, too: again, until it is ours. The last run counts anyhow.
     let { report } = await demo('--seconds', '3', '--load', '0.5')
     for (let again = 0; again < 3 && busy(report); again++) ({ report } = await demo('--seconds', '3', '--load', '0.5'))
     for (const { asked, served } of [report.without, report.with]) expect(served).toBe(asked)

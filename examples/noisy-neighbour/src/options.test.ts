@@ -8,14 +8,14 @@ describe('parseOptions', () => {
   })
 
   it('takes each flag', () => {
-    const args = '--once --seconds 3 --seed=42 --resource cpu --load 0.6 --out /tmp/x'.split(' ')
+    const args = '--once --seconds 3 --seed=42 --resource cpu --load 0.6 --out figures'.split(' ')
     expect(parseOptions(args)).toEqual({
       once: true,
       seconds: 3,
       seed: 42,
       resource: 'cpu',
       load: 0.6,
-      out: '/tmp/x',
+      out: 'figures',
     })
   })
 

@@ -115,7 +115,7 @@ function clientLine(rate: readonly number[], panel: number, manner: Manner): Lin
   }
 }
 
-/** The mean of the quiet clients, too many to follow one by one; and what each should get: what they ask, a fair share. */
+/** The mean of the quiet clients, too many to follow one by one; and what each should get: what they ask. */
 function averageLine(
   rates: readonly (readonly number[])[],
   panel: number,

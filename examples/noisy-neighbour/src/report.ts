@@ -39,7 +39,8 @@ export function headline({ without, with: withFairlead }: Report): string {
   const result = `The quiet clients got ${before} of what they asked without Fairlead, and ${after} with it.`
   const lateMs = Math.max(without.lateP99Ms, withFairlead.lateP99Ms)
   if (lateMs < LATE_MS) return result
-  return `${result}\nThis machine was busy: one request in 100 was sent ${lateMs.toFixed(0)} ms late or more. Better run it again.`
+  const late = `one request in 100 was sent ${lateMs.toFixed(0)} ms late or more`
+  return `${result}\nThis machine was busy: ${late}. Better run it again.`
 }
 
 function clientRows(report: Report): Cells {

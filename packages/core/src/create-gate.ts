@@ -14,7 +14,7 @@ export interface GateOptions {
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
   shed?: ShedOptions | false
-  /** Stages of your own. To mix them with the built-in ones in another order, set those to `false` and list all here. */
+  /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
   /** @default the platform's monotonic clock */
   clock?: Clock

@@ -157,7 +157,7 @@ class ExactBlue {
 }
 
 describe('against an exact record per flow', () => {
-  const flows = ['a', 'b', 'c', 'd', '', 'x'.repeat(1000), '__proto__', 'constructor', '\ud800', '日本'].filter(Boolean)
+  const flows = ['a', 'b', 'c', 'd', 'x'.repeat(1000), '__proto__', 'constructor', '\ud800', '日本']
   const step = fc.record({
     flow: fc.constantFrom(...flows),
     outcome: fc.constantFrom('success', 'failure', 'ignored'),
