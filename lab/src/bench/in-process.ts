@@ -35,6 +35,16 @@ function registerAndReport(options: ConstructorParameters<typeof FairTracker>[0]
   }
 }
 
+/** As a gate uses it: whoever calls has read the clock, and hands the time in. */
+function registerAndReportAt(): (flow: string) => void {
+  const tracker = new FairTracker({ clock: () => 0 })
+  let nowMs = 0
+  return (flow) => {
+    nowMs++
+    if (tracker.register(flow, nowMs)) tracker.report(flow, 'success', nowMs)
+  }
+}
+
 function admitAndFinish(gate: ReturnType<typeof createGate>): (flow: string) => void {
   return (flow) => {
     const permit = gate.admit({ flow }) as Permit
@@ -49,6 +59,7 @@ function patientSignals(): ReturnType<typeof memorySignal>[] {
 
 const subjects: readonly [name: string, make: () => (flow: string) => void][] = [
   ['FairTracker, no shortage', () => registerAndReport({}, 0)],
+  ['FairTracker, time handed in', registerAndReportAt],
   ['FairTracker, 5 % failures', () => registerAndReport({}, 5)],
   ['FairTracker, published hash', () => registerAndReport({ hash: 'published' }, 0)],
   ['gate, FAIR', () => admitAndFinish(createGate())],

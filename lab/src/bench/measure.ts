@@ -24,7 +24,7 @@ export async function costOf(work: (flow: string) => unknown, names: readonly st
   return { ns: p50, p99, bytes: bytesPer(step) }
 }
 
-/** The least of several runs, each too short for the collector to step in (the launcher gives it a large young space). */
+/** The least of several runs, each too short for the collector to step in (it is given a large young space). */
 function bytesPer(step: () => unknown): number {
   const runs = Array.from({ length: 7 }, () => {
     globalThis.gc?.()

@@ -1,5 +1,6 @@
 export * from './admission/index.js'
 export type { After, Clock } from './clock.js'
+export { createGate, type GateOptions } from './create-gate.js'
 export * from './fair/index.js'
 export { ResourceExhaustedError } from './http/resource-exhausted-error.js'
 export type { Random } from './random.js'

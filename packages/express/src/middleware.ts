@@ -1,6 +1,6 @@
 import type { Decision, Gate } from '@fairlead/core'
 import { type FairRequest, type Framework, HttpAdmission, type HttpOptions, type HttpVisit } from '@fairlead/core/http'
-import { defaultSignals, hasResponseEnded, onResponseEnd } from '@fairlead/core/node'
+import { defaultSignals, onResponseEnd } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { sendRefusal } from './send-refusal.js'
 import { wrap } from './wrap.js'
@@ -39,8 +39,8 @@ const express: Framework<Request, Response> = {
 /**
  * Fair admission control for Express 4 and 5: `app.use(fairMiddleware())`, before body parsers and routes.
  *
- * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts no timer.
- * Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts
+ * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new HttpAdmission(express, options)
@@ -58,15 +58,11 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   function fair(req: Request, res: Response, next: NextFunction): void {
     const visit = admission.visit(req, res, req.fair)
-    const decision = admission.ask(visit, hasResponseEnded(req, res))
+    onResponseEnd(req, res, visit)
+    const decision = admission.ask(visit)
     if (decision === undefined) next()
-    else if (decision instanceof Promise) {
-      onResponseEnd(req, res, visit)
-      decision.then((late) => proceed(visit, late, next)).catch(next)
-    } else {
-      if (decision.admitted) onResponseEnd(req, res, visit)
-      proceed(visit, decision, next)
-    }
+    else if (decision instanceof Promise) decision.then((late) => proceed(visit, late, next)).catch(next)
+    else proceed(visit, decision, next)
   }
 
   return Object.assign(fair, { gate: admission.gate, wrap })

@@ -1,6 +1,11 @@
-import { type HttpAdmission, type HttpRefusal, type HttpVisit, PROBLEM_JSON } from '@fairlead/core/http'
+import {
+  type HttpAdmission,
+  type HttpOptions,
+  type HttpRefusal,
+  type HttpVisit,
+  PROBLEM_JSON,
+} from '@fairlead/core/http'
 import type { Request, Response } from 'express'
-import type { FairMiddlewareOptions } from './middleware.js'
 
 /**
  * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
@@ -9,13 +14,13 @@ import type { FairMiddlewareOptions } from './middleware.js'
 export function sendRefusal(
   { request, response }: HttpVisit<Request, Response>,
   refusal: HttpRefusal,
-  handler: FairMiddlewareOptions['handler'],
+  handler: HttpOptions<Request, Response>['handler'],
   admission: HttpAdmission<Request, Response>,
 ): void {
-  if (!response.headersSent) {
-    response.statusCode = refusal.status
-    if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
-  }
+  // While it waited, a timeout of somebody else's may have answered.
+  if (response.headersSent) return
+  response.statusCode = refusal.status
+  if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
   if (handler === undefined) {
     sendProblem(response, refusal)
     return

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { createGate, type GateOptions } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { createGate, type GateOptions } from './create-gate.js'
 import type { Decision, Permit } from './decision.js'
 import type { GateEvent } from './events.js'
 import type { Gate } from './gate.js'
@@ -148,24 +148,13 @@ describe('refusing', () => {
     expect(hotBuckets).toBe(0)
   })
 
-  it('learns who is loud from refusals that hit at random, and then refuses the loud one first', () => {
-    const clock = manualClock()
-    let turn = 0
-    const lottery: Stage = {
-      name: 'lottery',
-      admit: () => (turn++ % 2 === 0 ? refuse('lottery', 'overload', true, 0) : undefined),
-    }
-    const gate = createGate({ clock, stages: [lottery] })
-    const refusedByFair = { loud: 0, quiet: 0 }
-    for (let i = 0; i < 2000; i++) {
-      clock.advance(10)
-      const flow = i % 20 === 0 ? 'quiet' : 'loud'
-      const decision = admitNow(gate, flow)
-      if (decision.admitted) decision.finish('success')
-      else if (decision.stage === 'fair') refusedByFair[flow]++
-    }
-    expect(refusedByFair.loud / 1900).toBeGreaterThan(0.6)
-    expect(refusedByFair.quiet / 100).toBeLessThan(0.6)
+  it('spares what is exempt, and learns nothing from it', () => {
+    const gate = createGate({ clock: manualClock(), random: () => 0 })
+    const admit = (exempt: boolean): Decision => gate.admit({ flow: 'probe', exempt }) as Decision
+    for (let i = 0; i < 30; i++) permitOf(admit(true)).finish('failure')
+    permitOf(admit(false)).finish('failure')
+    expect(admit(false)).toMatchObject({ admitted: false, detail: { probability: 0.04 } })
+    expect(admit(true).admitted).toBe(true)
   })
 
   it('explains itself', () => {
@@ -404,6 +393,17 @@ describe('closing', () => {
     await Promise.resolve()
     expect(one.heard).toEqual(['admit', 'admit', 'finish success 1', 'undo gate:gone'])
     expect(gate.snapshot()).toMatchObject({ closed: true, inFlight: 0, waiting: 0, finished: { success: 1 } })
+  })
+
+  it('refuses a request that a stage let in at the very moment of closing', async () => {
+    const wait = deferred<Verdict>()
+    const one = recorder('one', () => wait.promise)
+    const gate = gateOf([one.stage])
+    const pending = gate.admit({ flow: 'a' })
+    wait.resolve(one.hold)
+    queueMicrotask(() => gate.close())
+    expect(await pending).toMatchObject({ reason: 'closed' })
+    expect(one.heard).toEqual(['admit', 'undo gate:closed'])
   })
 
   it('closes every stage once, also after one that throws', () => {

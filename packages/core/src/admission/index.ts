@@ -1,4 +1,3 @@
-export { createGate, GATE_OPTIONS, type GateOptions } from './create-gate.js'
 export type { Ask, Decision, Permit, Settlement } from './decision.js'
 export type { GateEvent, GateListener } from './events.js'
 export { MAX_FLOW_LENGTH } from './flow.js'

@@ -33,7 +33,7 @@ export interface Hold {
   undo(refusal: Refusal, nowMs: number): void
 }
 
-/** A stage's answer: a {@link Refusal}, or admission: a {@link Hold}, or nothing where nothing needs to be given back. */
+/** A stage's answer: a {@link Refusal}, or admission: a {@link Hold}, or nothing where nothing is to be given back. */
 export type Verdict = Hold | Refusal | undefined
 
 /**

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { type FairOptions, FairTracker } from './tracker.js'
+import type { FairOptions } from './options.js'
+import { FairTracker } from './tracker.js'
 
 const never = (): number => 0.999999
 const always = (): number => 0
@@ -52,7 +53,7 @@ describe('FairTracker', () => {
     failing(tracker, 'a', 10)
     next = 0.39
     expect(tracker.register('a')).toBe(false)
-    next = 0.41
+    next = tracker.probability('a')
     expect(tracker.register('a')).toBe(true)
     expect(draws).toBe(2)
   })
@@ -156,7 +157,7 @@ class ExactBlue {
 }
 
 describe('against an exact record per flow', () => {
-  const flows = ['a', 'b', 'c', 'd', '', 'x'.repeat(1000), '__proto__', 'constructor', '\ud800', '日本'].filter(Boolean)
+  const flows = ['a', 'b', 'c', 'd', 'x'.repeat(1000), '__proto__', 'constructor', '\ud800', '日本']
   const step = fc.record({
     flow: fc.constantFrom(...flows),
     outcome: fc.constantFrom('success', 'failure', 'ignored'),

@@ -18,7 +18,7 @@ export interface FairTuning {
 
 /** What `tuneFair` needs to know of a service. */
 export interface FairTraffic {
-  /** Flows expected at a time. A thousandth of them, rounded up, may be heavy at once. Integer, at least 0. @default 1000 */
+  /** Flows expected; a thousandth of them, rounded up, may be heavy at once. Integer, at least 0. @default 1000 */
   flows?: number
   /** Integer, at least 1. @default 1000 */
   bucketsPerLevel?: number

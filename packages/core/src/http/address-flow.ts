@@ -78,13 +78,13 @@ function cut(groups: readonly number[], bits: number): number[] {
   })
 }
 
-/** Hexadecimal groups, with the trailing zeros as `::`. */
+/** Hexadecimal groups, with the trailing zeros (or, before a last group, all the leading ones) as `::`. */
 function hex(groups: readonly number[]): string {
-  if (groups.slice(0, 7).every((group) => group === 0)) return `::${groups[7]!.toString(16)}`
   let end = groups.length
   while (end > 0 && groups[end - 1] === 0) end--
-  const text = groups.slice(0, end).map((group) => group.toString(16))
-  return end >= 7 ? groups.map((group) => group.toString(16)).join(':') : `${text.join(':')}::`
+  const texts = groups.map((group) => group.toString(16))
+  if (groups.slice(0, 7).every((group) => group === 0)) return end === 0 ? '::' : `::${texts[7]}`
+  return end >= 7 ? texts.join(':') : `${texts.slice(0, end).join(':')}::`
 }
 
 function dotted(high: number, low: number): string {

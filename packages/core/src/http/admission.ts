@@ -24,9 +24,6 @@ export interface Framework<Request, Response> {
   signals(): readonly LoadSignal[]
 }
 
-/** Stands for the signal of a client that had left before we were asked. Made late: not every runtime allows it earlier. */
-let gone: AbortSignal | undefined
-
 /**
  * Turns a framework's requests into decisions of a gate, and how they ended into outcomes: all that adapters have in
  * common. Never throws into a request: what the user's functions do wrong is answered as `onError` says.
@@ -60,12 +57,14 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
   }
 
   /**
-   * Asks the gate. Undefined: the request is none of our business (`skip`), let it pass. `isGone` says that the
-   * client has left already; the answer is then a refusal with reason `gone`.
+   * Asks the gate. Undefined: the request is none of our business (`skip`), let it pass. If the client has left
+   * already, the answer is a refusal with reason `gone`.
    */
-  ask(visit: HttpVisit<Request, Response>, isGone: boolean): Decision | Promise<Decision> | undefined {
+  ask(visit: HttpVisit<Request, Response>): Decision | Promise<Decision> | undefined {
     const { request } = visit
     const { skip, flow, cost, priority, exempt } = this.#options
+    // Nothing can be known of a client that has left, not even its address; the gate only counts it.
+    if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
     try {
       if (skip !== undefined && yes('skip', skip(request))) return undefined
       return this.gate.admit({
@@ -73,10 +72,10 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
         cost: cost === undefined ? 1 : (now(cost(request)) ?? 1),
         priority: priority === undefined ? 0 : (now(priority(request)) ?? 0),
         exempt: exempt !== undefined && yes('exempt', exempt(request)),
-        signal: isGone ? goneSignal() : () => visit.signal,
+        signal: () => visit.signal,
       })
     } catch (error) {
-      return this.#withoutOptions(visit, isGone, error)
+      return this.#withoutOptions(visit, error)
     }
   }
 
@@ -111,11 +110,7 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
   }
 
   /** The answer to a request about which the user's functions failed. */
-  #withoutOptions(
-    visit: HttpVisit<Request, Response>,
-    isGone: boolean,
-    cause: unknown,
-  ): Decision | Promise<Decision> | undefined {
+  #withoutOptions(visit: HttpVisit<Request, Response>, cause: unknown): Decision | Promise<Decision> | undefined {
     this.warn(`An option failed; requests like this are answered as onError: '${this.#onError}' says.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
@@ -125,7 +120,7 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
     } catch {
       // Its own functions may have failed the framework, too (who is trusted as a proxy).
     }
-    return this.gate.admit({ flow, signal: isGone ? goneSignal() : () => visit.signal })
+    return this.gate.admit({ flow, signal: () => visit.signal })
   }
 }
 
@@ -140,9 +135,4 @@ function yes(name: string, answer: unknown): boolean {
   if (now(answer) === undefined) return false
   requireBoolean(name, answer)
   return answer === true
-}
-
-function goneSignal(): AbortSignal {
-  gone ??= AbortSignal.abort()
-  return gone
 }

@@ -1,6 +1,6 @@
-import { createGate, GATE_OPTIONS, type GateOptions } from '../admission/create-gate.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
+import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import { requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../options.js'
 import type { LoadSignal } from '../shed/index.js'
 import type { HttpRefusal } from './refusal.js'
@@ -19,7 +19,7 @@ export type OnError = 'address' | 'admit' | 'refuse'
 export interface RequestOptions<Request, Response> {
   /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
   gate?: Gate
-  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the client's address */
+  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the address */
   flow?: (request: Request) => string | undefined
   /** What the request will cost, above 0. @default 1 */
   cost?: (request: Request) => number | undefined
@@ -82,13 +82,11 @@ export function gateOf<Request, Response>(
 ): Gate {
   if (options.gate !== undefined) return options.gate
   const gateOptions: Record<string, unknown> = {}
-  for (const key of GATE_OPTIONS) {
-    const value = options[key as keyof GateOptions]
-    if (value !== undefined) gateOptions[key] = value
-  }
+  for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
   const { shed = {} } = options
   // Only an object can lack a signal; whatever else was given is for the gate to complain about.
-  if (typeof shed === 'object' && shed?.signal === undefined && shed?.signals === undefined)
+  const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
+  if (isObject && shed.signal === undefined && shed.signals === undefined)
     gateOptions['shed'] = { ...shed, signals: signals() }
   return createGate(gateOptions)
 }

@@ -14,7 +14,7 @@ export function statusOfError(error: unknown): number | undefined {
 /**
  * What a response that was sent to its end says about shortage.
  *
- * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, whatever status the client saw.
+ * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, whatever the client saw.
  * - Any other status below 500: `success`. It got the resource, even if it was a bad request.
  * - Any other 5xx, or an error and no status at all: `ignored`. A bug says nothing about shortage.
  *

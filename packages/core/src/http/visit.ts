@@ -47,6 +47,11 @@ export class HttpVisit<Request, Response> implements FairRequest {
     this.response = response
   }
 
+  /** True once the response was cut off: there is nobody to answer. */
+  get isGone(): boolean {
+    return this.#end === 'aborted'
+  }
+
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
@@ -81,11 +86,14 @@ export class HttpVisit<Request, Response> implements FairRequest {
     this.#outer?.failed(error)
   }
 
-  /** The response was sent to its end, or the client (or the server) cut it off. The first call counts. */
+  /**
+   * The response was sent to its end, or the client (or the server) cut it off. The first call counts. What is
+   * answered while it still waits for a permit, by a timeout say, has as little use for one as a client that left.
+   */
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
-    this.#end = aborted ? 'aborted' : 'ended'
-    if (aborted) this.#controller?.abort()
+    this.#end = aborted || this.permit === undefined ? 'aborted' : 'ended'
+    if (this.#end === 'aborted') this.#controller?.abort()
     this.#release()
   }
 

@@ -71,8 +71,11 @@ class EventLoopDelaySignal implements LoadSignal {
   }
 
   read(nowMs: number): number {
+    const host = this.#host
+    // Closed, or nobody's: no heart beats, so nothing is late.
+    if (host === undefined) return 0
     this.#decidedAtMs = nowMs
-    if (this.#stop === undefined) this.#start(nowMs)
+    if (this.#stop === undefined) this.#start(nowMs, host)
     const lateMs = nowMs - this.#dueMs
     return lateMs > this.#smoothedMs ? this.#smoothedMs + GAIN * (lateMs - this.#smoothedMs) : this.#smoothedMs
   }
@@ -83,10 +86,9 @@ class EventLoopDelaySignal implements LoadSignal {
     this.#host = undefined
   }
 
-  #start(nowMs: number): void {
-    if (this.#host === undefined) return
+  #start(nowMs: number, host: SignalHost): void {
     this.#smoothedMs = 0
-    this.#cost?.begin(nowMs, this.#host)
+    this.#cost?.begin(nowMs, host)
     this.#next(nowMs)
   }
 

@@ -40,8 +40,6 @@ class HeapSignal implements LoadSignal {
   readonly name = 'heap'
   /** Readings are shares: at 1 nothing is left. */
   readonly limit = 1
-  /** What stays high here is garbage, and a collection will say so. */
-  readonly relief = false
   readonly curve: Curve
 
   readonly #heap: Heap

@@ -7,36 +7,12 @@ export interface EndListener {
   responseEnded(aborted: boolean): void
 }
 
-/** Responses that have not ended, by the connection they are for. */
-const open = new WeakMap<Socket, Set<Watch>>()
-
-/** One listener's wait for one response. */
-class Watch {
-  readonly #listener: EndListener
-  readonly #peers: Set<Watch>
-
-  constructor(listener: EndListener, peers: Set<Watch>) {
-    this.#listener = listener
-    this.#peers = peers
-    peers.add(this)
-  }
-
-  end(aborted: boolean): void {
-    if (this.#peers.delete(this)) this.#listener.responseEnded(aborted)
-  }
-}
-
-/**
- * True if nothing more will happen to this response: it has closed, or its connection has. Then `onResponseEnd`
- * calls its listener at once, and a handler should not start.
- */
-export function hasResponseEnded(request: IncomingMessage, response: ServerResponse): boolean {
-  return response.closed === true || request.socket?.destroyed === true
-}
+/** Who still waits for a response, by the connection it is for. */
+const waiting = new WeakMap<Socket, Set<EndListener>>()
 
 /**
  * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
- * happens, and at once if it has ended already.
+ * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
  *
  * The response's own `close` tells, except for a pipelined request that still queues behind another when the
  * connection dies: on Node 20 and 22 nothing but the socket says so. Each socket gets a single listener. `finish`,
@@ -44,33 +20,36 @@ export function hasResponseEnded(request: IncomingMessage, response: ServerRespo
  * although the client is gone. Costs about half a microsecond.
  */
 export function onResponseEnd(request: IncomingMessage, response: ServerResponse, listener: EndListener): void {
-  if (hasResponseEnded(request, response)) {
+  const { socket } = request
+  if (response.closed === true || socket.destroyed) {
     listener.responseEnded(wasAborted(request, response))
     return
   }
-  const watch = new Watch(listener, peersOf(request.socket))
-  response.on('close', () => watch.end(wasAborted(request, response)))
+  const peers = peersOf(socket)
+  peers.add(listener)
+  response.on('close', () => {
+    if (peers.delete(listener)) listener.responseEnded(wasAborted(request, response))
+  })
 }
 
-function peersOf(socket: Socket): Set<Watch> {
-  let peers = open.get(socket)
-  if (peers === undefined) {
-    const fresh = new Set<Watch>()
-    peers = fresh
-    open.set(socket, fresh)
-    // What is still here by then never got its own `close`.
-    socket.once('close', () => {
-      for (const watch of fresh) watch.end(true)
-    })
-  }
+function peersOf(socket: Socket): Set<EndListener> {
+  const known = waiting.get(socket)
+  if (known !== undefined) return known
+  const peers = new Set<EndListener>()
+  waiting.set(socket, peers)
+  // Whoever is still here by then never got a `close` of its own.
+  socket.once('close', () => {
+    for (const listener of peers) listener.responseEnded(true)
+    peers.clear()
+  })
   return peers
 }
 
 /**
- * Whether a response that has just closed was cut off. Each part has a case of its own: never ended; ended into a
- * connection that was reset (Node 24), or a stream reset under HTTP/2; a client that left before its request was
- * read, which a body parser answers as if it were a bad one.
+ * Whether a response that has just closed was cut off: what was written of it was not flushed to its end, or its
+ * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
+ * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
  */
 function wasAborted(request: IncomingMessage, response: ServerResponse): boolean {
-  return !response.writableEnded || response.writableFinished === false || request.aborted
+  return !response.writableFinished || request.aborted
 }

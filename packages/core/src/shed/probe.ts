@@ -28,7 +28,7 @@ export interface SignalSnapshot {
   probability: number
   /** Age of the reading that `load` rests on; null before the first. */
   ageMs: number | null
-  /** Learned: what one admission adds and one finish takes away. */
+  /** Learned from such readings: what one admission adds, and one finish takes away. */
   growth: number
   release: number
   badSamples: number
@@ -69,13 +69,14 @@ export class Probe {
     this.#everyMs = sampleEveryMs
     if (signal.kind === 'live' || signal.kind === 'sampled') return
     this.#timed = new Reservation(this.#limit)
-    if (signal.relief ?? true) this.#relief = new Relief()
+    if (signal.relief ?? false) this.#relief = new Relief()
   }
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
     if (this.#live || nowMs - this.#triedAtMs >= this.#periodMs()) this.#sample(nowMs, inFlight)
-    this.#estimate(inFlight)
+    if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
+    else this.#estimate(inFlight)
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
   }
 
@@ -113,6 +114,7 @@ export class Probe {
 
   snapshot(nowMs: number): SignalSnapshot {
     const { curve, kind = 'reserved', name } = this.signal
+    const learned = this.#restsOnPushed ? this.#pushed : this.#timed
     return {
       name,
       kind,
@@ -124,8 +126,8 @@ export class Probe {
       load: numberOrNull(this.load),
       probability: this.load >= 0 ? curve.probability(this.load) : 0,
       ageMs: numberOrNull(this.ageMs(nowMs)),
-      growth: this.#timed?.growth ?? 0,
-      release: this.#timed?.release ?? 0,
+      growth: learned?.growth ?? 0,
+      release: learned?.release ?? 0,
       badSamples: this.#badSamples,
       stale: this.#stale,
       problem: this.signal.problem ?? this.#badReason ?? null,

@@ -14,6 +14,8 @@ const COLLECTION = 0.02
 /** Standard deviations: kept as margin at a decision, and needed to call a fall a collection. */
 const MARGIN = 2
 const SURPRISE = 4
+/** Samples at which the margin is still twice what it will be: a spread seen in few samples is hardly known. */
+const UNSURE_SAMPLES = 3
 
 /**
  * What was let in since the last sample, at the size that requests turned out to have: a sampled load is always old,
@@ -95,7 +97,8 @@ export class Reservation {
     if (requests === 0) return 0
     const gross = this.growth * this.#admitted
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
-    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + MARGIN * spread))
+    const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
+    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
   }
 
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */

@@ -46,8 +46,8 @@ export interface LoadSignal {
   /** Reading at which nothing is left; scales what is learned. Above 0. @default the curve's `to` */
   readonly limit?: number
   /**
-   * Whether a reading that stays high under traffic is gradually discounted (memory that an allocator keeps).
-   * Only where `kind` is `reserved`. @default true
+   * Whether a reading that stays high under traffic is gradually discounted: right for memory that an allocator
+   * keeps, wrong for what cannot rise above full, like a pool. Only where `kind` is `reserved`. @default false
    */
   readonly relief?: boolean
   /** Why this signal cannot say anything, for people; absent while it can. Its readings should then be 0. */

@@ -1,2 +1,12 @@
+export {
+  type AdapterHarness,
+  type Answer,
+  type AppSetup,
+  adapterContract,
+  type ContractCase,
+  type RunningApp,
+} from './contract/index.js'
+export { type LimitStage, type LimitStageOptions, limitStage } from './limit-stage.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
+export { type ProbedPassage, type ProbeStage, probeStage } from './probe-stage.js'
 export { seededRandom } from './seeded-random.js'

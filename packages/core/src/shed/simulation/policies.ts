@@ -20,8 +20,15 @@ export function byMeter(
   curve: Curve = logistic(RANGE),
 ): MakeShedder {
   return (memory, clock, random) => {
-    const read = (nowMs: number): number => memory.reading(nowMs)
-    return new LoadShedder({ signal: { name: 'memory', limit: 1, kind, curve, read }, sampleEveryMs, clock, random })
+    const signal: LoadSignal = {
+      name: 'memory',
+      limit: 1,
+      relief: true,
+      kind,
+      curve,
+      read: (now) => memory.reading(now),
+    }
+    return new LoadShedder({ signal, sampleEveryMs, clock, random })
   }
 }
 
@@ -31,7 +38,6 @@ export function byLiveHeap(sampleEveryMs: number): MakeShedder {
     const signal: LoadSignal = {
       name: 'heap',
       limit: 1,
-      relief: false,
       curve: logistic(RANGE),
       read: (nowMs) => memory.reading(nowMs),
       attach(host: SignalHost): void {

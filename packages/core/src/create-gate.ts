@@ -1,12 +1,12 @@
-import { type After, type Clock, steady, systemAfter, systemClock } from '../clock.js'
-import { type FairOptions, FairTracker, fairStage } from '../fair/index.js'
-import { FAIR_OPTIONS } from '../fair/tracker.js'
-import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from '../options.js'
-import { type Random, systemRandom } from '../random.js'
-import { LoadShedder, type ShedOptions } from '../shed/index.js'
-import { SHED_OPTIONS } from '../shed/options.js'
-import { Gate } from './gate.js'
-import type { Stage } from './stage.js'
+import { Gate } from './admission/gate.js'
+import type { Stage } from './admission/stage.js'
+import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
+import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
+import { FAIR_OPTIONS } from './fair/options.js'
+import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
+import { type Random, systemRandom } from './random.js'
+import { LoadShedder, type ShedOptions } from './shed/index.js'
+import { SHED_OPTIONS } from './shed/options.js'
 
 /** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed. */
 export interface GateOptions {
@@ -14,7 +14,7 @@ export interface GateOptions {
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
   shed?: ShedOptions | false
-  /** Stages of your own. To mix them with the built-in ones in another order, set those to `false` and list all here. */
+  /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
   /** @default the platform's monotonic clock */
   clock?: Clock

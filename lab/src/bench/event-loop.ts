@@ -3,7 +3,7 @@
  * process on 200 warm loopback connections, with and without the shedder.
  *
  *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
- *     node lab/dist/shed/event-loop-bench.js [seconds per row] [part of the names of the rows to run]
+ *     node lab/dist/bench/event-loop.js [seconds per row] [part of the names of the rows to run]
  *
  * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
  */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { logistic } from '../shed/index.js'
-import { manualClock } from '../testing/manual-clock.js'
-import { seededRandom } from '../testing/seeded-random.js'
+import type { Decision } from './admission/decision.js'
 import { createGate } from './create-gate.js'
-import type { Decision } from './decision.js'
+import { logistic } from './shed/index.js'
+import { manualClock } from './testing/manual-clock.js'
+import { seededRandom } from './testing/seeded-random.js'
 
 /**
  * A resource that never answers "exhausted": its shortage shows only as load, and the sheds that follow are all that

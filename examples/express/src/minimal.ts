@@ -1,0 +1,10 @@
+// The smallest complete program: pnpm --filter @fairlead-examples/express start
+import { fairMiddleware } from '@fairlead/express'
+import express from 'express'
+
+const app = express()
+app.use(fairMiddleware())
+app.get('/', (_req, res) => {
+  res.send('hello\n')
+})
+const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening on', server.address()))

@@ -1,0 +1,7 @@
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+
+const config: UserProjectConfigExport = defineProject({
+  test: { name: 'example-express', include: ['src/**/*.test.ts'] },
+})
+
+export default config

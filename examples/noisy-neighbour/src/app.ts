@@ -1,0 +1,28 @@
+import { fairMiddleware } from '@fairlead/express'
+import express, { type Express } from 'express'
+import { ExhaustedError, type Resource } from './resource.js'
+
+/** The service: one route that needs the resource. `fair` is the same service with one line more. */
+export function createApp(resource: Resource, guard: 'bare' | 'fair'): Express {
+  const app = express()
+  const fair = guard === 'fair' ? fairMiddleware({ flow: (req) => req.get('x-client') }) : undefined
+
+  // Before the middleware: it must answer while everything else is refused.
+  app.get('/status', (_req, res) => {
+    res.json({ resource: resource.snapshot(), gate: fair?.gate.snapshot() ?? null })
+  })
+
+  if (fair) app.use(fair)
+
+  app.get('/', async (_req, res) => {
+    try {
+      await resource.use()
+      res.json({ answer: 42 })
+    } catch (error) {
+      if (!(error instanceof ExhaustedError)) throw error
+      res.status(503).json({ error: error.message })
+    }
+  })
+
+  return app
+}

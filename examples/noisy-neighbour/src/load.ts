@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { HttpClient } from './client.js'
+import type { Options } from './options.js'
+import type { Arrival } from './schedule.js'
+import type { Tally } from './tally.js'
+
+/**
+ * Sends every arrival when it is due, whatever became of those before (open loop), and waits for all answers.
+ * Latency counts from when a request was due, so a load generator that is late hides nothing.
+ */
+export async function runLoad(url: string, arrivals: readonly Arrival[], tally: Tally): Promise<void> {
+  const http = new HttpClient(url)
+  const startMs = performance.now()
+  const pending: Promise<void>[] = []
+  for (const { atMs, client } of arrivals) {
+    const earlyMs = atMs - (performance.now() - startMs)
+    if (earlyMs > 0) await sleep(earlyMs)
+    tally.asked(client, performance.now() - startMs - atMs)
+    const answer = http.ask(tally.clients[client]!.name)
+    pending.push(
+      answer.then(({ status, atMs: answeredMs }) =>
+        tally.answered(client, atMs, { status, atMs: answeredMs - startMs }),
+      ),
+    )
+  }
+  await Promise.all(pending)
+  http.close()
+}
+
+const WARM_UP_ASKERS = 8
+const WARM_UP_MS = 1_000
+/**
+ * Enough to leave nothing idle, and fewer than the pool turns away. A busy event loop accepts few new connections a
+ * second, so the processor gets no more than it needs.
+ */
+const MEASURE_ASKERS = { pool: 50, cpu: 8 } as const
+const MEASURE_MS = 2_000
+/** What is answered before that is not counted: the line has to form first. */
+const SETTLE_MS = 300
+
+/** Brings a new server to its working speed with a light load, so that no phase starts on code that never ran. */
+export async function warmUp(url: string): Promise<void> {
+  await askWithoutBreak(url, WARM_UP_ASKERS, 0, WARM_UP_MS)
+}
+
+/** What a warm server can really do, in requests per second: what it serves in two seconds without a break. */
+export async function measureCapacity(url: string, resource: Options['resource']): Promise<number> {
+  const served = await askWithoutBreak(url, MEASURE_ASKERS[resource], SETTLE_MS, SETTLE_MS + MEASURE_MS)
+  return served / (MEASURE_MS / 1_000)
+}
+
+/**
+ * Each asker asks again as soon as it is answered (closed loop), until `untilMs`. Returns how many requests were
+ * served from `fromMs` on. Throws if one has no answer at all.
+ */
+async function askWithoutBreak(url: string, askers: number, fromMs: number, untilMs: number): Promise<number> {
+  const http = new HttpClient(url)
+  const startMs = performance.now()
+  let served = 0
+  const askOn = async (): Promise<void> => {
+    for (;;) {
+      const { status, atMs } = await http.ask('warm-up')
+      if (status === 'lost') throw new Error(`no answer from ${url} while warming up`)
+      if (atMs - startMs >= untilMs) return
+      if (status === 200 && atMs - startMs >= fromMs) served++
+    }
+  }
+  await Promise.all(Array.from({ length: askers }, askOn)).finally(() => http.close())
+  return served
+}

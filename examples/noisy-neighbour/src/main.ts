@@ -1,0 +1,13 @@
+/** The demonstration: the same load on the same server, first without Fairlead, then with it. See README.md. */
+import { parseOptions, USAGE } from './options.js'
+import { run } from './run.js'
+
+try {
+  const options = parseOptions(process.argv.slice(2))
+  if (options) await run(options)
+  else console.log(USAGE)
+} catch (error) {
+  console.error(`\n${error instanceof Error ? error.message : error}`)
+  // At once: a server may still be up, and ends with this process.
+  process.exit(1)
+}

@@ -1,0 +1,60 @@
+import { parseArgs } from 'node:util'
+
+/** What the user may choose. */
+export interface Options {
+  /** Stop after the report instead of leaving the server up to play with. */
+  readonly once: boolean
+  /** Length of each of the two phases, in seconds. */
+  readonly seconds: number
+  /** Seed of the arrivals: the same seed asks the same, at the same instants, in both phases. */
+  readonly seed: number
+  /** What the handler needs: a pool of database connections that answers 503, or the processor, which never does. */
+  readonly resource: 'pool' | 'cpu'
+  /** All that the clients ask together, as a multiple of what the resource can do. */
+  readonly load: number
+  /** Where plot and figures go. */
+  readonly out: string
+}
+
+export const USAGE = `usage: pnpm demo [flags]
+  --once             stop after the report (otherwise the server stays up to play with)
+  --seconds <n>      length of each phase, 1 to 600               (default 20)
+  --seed <n>         seed of the arrivals                         (default 1)
+  --resource <name>  pool (answers 503) or cpu (never does)       (default pool)
+  --load <n>         demand over capacity; below 1: no shortage   (default 1.6)
+  --out <folder>     where plot and figures are written           (default out)
+  --help             this text`
+
+/** Reads the command line; `undefined` if it asks for help. Throws an `Error` that names the bad flag and its value. */
+export function parseOptions(args: readonly string[]): Options | undefined {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      once: { type: 'boolean', default: false },
+      seconds: { type: 'string', default: '20' },
+      seed: { type: 'string', default: '1' },
+      resource: { type: 'string', default: 'pool' },
+      load: { type: 'string', default: '1.6' },
+      out: { type: 'string', default: 'out' },
+      help: { type: 'boolean', default: false },
+    },
+  })
+  if (values.help) return undefined
+  const { once, resource, out } = values
+  if (resource !== 'pool' && resource !== 'cpu') throw new Error(`--resource must be pool or cpu, got '${resource}'`)
+  return {
+    once,
+    seconds: number('--seconds', values.seconds, 1, 600),
+    seed: number('--seed', values.seed, 0, Number.MAX_SAFE_INTEGER),
+    resource,
+    load: number('--load', values.load, 0.05, 5),
+    out,
+  }
+}
+
+function number(flag: string, text: string, least: number, most: number): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (!(value >= least && value <= most))
+    throw new Error(`${flag} must be a number from ${least} to ${most}, got '${text}'`)
+  return value
+}

@@ -1,0 +1,127 @@
+import { describe, expect, it, vi } from 'vitest'
+import { createGate } from '../create-gate.js'
+import { limitStage } from '../testing/limit-stage.js'
+import { probeStage } from '../testing/probe-stage.js'
+import { UNKNOWN_ADDRESS } from './address-flow.js'
+import { type Framework, HttpAdmission } from './admission.js'
+import type { HttpOptions } from './options.js'
+
+interface Call {
+  address?: string
+  key?: string
+}
+
+const framework: Framework<Call, number> = {
+  name: 'test',
+  address(call) {
+    if (call.address === 'broken') throw new Error('who is a proxy?')
+    return call.address
+  },
+  status: (status) => status,
+  signals: () => [{ name: 'idle', curve: { from: 1, to: 2, probability: () => 0 }, read: () => 0 }],
+}
+
+function admission(options: HttpOptions<Call, number> = {}): HttpAdmission<Call, number> {
+  return new HttpAdmission(framework, { onWarning: () => {}, ...options })
+}
+
+describe('what adapters have in common', () => {
+  it('makes a gate of FAIR and shedding by the signals of the framework', () => {
+    expect(Object.keys(admission().gate.snapshot().stages)).toEqual(['fair', 'shed'])
+    expect(admission({ shed: { sampleEveryMs: 500 } }).gate.snapshot().stages['shed']).toBeDefined()
+    expect(Object.keys(admission({ fair: false, shed: false }).gate.snapshot().stages)).toEqual([])
+  })
+
+  it('asks for signals only if they are needed', () => {
+    const signals = vi.fn(framework.signals)
+    new HttpAdmission({ ...framework, signals }, { shed: false })
+    new HttpAdmission({ ...framework, signals }, { shed: { signal: () => 0, from: 1, to: 2 } })
+    new HttpAdmission({ ...framework, signals }, { gate: createGate() })
+    expect(signals).not.toHaveBeenCalled()
+  })
+
+  it('does not heed options that are changed after they were checked', () => {
+    const probe = probeStage()
+    const options: HttpOptions<Call, number> = { fair: false, shed: false, stages: [probe], flow: () => 'before' }
+    const subject = new HttpAdmission(framework, options)
+    options.flow = () => 'after'
+    subject.ask(subject.visit({}, 200, undefined))
+    expect(probe.passages[0]?.flow).toBe('before')
+  })
+
+  it.each([
+    [{ address: '::ffff:1.2.3.4' }, '1.2.3.4'],
+    [{}, UNKNOWN_ADDRESS],
+    [{ address: 'broken' }, UNKNOWN_ADDRESS],
+  ])('names the flow of %j: %s', (call, flow) => {
+    const probe = probeStage()
+    const subject = admission({ fair: false, shed: false, stages: [probe] })
+    subject.ask(subject.visit(call, 200, undefined))
+    expect(probe.passages[0]?.flow).toBe(flow)
+  })
+
+  it('warns once of an option that fails with every request, and a warning that throws harms nobody', () => {
+    const onWarning = vi.fn(() => {
+      throw new Error('nobody listens')
+    })
+    const fault = new Error('no key')
+    const flow = (): string => {
+      throw fault
+    }
+    const subject = admission({ flow, onWarning })
+    for (let i = 0; i < 100; i++) subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    expect(onWarning.mock.calls).toEqual([
+      ["An option failed; requests like this are answered as onError: 'address' says.", fault],
+    ])
+  })
+
+  it('warns on the console by default', () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
+    const subject = new HttpAdmission(framework, {})
+    subject.ask(subject.visit({}, 200, undefined))
+    expect(warn).toHaveBeenCalledOnce()
+    warn.mockRestore()
+  })
+
+  it('makes no signal for a request that need not wait', () => {
+    const controller = vi.spyOn(globalThis, 'AbortController')
+    const subject = admission({ fair: false, shed: false, stages: [limitStage(1, { waiters: 1 })] })
+    subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    expect(controller).not.toHaveBeenCalled()
+    expect(subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))).toBeInstanceOf(Promise)
+    expect(controller).toHaveBeenCalledOnce()
+    controller.mockRestore()
+  })
+
+  it('lets a client leave the line, though an option failed', async () => {
+    const flow = (): string => {
+      throw new Error('no key')
+    }
+    const limit = limitStage(1, { waiters: 1 })
+    const subject = admission({ fair: false, shed: false, stages: [limit], flow })
+    subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    const visit = subject.visit({ address: '1.2.3.4' }, 200, undefined)
+    const decision = subject.ask(visit)
+    visit.responseEnded(true)
+    expect(limit.waiting).toBe(0)
+    expect(await decision).toMatchObject({ reason: 'gone' })
+  })
+
+  it('refuses a client that has left already as gone', () => {
+    const subject = admission()
+    const visit = subject.visit({ address: '1.2.3.4' }, 200, undefined)
+    visit.responseEnded(true)
+    expect(subject.ask(visit)).toMatchObject({ admitted: false, reason: 'gone' })
+  })
+
+  it('jitters Retry-After by the injected chance', () => {
+    const seconds = (draw: number): number | undefined => {
+      const subject = admission({ gate: createGate(), random: () => draw })
+      subject.gate.close()
+      const decision = subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+      if (decision === undefined || decision instanceof Promise || decision.admitted) throw new Error('not refused')
+      return subject.refusal(decision).retryAfterSeconds
+    }
+    expect([seconds(0), seconds(0.999)]).toEqual([1, 2])
+  })
+})

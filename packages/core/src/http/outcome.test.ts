@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest'
+import { outcomeOf } from './outcome.js'
+import { ResourceExhaustedError } from './resource-exhausted-error.js'
+
+describe('the outcome of a response', () => {
+  it.each([
+    [200, undefined, 'success'],
+    [304, undefined, 'success'],
+    [404, undefined, 'success'],
+    [499, undefined, 'success'],
+    [429, undefined, 'failure'],
+    [503, undefined, 'failure'],
+    [500, undefined, 'ignored'],
+    [504, undefined, 'ignored'],
+    [500, new Error('a bug'), 'ignored'],
+    [404, Object.assign(new Error('not found'), { status: 404 }), 'success'],
+    [undefined, new Error('a bug'), 'ignored'],
+    [undefined, 'a string', 'ignored'],
+    [undefined, null, 'ignored'],
+    [undefined, undefined, 'success'],
+    [500, new ResourceExhaustedError(), 'failure'],
+    [200, new ResourceExhaustedError(), 'failure'],
+    [500, { status: 429 }, 'failure'],
+    [500, { statusCode: 503 }, 'failure'],
+    [500, { getStatus: () => 503 }, 'failure'],
+    [500, { getStatus: () => 'soon' }, 'ignored'],
+    [500, { status: '503' }, 'ignored'],
+  ])('%s with %s is %s', (status, error, outcome) => expect(outcomeOf(status, error)).toBe(outcome))
+
+  it('knows a ResourceExhaustedError by its name, status, message and cause', () => {
+    const cause = new Error('pool is empty')
+    const error = new ResourceExhaustedError('no connection', { cause })
+    expect(error).toMatchObject({ name: 'ResourceExhaustedError', status: 503, message: 'no connection', cause })
+    expect(new ResourceExhaustedError().message).toBe('resource exhausted')
+  })
+})

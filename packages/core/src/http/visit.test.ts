@@ -1,0 +1,93 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { Gate, Permit } from '../admission/index.js'
+import { createGate } from '../create-gate.js'
+import { HttpVisit } from './visit.js'
+
+const judge = { outcome: () => 'success' as const }
+
+function admitted(gate: Gate): Permit {
+  const decision = gate.admit({ flow: 'a' })
+  if (decision instanceof Promise || !decision.admitted) throw new Error('not admitted')
+  return decision
+}
+
+describe('the release rule', () => {
+  it('releases once, when the response has ended and nobody holds the permit, in whatever order things happen', () => {
+    fc.assert(
+      fc.property(fc.array(fc.constantFrom('end', 'abort', 'hold', 'done', 'admit')), (steps) => {
+        const gate = createGate({ fair: false })
+        const visit = new HttpVisit(judge, {}, {}, undefined)
+        const holds: (() => void)[] = []
+        let ended: string | undefined
+        let permit: Permit | undefined
+        let released = false
+        for (const step of steps) {
+          if (step === 'end' || step === 'abort') {
+            visit.responseEnded(step === 'abort')
+            // Nobody waits for the answer of a request that was answered before it was admitted.
+            ended ??= permit === undefined ? 'abort' : step
+          } else if (step === 'hold') holds.push(visit.hold())
+          else if (step === 'done') {
+            const done = holds.pop()
+            done?.()
+            done?.()
+          } else if (permit === undefined) {
+            permit = admitted(gate)
+            expect(visit.admit(permit)).toBe(ended === undefined)
+          }
+          released ||= permit !== undefined && ended !== undefined && holds.length === 0
+          expect(permit?.finished ?? false).toBe(released)
+        }
+        const { success, ignored } = gate.snapshot().finished
+        expect([success, ignored]).toEqual([released && ended === 'end' ? 1 : 0, released && ended === 'abort' ? 1 : 0])
+      }),
+    )
+  })
+
+  it('fires the signal when the client is gone, before the permit is released, and never otherwise', () => {
+    const gate = createGate({ fair: false })
+    const [left, stayed] = [new HttpVisit(judge, {}, {}, undefined), new HttpVisit(judge, {}, {}, undefined)]
+    const seen: boolean[] = []
+    for (const visit of [left, stayed]) {
+      visit.admit(admitted(gate))
+      visit.signal.addEventListener('abort', () => seen.push(visit.permit?.finished === true))
+    }
+    left.responseEnded(true)
+    stayed.responseEnded(false)
+    expect(seen).toEqual([false])
+    expect([left.signal.aborted, stayed.signal.aborted]).toEqual([true, false])
+    expect([left.isGone, stayed.isGone]).toEqual([true, false])
+  })
+
+  it('leaves the line when something else has answered the request meanwhile', () => {
+    const visit = new HttpVisit(judge, {}, {}, undefined)
+    const { signal } = visit
+    visit.responseEnded(false)
+    expect(signal.aborted).toBe(true)
+  })
+
+  it('gives a signal that has fired to whoever asks late', () => {
+    const visit = new HttpVisit(judge, {}, {}, undefined)
+    visit.responseEnded(true)
+    expect(visit.signal.aborted).toBe(true)
+    expect(visit.signal).toBe(visit.signal)
+  })
+
+  it('holds and fails the visits to outer gates with the innermost', () => {
+    const gates = [createGate({ fair: false }), createGate({ fair: false })] as const
+    const outer = new HttpVisit(judge, {}, {}, undefined)
+    const inner = new HttpVisit(judge, {}, {}, outer)
+    outer.admit(admitted(gates[0]))
+    inner.admit(admitted(gates[1]))
+    const done = inner.hold()
+    inner.failed('why')
+    outer.responseEnded(false)
+    inner.responseEnded(false)
+    expect(gates.map((gate) => gate.snapshot().inFlight)).toEqual([1, 1])
+    done()
+    done()
+    expect(gates.map((gate) => gate.snapshot().inFlight)).toEqual([0, 0])
+    expect(outer.error).toBe('why')
+  })
+})

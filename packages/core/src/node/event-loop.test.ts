@@ -1,0 +1,228 @@
+import { describe, expect, it } from 'vitest'
+import { LoadShedder, logistic } from '../shed/index.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationSignal } from './index.js'
+
+/** A shedder on an event loop that the test turns by hand. */
+function loop(options: EventLoopDelayOptions = {}) {
+  const clock = manualClock(1_000)
+  const timers: { atMs: number; fn: () => void }[] = []
+  const state = { activeMs: 0, draw: 0.999_999 }
+  const signal = eventLoopDelaySignal({
+    after(ms, fn) {
+      const timer = { atMs: clock() + ms, fn }
+      timers.push(timer)
+      return () => {
+        if (timers.includes(timer)) timers.splice(timers.indexOf(timer), 1)
+      }
+    },
+    activeMs: () => state.activeMs,
+    ...options,
+  })
+  const shedder = new LoadShedder({ signal, clock, random: () => state.draw, trickleMs: 1e9 })
+  /** The loop is busy for `ms`; then whatever is due runs. */
+  const block = (ms: number): void => {
+    clock.advance(ms)
+    state.activeMs += ms
+    for (const timer of timers.filter(({ atMs }) => atMs <= clock())) {
+      timers.splice(timers.indexOf(timer), 1)
+      timer.fn()
+    }
+  }
+  /** The loop turns freely. */
+  const idle = (ms: number): void => {
+    for (let passed = 0; passed < ms; passed++) {
+      clock.advance(1)
+      for (const timer of timers.filter(({ atMs }) => atMs <= clock())) {
+        timers.splice(timers.indexOf(timer), 1)
+        timer.fn()
+      }
+    }
+  }
+  const delay = () => {
+    shedder.tryAdmit({ exempt: true })
+    return shedder.snapshot().signals[0]?.load
+  }
+  const range = () => [signal.curve.from, signal.curve.to]
+  return { clock, timers, state, signal, shedder, block, idle, delay, range }
+}
+
+describe('eventLoopDelaySignal', () => {
+  it('starts its heart at the first decision, and none before', () => {
+    const { timers, shedder, delay } = loop()
+    shedder.snapshot()
+    expect(timers).toHaveLength(0)
+    expect(delay()).toBe(0)
+    expect(delay()).toBe(0)
+    expect(timers).toHaveLength(1)
+  })
+
+  it('says nothing of a loop that turns freely', () => {
+    const { idle, delay } = loop()
+    delay()
+    for (let i = 0; i < 20; i++) {
+      idle(17)
+      expect(delay()).toBe(0)
+    }
+  })
+
+  it('smooths how late the beats are', () => {
+    const { block, delay } = loop()
+    delay()
+    block(110)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+    block(60)
+    expect(delay()).toBeCloseTo(20 + 0.2 * (50 - 20), 12)
+    block(10)
+    expect(delay()).toBeCloseTo(26 * 0.8, 12)
+  })
+
+  it('counts a beat that is overdue as if it came now, within the turn that makes it late', () => {
+    const { clock, block, delay } = loop()
+    delay()
+    const during = [60, 100, 100].map((ms) => {
+      clock.advance(ms)
+      return delay()
+    })
+    expect(during).toEqual([expect.closeTo(10), expect.closeTo(30), expect.closeTo(50)])
+    block(0)
+    expect(delay()).toBeCloseTo(50, 12)
+  })
+
+  it('refuses part of what a long turn has read', () => {
+    const { clock, shedder, state } = loop()
+    state.draw = 0.5
+    shedder.tryAdmit()
+    const admitted = Array.from({ length: 100 }, () => {
+      clock.advance(4)
+      return shedder.tryAdmit().admitted
+    })
+    expect(admitted.filter(Boolean).length).toBeGreaterThan(20)
+    expect(admitted.slice(60)).not.toContain(true)
+  })
+
+  it('stops a second after the last decision, and begins anew with the next', () => {
+    const { timers, block, idle, delay } = loop()
+    delay()
+    block(500)
+    expect(delay()).toBeGreaterThan(90)
+    idle(900)
+    expect(timers).toHaveLength(1)
+    idle(200)
+    expect(timers).toHaveLength(0)
+    idle(100_000)
+    expect(delay()).toBe(0)
+    expect(timers).toHaveLength(1)
+  })
+
+  it('stops at once when the shedder closes', () => {
+    const { clock, timers, shedder, delay } = loop()
+    delay()
+    shedder.close()
+    expect(timers).toHaveLength(0)
+    clock.advance(60_000)
+    expect(delay()).toBe(0)
+    expect(timers).toHaveLength(0)
+  })
+
+  it('serves one shedder', () => {
+    const { signal } = loop()
+    expect(() => new LoadShedder({ signal })).toThrow('an eventLoopDelaySignal serves one shedder; make one for each')
+  })
+
+  it('names a bad option', () => {
+    const wrong: [object, string][] = [
+      [{ fromMs: 5 }, 'eventLoopDelaySignal has no option "fromMs"'],
+      [{ after: 5 }, 'after must be a function, got 5'],
+      [{ activeMs: 5 }, 'activeMs must be a function, got 5'],
+    ]
+    for (const [options, message] of wrong) expect(() => eventLoopDelaySignal(options)).toThrow(message)
+  })
+
+  it('keeps no process alive', () => {
+    const before = process.getActiveResourcesInfo()
+    const shedder = new LoadShedder({ signal: eventLoopDelaySignal() })
+    shedder.tryAdmit()
+    expect(process.getActiveResourcesInfo()).toEqual(before)
+    shedder.close()
+  })
+})
+
+describe('the range of eventLoopDelaySignal', () => {
+  /** Requests that each compute for `ms`, for about `forMs`, the loop free in between. */
+  function serve({ shedder, block, idle }: ReturnType<typeof loop>, ms: number, forMs: number): void {
+    for (let passed = 0; passed < forMs; passed += ms + 20) {
+      const decision = shedder.tryAdmit()
+      block(ms)
+      if (decision.admitted) decision.finish()
+      idle(20)
+    }
+  }
+
+  it('is 10 to 60 ms at first, and stays so for light handlers', () => {
+    const bench = loop()
+    expect(bench.range()).toEqual([10, 60])
+    serve(bench, 1, 2_000)
+    expect(bench.range()).toEqual([10, 60])
+  })
+
+  it('follows the CPU time of a request', () => {
+    const bench = loop()
+    serve(bench, 8, 2_000)
+    expect(bench.range()).toEqual([expect.closeTo(24), expect.closeTo(120)])
+  })
+
+  it('ends at 50 to 250 ms, however heavy the handler', () => {
+    const bench = loop()
+    serve(bench, 200, 10_000)
+    expect(bench.range()).toEqual([50, 250])
+  })
+
+  it('comes closer to news by three tenths', () => {
+    const bench = loop()
+    serve(bench, 8, 2_000)
+    serve(bench, 12, 650)
+    const [from = 0] = bench.range()
+    expect(from).toBeGreaterThan(24)
+    expect(from).toBeLessThan(36)
+  })
+
+  it('learns nothing from fewer than ten requests', () => {
+    const bench = loop()
+    for (let i = 0; i < 9; i++) {
+      const decision = bench.shedder.tryAdmit()
+      bench.block(20)
+      if (decision.admitted) decision.finish()
+      bench.idle(80)
+    }
+    expect(bench.range()).toEqual([10, 60])
+  })
+
+  it('learns nothing while more than a tenth is refused', () => {
+    const bench = loop()
+    bench.state.draw = 0
+    for (let i = 0; i < 200; i++) {
+      const decisions = [bench.shedder.tryAdmit({ exempt: true }), bench.shedder.tryAdmit(), bench.shedder.tryAdmit()]
+      bench.block(30)
+      for (const decision of decisions) if (decision.admitted) decision.finish()
+    }
+    expect(bench.shedder.snapshot().refused).toBeGreaterThan(100)
+    expect(bench.range()).toEqual([10, 60])
+  })
+
+  it('is fixed where a curve is given', () => {
+    const curve = logistic({ from: 30, to: 150 })
+    const bench = loop({ curve })
+    serve(bench, 8, 2_000)
+    expect(bench.signal.curve).toBe(curve)
+  })
+})
+
+describe('eventLoopUtilizationSignal', () => {
+  it('is a share', () => {
+    const signal = eventLoopUtilizationSignal()
+    expect(signal.read(0)).toBeGreaterThanOrEqual(0)
+    expect(signal.read(0)).toBeLessThanOrEqual(1)
+    expect(signal.kind).toBe('sampled')
+  })
+})

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest'
+import { LoadShedder } from '../shed/index.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { type Heap, heapSignal } from './index.js'
+
+/** An engine whose collections happen when the test says so. */
+function engine() {
+  const state = { used: 0.3, watchers: 0, watched: 0, ended: () => {} }
+  const heap: Heap = {
+    statistics: () => ({ used_heap_size: state.used * 4e9, heap_size_limit: 4e9 }),
+    watch(ended) {
+      state.watchers++
+      state.watched++
+      state.ended = ended
+      return () => state.watchers--
+    },
+  }
+  return { state, heap }
+}
+
+describe('heapSignal', () => {
+  it('goes by what is live after a major collection, and by what is used before the first', () => {
+    const { state, heap } = engine()
+    const clock = manualClock()
+    const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock, random: () => 0 })
+    const load = () => {
+      clock.advance(100)
+      shedder.tryAdmit()
+      return shedder.snapshot().signals[0]?.load
+    }
+    state.used = 0.9
+    expect(load()).toBeCloseTo(0.9, 12)
+    state.used = 0.4
+    state.ended()
+    state.used = 0.92
+    expect(load()).toBeCloseTo(0.4, 12)
+    state.used = 0.35
+    expect(load()).toBeCloseTo(0.35, 12)
+  })
+
+  it('watches from the first decision on, not before', () => {
+    const { state, heap } = engine()
+    const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock: manualClock() })
+    shedder.snapshot()
+    expect(state.watchers).toBe(0)
+    shedder.tryAdmit()
+    shedder.tryAdmit()
+    expect(state).toMatchObject({ watchers: 1, watched: 1 })
+  })
+
+  it('stops at the first collection after a minute without decisions, and watches again with the next', () => {
+    const { state, heap } = engine()
+    const clock = manualClock()
+    const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock })
+    shedder.tryAdmit()
+    clock.advance(60_000)
+    state.ended()
+    expect(state.watchers).toBe(1)
+    clock.advance(1)
+    state.ended()
+    expect(state.watchers).toBe(0)
+    shedder.tryAdmit()
+    expect(state).toMatchObject({ watchers: 1, watched: 2 })
+  })
+
+  it('stops when the shedder closes', () => {
+    const { state, heap } = engine()
+    const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock: manualClock() })
+    shedder.tryAdmit()
+    shedder.close()
+    expect(state.watchers).toBe(0)
+  })
+
+  it('serves one shedder at a time', () => {
+    const signal = heapSignal({ heap: engine().heap })
+    const shedder = new LoadShedder({ signal })
+    expect(() => new LoadShedder({ signal })).toThrow('a heapSignal serves one shedder; make one for each')
+    shedder.close()
+    expect(() => new LoadShedder({ signal })).not.toThrow()
+  })
+
+  it('names a bad option', () => {
+    const wrong: object = { from: 1 }
+    expect(() => heapSignal(wrong)).toThrow('heapSignal has no option "from"')
+  })
+
+  it('reads a share of the real heap, and keeps no process alive', () => {
+    const before = process.getActiveResourcesInfo()
+    const signal = heapSignal()
+    expect(signal.read(0)).toBeGreaterThan(0)
+    expect(signal.read(0)).toBeLessThan(1)
+    expect(process.getActiveResourcesInfo()).toEqual(before)
+    signal.close?.()
+  })
+})

@@ -1,0 +1,231 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { connect as connectHttp2, createServer as createServer2 } from 'node:http2'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { afterEach, describe, expect, it } from 'vitest'
+import { onResponseEnd } from './response-end.js'
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
+
+const cleanups: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup()
+})
+
+/** Ends heard so far, and a way to wait for so many of them. */
+class Ends {
+  readonly heard: boolean[] = []
+  #wake: () => void = () => {}
+
+  listener(): { responseEnded(aborted: boolean): void } {
+    return {
+      responseEnded: (aborted) => {
+        this.heard.push(aborted)
+        this.#wake()
+      },
+    }
+  }
+
+  async reach(count: number): Promise<readonly boolean[]> {
+    while (this.heard.length < count)
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    return this.heard
+  }
+}
+
+async function serve(handler: Handler): Promise<{ ends: Ends; client(): Promise<Socket> }> {
+  const ends = new Ends()
+  const server = createServer((request, response) => {
+    onResponseEnd(request, response, ends.listener())
+    handler(request, response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  cleanups.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    ends,
+    async client() {
+      const socket = connect(port, '127.0.0.1')
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      return socket
+    },
+  }
+}
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n'
+
+describe('the end of a response', () => {
+  it.each<[string, string, Handler]>([
+    ['a whole answer', GET, (_, response) => response.end('done')],
+    ['HEAD', 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n', (_, response) => response.end('done')],
+    ['304', GET, (_, response) => response.writeHead(304).end()],
+    ['Connection: close', 'GET / HTTP/1.0\r\n\r\n', (_, response) => response.end('done')],
+    [
+      'an answer to a body that nobody read',
+      'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody',
+      (_, response) => response.end('done'),
+    ],
+  ])('%s: ended', async (_, request, handler) => {
+    const { ends, client } = await serve(handler)
+    const socket = await client()
+    socket.write(request)
+    expect(await ends.reach(1)).toEqual([false])
+    socket.destroy()
+  })
+
+  it.each<[string, string, Handler]>([
+    ['the handler never answers', GET, () => {}],
+    ['half an answer', GET, (_, response) => response.write('half')],
+    ['the body was read', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody', (request) => request.resume()],
+    ['the body was not read', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody', () => {}],
+    ['the body never came', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nb', (request) => request.resume()],
+  ])('a client that leaves, %s: aborted', async (_, request, handler) => {
+    let arrived = (): void => {}
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve
+    })
+    const { ends, client } = await serve((incoming, response) => {
+      handler(incoming, response)
+      arrived()
+    })
+    const socket = await client()
+    socket.write(request)
+    await arrival
+    socket.destroy()
+    expect(await ends.reach(1)).toEqual([true])
+  })
+
+  it('a parser that answers a broken upload as a bad request: aborted', async () => {
+    const { ends, client } = await serve((request, response) => {
+      request.on('aborted', () => response.writeHead(400).end())
+      request.resume()
+    })
+    const socket = await client()
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nb', () => socket.destroy())
+    expect(await ends.reach(1)).toEqual([true])
+  })
+
+  it('a large answer that the client resets without reading it: aborted, as far as Node can tell', async () => {
+    const { ends, client } = await serve((request, response) => {
+      request.resume().on('end', () => response.end(Buffer.alloc(30_000_000)))
+    })
+    const socket = await client()
+    socket.pause()
+    socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody')
+    await once(socket, 'readable')
+    socket.resetAndDestroy()
+    // Before Node 24 what was handed to the kernel counts as sent.
+    expect(await ends.reach(1)).toEqual([Number(process.versions.node.split('.')[0]) >= 24])
+  })
+
+  it.each<[string, Handler]>([
+    ['response.destroy()', (_, response) => response.write('half', () => response.destroy())],
+    ['request.destroy()', (request) => request.destroy()],
+    ['its timeout', (_, response) => response.setTimeout(1)],
+  ])('the server cuts it off by %s: aborted', async (_, handler) => {
+    const { ends, client } = await serve(handler)
+    const socket = await client()
+    socket.write(GET)
+    expect(await ends.reach(1)).toEqual([true])
+  })
+
+  it('hears each of many requests on one connection', async () => {
+    const { ends, client } = await serve((_, response) => response.end('done'))
+    const socket = await client()
+    for (let i = 1; i <= 50; i++) {
+      socket.write(GET)
+      await once(socket, 'data')
+      await ends.reach(i)
+    }
+    socket.destroy()
+    await once(socket, 'close')
+    expect(ends.heard).toEqual(new Array(50).fill(false))
+  })
+
+  it('pipelined requests, when their connection dies: each aborted, once', async () => {
+    let arrived = 0
+    let all = (): void => {}
+    const arrival = new Promise<void>((resolve) => {
+      all = resolve
+    })
+    const { ends, client } = await serve((_, response) => {
+      if (++arrived === 10) all()
+      // All but the first have been answered, into a queue that will never move.
+      if (arrived > 1) response.end('done')
+    })
+    const socket = await client()
+    socket.write(GET.repeat(10))
+    await arrival
+    socket.destroy()
+    expect(await ends.reach(10)).toEqual(new Array(10).fill(true))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(ends.heard).toHaveLength(10)
+  })
+
+  it('tells at once if it is over already, however it ended', async () => {
+    const late = new Ends()
+    const { client } = await serve((request, response) => {
+      response.once('close', () => setImmediate(() => onResponseEnd(request, response, late.listener())))
+      if (request.url === '/') response.end('done')
+    })
+    const socket = await client()
+    socket.write(GET)
+    expect(await late.reach(1)).toEqual([false])
+    socket.write(GET.replace('/', '/never'), () => socket.destroy())
+    expect(await late.reach(2)).toEqual([false, true])
+  })
+
+  it('tells at once of a pipelined request that is asked about when its connection is dead', async () => {
+    const late = new Ends()
+    const { client } = await serve((request, response) => {
+      if (request.url !== '/second') return
+      request.socket.once('close', () => setImmediate(() => onResponseEnd(request, response, late.listener())))
+      socket.destroy()
+    })
+    const socket = await client()
+    socket.write(GET + GET.replace('/', '/second'))
+    expect(await late.reach(1)).toEqual([true])
+  })
+
+  it('puts one listener on a socket, however many requests it carries', async () => {
+    const counts = new Set<number>()
+    const { ends, client } = await serve((request, response) => {
+      counts.add(request.socket.listenerCount('close'))
+      response.end('done')
+    })
+    const socket = await client()
+    socket.write(GET.repeat(30))
+    await ends.reach(30)
+    // Node's own come and go with the response at work; ours must not add up.
+    expect(Math.max(...counts) - Math.min(...counts)).toBeLessThan(3)
+    socket.destroy()
+  })
+
+  it('HTTP/2: ended, and a stream reset: aborted', async () => {
+    const ends = new Ends()
+    const server = createServer2((request, response) => {
+      const { path } = { path: request.url }
+      // The compatibility classes have the parts that we use.
+      onResponseEnd(request as never, response as never, ends.listener())
+      if (path === '/') response.end('done')
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    cleanups.push(() => {
+      session.destroy()
+      server.close()
+    })
+    session.request({ ':path': '/' }).resume()
+    expect(await ends.reach(1)).toEqual([false])
+    const stream = session.request({ ':path': '/never' })
+    stream.on('error', () => {})
+    session.ping(() => stream.close(8))
+    expect(await ends.reach(2)).toEqual([false, true])
+  })
+})

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
+import { Relief } from './relief.js'
+import { Reservation } from './reservation.js'
+
+/** Admits and finishes that many, then samples; returns the requests in flight. */
+function interval(
+  reservation: Reservation,
+  admitted: number,
+  finished: number,
+  reading: number,
+  inFlight: number,
+): number {
+  for (let i = 0; i < admitted; i++) reservation.admit()
+  for (let i = 0; i < finished; i++) reservation.finish()
+  reservation.sample(reading, inFlight + admitted - finished)
+  return inFlight + admitted - finished
+}
+
+/** A reservation that has seen `samples` intervals of requests of exactly `size`, with 100 in flight at the end. */
+function learned(size: number, samples = 50): Reservation {
+  const random = seededRandom(7)
+  const reservation = new Reservation(1)
+  let inFlight = 100
+  reservation.sample(size * inFlight, inFlight)
+  for (let i = 0; i < samples; i++) {
+    const admitted = 5 + Math.floor(random() * 20)
+    const finished = Math.min(inFlight, Math.floor(random() * 30))
+    inFlight = interval(reservation, admitted, finished, size * (inFlight + admitted - finished), inFlight)
+  }
+  reservation.sample(size * 100, 100)
+  return reservation
+}
+
+describe('Reservation', () => {
+  it('learns what a request takes and gives back', () => {
+    const { growth, release, samples, variance } = learned(0.002)
+    expect(growth).toBeCloseTo(0.002, 5)
+    expect(release).toBeCloseTo(0.002, 5)
+    expect(samples).toBe(50)
+    expect(Math.sqrt(variance)).toBeLessThan(0.0002)
+  })
+
+  it('reserves what was admitted since the sample, net of what finished when sizes are even', () => {
+    const reservation = learned(0.002)
+    expect(reservation.reserved(100)).toBe(0)
+    for (let i = 0; i < 50; i++) reservation.admit()
+    expect(reservation.reserved(150)).toBeCloseTo(0.1, 2)
+    for (let i = 0; i < 25; i++) reservation.finish()
+    expect(reservation.reserved(125)).toBeCloseTo(0.05, 2)
+  })
+
+  it('reserves all that was admitted when sizes have a heavy tail', () => {
+    const random = seededRandom(3)
+    const reservation = new Reservation(1)
+    let reading = 0.3
+    reservation.sample(reading, 100)
+    for (let i = 0; i < 50; i++) {
+      // As many in as out, of sizes that differ wildly.
+      reading = Math.max(0, reading + 0.1 * (random() - 0.5) + 0.01)
+      interval(reservation, 10, 5, reading, 100)
+    }
+    for (let i = 0; i < 10; i++) reservation.admit()
+    for (let i = 0; i < 10; i++) reservation.finish()
+    expect(reservation.growth).toBeGreaterThan(0)
+    expect(reservation.reserved(100)).toBeCloseTo(10 * reservation.growth, 12)
+  })
+
+  it('learns nothing from fewer than five requests, and forgets nothing', () => {
+    const reservation = learned(0.002)
+    const { growth, samples } = reservation
+    for (let i = 0; i < 100; i++) interval(reservation, 4, 0, 0.9 - i * 0.001, 100)
+    expect(reservation).toMatchObject({ growth, samples })
+  })
+
+  it('learns nothing from a collection, but begins from what it left', () => {
+    const reservation = learned(0.002)
+    const { growth, release, variance } = reservation
+    interval(reservation, 10, 0, 0.05, 100)
+    expect(reservation).toMatchObject({ growth, release, variance, observed: 0.05 })
+  })
+
+  it('learns from an ordinary fall', () => {
+    const reservation = learned(0.002)
+    interval(reservation, 5, 10, 0.2 - 0.01, 100)
+    expect(reservation.samples).toBe(51)
+  })
+
+  it('works the same in any unit', () => {
+    const share = learned(0.002)
+    const bytes = new Reservation(1e9)
+    const shares = new Reservation(1)
+    for (const [admitted, finished, reading] of [
+      [20, 5, 0.33],
+      [10, 10, 0.34],
+      [30, 0, 0.4],
+      [8, 40, 0.3],
+      [9, 3, 0.01],
+    ] as const) {
+      interval(bytes, admitted, finished, reading * 1e9, 40)
+      interval(shares, admitted, finished, reading, 40)
+    }
+    expect(bytes.growth / 1e9).toBeCloseTo(shares.growth, 12)
+    expect(bytes.variance / 1e18).toBeCloseTo(shares.variance, 12)
+    expect(share.growth).toBeGreaterThan(0)
+  })
+
+  it('keeps what it knew while finishes equal admissions, which tells the two apart no more', () => {
+    const reservation = new Reservation(1)
+    reservation.sample(0.5, 10)
+    for (let i = 0; i < 10; i++) interval(reservation, 10, 10, 0.5, 10)
+    expect(reservation).toMatchObject({ growth: 0, release: 0, samples: 10 })
+  })
+
+  it('takes back an admission that never ran, without a finish', () => {
+    const reservation = learned(0.002)
+    for (let i = 0; i < 10; i++) reservation.admit()
+    for (let i = 0; i < 10; i++) reservation.undo()
+    reservation.undo()
+    expect(reservation.admitted).toBe(0)
+    expect(reservation.reserved(100)).toBe(0)
+  })
+
+  it('never reserves less than nothing nor more than all that was admitted, whatever happens', () => {
+    const events = fc.array(
+      fc.oneof(
+        fc.constantFrom('admit', 'finish', 'undo' as const),
+        fc.record({ reading: fc.double({ min: 0, max: 10, noNaN: true }), inFlight: fc.nat(1_000) }),
+      ),
+      { maxLength: 400 },
+    )
+    fc.assert(
+      fc.property(events, fc.nat(1_000), (list, inFlight) => {
+        const reservation = new Reservation(1)
+        for (const event of list) {
+          if (typeof event === 'object') reservation.sample(event.reading, event.inFlight)
+          else reservation[event]()
+          expect(reservation.release).toBeGreaterThanOrEqual(0)
+          expect(reservation.growth).toBeGreaterThanOrEqual(reservation.release)
+          expect(reservation.variance).toBeGreaterThanOrEqual(0)
+          expect(reservation.reserved(inFlight)).toBeGreaterThanOrEqual(0)
+          expect(reservation.reserved(inFlight)).toBeLessThanOrEqual(reservation.growth * reservation.admitted)
+        }
+      }),
+    )
+  })
+})
+
+describe('Relief', () => {
+  it('grows while memory stays high under traffic: three quarters of the range in about 25 s', () => {
+    const relief = new Relief()
+    for (let i = 0; i <= 100; i++) relief.sample(0.94, 20, 100, 0.75, 0.95)
+    const after10s = relief.amount
+    expect(after10s).toBeCloseTo((0.2 * 9_100) / 30_000, 9)
+    for (let i = 0; i <= 300; i++) relief.sample(0.94, 20, 100, 0.75, 0.95)
+    expect(relief.amount).toBeCloseTo(0.15, 9)
+  })
+
+  it('needs ten samples and ten admissions: silence shows nothing', () => {
+    const relief = new Relief()
+    for (let i = 0; i < 1_000; i++) relief.sample(0.94, 0, 100, 0.75, 0.95)
+    expect(relief.amount).toBe(0)
+    relief.sample(0.94, 10, 3_600_000, 0.75, 0.95)
+    expect(relief.amount).toBeCloseTo(0.2 / 30, 9)
+  })
+
+  it('goes four times as fast as memory rises, and never takes the load below the range', () => {
+    const relief = new Relief()
+    for (let i = 0; i <= 1_000; i++) relief.sample(0.9, 20, 100, 0.75, 0.95)
+    expect(relief.amount).toBeCloseTo(0.15, 9)
+    relief.sample(0.92, 20, 100, 0.75, 0.95)
+    expect(relief.amount).toBeCloseTo(0.15 - 4 * 0.02, 9)
+    relief.sample(0.76, 20, 100, 0.75, 0.95)
+    expect(relief.amount).toBeCloseTo(0.01, 9)
+    relief.sample(0.5, 20, 100, 0.75, 0.95)
+    expect(relief.amount).toBe(0)
+  })
+})

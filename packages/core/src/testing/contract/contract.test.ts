@@ -1,0 +1,146 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
+import { describe, expect, it } from 'vitest'
+import type { Decision } from '../../admission/index.js'
+import { HttpAdmission, type HttpVisit, PROBLEM_JSON, statusOfError } from '../../http/index.js'
+import { onResponseEnd } from '../../node/response-end.js'
+import { type AdapterHarness, type Answer, adapterContract } from './index.js'
+
+type Visit = HttpVisit<IncomingMessage, ServerResponse>
+
+/** How an adapter can be wrong. */
+type Defect =
+  | 'hears finish, not close'
+  | 'hears the response, not its socket'
+  | 'reads the status of clients that left'
+  | 'forgets who waits'
+  | 'answers refusals without Retry-After'
+  | 'runs the handler of refused requests'
+  | 'releases when the handler has settled'
+  | 'releases wrapped handlers when the client leaves'
+
+const framework = {
+  name: 'plain',
+  address: (request: IncomingMessage) => request.socket.remoteAddress,
+  status: (response: ServerResponse) => response.statusCode,
+  signals: () => [],
+}
+
+/** The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit so long. */
+function plainHarness(defect?: Defect): AdapterHarness<IncomingMessage, ServerResponse> {
+  return {
+    seesHandlers: 'always',
+    watchdogMs: defect === undefined ? 10_000 : 100,
+    header: (request, name) => request.headers[name]?.toString(),
+    async start({ middleware, play }) {
+      const gates = middleware.map((options) => new HttpAdmission(framework, options))
+      const server = createServer(async (request, response) => {
+        let visit: Visit | undefined
+        for (const gate of gates) {
+          const next: Visit = gate.visit(request, response, visit)
+          listen(next, defect)
+          const asked = gate.ask(next)
+          if (asked === undefined) continue
+          const decision = asked instanceof Promise ? await asked : asked
+          if (!enter(gate, next, decision, defect)) return
+          visit = next
+        }
+        await handle(play, visit, request, response, defect)
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      return {
+        port: (server.address() as AddressInfo).port,
+        async close() {
+          server.closeAllConnections()
+          server.close()
+          await once(server, 'close')
+        },
+      }
+    },
+  }
+}
+
+function listen(visit: Visit, defect: Defect | undefined): void {
+  const { request, response } = visit
+  if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
+  else if (defect === 'hears the response, not its socket')
+    response.on('close', () => visit.responseEnded(!response.writableEnded || request.aborted))
+  else if (defect === 'reads the status of clients that left')
+    onResponseEnd(request, response, { responseEnded: () => visit.responseEnded(false) })
+  else if (defect === 'forgets who waits')
+    onResponseEnd(request, response, { responseEnded: (aborted) => visit.permit && visit.responseEnded(aborted) })
+  else if (defect !== 'releases when the handler has settled') onResponseEnd(request, response, visit)
+}
+
+function enter(
+  gate: HttpAdmission<IncomingMessage, ServerResponse>,
+  visit: Visit,
+  decision: Decision,
+  defect: Defect | undefined,
+): boolean {
+  if (decision.admitted) return visit.admit(decision)
+  if (defect === 'runs the handler of refused requests') return true
+  if (decision.reason === 'gone') return false
+  const { status, retryAfterSeconds, body } = gate.refusal(decision)
+  visit.response.statusCode = status
+  if (defect !== 'answers refusals without Retry-After') visit.response.setHeader('Retry-After', retryAfterSeconds ?? 1)
+  visit.response.setHeader('Content-Type', PROBLEM_JSON).end(body)
+  return false
+}
+
+async function handle(
+  play: (path: string, visit: Visit | undefined) => Answer | Promise<Answer>,
+  visit: Visit | undefined,
+  request: IncomingMessage,
+  response: ServerResponse,
+  defect: Defect | undefined,
+): Promise<void> {
+  const done = defect === 'releases wrapped handlers when the client leaves' ? undefined : visit?.hold()
+  try {
+    send(await play(request.url ?? '/', visit), response)
+  } catch (error) {
+    visit?.failed(error)
+    response.writeHead(statusOfError(error) ?? 500).end()
+  } finally {
+    done?.()
+    if (defect === 'releases when the handler has settled') visit?.responseEnded(false)
+  }
+}
+
+function send(answer: Answer, response: ServerResponse): void {
+  if (answer.kind === 'http-error') throw Object.assign(new Error('an HTTP error'), { status: answer.status })
+  if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
+  else {
+    response.statusCode = answer.kind === 'send' ? answer.status : 200
+    response.on('error', () => {}).end(answer.body)
+    if (answer.kind === 'twice') response.end(answer.body)
+  }
+}
+
+describe('adapter contract, node:http', () => {
+  for (const { name, run } of adapterContract(plainHarness())) it(name, run)
+})
+
+/** Node 24 and later tell of pipelined requests by their response, too. */
+const socketMatters = Number(process.versions.node.split('.')[0]) < 24
+
+describe('the contract notices an adapter that', () => {
+  it.each<[Defect, RegExp]>([
+    ['hears finish, not close', /client gone while handled/],
+    ...(socketMatters
+      ? ([['hears the response, not its socket', /pipelined requests whose connection dies/]] as [Defect, RegExp][])
+      : []),
+    ['reads the status of clients that left', /client gone while handled/],
+    ['forgets who waits', /client gone while queued/],
+    ['answers refusals without Retry-After', /a flow over its share/],
+    ['runs the handler of refused requests', /a flow over its share/],
+    ['releases when the handler has settled', /held until its last byte/],
+    ['releases wrapped handlers when the client leaves', /abort and retry .* wrapped/],
+  ])('%s', async (defect, name) => {
+    const cases = adapterContract(plainHarness(defect)).filter((one) => name.test(one.name))
+    expect(cases.length).toBeGreaterThan(0)
+    for (const { run } of cases) await expect(run()).rejects.toThrow()
+  })
+})

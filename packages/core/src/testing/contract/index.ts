@@ -1,0 +1,25 @@
+import type { ContractCase } from './cases.js'
+import { endingCases } from './ending-cases.js'
+import type { AdapterHarness } from './harness.js'
+import { leavingCases } from './leaving-cases.js'
+import { optionCases } from './option-cases.js'
+import { refusalCases } from './refusal-cases.js'
+
+export type { ContractCase } from './cases.js'
+export type { AdapterHarness, Answer, AppSetup, RunningApp } from './harness.js'
+
+/**
+ * The contract that every adapter keeps, as cases for any test runner:
+ *
+ * ```ts
+ * for (const { name, run } of adapterContract(harness)) it(name, run)
+ * ```
+ *
+ * Each case starts an app of its own, talks to it over real sockets, and checks at the end that the gate holds
+ * nothing: no permit, no waiting request, and no hold of a stage that was not given back exactly once. Nothing sleeps;
+ * a case that hangs is ended by a watchdog after ten seconds, and says what it waited for. Needs Node, on the side of
+ * the client at least.
+ */
+export function adapterContract<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+  return [endingCases, leavingCases, refusalCases, optionCases].flatMap((cases) => cases(harness))
+}

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict'
+import { createGate } from '../../create-gate.js'
+import { limitStage } from '../limit-stage.js'
+import { Cases, type ContractCase } from './cases.js'
+import type { AdapterHarness } from './harness.js'
+import type { Rig } from './rig.js'
+
+/** Clients that leave: while they wait, while their handler runs, while they are answered. */
+export function leavingCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+  const cases = new Cases(harness)
+
+  for (const how of ['end', 'reset'] as const) {
+    cases.add(
+      `a client gone while queued (${how}): refused as gone, the handler does not run`,
+      () => ({ stages: [limitStage(1, { waiters: 5 })] }),
+      async (rig) => {
+        const first = await rig.connect()
+        first.get('/wait')
+        await rig.begun('/wait')
+        const second = await rig.connect()
+        second.get('/send/200')
+        await rig.until('one waits', () => rig.snapshot().waiting === 1)
+        await second.leave(how)
+        await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 1 })
+        rig.scenes.raiseCurtain()
+        await first.received('done')
+        await rig.finished({ success: 1 })
+        assert.equal(rig.scenes.begun.get('/send/200'), undefined)
+        await first.leave()
+      },
+    )
+
+    cases.plain(`a client gone while handled (${how}): its signal fires first, then ignored`, async (rig) => {
+      const client = await rig.connect()
+      client.get('/wait')
+      await rig.begun('/wait')
+      await client.leave(how)
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+    })
+
+    cases.plain(`a streamed body abandoned by the client (${how}): its signal fires, then ignored`, async (rig) => {
+      const client = await rig.connect()
+      client.get('/open-stream')
+      await client.received('one,')
+      await client.leave(how)
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+    })
+
+    cases.plain(`pipelined requests whose connection dies (${how}): all ignored`, async (rig) => {
+      const clients = await Promise.all(Array.from({ length: 5 }, () => rig.connect()))
+      for (const client of clients) client.get(...new Array<string>(10).fill('/wait'))
+      await rig.begun('/wait', 50)
+      await Promise.all(clients.map((client) => client.leave(how)))
+      await rig.until('all signals fired', () => rig.scenes.signalled === 50)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 50 })
+    })
+
+    cases.add(
+      `pipelined requests that wait when their connection dies (${how}): none is left behind`,
+      () => ({ stages: [limitStage(2, { waiters: 100 })] }),
+      async (rig) => {
+        const client = await rig.connect()
+        client.get(...new Array<string>(10).fill('/wait'))
+        await rig.until('eight wait', () => rig.snapshot().waiting === 8)
+        await client.leave(how)
+        await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+        rig.scenes.raiseCurtain()
+        await rig.finished({ ignored: 2 })
+        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 8 })
+        assert.equal(rig.scenes.begun.get('/wait'), 2)
+      },
+    )
+  }
+
+  cases.plain('an upload broken off: ignored', async (rig) => {
+    const client = await rig.connect()
+    client.write('POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nhalf a body')
+    await rig.begun('/wait')
+    await client.leave()
+    await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+    rig.scenes.raiseCurtain()
+    await rig.finished({ ignored: 1 })
+  })
+
+  cases.add(
+    'a response that never ends: held while the client stays, and gone with it',
+    () => ({ wrapped: true }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/obey')
+      await rig.begun('/obey')
+      assert.equal(rig.snapshot().inFlight, 1)
+      await client.leave()
+      await rig.finished({ ignored: 1 })
+    },
+  )
+
+  cases.add(
+    'a client that leaves a wrapped handler: its permit is kept until the handler has settled',
+    () => ({ wrapped: true }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/wait')
+      await rig.begun('/wait')
+      await client.leave()
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      assert.equal(rig.snapshot().inFlight, 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+    },
+  )
+
+  cases.add(
+    'several gates, and a client that leaves a wrapped handler: all permits are kept until it has settled',
+    () => ({ inner: [{ gate: createGate({ fair: false }) }], wrapped: true }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/wait')
+      await rig.begun('/wait')
+      await client.leave()
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      // The other gate hears of it in the same breath.
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.equal(rig.snapshot().inFlight, 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+    },
+  )
+
+  if (harness.seesHandlers === 'wrapped')
+    cases.plain('a handler that never settles: the permit goes with the client', async (rig) => {
+      const client = await rig.connect()
+      client.get('/never')
+      await rig.begun('/never')
+      assert.equal(rig.snapshot().inFlight, 1)
+      await client.leave()
+      await rig.finished({ ignored: 1 })
+    })
+
+  cases.add(
+    'clients that abort and retry under a limit of 2, handlers wrapped: never more than 2 handlers at once',
+    () => ({ stages: [limitStage(2)], wrapped: true }),
+    async (rig) => {
+      await abortAndRetry(rig, '/wait', 20)
+      assert.equal(rig.scenes.most, 2)
+      assert.equal(rig.scenes.begun.get('/wait'), 2)
+    },
+  )
+
+  cases.add(
+    'clients that abort and retry under a limit of 2, handlers that obey their signal: never more than 2 at once',
+    () => ({ stages: [limitStage(2)] }),
+    async (rig) => {
+      await abortAndRetry(rig, '/obey', 20)
+      assert.ok(rig.scenes.most <= 2, `${rig.scenes.most} handlers at once`)
+      assert.equal(rig.scenes.begun.get('/obey'), 20)
+    },
+  )
+
+  return cases.all
+}
+
+/** One client after another: asks, and leaves as soon as its handler runs; those that are refused are answered. */
+async function abortAndRetry<Request, Response>(
+  rig: Rig<Request, Response>,
+  path: string,
+  times: number,
+): Promise<void> {
+  for (let i = 0; i < times; i++) {
+    const begun = rig.scenes.begun.get(path) ?? 0
+    const { refused } = rig.snapshot()
+    const client = await rig.connect()
+    client.get(path)
+    await rig.until('begun or refused', () => {
+      return (rig.scenes.begun.get(path) ?? 0) > begun || rig.snapshot().refused > refused
+    })
+    if (rig.snapshot().refused > refused) await client.received('HTTP/1.1 503')
+    await client.leave()
+  }
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict'
+import type { HttpOptions } from '../../http/index.js'
+import { limitStage } from '../limit-stage.js'
+import { Cases, type ContractCase } from './cases.js'
+import type { AdapterHarness } from './harness.js'
+import type { Rig } from './rig.js'
+
+/** What a function of the user's may do wrong: throw, or answer what it may not. */
+const WRONG: readonly (readonly [name: string, wrong: () => never])[] = [
+  [
+    'throws',
+    () => {
+      throw new Error('an option that throws')
+    },
+  ],
+  ['gives a promise that rejects', () => Promise.reject(new Error('too late')) as never],
+  ['gives NaN', () => Number.NaN as never],
+  ['gives an object', () => ({}) as never],
+]
+
+/** The functions that say what a request is, good and bad ones. */
+export function optionCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+  const cases = new Cases(harness)
+  type Options = Omit<HttpOptions<Request, Response>, 'gate'>
+  const header = (name: string) => (request: Request) => harness.header(request, name)
+  const one = async (rig: Rig<Request, Response>, status: number): Promise<void> => {
+    assert.equal((await rig.exchange('/send/200')).status, status)
+  }
+
+  cases.add(
+    'flow, cost, priority and exempt reach the stages',
+    () => ({
+      options: {
+        flow: header('x-key'),
+        cost: (request) => Number(header('x-cost')(request)),
+        priority: () => -1,
+        exempt: () => true,
+      },
+    }),
+    async (rig) => {
+      await rig.exchange('/send/200', { headers: { 'x-key': 'tenant-7', 'x-cost': '2.5' } })
+      assert.deepEqual(rig.probe.passages, [{ flow: 'tenant-7', cost: 2.5, priority: -1, exempt: true }])
+    },
+  )
+
+  cases.add(
+    'a flow that is missing or empty: the client address, at cost 1',
+    () => ({ options: { flow: header('x-key') } }),
+    async (rig) => {
+      await rig.exchange('/send/200')
+      await rig.exchange('/send/200', { headers: { 'x-key': '' } })
+      const anonymous = { flow: '127.0.0.1', cost: 1, priority: 0, exempt: false }
+      assert.deepEqual(rig.probe.passages, [anonymous, anonymous])
+    },
+  )
+
+  cases.add(
+    'skip: the gate does not see it',
+    () => ({ options: { skip: (request) => header('x-key')(request) === 'health' } }),
+    async (rig) => {
+      assert.equal((await rig.exchange('/send/200', { headers: { 'x-key': 'health' } })).status, 200)
+      assert.equal(rig.probe.passages.length, 0)
+    },
+  )
+
+  for (const option of ['flow', 'cost', 'priority', 'exempt', 'skip'] as const)
+    for (const [what, wrong] of WRONG) {
+      const options = (onError?: 'admit' | 'refuse'): Options => {
+        return { [option]: wrong, onWarning: () => {}, ...(onError && { onError }) }
+      }
+      // A flow may be anything that is not there; NaN is nothing.
+      if (option === 'flow' && what === 'gives NaN') continue
+      cases.add(
+        `${option} ${what}: judged by the client address at cost 1`,
+        () => ({ options: options() }),
+        async (rig) => {
+          await one(rig, 200)
+          await rig.finished({ success: 1 })
+          assert.deepEqual(rig.probe.passages, [{ flow: '127.0.0.1', cost: 1, priority: 0, exempt: false }])
+        },
+      )
+      cases.add(
+        `${option} ${what}, onError 'admit': passes, and the gate does not see it`,
+        () => ({ options: options('admit'), stages: [limitStage(1)] }),
+        async (rig) => {
+          await one(rig, 200)
+          assert.equal(rig.probe.passages.length, 0)
+        },
+      )
+      cases.add(
+        `${option} ${what}, onError 'refuse': 503`,
+        () => ({ options: options('refuse') }),
+        async (rig) => {
+          await one(rig, 503)
+          assert.equal(rig.scenes.begun.size, 0)
+        },
+      )
+    }
+
+  return cases.all
+}

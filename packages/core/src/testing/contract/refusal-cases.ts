@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { refuse, type Stage } from '../../admission/index.js'
+import { createGate } from '../../create-gate.js'
+import { limitStage } from '../limit-stage.js'
+import { probeStage } from '../probe-stage.js'
+import { Cases, type ContractCase } from './cases.js'
+import type { Reply } from './client.js'
+import type { AdapterHarness } from './harness.js'
+
+const OVER_SHARE: Stage = { name: 'share', admit: () => refuse('share', 'unfair', false, 2_500) }
+const TOO_BUSY: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 900) }
+
+function requireProblem(reply: Reply, status: 429 | 503, type: string, stage: string, leastSeconds: number): void {
+  assert.equal(reply.status, status)
+  assert.match(reply.headers['content-type'] ?? '', /^application\/problem\+json/)
+  assert.match(reply.headers['retry-after'] ?? '', /^\d+$/)
+  assert.ok(Number(reply.headers['retry-after']) >= leastSeconds)
+  const problem = JSON.parse(reply.body) as Record<string, unknown>
+  assert.equal(problem['type'], `https://iana.org/assignments/http-problem-types#${type}`)
+  assert.equal(problem['status'], status)
+  assert.deepEqual(problem['violated-policies'], [stage])
+}
+
+/** Refusals before the handler: what the client reads, and that nothing is left behind. */
+export function refusalCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+  const cases = new Cases(harness)
+
+  cases.add(
+    'a flow over its share: 429 with Retry-After and a problem document, the handler does not run',
+    () => ({ stages: [OVER_SHARE] }),
+    async (rig) => {
+      requireProblem(await rig.exchange('/send/200'), 429, 'quota-exceeded', 'share', 3)
+      assert.equal(rig.scenes.begun.size, 0)
+      assert.equal(rig.probe.undone.length, 1)
+      assert.equal(rig.snapshot().admitted, 0)
+    },
+  )
+
+  cases.add(
+    'a service short of capacity: 503 with Retry-After and a problem document',
+    () => ({ stages: [TOO_BUSY] }),
+    async (rig) => {
+      requireProblem(await rig.exchange('/send/200'), 503, 'temporary-reduced-capacity', 'busy', 1)
+      assert.equal(rig.scenes.begun.size, 0)
+    },
+  )
+
+  cases.add(
+    'a refused HEAD: no body, and the connection goes on',
+    () => ({ stages: [TOO_BUSY] }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.write('HEAD /send/200 HTTP/1.1\r\nHost: localhost\r\n\r\n')
+      assert.match(await client.received('\r\n\r\n'), /^HTTP\/1\.1 503 [^{]*$/)
+      client.get('/send/200')
+      assert.match(await client.received('temporary-reduced-capacity'), /^HTTP\/1\.1 503 /)
+      await client.leave()
+    },
+  )
+
+  cases.add(
+    'a refused upload: answered though nobody read its body, and the connection goes on',
+    () => ({ stages: [TOO_BUSY] }),
+    async (rig) => {
+      const client = await rig.connect()
+      const body = 'x'.repeat(1_000_000)
+      client.write(`POST /send/200 HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+      await client.received('temporary-reduced-capacity')
+      client.get('/send/200')
+      await client.received('temporary-reduced-capacity')
+      await client.leave()
+    },
+  )
+
+  cases.add(
+    'waiting for a place: admitted when there is one, refused when the line is full',
+    () => ({ stages: [limitStage(1, { waiters: 1 })] }),
+    async (rig) => {
+      const [first, second] = [await rig.connect(), await rig.connect()]
+      first.get('/wait')
+      await rig.begun('/wait')
+      second.get('/send/200')
+      await rig.until('one waits', () => rig.snapshot().waiting === 1)
+      requireProblem(await rig.exchange('/send/200'), 503, 'temporary-reduced-capacity', 'limit', 1)
+      rig.scenes.raiseCurtain()
+      await Promise.all([first.received('done'), second.received('done')])
+      await rig.finished({ success: 2 })
+      await Promise.all([first.leave(), second.leave()])
+    },
+  )
+
+  cases.add(
+    'a gate that closes: what waits and what comes is answered 503, what runs may end',
+    () => ({ stages: [limitStage(1, { waiters: 1 })] }),
+    async (rig) => {
+      const [first, second] = [await rig.connect(), await rig.connect()]
+      first.get('/wait')
+      await rig.begun('/wait')
+      second.get('/send/200')
+      await rig.until('one waits', () => rig.snapshot().waiting === 1)
+      rig.gate.close()
+      assert.match(await second.received('temporary-reduced-capacity'), /^HTTP\/1\.1 503 /)
+      assert.equal((await rig.exchange('/send/200')).status, 503)
+      rig.scenes.raiseCurtain()
+      await first.received('done')
+      await rig.finished({ success: 1 })
+      await Promise.all([first.leave(), second.leave()])
+    },
+  )
+
+  cases.add(
+    'an inner gate that refuses: the outer one gets its permit back',
+    () => ({ inner: [{ gate: createGate({ fair: false, stages: [TOO_BUSY] }) }] }),
+    async (rig) => {
+      assert.equal((await rig.exchange('/send/200')).status, 503)
+      await rig.finished({ failure: 1 })
+    },
+  )
+
+  cases.add(
+    'an inner gate whose client leaves while it waits there: the outer one gets its permit back',
+    () => {
+      const stages = [probeStage('inner'), { name: 'stuck', admit: () => new Promise<never>(() => {}) }]
+      return { inner: [{ gate: createGate({ fair: false, stages }) }] }
+    },
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/send/200')
+      await rig.until('admitted by the outer gate', () => rig.snapshot().admitted === 1)
+      await client.leave()
+      await rig.finished({ ignored: 1 })
+      assert.equal(rig.scenes.begun.size, 0)
+    },
+  )
+
+  return cases.all
+}

@@ -1,0 +1,73 @@
+import type { Outcome } from '../admission/outcome.js'
+import type { Refusal } from '../admission/refusal.js'
+import type { Hold, Passage, Stage } from '../admission/stage.js'
+
+/** What a probe keeps of a request that it saw. */
+export interface ProbedPassage {
+  readonly flow: string
+  readonly cost: number
+  readonly priority: number
+  readonly exempt: boolean
+}
+
+/** A stage that admits everything and writes down what the gate does with its holds. */
+export interface ProbeStage extends Stage {
+  /** Every request asked about, in order. */
+  readonly passages: readonly ProbedPassage[]
+  /** Outcomes heard by `finish`, in order. */
+  readonly outcomes: readonly Outcome[]
+  /** Refusals heard by `undo`, in order. */
+  readonly undone: readonly Refusal[]
+  /** Holds that were not given back yet. */
+  readonly outstanding: number
+  /** Times a hold was given back that had been given back before: more than none is a bug of the gate. */
+  readonly doubled: number
+}
+
+/** Makes a probe. `changed` is called after everything it hears. */
+export function probeStage(name: string = 'probe', changed: () => void = () => {}): ProbeStage {
+  const passages: ProbedPassage[] = []
+  const outcomes: Outcome[] = []
+  const undone: Refusal[] = []
+  let outstanding = 0
+  let doubled = 0
+
+  function hold(): Hold {
+    let held = true
+    outstanding++
+    const giveBack = (): void => {
+      if (held) outstanding--
+      else doubled++
+      held = false
+      changed()
+    }
+    return {
+      finish(outcome) {
+        outcomes.push(outcome)
+        giveBack()
+      },
+      undo(refusal) {
+        undone.push(refusal)
+        giveBack()
+      },
+    }
+  }
+
+  return {
+    name,
+    passages,
+    outcomes,
+    undone,
+    get outstanding() {
+      return outstanding
+    },
+    get doubled() {
+      return doubled
+    },
+    admit({ flow, cost, priority, exempt }: Passage): Hold {
+      passages.push({ flow, cost, priority, exempt })
+      changed()
+      return hold()
+    },
+  }
+}

@@ -1,0 +1,8 @@
+import { adapterContract } from '@fairlead/core/testing'
+import { describe, it } from 'vitest'
+import { expressHarness, majors } from './fixtures/express-harness.js'
+
+for (const [name, express] of majors)
+  describe(`adapter contract, ${name}`, () => {
+    for (const { name, run } of adapterContract(expressHarness(express))) it(name, run)
+  })

@@ -1,0 +1,88 @@
+import { createGate } from '@fairlead/core'
+import { describe, expect, it } from 'vitest'
+import { type FairMiddlewareOptions, fairMiddleware } from './index.js'
+
+describe('options', () => {
+  const notFunctions = [1, 'key', null, {}, [], true, Number.NaN]
+
+  for (const name of ['flow', 'cost', 'priority', 'exempt', 'skip', 'outcome', 'handler', 'onWarning'])
+    it.each(notFunctions)(`${name} refuses %j`, (value) => {
+      const make = (): unknown => fairMiddleware({ [name]: value } as FairMiddlewareOptions)
+      expect(make).toThrow(new RegExp(`^${name} must be a function, got `))
+    })
+
+  it.each<[object, string]>([
+    [
+      { flwo: () => 'a' },
+      'fairMiddleware has no option "flwo"; it knows after, clock, cost, exempt, fair, flow, gate,',
+    ],
+    [{ keyGenerator: () => 'a' }, 'fairMiddleware has no option "keyGenerator"'],
+    [{ onError: 'ignore' }, 'onError must be one of "address", "admit", "refuse", got "ignore"'],
+    [{ onError: true }, 'onError must be one of "address", "admit", "refuse", got true'],
+    [{ ipv6Prefix: 0 }, 'ipv6Prefix must be an integer from 1 to 128, got 0'],
+    [{ ipv6Prefix: 129 }, 'ipv6Prefix must be an integer from 1 to 128, got 129'],
+    [{ ipv6Prefix: -1 }, 'ipv6Prefix must be an integer from 1 to 128, got -1'],
+    [{ ipv6Prefix: 56.5 }, 'ipv6Prefix must be an integer from 1 to 128, got 56.5'],
+    [{ ipv6Prefix: Number.NaN }, 'ipv6Prefix must be an integer from 1 to 128, got NaN'],
+    [{ ipv6Prefix: '56' }, 'ipv6Prefix must be an integer from 1 to 128, got "56"'],
+    [{ ipv6Prefix: null }, 'ipv6Prefix must be an integer from 1 to 128, got null'],
+    [{ gate: {} }, 'gate must be made by createGate, got an object'],
+    [{ gate: null }, 'gate must be made by createGate, got null'],
+    [{ gate: createGate, fair: {} }, 'gate must be made by createGate, got a function'],
+    [{ gate: createGate(), fair: {} }, 'fair is an option of the gate: give it to createGate, or leave gate out'],
+    [{ gate: createGate(), shed: false }, 'shed is an option of the gate'],
+    [{ gate: createGate(), stages: [] }, 'stages is an option of the gate'],
+    [{ gate: createGate(), clock: () => 0 }, 'clock is an option of the gate'],
+    [{ gate: createGate(), random: 4 }, 'random must be a function, got 4'],
+    [{ random: null }, 'random must be a function, got null'],
+    [{ clock: 'now' }, 'clock must be a function, got "now"'],
+    [{ after: 100 }, 'after must be a function, got 100'],
+    [{ stages: {} }, 'stages must be an array, got an object'],
+    [{ stages: [1] }, 'stages must hold stages, got 1'],
+    [{ stages: [{ name: '' }] }, 'stage.name must be a non-empty string, got ""'],
+    [{ fair: true }, 'fair must be an object, got true'],
+    [{ fair: null }, 'fair must be an object, got null'],
+    [{ fair: { levels: 0 } }, 'fair.levels must be an integer >= 1, got 0'],
+    [{ fair: { levels: Number.NaN } }, 'fair.levels must be an integer >= 1, got NaN'],
+    [{ fair: { decayPerSecond: -1 } }, 'fair.decayPerSecond must be a number >= 0, got -1'],
+    [{ fair: { buckets: 3 } }, 'fair has no option "buckets"'],
+    [{ shed: true }, 'shed must be an object, got true'],
+    [{ shed: null }, 'shed must be an object, got null'],
+    [{ shed: [] }, 'shed must be an object, got an array'],
+    [{ shed: 0 }, 'shed must be an object, got 0'],
+    [{ shed: { sampleEveryMs: 0 } }, 'sampleEveryMs must be '],
+    [{ shed: { sampleEveryMs: Number.NaN } }, 'sampleEveryMs must be '],
+    [{ shed: { signal: () => 0, from: -1, to: 2 } }, 'from must be a number >= 0, got -1'],
+    [{ shed: { signals: [] } }, 'signals must be an array of at least one signal'],
+    [{ shed: { threshold: 3 } }, 'shed has no option "threshold"'],
+  ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
+
+  it.each([null, 1, 'default', [], true])('%j is no set of options', (options) =>
+    expect(() => fairMiddleware(options as FairMiddlewareOptions)).toThrow('fairMiddleware must be an object, got '),
+  )
+
+  it.each<[FairMiddlewareOptions]>([
+    [{}],
+    [{ fair: false, shed: false }],
+    [{ gate: createGate(), random: () => 0 }],
+    [{ shed: { sampleEveryMs: 200 } }],
+    [{ ipv6Prefix: 64, onError: 'refuse' }],
+  ])('%j is accepted', (options) => expect(fairMiddleware(options).gate.snapshot().closed).toBe(false))
+
+  it('without options: FAIR, and shedding by memory and event-loop delay', () => {
+    const { stages } = fairMiddleware().gate.snapshot()
+    expect(stages).toMatchObject({
+      fair: { rule: 'blue' },
+      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
+    })
+  })
+
+  it.each([undefined, null, 'handler', 1])('wrap refuses %j', (handler) =>
+    expect(() => fairMiddleware().wrap(handler as never)).toThrow('wrap needs a request handler'),
+  )
+
+  it('wrap refuses error handlers', () => {
+    const handler = (_error: unknown, _req: unknown, _res: unknown, _next: unknown): void => {}
+    expect(() => fairMiddleware().wrap(handler as never)).toThrow('wrap needs a request handler')
+  })
+})
