@@ -1,5 +1,5 @@
+import { FairQueue, type FairQueueOptions } from '@fairlead/core'
 import PQueue from 'p-queue'
-import { FairQueue, type FairQueueOptions } from '../../../packages/core/dist/sfq/index.js'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
 import { printTable } from './table.js'

@@ -4,11 +4,13 @@ import { type After, type Clock, steady, systemAfter, systemClock } from './cloc
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { FAIR_OPTIONS } from './fair/options.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
+import { type QueueOptions, WaitingRoom } from './queue/index.js'
+import { QUEUE_OPTIONS } from './queue/options.js'
 import { type Random, systemRandom } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
-/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed. */
+/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed, then `queue`. */
 export interface GateOptions {
   /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
   fair?: FairOptions | false
@@ -16,6 +18,8 @@ export interface GateOptions {
   shed?: ShedOptions | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
+  /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
+  queue?: QueueOptions | false
   /** @default the platform's monotonic clock */
   clock?: Clock
   /** @default `Math.random` */
@@ -25,7 +29,7 @@ export interface GateOptions {
 }
 
 /** Names of the options above, for whoever passes them on. */
-export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'clock', 'random', 'after']
+export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'queue', 'clock', 'random', 'after']
 
 /**
  * Makes a gate. Starts no timer and no background work. Throws a `TypeError` or `RangeError` that names the option
@@ -33,7 +37,7 @@ export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'clock
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { fair = {}, shed = false, stages = [], random = systemRandom, after = systemAfter } = options
+  const { fair = {}, shed = false, stages = [], queue = false, random = systemRandom, after = systemAfter } = options
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
   requireFunction('after', after)
@@ -51,6 +55,10 @@ export function createGate(options: GateOptions = {}): Gate {
   for (const stage of stages) {
     requireStage(stage)
     chain.push(stage)
+  }
+  if (queue !== false) {
+    requireOptions('queue', queue, QUEUE_OPTIONS)
+    chain.push(new WaitingRoom({ ...queue, clock, random, after }))
   }
   const names = new Set<string>(['gate'])
   for (const { name } of chain) {

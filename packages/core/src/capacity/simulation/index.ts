@@ -1,0 +1,3 @@
+export * from './scenarios.js'
+export * from './service.js'
+export * from './simulate.js'

@@ -1,0 +1,2 @@
+export * from './disciplines.js'
+export * from './isolation.js'
