@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { createGate } from '../admission/create-gate.js'
+import { createGate } from '../create-gate.js'
 import type { Ask, Decision, Permit } from '../admission/decision.js'
 import type { Stage } from '../admission/stage.js'
 import { seededRandom } from '../testing/seeded-random.js'
