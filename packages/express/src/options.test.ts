@@ -55,6 +55,13 @@ describe('options', () => {
     [{ shed: { signal: () => 0, from: -1, to: 2 } }, 'from must be a number >= 0, got -1'],
     [{ shed: { signals: [] } }, 'signals must be an array of at least one signal'],
     [{ shed: { threshold: 3 } }, 'shed has no option "threshold"'],
+    [{ queue: true }, 'queue must be an object, got true'],
+    [{ queue: { capacity: 0 } }, 'capacity must be '],
+    [{ queue: { capacity: 'many' } }, 'capacity must be '],
+    [{ queue: { capacity: 4, maxWaitMs: Number.NaN } }, 'maxWaitMs must be '],
+    [{ queue: { capacity: 4, width: 5 } }, 'width must be '],
+    [{ queue: { capacity: 4, size: 5 } }, 'queue has no option "size"'],
+    [{ gate: createGate(), queue: { capacity: 4 } }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
 
   it.each([null, 1, 'default', [], true])('%j is no set of options', (options) =>

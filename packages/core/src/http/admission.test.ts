@@ -32,12 +32,15 @@ describe('what adapters have in common', () => {
     expect(Object.keys(admission({ fair: false, shed: false }).gate.snapshot().stages)).toEqual([])
   })
 
-  it('asks for signals only if they are needed', () => {
+  it('asks for signals only if they are needed, and says whether requests will wait', () => {
     const signals = vi.fn(framework.signals)
     new HttpAdmission({ ...framework, signals }, { shed: false })
     new HttpAdmission({ ...framework, signals }, { shed: { signal: () => 0, from: 1, to: 2 } })
     new HttpAdmission({ ...framework, signals }, { gate: createGate() })
     expect(signals).not.toHaveBeenCalled()
+    new HttpAdmission({ ...framework, signals }, {})
+    new HttpAdmission({ ...framework, signals }, { queue: { capacity: 2 } })
+    expect(signals.mock.calls).toEqual([[false], [true]])
   })
 
   it('does not heed options that are changed after they were checked', () => {

@@ -21,7 +21,7 @@ export interface Framework<Request, Response> {
   /** The status that the response was sent with. */
   status(response: Response): number
   /** What to shed by, if the user does not say: fresh signals, or none. */
-  signals(): readonly LoadSignal[]
+  signals(queued: boolean): readonly LoadSignal[]
 }
 
 /**
@@ -48,7 +48,7 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
     this.#random = random
     this.#warnings = new Warnings(onWarning)
     this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
-    this.gate = gateOf(options, () => framework.signals())
+    this.gate = gateOf(options, (queued) => framework.signals(queued))
   }
 
   /** Begins a visit. `outer` is the visit to a gate that the request passed before. */

@@ -74,11 +74,11 @@ export function requireHttpOptions<Request, Response>(name: string, options: Htt
 
 /**
  * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
- * called only if it is needed.
+ * called only if it is needed, with true where requests will wait in a queue.
  */
 export function gateOf<Request, Response>(
   options: HttpOptions<Request, Response>,
-  signals: () => readonly LoadSignal[],
+  signals: (queued: boolean) => readonly LoadSignal[],
 ): Gate {
   if (options.gate !== undefined) return options.gate
   const gateOptions: Record<string, unknown> = {}
@@ -87,6 +87,6 @@ export function gateOf<Request, Response>(
   // Only an object can lack a signal; whatever else was given is for the gate to complain about.
   const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
   if (isObject && shed.signal === undefined && shed.signals === undefined)
-    gateOptions['shed'] = { ...shed, signals: signals() }
+    gateOptions['shed'] = { ...shed, signals: signals(typeof options.queue === 'object') }
   return createGate(gateOptions)
 }

@@ -1,3 +1,4 @@
+import { logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'
 import { memorySignal } from './memory.js'
@@ -9,7 +10,14 @@ export type { Machine } from './machine.js'
 export { type MemorySignalOptions, memorySignal } from './memory.js'
 export { type EndListener, onResponseEnd } from './response-end.js'
 
-/** What a server on Node sheds by when nobody says otherwise: memory and event-loop delay. Fresh ones at each call. */
-export function defaultSignals(): LoadSignal[] {
-  return [memorySignal(), eventLoopDelaySignal()]
+/** Where a queue bounds what runs, the event loop is late by what it lets run at once: that is no emergency yet. */
+const BEHIND_A_QUEUE = { from: 100, to: 500 }
+
+/**
+ * What a server on Node sheds by when nobody says otherwise: memory and event-loop delay. Fresh ones at each call.
+ * `queued`: requests wait in a queue for capacity, which keeps the loop in bounds by itself where handlers wait for
+ * something; shedding is then left for handlers that only compute, from 100 ms on.
+ */
+export function defaultSignals(queued = false): LoadSignal[] {
+  return [memorySignal(), eventLoopDelaySignal(queued ? { curve: logistic(BEHIND_A_QUEUE) } : {})]
 }

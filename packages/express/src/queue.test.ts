@@ -1,0 +1,132 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { adaptive } from '@fairlead/core'
+import express from 'express'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './index.js'
+
+/** A server whose handlers end when they are told to, in the order in which they were begun. */
+class Rig {
+  readonly fair: FairMiddleware
+  readonly begun: string[] = []
+  readonly #server: Server
+  readonly #ends: (() => void)[] = []
+
+  constructor(queue: FairMiddlewareOptions['queue']) {
+    this.fair = fairMiddleware({ flow: (req) => req.get('x-client'), fair: false, shed: false, queue: queue ?? false })
+    const app = express()
+    app.use(this.fair)
+    app.get('/', (req, res) => {
+      this.begun.push(req.get('x-client') ?? '')
+      this.#ends.push(() => res.send('done'))
+    })
+    this.#server = app.listen(0, '127.0.0.1')
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  async listening(): Promise<void> {
+    if (!this.#server.listening) await once(this.#server, 'listening')
+  }
+
+  ask(client: string): Promise<Response> {
+    return fetch(`http://127.0.0.1:${this.port}/`, { headers: { 'x-client': client } })
+  }
+
+  /** Until so many handlers run and so many requests wait. */
+  async holds(running: number, waiting: number): Promise<void> {
+    await vi.waitFor(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
+  }
+
+  endOne(): void {
+    this.#ends.shift()?.()
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+}
+
+let rig: Rig
+async function start(queue: FairMiddlewareOptions['queue']): Promise<Rig> {
+  rig = new Rig(queue)
+  await rig.listening()
+  return rig
+}
+afterEach(() => rig.close())
+
+describe('a queue in front of Express', () => {
+  it('runs as many handlers as the capacity says, and serves who waits in fair turns', async () => {
+    await start({ capacity: 2 })
+    const loud = Array.from({ length: 8 }, () => rig.ask('loud'))
+    await rig.holds(2, 6)
+    const quiet = rig.ask('quiet')
+    await rig.holds(2, 7)
+    for (let served = 0; served < 9; served++) {
+      await vi.waitFor(() => expect(rig.begun.length).toBeGreaterThan(served))
+      expect(rig.begun.length - served).toBeLessThanOrEqual(2)
+      rig.endOne()
+    }
+    const answers = await Promise.all([...loud, quiet])
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
+    // Whoever asks for little waits for one turn of the loud one, not for the six who were there before.
+    expect(rig.begun.indexOf('quiet')).toBe(3)
+    await rig.holds(0, 0)
+  })
+
+  it('answers 503 with Retry-After where no more may wait, and lets the quiet push out the loud', async () => {
+    await start({ capacity: 1, perFlowLimit: 2, maxWaiting: 2 })
+    const running = rig.ask('loud')
+    await rig.holds(1, 0)
+    const waiting = [rig.ask('loud'), rig.ask('loud')]
+    await rig.holds(1, 2)
+    const tooMany = await rig.ask('loud')
+    expect(tooMany.status).toBe(503)
+    expect(Number(tooMany.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    expect(tooMany.headers.get('content-type')).toBe('application/problem+json')
+    expect(await tooMany.json()).toMatchObject({ status: 503, 'violated-policies': ['queue'] })
+    const quiet = rig.ask('quiet')
+    const evicted = await Promise.race(waiting)
+    expect(evicted.status).toBe(503)
+    for (let served = 1; served <= 3; served++) {
+      await vi.waitFor(() => expect(rig.begun.length).toBe(served))
+      rig.endOne()
+    }
+    expect((await quiet).status).toBe(200)
+    expect((await running).status).toBe(200)
+    expect((await Promise.all(waiting)).map(({ status }) => status).toSorted()).toEqual([200, 503])
+    await rig.holds(0, 0)
+    expect(rig.fair.gate.snapshot().refusedBy).toEqual({ 'queue:flow-full': 1, 'queue:evicted': 1 })
+  })
+
+  it('never runs the handler of a client that left while it waited', async () => {
+    await start({ capacity: 1 })
+    const running = rig.ask('a')
+    await rig.holds(1, 0)
+    const leaving = connect(rig.port, '127.0.0.1')
+    leaving.write('GET / HTTP/1.1\r\nHost: localhost\r\nx-client: b\r\n\r\n')
+    await rig.holds(1, 1)
+    leaving.destroy()
+    await rig.holds(1, 0)
+    rig.endOne()
+    expect((await running).status).toBe(200)
+    await rig.holds(0, 0)
+    expect(rig.begun).toEqual(['a'])
+    expect(rig.fair.gate.snapshot().refusedBy).toEqual({ 'gate:gone': 1 })
+  })
+
+  it('may learn its capacity', async () => {
+    await start({ capacity: adaptive({ initial: 1, max: 1 }) })
+    const asked = [rig.ask('a'), rig.ask('b')]
+    await rig.holds(1, 1)
+    rig.endOne()
+    await vi.waitFor(() => expect(rig.begun.length).toBe(2))
+    rig.endOne()
+    expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200])
+    await rig.holds(0, 0)
+  })
+})
