@@ -5,8 +5,6 @@ const MOST_LINES = 10_000
 
 /** How long to stay away where nothing is known, in milliseconds. */
 export const UNKNOWN_MS: number = SOONEST_MS
-/** For what will not be admitted later either. */
-export const NEVER_MS: number = LONGEST_MS
 
 /**
  * Tells refused clients when to come back: one after the other, at the rate at which their line is served.

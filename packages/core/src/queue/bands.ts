@@ -97,22 +97,29 @@ export class Bands<T> {
     return false
   }
 
-  /** The band whose head comes next; `undefined` if all queues are empty. */
-  next(): Band<T> | undefined {
-    let highest: Band<T> | undefined
-    for (let i = this.all.length - 1; i >= 0; i--) {
+  /**
+   * The request that comes next; `undefined` if none waits in a queue. Those of which `isGone` says so at their turn
+   * are dropped from their queue, and cost their flow nothing.
+   */
+  next(isGone: (item: T) => boolean): T | undefined {
+    for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
-      if (band.queue.waiting === 0) continue
-      if (band.minShare > 0 && band.credit >= band.queue.peek()!.cost * CLOSE) return band
-      highest = band
+      if (band.minShare === 0 || band.queue.waiting === 0) continue
+      const head = band.queue.peek(isGone)
+      if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
-    return highest
+    for (const { queue } of this.all) {
+      const head = queue.waiting > 0 ? queue.peek(isGone) : undefined
+      if (head !== undefined) return head.item
+    }
+    return undefined
   }
 
-  /** A request of `band` has had its turn; it is out of the queue. */
-  started(band: Band<T>, cost: number): void {
-    if (!this.#shared) return
+  /** A request of `band` has had its turn; it is out of the queue. Gives the credit that it took. */
+  started(band: Band<T>, cost: number): number {
+    if (!this.#shared) return 0
     this.#meanCost.add(cost)
+    let paid = 0
     for (const each of this.all) {
       if (each.minShare === 0) continue
       if (each.queue.waiting === 0) {
@@ -121,12 +128,15 @@ export class Bands<T> {
       }
       const most = Math.max(MOST_CREDIT * this.#meanCost.value, each.queue.peek()!.cost)
       each.credit = Math.min(most, each.credit + each.minShare * cost)
-      if (each === band) each.credit = Math.max(0, each.credit - cost)
+      if (each !== band) continue
+      paid = Math.min(each.credit, cost)
+      each.credit -= paid
     }
+    return paid
   }
 
-  /** A request that had its turn will not run after all. */
-  refund(band: Band<T>, cost: number): void {
-    if (band.minShare > 0 && band.queue.waiting > 0) band.credit += cost
+  /** A request that had its turn, and took so much credit, will not run after all. */
+  refund(band: Band<T>, paid: number): void {
+    if (band.queue.waiting > 0) band.credit += paid
   }
 }

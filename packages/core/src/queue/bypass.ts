@@ -1,5 +1,4 @@
-/** What sums of fractional widths may be off by. */
-const ROUNDING = 1e-9
+import { ROUNDING } from './supply.js'
 
 /**
  * A request whose turn has come while too few slots are free for it, and how much width may still pass it.
@@ -13,6 +12,7 @@ export class Bypass<W extends { readonly width: number }> {
   readonly #bypass: number
   #head: W | undefined = undefined
   #passed = 0
+  #paid = 0
 
   constructor(bypass: number) {
     this.#bypass = bypass
@@ -28,10 +28,16 @@ export class Bypass<W extends { readonly width: number }> {
     return this.#passed
   }
 
-  /** Its turn has come, and it does not fit. */
-  hold(head: W): void {
+  /** Credit that its turn took from its band. */
+  get paid(): number {
+    return this.#paid
+  }
+
+  /** Its turn has come, and took so much credit; it does not fit. */
+  hold(head: W, paid: number): void {
     this.#head = head
     this.#passed = 0
+    this.#paid = paid
   }
 
   /** It started, or will not. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { createGate } from '../create-gate.js'
 import type { Ask, Decision, Permit } from '../admission/decision.js'
 import type { Stage } from '../admission/stage.js'
+import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import type { WaitingRoomOptions } from './options.js'
 import { WaitingRoom } from './room.js'

@@ -1,9 +1,21 @@
 import { describe, expect, it } from 'vitest'
+import type { Capacity } from '../capacity/index.js'
 import { QUEUE_OPTIONS, type WaitingRoomOptions } from './options.js'
 import { WaitingRoom } from './room.js'
 
 const make = (options: Partial<Record<keyof WaitingRoomOptions, unknown>>) => () =>
   new WaitingRoom({ capacity: 5, ...options } as WaitingRoomOptions)
+
+const slots: Capacity = {
+  limit: 5,
+  inFlight: 0,
+  maximum: 5,
+  tryTake: () => true,
+  release: () => {},
+  undo: () => {},
+  onAvailable: () => () => {},
+  snapshot: () => ({}),
+}
 
 describe('options', () => {
   it.each<[Partial<Record<string, unknown>>, string]>([
@@ -12,6 +24,9 @@ describe('options', () => {
     [{ capacity: 1.5 }, 'capacity must be an integer >= 1, got 1.5'],
     [{ capacity: Number.NaN }, 'capacity must be an integer >= 1, got NaN'],
     [{ capacity: {} }, 'capacity.tryTake must be a function, got undefined'],
+    [{ capacity: { ...slots, limit: Number.NaN } }, 'capacity.limit must be a number >= 0, got NaN'],
+    [{ capacity: { ...slots, inFlight: undefined } }, 'capacity.inFlight must be a number >= 0, got undefined'],
+    [{ capacity: { ...slots, maximum: undefined } }, 'capacity.maximum must be a number >= 0, got undefined'],
     [{ maxWaitMs: 0 }, 'maxWaitMs must be a number > 0 and <= 86400000, got 0'],
     [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be a number > 0 and <= 86400000, got NaN'],
     [{ maxWaitMS: 5 }, 'queue has no option "maxWaitMS"'],
@@ -53,6 +68,10 @@ describe('options', () => {
   it('takes the exact number and the stochastic form', () => {
     for (const queues of ['perFlow', 'auto', 16]) expect(make({ queues })).not.toThrow()
     expect(make({ newestFirst: false })).not.toThrow()
+  })
+
+  it('takes a capacity without a largest limit', () => {
+    expect(make({ capacity: { ...slots, maximum: Number.POSITIVE_INFINITY } })).not.toThrow()
   })
 
   it.each([

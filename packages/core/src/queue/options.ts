@@ -1,5 +1,5 @@
 import type { Passage } from '../admission/stage.js'
-import { type Capacity, fixed } from '../capacity/index.js'
+import type { Capacity } from '../capacity/index.js'
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
   requireAbove,
@@ -8,12 +8,12 @@ import {
   requireNumber,
   requireOneOf,
   requireOptions,
-  requireText,
   show,
 } from '../options.js'
 import { type Random, systemRandom } from '../random.js'
 import type { FairQueueOptions } from '../sfq/index.js'
 import { FAIR_QUEUE_OPTIONS } from '../sfq/options.js'
+import { capacityFrom } from './supply.js'
 
 /** What one of several bands is promised. */
 export interface BandOptions {
@@ -97,7 +97,6 @@ export const QUEUE_OPTIONS: readonly string[] = [...OWN_OPTIONS, ...OF_THE_FAIR_
 
 const MOST_BANDS = 16
 const MOST_WAIT_MS = 86_400_000
-const CAPACITY_METHODS = ['tryTake', 'release', 'undo', 'onAvailable', 'snapshot'] as const
 
 /** Options that were checked, with every default in its place. */
 export interface QueueSettings {
@@ -175,19 +174,6 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
   }
 }
 
-function capacityFrom(capacity: unknown): Capacity {
-  if (typeof capacity === 'number') {
-    requireInteger('capacity', capacity, 1)
-    return fixed(capacity)
-  }
-  if (typeof capacity !== 'object' || capacity === null)
-    throw new TypeError(`capacity must be a number of slots or a capacity, got ${show(capacity)}`)
-  for (const method of CAPACITY_METHODS)
-    requireFunction(`capacity.${method}`, (capacity as Record<string, unknown>)[method])
-  requireNumber('capacity.limit', (capacity as Capacity).limit, 0)
-  return capacity as Capacity
-}
-
 function minSharesFrom(bands: readonly BandOptions[]): readonly number[] {
   if (!Array.isArray(bands)) throw new TypeError(`bands must be an array, got ${show(bands)}`)
   requireInteger('bands.length', bands.length, 1, MOST_BANDS)
@@ -203,25 +189,4 @@ function minSharesFrom(bands: readonly BandOptions[]): readonly number[] {
   }
   if (sum >= 1) throw new RangeError(`bands: the sum of minShare must be below 1, got ${sum}`)
   return shares
-}
-
-/** The width that an option's function gave. */
-export function requireWidth(name: string, width: unknown): void {
-  requireAbove(name, width, 0)
-}
-
-/** The class that an option's function gave. */
-export function requireClass(name: string, value: unknown): void {
-  requireText(name, value)
-}
-
-/** Milliseconds to a deadline: any number, even infinite, or one that has passed. */
-export function requireDeadline(name: string, value: unknown): void {
-  if (typeof value === 'number' && !Number.isNaN(value)) return
-  requireNumber(name, value, Number.NEGATIVE_INFINITY)
-}
-
-/** The band of a priority from -2 to 2, where there are so many bands. */
-export function bandOfPriority(priority: number, bands: number): number {
-  return Math.floor(((2 - priority) * bands) / 5)
 }

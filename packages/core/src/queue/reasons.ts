@@ -15,7 +15,7 @@ import { refuse } from '../admission/refusal.js'
  * - `deadline`: on arrival, its deadline had passed, or would have passed before it could wait and run. It took nothing
  *   from anybody, and its client may have asked for what no service could give; one that waited and then ran out of
  *   time is `expired`, because more capacity would have saved it;
- * - `too-wide`: it needs more slots than there can ever be;
+ * - `too-wide`: it needs more slots than there can ever be, so `retryAfterMs` is infinite: it need not come back;
  * - `gone`: its signal fired;
  * - `closed`: the room was closed.
  */
@@ -33,12 +33,22 @@ const SHORTAGE = {
   closed: false,
 } as const
 
-/** Makes a room's refusal. */
-export function turnAway(
-  stage: string,
-  reason: QueueReason,
-  retryAfterMs: number,
-  detail?: Readonly<Record<string, unknown>>,
-): Refusal {
-  return refuse(stage, reason, SHORTAGE[reason], retryAfterMs, detail)
+/** The stage's name in gates, decisions and refusals. */
+export const STAGE: 'queue' = 'queue'
+
+/** What a room refuses: made here, and counted. */
+export class Refusals {
+  count = 0
+  readonly #byReason = new Map<QueueReason, number>()
+
+  make(reason: QueueReason, retryMs: number, detail?: Readonly<Record<string, unknown>>): Refusal {
+    this.count++
+    this.#byReason.set(reason, (this.#byReason.get(reason) ?? 0) + 1)
+    return refuse(STAGE, reason, SHORTAGE[reason], retryMs, detail)
+  }
+
+  /** How many for each reason, as plain JSON. */
+  byReason(): Record<string, number> {
+    return Object.fromEntries(this.#byReason)
+  }
 }

@@ -3,51 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Refusal } from '../admission/refusal.js'
 import { adaptive, type Capacity, fixed } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { type Answer, roomOf, settled } from './fixtures/room-of.js'
 import type { WaitingRoomOptions } from './options.js'
-import type { QueuePermit, QueueRequest } from './permit.js'
-import { WaitingRoom } from './room.js'
-import { World } from './simulation/world.js'
-
-type Answer = QueuePermit | Refusal
-
-/** A room, and what became of each request by its name. */
-function roomOf(options: Partial<WaitingRoomOptions> = {}) {
-  const world = new World()
-  const random = seededRandom(1)
-  const room = new WaitingRoom({ capacity: 1, clock: world.clock, after: world.after, random, ...options })
-  const answers = new Map<string, Answer>()
-  const started: string[] = []
-  const ask = (name: string, request: Partial<QueueRequest> = {}): Answer | undefined => {
-    const note = (answer: Answer): Answer => {
-      answers.set(name, answer)
-      if (answer.admitted) started.push(name)
-      return answer
-    }
-    const answer = room.enter({ flow: name[0]!, ...request })
-    if (!(answer instanceof Promise)) return note(answer)
-    void answer.then(note)
-    return undefined
-  }
-  const permit = (name: string): QueuePermit => {
-    const answer = answers.get(name)
-    if (answer?.admitted !== true) throw new Error(`${name} does not run: ${answer?.reason ?? 'it waits'}`)
-    return answer
-  }
-  const end = async (name: string): Promise<void> => {
-    permit(name).finish()
-    await settled()
-  }
-  const reason = (name: string): string | undefined => {
-    const answer = answers.get(name)
-    return answer?.admitted === false ? answer.reason : undefined
-  }
-  return { world, room, ask, answers, started, permit, end, reason }
-}
-
-/** Lets promises that were settled be heard. */
-async function settled(): Promise<void> {
-  for (let i = 0; i < 3; i++) await Promise.resolve()
-}
 
 const refusalOf = (answer: Answer | undefined): Refusal => {
   if (answer === undefined || answer.admitted) throw new Error('not refused')
@@ -282,7 +239,11 @@ describe('bounds', () => {
 
   it('refuses what is wider than the capacity can be, and keeps what may fit later', () => {
     const { ask } = roomOf({ capacity: adaptive({ initial: 2, max: 5 }) })
-    expect(ask('a1', { width: 6 })).toMatchObject({ reason: 'too-wide', shortage: false })
+    expect(ask('a1', { width: 6 })).toMatchObject({
+      reason: 'too-wide',
+      shortage: false,
+      retryAfterMs: Number.POSITIVE_INFINITY,
+    })
     ask('b1')
     expect(ask('a2', { width: 5 })).toBeUndefined()
   })

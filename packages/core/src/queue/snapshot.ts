@@ -28,7 +28,7 @@ export interface WaitingRoomSnapshot {
   readonly durationMs: number
   /** The request that is being passed because it is too wide for the slots free, and the width that passed it. */
   readonly passing: { readonly width: number; readonly passed: number } | undefined
-  /** Times that the capacity threw when it was asked about slots for what waits. */
+  /** Times that the capacity threw, when slots were asked for what waits, or given back. */
   readonly capacityErrors: number
   readonly bands: readonly BandSnapshot[]
   /** The capacity's own. */

@@ -1,14 +1,34 @@
-import type { Capacity } from '../capacity/index.js'
+import type { Outcome } from '../admission/outcome.js'
+import { type Capacity, fixed } from '../capacity/index.js'
+import { requireFunction, requireInteger, requireNumber, show } from '../options.js'
 
 /** Slots that are only rounding. */
 export const ROUNDING: number = 1e-9
+
+const METHODS = ['tryTake', 'release', 'undo', 'onAvailable', 'snapshot'] as const
+
+/** The option `capacity`, checked: a number of slots becomes a fixed capacity. */
+export function capacityFrom(capacity: unknown): Capacity {
+  if (typeof capacity === 'number') {
+    requireInteger('capacity', capacity, 1)
+    return fixed(capacity)
+  }
+  if (typeof capacity !== 'object' || capacity === null)
+    throw new TypeError(`capacity must be a number of slots or a capacity, got ${show(capacity)}`)
+  for (const method of METHODS) requireFunction(`capacity.${method}`, (capacity as Record<string, unknown>)[method])
+  const { limit, maximum, inFlight } = capacity as Capacity
+  requireNumber('capacity.limit', limit, 0)
+  requireNumber('capacity.inFlight', inFlight, 0)
+  if (maximum !== Number.POSITIVE_INFINITY) requireNumber('capacity.maximum', maximum, 0)
+  return capacity as Capacity
+}
 
 /** The capacity, asked on behalf of what waits: if it throws, all wait on, and are tried again at the next call. */
 export class Supply {
   readonly capacity: Capacity
   /** Times that it threw. */
   errors = 0
-  /** It threw instead of answering, so it may not tell us when to try again. */
+  /** It threw instead of answering, or of telling everybody, so it may not tell us when to try again. */
   untold = false
 
   constructor(capacity: Capacity) {
@@ -29,6 +49,35 @@ export class Supply {
       return this.capacity.limit - this.capacity.inFlight > ROUNDING
     } catch {
       return this.#failed()
+    }
+  }
+
+  /** Gives back what was taken for one that waited, and left while it was. */
+  giveBack(width: number, nowMs: number): void {
+    try {
+      this.capacity.undo(width, nowMs)
+    } catch {
+      this.#failed()
+    }
+  }
+
+  /** Gives back what a request held that ran. Throws what the capacity throws, or somebody else that it tells. */
+  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
+    try {
+      this.capacity.release(width, outcome, durationMs, nowMs)
+    } catch (error) {
+      this.#failed()
+      throw error
+    }
+  }
+
+  /** The same for one that started, but did not run. */
+  undo(width: number, nowMs: number): void {
+    try {
+      this.capacity.undo(width, nowMs)
+    } catch (error) {
+      this.#failed()
+      throw error
     }
   }
 

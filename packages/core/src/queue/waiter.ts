@@ -5,10 +5,13 @@ import type { Ticket } from '../sfq/index.js'
 import type { Band } from './bands.js'
 import type { Timed } from './earliest.js'
 
-/** The room, as a waiter sees it. */
+/** Who hears what becomes of a waiter. */
 export interface Host {
+  /** The signal of one that may be waiting fired. */
   left(waiter: Waiter): void
+  /** One that ran has ended; called once. */
   finished(waiter: Waiter, outcome: Outcome, cost: number, nowMs: number): void
+  /** One that started did not run after all; called once, instead. */
   undone(waiter: Waiter, nowMs: number): void
 }
 
@@ -26,6 +29,7 @@ export class Waiter implements Hold, Timed {
   position = -1
   state: 'new' | 'waiting' | 'running' | 'done' = 'new'
   startedMs = 0
+  /** Its place in the queue, set when it waits. */
   ticket: Ticket<Waiter> | undefined = undefined
   /** The signal that it listens to. */
   signal: AbortSignal | undefined = undefined

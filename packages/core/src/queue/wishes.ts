@@ -1,6 +1,6 @@
 import type { Passage } from '../admission/stage.js'
-import { requireInteger } from '../options.js'
-import { bandOfPriority, type QueueSettings, requireClass, requireDeadline, requireWidth } from './options.js'
+import { requireAbove, requireInteger, requireNumber, requireText } from '../options.js'
+import type { QueueSettings } from './options.js'
 
 /** What a request wants, by the room's options. Throws what their functions throw, or says what is wrong. */
 export class Wishes {
@@ -41,7 +41,23 @@ export class Wishes {
     const { classOf } = this.#settings
     if (classOf === undefined) return ''
     const name = classOf(passage)
-    requireClass('classOf()', name)
+    requireText('classOf()', name)
     return name
   }
+}
+
+/** Checks for slots that a request may take. */
+export function requireWidth(name: string, width: unknown): void {
+  requireAbove(name, width, 0)
+}
+
+/** Checks for milliseconds to a deadline: any number, even infinite, or one that has passed. */
+export function requireDeadline(name: string, value: unknown): void {
+  if (typeof value === 'number' && !Number.isNaN(value)) return
+  requireNumber(name, value, Number.NEGATIVE_INFINITY)
+}
+
+/** The band of a priority from -2 to 2, where there are so many bands. */
+function bandOfPriority(priority: number, bands: number): number {
+  return Math.floor(((2 - priority) * bands) / 5)
 }

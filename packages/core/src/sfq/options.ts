@@ -79,8 +79,9 @@ export interface FairQueueSettings extends Required<Omit<FairQueueOptions, 'weig
 export const AUTO_QUEUES = 64
 const MOST_QUEUES = 65_536
 const MOST_SEED = 2 ** 32 - 1
-const LEAST_COST = 1e-9
-const MOST_COST = 1e12
+/** Costs that sums of floats tell apart. */
+export const LEAST_COST = 1e-9
+export const MOST_COST = 1e12
 const LEAST_WEIGHT = 0.001
 const MOST_WEIGHT = 1000
 /** Steps of a weight: sums of such weights are exact, so that when all have left, exactly nothing is left. */
