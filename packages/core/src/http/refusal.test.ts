@@ -12,6 +12,8 @@ describe('the status of a refusal', () => {
     ["a third party's word", true, 503],
     ['overload', true, 503],
     ['overload', false, 503],
+    ['deadline', false, 503],
+    ['too-wide', false, 503],
     ['closed', false, 503],
     ['error', false, 503],
   ] as const)('%s with shortage %s: %d', (reason, shortage, status) =>

@@ -18,11 +18,12 @@ export const PROBLEM_JSON = 'application/problem+json'
 /** What an adapter answers when an option's function failed and `onError` says to refuse. */
 export const OPTION_FAILED: Refusal = refuse('adapter', 'error', false, 1_000)
 
-const NOT_THE_FLOWS_FAULT: ReadonlySet<string> = new Set(['overload', 'closed', 'error'])
+const NOT_THE_FLOWS_FAULT: ReadonlySet<string> = new Set(['overload', 'deadline', 'too-wide', 'closed', 'error'])
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types#'
 
 /**
- * The status of a refusal: 503 where there was a shortage for everyone or the gate itself is at fault, else 429.
+ * The status of a refusal: 503 where there was a shortage for everyone, or what the service cannot do in time or at all
+ * is no matter of shares, or the gate itself is at fault; else 429.
  * So a stage of your own is answered with 429 exactly when its refusal says `shortage: false` with a word of its own.
  */
 export function statusOfRefusal(refusal: Refusal): 429 | 503 {
