@@ -1,0 +1,30 @@
+import { adaptiveLimit } from './adaptive.js'
+import { costs } from './costs.js'
+import { everybodyWaits } from './everybody-waits.js'
+import type { Figure } from './figure.js'
+import { isolation } from './isolation.js'
+import { manyHeavy } from './many-heavy.js'
+import { noisyCustomers } from './noisy-customers.js'
+import { waitingRoom } from './waiting-room.js'
+import { weights } from './weights.js'
+
+export const FIGURES: readonly Figure[] = [
+  isolation,
+  manyHeavy,
+  everybodyWaits,
+  costs,
+  weights,
+  noisyCustomers,
+  waitingRoom,
+  adaptiveLimit,
+]
+
+/** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */
+export function figuresOf(names: readonly string[]): readonly Figure[] {
+  if (names.length === 0) return FIGURES
+  return names.map((name) => {
+    const figure = FIGURES.find((each) => each.name === name)
+    if (figure !== undefined) return figure
+    throw new RangeError(`there is no figure '${name}'; there are ${FIGURES.map((each) => each.name).join(', ')}`)
+  })
+}

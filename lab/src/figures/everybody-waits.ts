@@ -1,0 +1,113 @@
+import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
+import type { Effort, Figure, Table } from './figure.js'
+import { measure, type Shape, servedEach } from './measure.js'
+import { beside, digits } from './numbers.js'
+import { VARIANTS, type VariantName } from './variants.js'
+
+const LIGHT = 200
+const HEAVY = 5
+
+/** 200 light flows ask for 120 % together, so that they wait, too; 5 heavy ones for 200 % each. Nobody waits over 2 s. */
+const EVERYBODY: Shape = { heavy: HEAVY, light: LIGHT, lightLoad: 1.2, waitLimitMs: 2_000, seconds: 25 }
+/** No bound on all: what is looked at is whose turn it is. */
+const UNBOUNDED = 20_000
+
+/** Cost served per heavy and per light flow, as published. */
+const PUBLISHED: Partial<Record<VariantName, readonly [heavy: number, light: number]>> = {
+  perFlow: [111, 110],
+  sparseFirst: [110, 110],
+  foreignTurns: [97, 110],
+  foreignArrival: [351, 104],
+  shortestOf4: [1184, 83],
+}
+const ROWS = ['perFlow', 'sparseFirst', 'foreignTurns', 'auto', 'foreignArrival', 'shortestOf4'] as const
+
+/** One heavy flow among 20 light ones that wait, too: how many shares does it get? */
+const LONE: Shape = { heavy: 1, light: 20, lightLoad: 1.5, waitLimitMs: 2_000 }
+const HANDS = [1, 2, 4, 8] as const
+interface Inflating {
+  readonly title: string
+  readonly published: readonly number[]
+  make(hand: number, seed: number): Discipline
+}
+
+const INFLATING: readonly Inflating[] = [
+  {
+    title: '64 queues, foreign, turns',
+    published: [1, 1, 1, 1],
+    make: (hand, seed) => fairQueue({ queues: 64, hand, sparseFirst: false, maxWaiting: UNBOUNDED, seed }),
+  },
+  {
+    title: '64 queues, foreign, arrival order',
+    published: [1.1, 1, 1, 1],
+    make: (hand, seed) =>
+      fairQueue({ queues: 64, hand, inside: 'arrival', sparseFirst: false, maxWaiting: UNBOUNDED, seed }),
+  },
+  {
+    title: '64 queues, shortest',
+    published: [1.1, 1.25, 1.67, 2.46],
+    make: (hand, seed) =>
+      fairQueue({
+        queues: 64,
+        hand,
+        choose: 'shortest',
+        inside: 'arrival',
+        sparseFirst: false,
+        maxWaiting: UNBOUNDED,
+        seed,
+      }),
+  },
+]
+
+export const everybodyWaits: Figure = {
+  name: 'everybody-waits',
+  file: 'sfq-everybody-waits',
+  about: 'who gets how much where all flows wait',
+  make(effort, tell) {
+    const shares = ROWS.map((name) => {
+      tell(VARIANTS[name].title)
+      const measured = measure(EVERYBODY, (seed) => VARIANTS[name].make(seed, UNBOUNDED), effort)
+      return { name, heavy: servedEach(measured, 'heavy', HEAVY), light: servedEach(measured, 'light', LIGHT) }
+    })
+    const inflation = inflations(effort, tell)
+    return { tables: [shareTable(shares), inflationTable(inflation)], pictures: {}, data: { shares, inflation } }
+  },
+}
+
+function inflations(effort: Effort, tell: (step: string) => void): number[][] {
+  const share = (make: (seed: number) => Discipline): number => servedEach(measure(LONE, make, effort), 'heavy', 1)
+  const fair = share(() => fairQueue({ sparseFirst: false, maxWaiting: UNBOUNDED }))
+  return INFLATING.map(({ title, make }) => {
+    tell(`a lone heavy flow: ${title}`)
+    return HANDS.map((hand) => share((seed) => make(hand, seed)) / fair)
+  })
+}
+
+function shareTable(
+  shares: readonly { readonly name: (typeof ROWS)[number]; readonly heavy: number; readonly light: number }[],
+): Table {
+  return {
+    title: 'Cost served per flow while all flows wait, ours / published',
+    head: ['', 'per heavy flow', 'per light flow', 'heavy : light'],
+    rows: shares.map(({ name, heavy, light }) => {
+      const published = PUBLISHED[name]
+      return [
+        VARIANTS[name].title,
+        beside(digits(heavy), published && digits(published[0])),
+        beside(digits(light), published && digits(published[1])),
+        beside((heavy / light).toFixed(2), published && (published[0] / published[1]).toFixed(2)),
+      ]
+    }),
+  }
+}
+
+function inflationTable(inflation: readonly (readonly number[])[]): Table {
+  return {
+    title: 'Share of a lone heavy flow, as a multiple of its fair share, ours / published',
+    head: ['', ...HANDS.map((hand) => `hand of ${hand}`)],
+    rows: INFLATING.map(({ title, published }, row) => [
+      title,
+      ...HANDS.map((_, i) => beside(inflation[row]![i]!.toFixed(2), published[i]!.toFixed(2))),
+    ]),
+  }
+}

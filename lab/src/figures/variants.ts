@@ -1,0 +1,75 @@
+import { arrivalOrder, type Discipline, fairQueue, textbookRoundRobin } from '@fairlead/core/simulation/sfq'
+import { evictingQueues } from './evicting-queues.js'
+
+/** A way to let requests wait. From `first` on, the queue that ships. */
+export interface Variant {
+  readonly title: string
+  /** `maxWaiting` where the scenario needs another bound than the queue's own. */
+  make(seed: number, maxWaiting?: number): Discipline
+}
+
+export type VariantName =
+  | 'arrivalOrder'
+  | 'textbook'
+  | 'evicting1'
+  | 'evicting2'
+  | 'evicting4'
+  | 'first'
+  | 'shortestOf2'
+  | 'shortestOf4'
+  | 'foreignArrival'
+  | 'foreignTurns'
+  | 'auto'
+  | 'perFlow'
+  | 'sparseFirst'
+
+/** The post's and McKenney's queues: 64, each in order of arrival, without any record of flows. */
+const HASHED = { queues: 64, inside: 'arrival', sparseFirst: false } as const
+const bound = (maxWaiting: number | undefined): { maxWaiting?: number } =>
+  maxWaiting === undefined ? {} : { maxWaiting }
+
+export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
+  arrivalOrder: {
+    title: 'one line for all',
+    make: (_seed, maxWaiting = 3_200) => arrivalOrder(maxWaiting),
+  },
+  textbook: {
+    title: 'textbook round robin',
+    make: () => textbookRoundRobin(),
+  },
+  evicting1: { title: 'single hash, evicting', make: (seed) => evictingQueues(64, 1, seed) },
+  evicting2: { title: 'shortest of 2, evicting', make: (seed) => evictingQueues(64, 2, seed) },
+  evicting4: { title: 'shortest of 4, evicting', make: (seed) => evictingQueues(64, 4, seed) },
+  first: {
+    title: '64 queues, single hash',
+    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 1, choose: 'first', seed }),
+  },
+  shortestOf2: {
+    title: '64 queues, shortest of 2',
+    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 2, choose: 'shortest', seed }),
+  },
+  shortestOf4: {
+    title: '64 queues, shortest of 4',
+    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 4, choose: 'shortest', seed }),
+  },
+  foreignArrival: {
+    title: '64 queues, foreign, arrival order',
+    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), seed }),
+  },
+  foreignTurns: {
+    title: '64 queues, foreign, turns',
+    make: (seed, most) => fairQueue({ queues: 64, sparseFirst: false, ...bound(most), seed }),
+  },
+  auto: {
+    title: 'auto from 64, turns',
+    make: (seed, most) => fairQueue({ queues: 'auto', sparseFirst: false, ...bound(most), seed }),
+  },
+  perFlow: {
+    title: 'per flow, round robin',
+    make: (_seed, most) => fairQueue({ sparseFirst: false, ...bound(most) }),
+  },
+  sparseFirst: {
+    title: 'per flow, sparse first (default)',
+    make: (_seed, most) => fairQueue({ ...bound(most) }),
+  },
+}

@@ -1,0 +1,92 @@
+import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
+import type { Figure } from './figure.js'
+import { measure, type Shape } from './measure.js'
+import { beside } from './numbers.js'
+import { plotShares, type ServedShare } from './plots/shares.js'
+
+/** 5 heavy flows of these weights; 200 light ones of weight 1 ask for 40 %. */
+const WEIGHTS = [4, 2, 1, 1, 1] as const
+const SHAPE: Shape = { heavy: WEIGHTS.length, seconds: 20 }
+const weightOf = (flow: string): number => (flow.startsWith('heavy-') ? WEIGHTS[Number(flow.slice(6))]! : 1)
+
+interface Row {
+  readonly title: string
+  /** Cost served per heavy flow. */
+  readonly published: readonly (number | undefined)[]
+  make(seed: number): Discipline
+}
+
+const ROWS: readonly Row[] = [
+  {
+    title: 'per flow, round robin',
+    published: [4780, 2389, 1195, 1195, 1195],
+    make: () => fairQueue({ sparseFirst: false, weightOf }),
+  },
+  {
+    title: 'per flow, sparse first (default)',
+    published: [],
+    make: () => fairQueue({ weightOf }),
+  },
+  {
+    title: '4 queues, foreign of 2, turns',
+    published: [4770, 2394, 1197, 1197, 1197],
+    make: (seed) => fairQueue({ queues: 4, hand: 2, sparseFirst: false, weightOf, seed }),
+  },
+]
+
+/** Flows of one weight whose requests cost more and more. */
+const COSTS = [1, 2, 5, 10, 20] as const
+const COSTLY: Shape = { heavy: COSTS.length, heavyCostOf: (i) => COSTS[i]!, seconds: 40 }
+
+export const weights: Figure = {
+  name: 'weights',
+  file: 'sfq-weights',
+  about: 'what flows of different weights and costs get',
+  make(effort, tell) {
+    const total = WEIGHTS.reduce<number>((sum, weight) => sum + weight, 0)
+    const rows = ROWS.map(({ title, published, make }) => {
+      tell(title)
+      return { title, published, served: heavyServed(measure(SHAPE, make, effort).served, WEIGHTS.length) }
+    })
+    tell('costs')
+    const byCost = heavyServed(measure(COSTLY, () => fairQueue({}), effort).served, COSTS.length)
+    const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+    const share = (served: readonly number[], i: number): number => served[i]! / sum(served)
+    const byWeight: ServedShare[] = WEIGHTS.map((weight, i) => ({
+      label: `weight ${weight}`,
+      served: share(rows[1]!.served, i),
+      entitled: weight / total,
+    }))
+    const equal: ServedShare[] = COSTS.map((cost, i) => ({
+      label: `cost ${cost}`,
+      served: share(byCost, i),
+      entitled: 1 / COSTS.length,
+    }))
+    return {
+      tables: [
+        {
+          title: 'Cost served per heavy flow, ours / published',
+          head: ['weight', ...WEIGHTS.map(String)],
+          rows: rows.map(({ title, served, published }) => [
+            title,
+            ...served.map((cost, i) => beside(cost.toFixed(0), published[i]?.toFixed(0))),
+          ]),
+        },
+        {
+          title: 'Share of what heavy flows are served, by default, in per cent',
+          head: ['', ...byWeight.map(({ label }) => label), ...equal.map(({ label }) => label)],
+          rows: [
+            ['served', ...[...byWeight, ...equal].map(({ served }) => (100 * served).toFixed(1))],
+            ['entitled', ...[...byWeight, ...equal].map(({ entitled }) => (100 * entitled).toFixed(1))],
+          ],
+        },
+      ],
+      pictures: { '': plotShares(byWeight, equal) },
+      data: { rows, byWeight, byCost: equal },
+    }
+  },
+}
+
+function heavyServed(served: ReadonlyMap<string, number>, count: number): number[] {
+  return Array.from({ length: count }, (_, i) => served.get(`heavy-${i}`) ?? 0)
+}
