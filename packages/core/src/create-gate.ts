@@ -56,15 +56,14 @@ export function createGate(options: GateOptions = {}): Gate {
     requireStage(stage)
     chain.push(stage)
   }
-  if (queue !== false) {
-    requireOptions('queue', queue, QUEUE_OPTIONS)
-    chain.push(new WaitingRoom({ ...queue, clock, random, after }))
-  }
-  const names = new Set<string>(['gate'])
+  if (queue !== false) requireOptions('queue', queue, QUEUE_OPTIONS)
+  const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
   for (const { name } of chain) {
     if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
     names.add(name)
   }
+  // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
+  if (queue !== false) chain.push(new WaitingRoom({ ...queue, clock, random, after }))
   return new Gate(chain, clock, after)
 }
 

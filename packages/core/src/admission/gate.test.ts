@@ -514,6 +514,11 @@ describe('misuse', () => {
     [{ stages: [{ name: 'x', admit: () => undefined, onError: 'ignore' }] }, 'stage x: onError must be one of'],
     [{ stages: [{ name: 'x', admit: () => undefined, deadlineMs: 0 }] }, 'stage x: deadlineMs must be a number > 0'],
     [{ stages: [{ name: 'fair', admit: () => undefined }] }, 'stages must have distinct names, got "fair" twice'],
+    [
+      { queue: { capacity: 1 }, stages: [{ name: 'queue', admit: () => undefined }] },
+      'stages must have distinct names',
+    ],
+    [{ queue: [] }, 'queue must be an object, got an array'],
     [{ clock: 1 }, 'clock must be a function, got 1'],
     [{ random: 1 }, 'random must be a function, got 1'],
     [{ after: 1 }, 'after must be a function, got 1'],

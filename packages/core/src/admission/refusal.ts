@@ -17,7 +17,7 @@ export interface Refusal {
   readonly reason: Reason
   /** True if the refusal means that there was not enough for everyone: FAIR learns from those. */
   readonly shortage: boolean
-  /** How long the client should stay away, in milliseconds, at least 0. Not jittered: adapters do that. */
+  /** How long the client should stay away, in milliseconds, at least 0; Infinity: for good. Adapters jitter it. */
   readonly retryAfterMs: number
   /** The numbers that decided, for people: a probability, a load, a position. */
   readonly detail: Readonly<Record<string, unknown>>
