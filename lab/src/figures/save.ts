@@ -10,7 +10,7 @@ export async function save({ file }: Figure, { tables, pictures, data }: Finding
   const files = new Map([
     ...Object.entries(pictures).map(([end, svg]) => [`${file}${end && `-${end}`}.svg`, svg] as const),
     [`${file}.md`, tables.map(markdown).join('\n')],
-    [`${file}.json`, `${JSON.stringify(data, rounded, 1)}\n`],
+    [`${file}.json`, json(data)],
   ])
   await mkdir(FOLDER, { recursive: true })
   return Promise.all(
@@ -25,6 +25,12 @@ export async function save({ file }: Figure, { tables, pictures, data }: Finding
 function markdown({ title, head, rows }: Table): string {
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
   return `${title}\n\n${line(head)}|---|${'---:|'.repeat(head.length - 1)}\n${rows.map(line).join('')}`
+}
+
+/** Lists of numbers on one line each. */
+function json(data: unknown): string {
+  const lists = /\[\s+(?:(?:-?\d[\d.e+-]*|null),?\s+)+\]/g
+  return `${JSON.stringify(data, rounded, 1).replace(lists, (list) => list.replace(/\s+/g, ' '))}\n`
 }
 
 /** Five digits are more than a simulation knows. */
