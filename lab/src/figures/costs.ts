@@ -23,7 +23,9 @@ interface Shares {
   readonly published: readonly [costly: number, ordinary: number]
 }
 
-/** Waiting is limited to 5 s, so that most of the costly requests die in the queue. That must cost their flow nothing. */
+/**
+ * Waiting is limited to 5 s, so that most of the costly requests die in the queue. That must cost their flow nothing.
+ */
 const SHARES: readonly Shares[] = [
   {
     title: '1 flow of cost 20, 4 of cost 1',

@@ -7,7 +7,9 @@ import { VARIANTS, type VariantName } from './variants.js'
 const LIGHT = 200
 const HEAVY = 5
 
-/** 200 light flows ask for 120 % together, so that they wait, too; 5 heavy ones for 200 % each. Nobody waits over 2 s. */
+/**
+ * 200 light flows ask for 120 % together, so that they wait, too; 5 heavy ones for 200 % each. Nobody waits over 2 s.
+ */
 const EVERYBODY: Shape = { heavy: HEAVY, light: LIGHT, lightLoad: 1.2, waitLimitMs: 2_000, seconds: 25 }
 /** No bound on all: what is looked at is whose turn it is. */
 const UNBOUNDED = 20_000

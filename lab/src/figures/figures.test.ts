@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { FIGURES, figuresOf } from './catalogue.js'
 import type { Effort, Figure, Findings } from './figure.js'
-import { type IsolationRow, isolation } from './isolation.js'
+import { isolation } from './isolation.js'
 import { measure } from './measure.js'
+import type { IsolationRow } from './plots/isolation.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
 const LITTLE: Effort = { part: 0.05, seeds: 1 }

@@ -1,12 +1,12 @@
 import type { Effort, Figure, Table } from './figure.js'
-import { type Measured, measure, type Shape } from './measure.js'
+import { measure, type Shape } from './measure.js'
 import { beside, digits, percent } from './numbers.js'
-import { plotIsolation } from './plots/isolation.js'
+import { type IsolationRow, plotIsolation } from './plots/isolation.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
 /**
  * How long light flows wait beside heavy ones: 10 servers of 10 ms (exponential), 200 light flows that together ask for
- * 40 % of the capacity, and heavy flows that ask for twice the capacity each. 50 requests may wait in a queue, 5 s long.
+ * 40 % of the capacity, and heavy flows that ask for twice the capacity each. 50 requests may wait in a queue, for 5 s.
  */
 interface Scenario {
   readonly title: string
@@ -85,13 +85,6 @@ const PUBLISHED: readonly VariantName[] = ['arrivalOrder', 'evicting1', 'evictin
 const REFUSING: readonly VariantName[] = ['first', 'shortestOf2', 'shortestOf4', 'foreignArrival']
 const OURS: readonly VariantName[] = ['foreignArrival', 'foreignTurns', 'auto', 'perFlow', 'sparseFirst']
 const ALL: readonly VariantName[] = [...new Set([...PUBLISHED, ...REFUSING, ...OURS])]
-
-/** A scenario, and what each variant made of it. */
-export interface IsolationRow {
-  readonly title: string
-  readonly heavy: number
-  readonly measured: Readonly<Record<VariantName, Omit<Measured, 'served'>>>
-}
 
 export const isolation: Figure = {
   name: 'isolation',

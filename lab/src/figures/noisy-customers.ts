@@ -2,14 +2,14 @@ import { quantile, runs, type Story } from '@fairlead/core/simulation/queue'
 import type { Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'
 import { digits, mean, percent } from './numbers.js'
-import { plotCustomers } from './plots/customers.js'
+import { type Customer, plotCustomers } from './plots/customers.js'
 
 /**
  * Brooker's comparison, run on the waiting room that ships: customers of whom one is three times as loud, a single
  * hash beside the shortest of two queues beside ours. His post shows it without figures; the numbers here are our own.
  *
  * 10 slots of 100 ms (exponential), so 100 requests a second. 10 customers together ask for 5 % more: each of the nine
- * for 8.75/s, which is less than a tenth of what there is, the noisy one for 26.25/s. So nine of ten should hardly wait.
+ * for 8.75/s, which is less than a tenth of what there is, the noisy one for 26.25/s. So nine should hardly wait.
  */
 const CUSTOMERS = 10
 const LOUDER = 3
@@ -33,16 +33,6 @@ const WAYS = [
   { title: 'foreign of two, turns', options: { ...HASHED, hand: 2 } },
   { title: 'per flow, sparse first (default)', options: {} },
 ] as const
-
-export interface Customer {
-  readonly noisy: boolean
-  readonly p50: number
-  readonly p99: number
-  /** Part of its requests that was served. */
-  readonly served: number
-  /** Mean wait in each period between two perturbations in which something of it started, seed after seed. */
-  readonly periods: readonly number[]
-}
 
 export const noisyCustomers: Figure = {
   name: 'noisy-customers',

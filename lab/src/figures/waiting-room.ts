@@ -4,8 +4,8 @@ import { seedsOf } from './measure.js'
 import { beside, digits, percent } from './numbers.js'
 
 /**
- * Ten slots. Narrow requests of 10 ms keep nine of them busy; twice a second comes one that needs eight at once. Its flow
- * has a weight of eight, so that it does not also have to save up for its turn.
+ * Ten slots. Narrow requests of 10 ms keep nine of them busy; twice a second comes one that needs eight at once. Its
+ * flow has a weight of eight, so that it does not also have to save up for its turn.
  */
 const NARROW = flows('narrow', 20, { perSecond: 45 }).map((each) => ({ ...each, workMs: 10 }))
 const WIDE = flows('wide', 1, { perSecond: 2, width: 8 }).map((each) => ({ ...each, workMs: 10 }))

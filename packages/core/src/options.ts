@@ -11,7 +11,9 @@ function fail(name: string, expected: string, value: unknown): never {
   throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
 }
 
-/** Checks that `options` is a plain object with no key but those of `known`; a misspelt option is an error, not a no-op. */
+/**
+ * Checks that `options` is a plain object with no key but those of `known`; a misspelt option is an error, not a no-op.
+ */
 export function requireOptions(name: string, options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) fail(name, 'an object', options)
   for (const key of Object.keys(options))

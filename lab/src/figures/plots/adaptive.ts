@@ -29,8 +29,9 @@ export function plotAdaptive(timelines: readonly Timeline[], runs: number): stri
       title: [
         heading(
           'An adaptive limit finds the knee, and finds it again',
-          `Simulated, with somebody always waiting, starting at 20. Thick: mean of ${runs} runs; thin: one of them. Dashed: ` +
-            'the knee, from which on requests only\nwait for each other (above), and what the best fixed limit serves (below).',
+          `Simulated, with somebody always waiting, starting at 20. Thick: mean of ${runs} runs; thin: one of them. ` +
+            'Dashed: the knee, from which on requests only\n' +
+            'wait for each other (above), and what the best fixed limit serves (below).',
         ),
         ...timelines.map(({ title }, i) => words(title, LEFTS[i]!, 100, { size: 14, bold: true })),
         ...panels.map(({ key, left, top, color }) =>

@@ -1,5 +1,4 @@
 import type { ScatterSeriesOption } from 'echarts'
-import type { Customer } from '../noisy-customers.js'
 import { AXIS, COLOURS, draw, FAINT, heading, INK, words } from './style.js'
 
 const PANEL_WIDTH = 296
@@ -15,6 +14,17 @@ interface Way {
   readonly customers: readonly Customer[]
 }
 
+/** A customer, and how long it waited, in milliseconds. */
+export interface Customer {
+  readonly noisy: boolean
+  readonly p50: number
+  readonly p99: number
+  /** Part of its requests that was served. */
+  readonly served: number
+  /** Mean wait in each period between two perturbations in which something of it started, seed after seed. */
+  readonly periods: readonly number[]
+}
+
 /** Waits of each customer, a panel for each way of queueing, a point for each of the first `periods` periods. */
 export function plotCustomers(ways: readonly Way[], periods: number): string {
   const lefts = ways.map((_, i) => LEFT + i * (PANEL_WIDTH + GAP))
@@ -23,9 +33,9 @@ export function plotCustomers(ways: readonly Way[], periods: number): string {
       title: [
         heading(
           'One noisy customer and nine quiet ones',
-          'Waits: a point is the mean of a customer in five seconds, after which the hash is perturbed; a bar, its median ' +
-            'request. Together they ask for 5 % more\nthan there is: each of the nine for less than a tenth, the noisy one ' +
-            'for three times as much as any of them.',
+          'Waits: a point is the mean of a customer in five seconds, after which the hash is perturbed; a bar, its ' +
+            'median request. Together they ask for 5 % more\n' +
+            'than there is: each of the nine for less than a tenth, the noisy one for three times as much as any of them.',
         ),
         ...ways.map(({ title }, i) => words(title, lefts[i]!, TOP - 32, { size: 16, bold: true })),
         ...lefts.flatMap((left) => [

@@ -1,5 +1,5 @@
 import type { LineSeriesOption } from 'echarts'
-import type { IsolationRow } from '../isolation.js'
+import type { Measured } from '../measure.js'
 import type { VariantName } from '../variants.js'
 import { AXIS, COLOURS, draw, FAINT, heading } from './style.js'
 
@@ -23,15 +23,21 @@ const LINES: readonly Line[] = [
   { name: 'sparseFirst', label: 'default: per flow,\nsparse flows first', color: COLOURS.orange, width: 4 },
 ]
 
+/** A scenario, and what each variant made of it. */
+export interface IsolationRow {
+  readonly title: string
+  readonly heavy: number
+  readonly measured: Readonly<Record<VariantName, Omit<Measured, 'served'>>>
+}
+
 /** p99 waits of light flows against the number of heavy flows, a line for each way of queueing. */
 export function plotIsolation(rows: readonly IsolationRow[]): string {
   return draw(
     {
       title: heading(
         'How long light flows wait beside heavy ones',
-        '99th percentile of the waits of 200 light flows that together ask for 40 % of the capacity. Each heavy flow asks ' +
-          'for 200 %.\nSimulated: 10 servers of 10 ms, 64 hashed queues. One line for all refuses 58 to 99 % of the light ' +
-          'requests besides.',
+        '99th percentile of the waits of 200 light flows that together ask for 40 % of the capacity. ' +
+          'Each heavy flow asks for 200 %.\nSimulated: 10 servers of 10 ms, 64 hashed queues.',
       ),
       grid: { left: 76, right: 196, top: 92, bottom: 58 },
       xAxis: {

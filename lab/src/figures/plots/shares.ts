@@ -22,8 +22,8 @@ export function plotShares(byWeight: readonly ServedShare[], byCost: readonly Se
       title: [
         heading(
           'Flows get their weight, whatever their requests cost',
-          'Share of the service that each of five heavy flows gets, measured in cost, beside 200 light flows. Bars: served. ' +
-            'Lines: entitled.',
+          'Share of the service that each of five heavy flows gets, measured in cost, beside 200 light flows. ' +
+            'Bars: served. Lines: entitled.',
         ),
         ...PANELS.map(({ left, title }) => words(title, left, TOP - 38, { size: 16, bold: true })),
       ],

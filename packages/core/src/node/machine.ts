@@ -13,7 +13,9 @@ export interface Machine {
   residentBytes(): number
 }
 
-/** The machine this process runs on. Files of /proc and /sys are made up by the kernel: reading them waits for nothing. */
+/**
+ * The machine this process runs on. Files of /proc and /sys are made up by the kernel: reading them waits for nothing.
+ */
 export const thisMachine: Machine = {
   readFile(path: string): string | undefined {
     try {

@@ -20,7 +20,8 @@ export interface MemorySignalOptions {
  * Share of the memory limit in use, from 0 to 1, as the kernel sees it.
  *
  * The limit is that of the container (cgroup v2 or v1, whichever group above is fullest), else of the runtime, else the
- * machine's memory. Cached files count only as far as they are in use. A reading costs a few small file reads, about 10 to 100 µs.
+ * machine's memory. Cached files count only as far as they are in use. A reading costs a few small file reads, about
+ * 10 to 100 µs.
  */
 export function memorySignal(options: MemorySignalOptions = {}): LoadSignal {
   requireOptions('memorySignal', options, ['curve', 'limitBytes', 'machine'])

@@ -24,7 +24,10 @@ export interface ShedOptions {
   to?: number
   /** With a function, instead of `from` and `to`: the curve. @default logistic({ from, to }) */
   curve?: Curve
-  /** Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3. @default 100 */
+  /**
+   * Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3. @default
+   * 100
+   */
   sampleEveryMs?: number
   /** A request is let in whatever the load once none was for this long, in milliseconds, above 0. @default 1000 */
   trickleMs?: number

@@ -28,7 +28,9 @@ const framework = {
   signals: () => [],
 }
 
-/** The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit so long. */
+/**
+ * The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit so long.
+ */
 function plainHarness(defect?: Defect): AdapterHarness<IncomingMessage, ServerResponse> {
   return {
     seesHandlers: 'always',
