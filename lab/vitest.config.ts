@@ -1,5 +1,7 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
-const config: UserProjectConfigExport = defineProject({ test: { name: 'lab', include: ['src/**/*.test.ts'] } })
+const config: UserProjectConfigExport = defineProject({
+  test: { name: 'lab', include: ['src/**/*.test.ts'], testTimeout: 30_000 },
+})
 
 export default config

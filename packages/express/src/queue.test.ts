@@ -6,6 +6,11 @@ import express from 'express'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './index.js'
 
+/** Waits for what real sockets bring about, as long as a busy machine may need. */
+function until(holds: () => void): Promise<void> {
+  return vi.waitFor(holds, { timeout: 20_000 })
+}
+
 /** A server whose handlers end when they are told to, in the order in which they were begun. */
 class Rig {
   readonly fair: FairMiddleware
@@ -38,7 +43,7 @@ class Rig {
 
   /** Until so many handlers run and so many requests wait. */
   async holds(running: number, waiting: number): Promise<void> {
-    await vi.waitFor(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
+    await until(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
   }
 
   endOne(): void {
@@ -67,7 +72,7 @@ describe('a queue in front of Express', () => {
     const quiet = rig.ask('quiet')
     await rig.holds(2, 7)
     for (let served = 0; served < 9; served++) {
-      await vi.waitFor(() => expect(rig.begun.length).toBeGreaterThan(served))
+      await until(() => expect(rig.begun.length).toBeGreaterThan(served))
       expect(rig.begun.length - served).toBeLessThanOrEqual(2)
       rig.endOne()
     }
@@ -93,7 +98,7 @@ describe('a queue in front of Express', () => {
     const evicted = await Promise.race(waiting)
     expect(evicted.status).toBe(503)
     for (let served = 1; served <= 3; served++) {
-      await vi.waitFor(() => expect(rig.begun.length).toBe(served))
+      await until(() => expect(rig.begun.length).toBe(served))
       rig.endOne()
     }
     expect((await quiet).status).toBe(200)
@@ -124,7 +129,7 @@ describe('a queue in front of Express', () => {
     const asked = [rig.ask('a'), rig.ask('b')]
     await rig.holds(1, 1)
     rig.endOne()
-    await vi.waitFor(() => expect(rig.begun.length).toBe(2))
+    await until(() => expect(rig.begun.length).toBe(2))
     rig.endOne()
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200])
     await rig.holds(0, 0)
