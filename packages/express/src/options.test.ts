@@ -76,6 +76,16 @@ describe('options', () => {
     [{ ipv6Prefix: 64, onError: 'refuse' }],
   ])('%j is accepted', (options) => expect(fairMiddleware(options).gate.snapshot().closed).toBe(false))
 
+  it('with a queue: sheds by event-loop delay later, because the queue bounds what runs', () => {
+    const { stages } = fairMiddleware({ queue: { capacity: 4 } }).gate.snapshot()
+    expect(stages).toMatchObject({
+      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay', from: 100, to: 500 }] },
+    })
+    expect(fairMiddleware({ queue: false }).gate.snapshot().stages).toMatchObject({
+      shed: { signals: [{ from: 0.75 }, { name: 'event-loop-delay', from: 10, to: 60 }] },
+    })
+  })
+
   it('without options: FAIR, and shedding by memory and event-loop delay', () => {
     const { stages } = fairMiddleware().gate.snapshot()
     expect(stages).toMatchObject({

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Capacity } from '../capacity/index.js'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision, Permit } from './decision.js'
@@ -525,6 +526,30 @@ describe('misuse', () => {
     [null, 'gate must be an object, got null'],
   ])('of createGate names the option: %j', (options, message) => {
     expect(() => createGate(options as GateOptions)).toThrow(message)
+  })
+})
+
+describe('a gate that cannot be made', () => {
+  it('leaves no listener on a capacity that others may share', () => {
+    let listeners = 0
+    const capacity: Capacity = {
+      limit: 1,
+      inFlight: 0,
+      maximum: 1,
+      tryTake: () => true,
+      release: () => {},
+      undo: () => {},
+      onAvailable: () => {
+        listeners++
+        return () => void listeners--
+      },
+      snapshot: () => null,
+    }
+    const twice: Stage = { name: 'twice', admit: () => undefined }
+    expect(() => gateOf([twice, twice], { queue: { capacity } })).toThrow('distinct names')
+    expect(listeners).toBe(0)
+    gateOf([twice], { queue: { capacity } }).close()
+    expect(listeners).toBe(0)
   })
 })
 
