@@ -20,6 +20,12 @@ export interface GateOptions {
   stages?: readonly Stage[]
   /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
   queue?: QueueOptions | false
+  /**
+   * A permit that nobody has finished after this many milliseconds is finished as `ignored`, at the next call of the
+   * gate: the last resort where a handler may never settle, or a runtime never tell that a client has left. What runs
+   * longer than that is no longer counted. @default none
+   */
+  leaseMs?: number
   /** @default the platform's monotonic clock */
   clock?: Clock
   /** @default `Math.random` */
@@ -29,7 +35,16 @@ export interface GateOptions {
 }
 
 /** Names of the options above, for whoever passes them on. */
-export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'queue', 'clock', 'random', 'after']
+export const GATE_OPTIONS: readonly string[] = [
+  'fair',
+  'shed',
+  'stages',
+  'queue',
+  'leaseMs',
+  'clock',
+  'random',
+  'after',
+]
 
 /**
  * Makes a gate. Starts no timer and no background work. Throws a `TypeError` or `RangeError` that names the option
@@ -41,6 +56,7 @@ export function createGate(options: GateOptions = {}): Gate {
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
   requireFunction('after', after)
+  if (options.leaseMs !== undefined) requireAbove('leaseMs', options.leaseMs, 0)
   if (!Array.isArray(stages)) throw new TypeError(`stages must be an array, got ${show(stages)}`)
   const clock = steady(options.clock ?? systemClock)
   const chain: Stage[] = []
@@ -64,7 +80,7 @@ export function createGate(options: GateOptions = {}): Gate {
   }
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
   if (queue !== false) chain.push(new WaitingRoom({ ...queue, clock, random, after }))
-  return new Gate(chain, clock, after)
+  return new Gate(chain, clock, after, options.leaseMs)
 }
 
 function requireStage(stage: unknown): void {

@@ -1,6 +1,13 @@
 import type { Decision, Gate } from '@fairlead/core'
-import { type FairRequest, type Framework, HttpAdmission, type HttpOptions, type HttpVisit } from '@fairlead/core/http'
-import { defaultSignals, onResponseEnd } from '@fairlead/core/node'
+import {
+  type FairRequest,
+  type Framework,
+  HttpAdmission,
+  type HttpOptions,
+  type HttpVisit,
+  onResponseEnd,
+} from '@fairlead/core/http'
+import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { sendRefusal } from './send-refusal.js'
 import { wrap } from './wrap.js'
@@ -15,7 +22,7 @@ declare global {
 }
 
 /** Options of {@link fairMiddleware}; all optional. */
-export type FairMiddlewareOptions = HttpOptions<Request, Response>
+export type FairMiddlewareOptions = HttpOptions<[request: Request, response: Response]>
 
 /** Express middleware, the gate behind it, and the exact form of the release rule. */
 export interface FairMiddleware extends RequestHandler {
@@ -28,11 +35,11 @@ export interface FairMiddleware extends RequestHandler {
   wrap(handler: RequestHandler): RequestHandler
 }
 
-const express: Framework<Request, Response> = {
+const express: Framework<[request: Request, response: Response]> = {
   name: 'fairMiddleware',
   // Without trust in proxies `req.ip` is the socket's address, at many times the cost.
   address: (req) => (req.app.get('trust proxy') ? req.ip : req.socket.remoteAddress),
-  status: (res) => res.statusCode,
+  status: (_req, res) => res.statusCode,
   signals: defaultSignals,
 }
 
@@ -45,19 +52,19 @@ const express: Framework<Request, Response> = {
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new HttpAdmission(express, options)
 
-  function proceed(visit: HttpVisit<Request, Response>, decision: Decision, next: NextFunction): void {
+  function proceed(visit: HttpVisit<[Request, Response]>, decision: Decision, next: NextFunction): void {
     if (!decision.admitted) {
       // Whoever is gone cannot read an answer.
       if (decision.reason !== 'gone') sendRefusal(visit, admission.refusal(decision), options.handler, admission)
       return
     }
     if (!visit.admit(decision)) return
-    visit.request.fair = visit
+    visit.target[0].fair = visit
     next()
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {
-    const visit = admission.visit(req, res, req.fair)
+    const visit = admission.visit([req, res], req.fair)
     onResponseEnd(req, res, visit)
     const decision = admission.ask(visit)
     if (decision === undefined) next()

@@ -12,15 +12,16 @@ import type { Request, Response } from 'express'
  * Node drains a body that nobody read, so the connection can serve the next request.
  */
 export function sendRefusal(
-  { request, response }: HttpVisit<Request, Response>,
+  { target }: HttpVisit<[Request, Response]>,
   refusal: HttpRefusal,
-  handler: HttpOptions<Request, Response>['handler'],
-  admission: HttpAdmission<Request, Response>,
+  handler: HttpOptions<[Request, Response]>['handler'],
+  admission: HttpAdmission<[Request, Response]>,
 ): void {
+  const [request, response] = target
   // While it waited, a timeout of somebody else's may have answered.
   if (response.headersSent) return
   response.statusCode = refusal.status
-  if (refusal.retryAfterSeconds !== undefined) response.setHeader('Retry-After', refusal.retryAfterSeconds)
+  for (const name of Object.keys(refusal.headers)) response.setHeader(name, refusal.headers[name] ?? '')
   if (handler === undefined) {
     sendProblem(response, refusal)
     return

@@ -3,6 +3,7 @@ import { requireAbove, requireFunction, requireInteger, requireText } from '../o
 import type { Ask, Decision } from './decision.js'
 import { type GateEvent, type GateListener, Observers } from './events.js'
 import { flowName, MAX_FLOW_LENGTH } from './flow.js'
+import { Leases } from './leases.js'
 import type { Outcome } from './outcome.js'
 import { Visit } from './permit.js'
 import { type Refusal, refuse } from './refusal.js'
@@ -20,6 +21,8 @@ export interface GateSnapshot {
   /** Refusals by `stage:reason`. */
   readonly refusedBy: Readonly<Record<string, number>>
   readonly finished: Readonly<Record<Outcome, number>>
+  /** Of those finished as `ignored`, permits that ended because their lease did. */
+  readonly expired: number
   /** Times a stage threw, rejected or outlasted its deadline. */
   readonly stageErrors: number
   /** Times an observer threw. */
@@ -47,17 +50,20 @@ export class Gate {
   readonly #stages: readonly Stage[]
   readonly #clock: Clock
   readonly #after: After
+  readonly #leases: Leases | undefined
   readonly #observers = new Observers()
   readonly #waiting = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
   readonly #finished: Record<Outcome, number> = { success: 0, failure: 0, ignored: 0 }
   #admitted = 0
   #refused = 0
+  #expired = 0
   #stageErrors = 0
   #closed = false
 
   /** @internal `clock` must be steady. */
-  constructor(stages: readonly Stage[], clock: Clock, after: After) {
+  constructor(stages: readonly Stage[], clock: Clock, after: After, leaseMs: number | undefined) {
+    this.#leases = leaseMs === undefined ? undefined : new Leases(leaseMs)
     this.#stages = stages
     this.#clock = clock
     this.#after = after
@@ -74,6 +80,7 @@ export class Gate {
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
     const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock())
+    if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     return this.#walk(visit, 0)
@@ -83,6 +90,23 @@ export class Gate {
   observe(listener: GateListener): () => void {
     requireFunction('listener', listener)
     return this.#observers.add(listener)
+  }
+
+  /**
+   * Does what is due by now: ends permits whose lease is over, and turns away what waited for too long. Only for
+   * runtimes on which a timer dies with the request that set it: there, each request that waits calls this by a timer
+   * of its own.
+   */
+  wake(): void {
+    const nowMs = this.#clock()
+    if (this.#leases !== undefined) this.#expired += this.#leases.expire(nowMs)
+    for (const stage of this.#stages) {
+      try {
+        stage.wake?.(nowMs)
+      } catch (error) {
+        this.#failed(stage, error)
+      }
+    }
   }
 
   /** Counts so far and each stage's own snapshot. A stage whose snapshot throws shows the error's text. */
@@ -105,6 +129,7 @@ export class Gate {
       refused: this.#refused,
       refusedBy: Object.fromEntries(this.#refusedBy),
       finished,
+      expired: this.#expired,
       stageErrors: this.#stageErrors,
       listenerErrors: this.#observers.failures,
       stages,
@@ -128,6 +153,7 @@ export class Gate {
   /** @internal Called by a permit, at most once. */
   finished(visit: Visit, outcome: Outcome, cost: number): void {
     this.#finished[outcome]++
+    this.#leases?.remove(visit)
     const nowMs = this.#clock()
     for (let i = 0; i < visit.holds.length; i++) {
       try {
@@ -207,6 +233,7 @@ export class Gate {
 
   #admit(visit: Visit): Decision {
     this.#admitted++
+    this.#leases?.add(visit)
     if (this.#observers.any)
       this.#observers.tell({ type: 'admitted', flow: visit.flow, cost: visit.cost, waitedMs: visit.waitedMs })
     return visit

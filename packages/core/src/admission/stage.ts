@@ -55,6 +55,8 @@ export interface Stage {
   readonly deadlineMs?: number
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
+  /** Does what its timers would do, if they have not: see `gate.wake()`. */
+  wake?(nowMs: number): void
   /** The gate closes: wake and refuse what waits, hold no timer. */
   close?(): void
 }

@@ -11,17 +11,17 @@ interface Call {
   key?: string
 }
 
-const framework: Framework<Call, number> = {
+const framework: Framework<[call: Call]> = {
   name: 'test',
   address(call) {
     if (call.address === 'broken') throw new Error('who is a proxy?')
     return call.address
   },
-  status: (status) => status,
+  status: () => 200,
   signals: () => [{ name: 'idle', curve: { from: 1, to: 2, probability: () => 0 }, read: () => 0 }],
 }
 
-function admission(options: HttpOptions<Call, number> = {}): HttpAdmission<Call, number> {
+function admission(options: HttpOptions<[call: Call]> = {}): HttpAdmission<[call: Call]> {
   return new HttpAdmission(framework, { onWarning: () => {}, ...options })
 }
 
@@ -45,10 +45,10 @@ describe('what adapters have in common', () => {
 
   it('does not heed options that are changed after they were checked', () => {
     const probe = probeStage()
-    const options: HttpOptions<Call, number> = { fair: false, shed: false, stages: [probe], flow: () => 'before' }
+    const options: HttpOptions<[call: Call]> = { fair: false, shed: false, stages: [probe], flow: () => 'before' }
     const subject = new HttpAdmission(framework, options)
     options.flow = () => 'after'
-    subject.ask(subject.visit({}, 200, undefined))
+    subject.ask(subject.visit([{}], undefined))
     expect(probe.passages[0]?.flow).toBe('before')
   })
 
@@ -59,7 +59,7 @@ describe('what adapters have in common', () => {
   ])('names the flow of %j: %s', (call, flow) => {
     const probe = probeStage()
     const subject = admission({ fair: false, shed: false, stages: [probe] })
-    subject.ask(subject.visit(call, 200, undefined))
+    subject.ask(subject.visit([call], undefined))
     expect(probe.passages[0]?.flow).toBe(flow)
   })
 
@@ -72,7 +72,7 @@ describe('what adapters have in common', () => {
       throw fault
     }
     const subject = admission({ flow, onWarning })
-    for (let i = 0; i < 100; i++) subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    for (let i = 0; i < 100; i++) subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
     expect(onWarning.mock.calls).toEqual([
       ["An option failed; requests like this are answered as onError: 'address' says.", fault],
     ])
@@ -81,7 +81,7 @@ describe('what adapters have in common', () => {
   it('warns on the console by default', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const subject = new HttpAdmission(framework, {})
-    subject.ask(subject.visit({}, 200, undefined))
+    subject.ask(subject.visit([{}], undefined))
     expect(warn).toHaveBeenCalledOnce()
     warn.mockRestore()
   })
@@ -89,9 +89,9 @@ describe('what adapters have in common', () => {
   it('makes no signal for a request that need not wait', () => {
     const controller = vi.spyOn(globalThis, 'AbortController')
     const subject = admission({ fair: false, shed: false, stages: [limitStage(1, { waiters: 1 })] })
-    subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+    subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
     expect(controller).not.toHaveBeenCalled()
-    expect(subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))).toBeInstanceOf(Promise)
+    expect(subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))).toBeInstanceOf(Promise)
     expect(controller).toHaveBeenCalledOnce()
     controller.mockRestore()
   })
@@ -102,8 +102,8 @@ describe('what adapters have in common', () => {
     }
     const limit = limitStage(1, { waiters: 1 })
     const subject = admission({ fair: false, shed: false, stages: [limit], flow })
-    subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
-    const visit = subject.visit({ address: '1.2.3.4' }, 200, undefined)
+    subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
+    const visit = subject.visit([{ address: '1.2.3.4' }], undefined)
     const decision = subject.ask(visit)
     visit.responseEnded(true)
     expect(limit.waiting).toBe(0)
@@ -112,7 +112,7 @@ describe('what adapters have in common', () => {
 
   it('refuses a client that has left already as gone', () => {
     const subject = admission()
-    const visit = subject.visit({ address: '1.2.3.4' }, 200, undefined)
+    const visit = subject.visit([{ address: '1.2.3.4' }], undefined)
     visit.responseEnded(true)
     expect(subject.ask(visit)).toMatchObject({ admitted: false, reason: 'gone' })
   })
@@ -121,7 +121,7 @@ describe('what adapters have in common', () => {
     const seconds = (draw: number): number | undefined => {
       const subject = admission({ gate: createGate(), random: () => draw })
       subject.gate.close()
-      const decision = subject.ask(subject.visit({ address: '1.2.3.4' }, 200, undefined))
+      const decision = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
       if (decision === undefined || decision instanceof Promise || decision.admitted) throw new Error('not refused')
       return subject.refusal(decision).retryAfterSeconds
     }

@@ -12,14 +12,14 @@ import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
 import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 import { consoleWarning, Warnings } from './warnings.js'
 
-/** All that the core needs to know of a framework. */
-export interface Framework<Request, Response> {
+/** All that the core needs to know of a framework; `target` is what its handlers get. */
+export interface Framework<Target extends readonly unknown[]> {
   /** What the user calls, for messages: `fairMiddleware`. */
   readonly name: string
   /** The address of the client, as far as the framework trusts what it was told. */
-  address(request: Request): string | undefined
-  /** The status that the response was sent with. */
-  status(response: Response): number
+  address(...target: Target): string | undefined
+  /** The status that the response was sent with; undefined where there is none. */
+  status(...target: Target): number | undefined
   /** What to shed by, if the user does not say: fresh signals, or none. */
   signals(queued: boolean): readonly LoadSignal[]
 }
@@ -28,17 +28,17 @@ export interface Framework<Request, Response> {
  * Turns a framework's requests into decisions of a gate, and how they ended into outcomes: all that adapters have in
  * common. Never throws into a request: what the user's functions do wrong is answered as `onError` says.
  */
-export class HttpAdmission<Request, Response> implements Judge<Request, Response> {
+export class HttpAdmission<Target extends readonly unknown[]> implements Judge<Target> {
   readonly gate: Gate
-  readonly #framework: Framework<Request, Response>
-  readonly #options: HttpOptions<Request, Response>
+  readonly #framework: Framework<Target>
+  readonly #options: HttpOptions<Target>
   readonly #onError: OnError
   readonly #random: Random
   readonly #warnings: Warnings
   readonly #addresses: AddressFlows
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
-  constructor(framework: Framework<Request, Response>, options: HttpOptions<Request, Response>) {
+  constructor(framework: Framework<Target>, options: HttpOptions<Target>) {
     requireHttpOptions(framework.name, options)
     const { onError = 'address', onWarning = consoleWarning, ipv6Prefix = 56, random = systemRandom } = options
     requireFunction('random', random)
@@ -52,26 +52,26 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
   }
 
   /** Begins a visit. `outer` is the visit to a gate that the request passed before. */
-  visit(request: Request, response: Response, outer: FairRequest | undefined): HttpVisit<Request, Response> {
-    return new HttpVisit(this, request, response, outer)
+  visit(target: Target, outer: FairRequest | undefined): HttpVisit<Target> {
+    return new HttpVisit(this, target, outer)
   }
 
   /**
    * Asks the gate. Undefined: the request is none of our business (`skip`), let it pass. If the client has left
    * already, the answer is a refusal with reason `gone`.
    */
-  ask(visit: HttpVisit<Request, Response>): Decision | Promise<Decision> | undefined {
-    const { request } = visit
+  ask(visit: HttpVisit<Target>): Decision | Promise<Decision> | undefined {
+    const { target } = visit
     const { skip, flow, cost, priority, exempt } = this.#options
     // Nothing can be known of a client that has left, not even its address; the gate only counts it.
     if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
     try {
-      if (skip !== undefined && yes('skip', skip(request))) return undefined
+      if (skip !== undefined && yes('skip', skip(...target))) return undefined
       return this.gate.admit({
-        flow: (flow !== undefined && now(flow(request))) || this.#addressFlow(request),
-        cost: cost === undefined ? 1 : (now(cost(request)) ?? 1),
-        priority: priority === undefined ? 0 : (now(priority(request)) ?? 0),
-        exempt: exempt !== undefined && yes('exempt', exempt(request)),
+        flow: (flow !== undefined && now(flow(...target))) || this.#addressFlow(target),
+        cost: cost === undefined ? 1 : (now(cost(...target)) ?? 1),
+        priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
+        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
         signal: () => visit.signal,
       })
     } catch (error) {
@@ -90,33 +90,34 @@ export class HttpAdmission<Request, Response> implements Judge<Request, Response
   }
 
   /** @internal Judges a response that was sent to its end. */
-  outcome(visit: HttpVisit<Request, Response>): Outcome {
-    const { request, response, error } = visit
+  outcome(visit: HttpVisit<Target>): Outcome {
+    const { target, error } = visit
     const { outcome } = this.#options
     if (outcome !== undefined) {
       try {
-        const answer = now(outcome(request, response, error))
+        const answer = now(outcome(...target, error))
         requireOneOf('outcome', answer, outcomes)
         return answer
       } catch (cause) {
         this.warn('outcome failed: the default answered instead.', cause)
       }
     }
-    return outcomeOf(this.#framework.status(response), error)
+    return outcomeOf(this.#framework.status(...target), error)
   }
 
-  #addressFlow(request: Request): string {
-    return this.#addresses.flow(this.#framework.address(request))
+  #addressFlow(target: Target): string {
+    const { address } = this.#options
+    return this.#addresses.flow(address === undefined ? this.#framework.address(...target) : now(address(...target)))
   }
 
   /** The answer to a request about which the user's functions failed. */
-  #withoutOptions(visit: HttpVisit<Request, Response>, cause: unknown): Decision | Promise<Decision> | undefined {
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Decision | Promise<Decision> | undefined {
     this.warn(`An option failed; requests like this are answered as onError: '${this.#onError}' says.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
     let flow = UNKNOWN_ADDRESS
     try {
-      flow = this.#addressFlow(visit.request)
+      flow = this.#addressFlow(visit.target)
     } catch {
       // Its own functions may have failed the framework, too (who is trusted as a proxy).
     }

@@ -13,31 +13,41 @@ import type { OnWarning } from './warnings.js'
 export type OnError = 'address' | 'admit' | 'refuse'
 
 /**
- * Options that all adapters share: what a request is, and how it is answered. Functions get the framework's own
- * request, must answer at once (a promise is a bad answer), and may throw: see `onError`.
+ * Options that all adapters share: what a request is, and how it is answered. Functions get what a handler of the
+ * framework gets (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), must answer at once (a
+ * promise is a bad answer), and may throw: see `onError`.
  */
-export interface RequestOptions<Request, Response> {
+export interface RequestOptions<Target extends readonly unknown[]> {
   /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
   gate?: Gate
   /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the address */
-  flow?: (request: Request) => string | undefined
+  flow?: (...target: Target) => string | undefined
   /** What the request will cost, above 0. @default 1 */
-  cost?: (request: Request) => number | undefined
+  cost?: (...target: Target) => number | undefined
   /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
-  priority?: (request: Request) => number | undefined
+  priority?: (...target: Target) => number | undefined
   /** True for what is never refused for load, but counted: health checks that others must see succeed. */
-  exempt?: (request: Request) => boolean | undefined
+  exempt?: (...target: Target) => boolean | undefined
   /** True for what the gate should not see at all. */
-  skip?: (request: Request) => boolean | undefined
+  skip?: (...target: Target) => boolean | undefined
+  /**
+   * The client's address, where the framework does not know it: from a header that a proxy of yours sets, say. It names
+   * the flow where `flow` does not, folded and cut like the framework's own. @default what the framework says
+   */
+  address?: (...target: Target) => string | undefined
   /**
    * What a response that was sent to its end says about shortage; `error` is what the handler threw, where it is
    * known. Not asked about clients that left: that is always `ignored`. If it throws, the default answers.
    *
    * @default 429 and 503 `failure`, below 500 `success`, else `ignored`
    */
-  outcome?: (request: Request, response: Response, error: unknown) => Outcome
-  /** Writes the answer to a refused request, instead of the problem document. If it throws, that is sent after all. */
-  handler?: (request: Request, response: Response, refusal: HttpRefusal) => unknown
+  outcome?: (...args: [...target: Target, error: unknown]) => Outcome
+  /**
+   * Answers a refused request, instead of the problem document, in the framework's own way: writes the response, or
+   * returns it where handlers of the framework do. Status and headers are set already. If it throws, the document is
+   * sent after all.
+   */
+  handler?: (...args: [...target: Target, refusal: HttpRefusal]) => unknown
   /** @default 'address' */
   onError?: OnError
   /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
@@ -47,9 +57,9 @@ export interface RequestOptions<Request, Response> {
 }
 
 /** Everything an adapter may be told: about requests, and about the gate that it makes. */
-export type HttpOptions<Request, Response> = RequestOptions<Request, Response> & GateOptions
+export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions
 
-const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'outcome', 'handler', 'onWarning'] as const
+const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'address', 'outcome', 'handler', 'onWarning'] as const
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
 const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'ipv6Prefix', ...GATE_OPTIONS]
 
@@ -57,7 +67,10 @@ const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'ipv6Prefix',
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
  * `name` is what the user called, for the message about options that do not exist.
  */
-export function requireHttpOptions<Request, Response>(name: string, options: HttpOptions<Request, Response>): void {
+export function requireHttpOptions<Target extends readonly unknown[]>(
+  name: string,
+  options: HttpOptions<Target>,
+): void {
   requireOptions(name, options, KNOWN)
   for (const key of FUNCTIONS) if (options[key] !== undefined) requireFunction(key, options[key])
   if (options.onError !== undefined) requireOneOf('onError', options.onError, ON_ERROR)
@@ -76,8 +89,8 @@ export function requireHttpOptions<Request, Response>(name: string, options: Htt
  * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
  * called only if it is needed, with true where requests will wait in a queue.
  */
-export function gateOf<Request, Response>(
-  options: HttpOptions<Request, Response>,
+export function gateOf<Target extends readonly unknown[]>(
+  options: HttpOptions<Target>,
   signals: (queued: boolean) => readonly LoadSignal[],
 ): Gate {
   if (options.gate !== undefined) return options.gate

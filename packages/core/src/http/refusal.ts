@@ -8,6 +8,8 @@ export interface HttpRefusal {
   readonly status: 429 | 503
   /** For `Retry-After`: whole seconds, jittered, never earlier than the refusal asks. Absent if no time is known. */
   readonly retryAfterSeconds: number | undefined
+  /** `Retry-After`, where a time is known: what every answer to this refusal should carry. */
+  readonly headers: Readonly<Record<string, string>>
   /** RFC 9457 problem details, as JSON text. */
   readonly body: string
 }
@@ -50,10 +52,12 @@ export function httpRefusal(refusal: Refusal, random: Random): HttpRefusal {
       : { type: `${PROBLEM_TYPES}temporary-reduced-capacity`, title: 'The service is short of capacity', status }
   // A policy is what the stage stands for; a gate that closes, or an option that failed, violates none.
   if (refusal.reason !== 'closed' && refusal.reason !== 'error') problem['violated-policies'] = [refusal.stage]
+  const seconds = retryAfterSeconds(refusal.retryAfterMs, random)
   return {
     refusal,
     status,
-    retryAfterSeconds: retryAfterSeconds(refusal.retryAfterMs, random),
+    retryAfterSeconds: seconds,
+    headers: seconds === undefined ? {} : { 'Retry-After': `${seconds}` },
     body: JSON.stringify(problem),
   }
 }

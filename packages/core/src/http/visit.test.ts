@@ -17,7 +17,7 @@ describe('the release rule', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('end', 'abort', 'hold', 'done', 'admit')), (steps) => {
         const gate = createGate({ fair: false })
-        const visit = new HttpVisit(judge, {}, {}, undefined)
+        const visit = new HttpVisit(judge, [], undefined)
         const holds: (() => void)[] = []
         let ended: string | undefined
         let permit: Permit | undefined
@@ -47,7 +47,7 @@ describe('the release rule', () => {
 
   it('fires the signal when the client is gone, before the permit is released, and never otherwise', () => {
     const gate = createGate({ fair: false })
-    const [left, stayed] = [new HttpVisit(judge, {}, {}, undefined), new HttpVisit(judge, {}, {}, undefined)]
+    const [left, stayed] = [new HttpVisit(judge, [], undefined), new HttpVisit(judge, [], undefined)]
     const seen: boolean[] = []
     for (const visit of [left, stayed]) {
       visit.admit(admitted(gate))
@@ -61,14 +61,14 @@ describe('the release rule', () => {
   })
 
   it('leaves the line when something else has answered the request meanwhile', () => {
-    const visit = new HttpVisit(judge, {}, {}, undefined)
+    const visit = new HttpVisit(judge, [], undefined)
     const { signal } = visit
     visit.responseEnded(false)
     expect(signal.aborted).toBe(true)
   })
 
   it('gives a signal that has fired to whoever asks late', () => {
-    const visit = new HttpVisit(judge, {}, {}, undefined)
+    const visit = new HttpVisit(judge, [], undefined)
     visit.responseEnded(true)
     expect(visit.signal.aborted).toBe(true)
     expect(visit.signal).toBe(visit.signal)
@@ -76,8 +76,8 @@ describe('the release rule', () => {
 
   it('holds and fails the visits to outer gates with the innermost', () => {
     const gates = [createGate({ fair: false }), createGate({ fair: false })] as const
-    const outer = new HttpVisit(judge, {}, {}, undefined)
-    const inner = new HttpVisit(judge, {}, {}, outer)
+    const outer = new HttpVisit(judge, [], undefined)
+    const inner = new HttpVisit(judge, [], outer)
     outer.admit(admitted(gates[0]))
     inner.admit(admitted(gates[1]))
     const done = inner.hold()

@@ -17,34 +17,33 @@ export interface FairRequest {
 }
 
 /** Says how a response that was sent to its end ended. */
-export interface Judge<Request, Response> {
-  outcome(visit: HttpVisit<Request, Response>): Outcome
+export interface Judge<Target extends readonly unknown[]> {
+  outcome(visit: HttpVisit<Target>): Outcome
 }
 
 /**
  * One request between its admission and its release, whatever the framework.
  *
  * The release rule: the permit ends, once, when the response has ended *and* nobody holds it any more. An adapter
- * that can see its handler settle takes a hold for as long as it runs; one that cannot leaves that to its users.
+ * that can see its handler settle says so, and the permit is held for as long as it runs; one that cannot leaves that
+ * to its users. `target` is what a handler of the framework gets.
  */
-export class HttpVisit<Request, Response> implements FairRequest {
-  readonly request: Request
-  readonly response: Response
+export class HttpVisit<Target extends readonly unknown[]> implements FairRequest {
+  readonly target: Target
   permit: Permit | undefined = undefined
   /** What the handler threw, as far as anybody told. */
   error: unknown = undefined
-  readonly #judge: Judge<Request, Response>
+  readonly #judge: Judge<Target>
   readonly #outer: FairRequest | undefined
   #controller: AbortController | undefined = undefined
   #holds = 0
   #end: 'open' | 'ended' | 'aborted' = 'open'
 
   /** `outer` is the visit to a gate that the request has passed before, if any. */
-  constructor(judge: Judge<Request, Response>, request: Request, response: Response, outer: FairRequest | undefined) {
+  constructor(judge: Judge<Target>, target: Target, outer: FairRequest | undefined) {
     this.#judge = judge
     this.#outer = outer
-    this.request = request
-    this.response = response
+    this.target = target
   }
 
   /** True once the response was cut off: there is nobody to answer. */
@@ -66,6 +65,17 @@ export class HttpVisit<Request, Response> implements FairRequest {
     if (this.#end === 'open') return true
     this.#release()
     return false
+  }
+
+  /** Everything behind the adapter begins: keeps the permit, like `hold()`, until `handlerSettled`. */
+  handlerStarted(): void {
+    this.#holds++
+  }
+
+  /** Everything behind the adapter has settled. To be called once after each `handlerStarted`. */
+  handlerSettled(): void {
+    this.#holds--
+    this.#release()
   }
 
   hold(): () => void {

@@ -8,7 +8,6 @@ export { eventLoopUtilizationSignal } from './event-loop-utilization.js'
 export { type Heap, type HeapSignalOptions, heapSignal } from './heap.js'
 export type { Machine } from './machine.js'
 export { type MemorySignalOptions, memorySignal } from './memory.js'
-export { type EndListener, onResponseEnd } from './response-end.js'
 
 /** Where a queue bounds what runs, the event loop is late by what it lets run at once: that is no emergency yet. */
 const BEHIND_A_QUEUE = { from: 100, to: 500 }

@@ -122,6 +122,11 @@ export class WaitingRoom implements Stage {
     }
   }
 
+  /** Turns away what has waited for too long, as the room's timer does; see `gate.wake()`. */
+  wake(nowMs: number): void {
+    this.#floor.wake(nowMs)
+  }
+
   /** Refuses what waits and what comes, with reason `closed`. What runs may still finish. Closing twice is no error. */
   close(): void {
     if (!this.#floor.list.closed) this.#floor.close(this.#clock())

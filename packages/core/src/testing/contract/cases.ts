@@ -8,25 +8,21 @@ export interface ContractCase {
 }
 
 /** Collects the cases of one topic. */
-export class Cases<Request, Response> {
+export class Cases<Target extends readonly unknown[]> {
   readonly all: ContractCase[] = []
-  readonly #harness: AdapterHarness<Request, Response>
+  readonly #harness: AdapterHarness<Target>
 
-  constructor(harness: AdapterHarness<Request, Response>) {
+  constructor(harness: AdapterHarness<Target>) {
     this.#harness = harness
   }
 
   /** Adds a case on a gate that holds nothing but a probe. */
-  plain(name: string, act: (rig: Rig<Request, Response>) => Promise<void>): void {
+  plain(name: string, act: (rig: Rig<Target>) => Promise<void>): void {
     this.add(name, () => ({}), act)
   }
 
   /** Adds a case; `options` is called for each run, so that stages are fresh. */
-  add(
-    name: string,
-    options: () => RigOptions<Request, Response>,
-    act: (rig: Rig<Request, Response>) => Promise<void>,
-  ): void {
+  add(name: string, options: () => RigOptions<Target>, act: (rig: Rig<Target>) => Promise<void>): void {
     this.all.push({ name, run: () => Rig.run(this.#harness, options(), act) })
   }
 }

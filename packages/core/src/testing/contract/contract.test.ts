@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net'
 import { pipeline, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Decision } from '../../admission/index.js'
-import { HttpAdmission, type HttpVisit, PROBLEM_JSON, statusOfError } from '../../http/index.js'
-import { onResponseEnd } from '../../node/response-end.js'
+import { HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON, statusOfError } from '../../http/index.js'
 import { type AdapterHarness, type Answer, adapterContract } from './index.js'
 
-type Visit = HttpVisit<IncomingMessage, ServerResponse>
+type Target = [request: IncomingMessage, response: ServerResponse]
+type Visit = HttpVisit<Target>
 
 /** How an adapter can be wrong. */
 type Defect =
@@ -24,24 +24,24 @@ type Defect =
 const framework = {
   name: 'plain',
   address: (request: IncomingMessage) => request.socket.remoteAddress,
-  status: (response: ServerResponse) => response.statusCode,
+  status: (_request: IncomingMessage, response: ServerResponse) => response.statusCode,
   signals: () => [],
 }
 
 /**
  * The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit so long.
  */
-function plainHarness(defect?: Defect): AdapterHarness<IncomingMessage, ServerResponse> {
+function plainHarness(defect?: Defect): AdapterHarness<Target> {
   return {
     seesHandlers: 'always',
     watchdogMs: defect === undefined ? 10_000 : 100,
-    header: (request, name) => request.headers[name]?.toString(),
+    header: ([request], name) => request.headers[name]?.toString(),
     async start({ middleware, play }) {
       const gates = middleware.map((options) => new HttpAdmission(framework, options))
       const server = createServer(async (request, response) => {
         let visit: Visit | undefined
         for (const gate of gates) {
-          const next: Visit = gate.visit(request, response, visit)
+          const next: Visit = gate.visit([request, response], visit)
           listen(next, defect)
           const asked = gate.ask(next)
           if (asked === undefined) continue
@@ -65,7 +65,7 @@ function plainHarness(defect?: Defect): AdapterHarness<IncomingMessage, ServerRe
 }
 
 function listen(visit: Visit, defect: Defect | undefined): void {
-  const { request, response } = visit
+  const [request, response] = visit.target
   if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
   else if (defect === 'hears the response, not its socket')
     response.on('close', () => visit.responseEnded(!response.writableEnded || request.aborted))
@@ -76,19 +76,15 @@ function listen(visit: Visit, defect: Defect | undefined): void {
   else if (defect !== 'releases when the handler has settled') onResponseEnd(request, response, visit)
 }
 
-function enter(
-  gate: HttpAdmission<IncomingMessage, ServerResponse>,
-  visit: Visit,
-  decision: Decision,
-  defect: Defect | undefined,
-): boolean {
+function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
   if (decision.admitted) return visit.admit(decision)
   if (defect === 'runs the handler of refused requests') return true
   if (decision.reason === 'gone') return false
   const { status, retryAfterSeconds, body } = gate.refusal(decision)
-  visit.response.statusCode = status
-  if (defect !== 'answers refusals without Retry-After') visit.response.setHeader('Retry-After', retryAfterSeconds ?? 1)
-  visit.response.setHeader('Content-Type', PROBLEM_JSON).end(body)
+  const [, response] = visit.target
+  response.statusCode = status
+  if (defect !== 'answers refusals without Retry-After') response.setHeader('Retry-After', retryAfterSeconds ?? 1)
+  response.setHeader('Content-Type', PROBLEM_JSON).end(body)
   return false
 }
 

@@ -21,7 +21,7 @@ const ENDINGS: readonly (readonly [name: string, path: string, status: number, o
 ]
 
 /** How a request ends when the client stays: each way, its outcome, exactly once. */
-export function endingCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+export function endingCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
 
   for (const wrapped of [false, true])

@@ -4,16 +4,16 @@ import type { FairRequest, HttpOptions } from '../../http/index.js'
  * What an adapter supplies to be tested by {@link adapterContract}: a way to start an app of its framework with its
  * middleware in front of a single catch-all route that plays scenes.
  *
- * `Request` and `Response` are what the adapter's options (`flow`, `outcome`, …) are called with.
+ * `Target` is what the adapter's options (`flow`, `outcome`, …) are called with.
  */
-export interface AdapterHarness<Request, Response> {
+export interface AdapterHarness<Target extends readonly unknown[]> {
   /** Starts an app on a free port of 127.0.0.1, over plain HTTP/1.1. */
-  start(setup: AppSetup<Request, Response>): Promise<RunningApp>
+  start(setup: AppSetup<Target>): Promise<RunningApp>
   /** A header of a request, in lower case. */
-  header(request: Request, name: string): string | undefined
+  header(target: Target, name: string): string | undefined
   /**
    * Whether the adapter knows by itself when a handler has settled (`await next()`), or only where its users say so
-   * (`wrap`). With `always`, a handler that never settles keeps its permit for ever, and no case asks otherwise.
+   * (`wrap`). With `always`, a handler that never settles keeps its permit until its lease ends, if it has one.
    */
   readonly seesHandlers: 'always' | 'wrapped'
   /** Longest that a case may wait for anything before it counts as hung, in milliseconds. @default 10000 */
@@ -21,9 +21,9 @@ export interface AdapterHarness<Request, Response> {
 }
 
 /** The app to start. */
-export interface AppSetup<Request, Response> {
+export interface AppSetup<Target extends readonly unknown[]> {
   /** Options of the adapter's middleware; one middleware for each, the first outermost. */
-  readonly middleware: readonly HttpOptions<Request, Response>[]
+  readonly middleware: readonly HttpOptions<Target>[]
   /** The handler is to be wrapped, in the adapter's own way, so that it is seen to settle. */
   readonly wrapped: boolean
   /**

@@ -20,6 +20,6 @@ export type { AdapterHarness, Answer, AppSetup, RunningApp } from './harness.js'
  * a case that hangs is ended by a watchdog after ten seconds, and says what it waited for. Needs Node, on the side of
  * the client at least.
  */
-export function adapterContract<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   return [endingCases, leavingCases, refusalCases, optionCases].flatMap((cases) => cases(harness))
 }

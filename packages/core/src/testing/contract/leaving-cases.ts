@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { createGate } from '../../create-gate.js'
 import { limitStage } from '../limit-stage.js'
+import { manualClock } from '../manual-clock.js'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
 import type { Rig } from './rig.js'
 
 /** Clients that leave: while they wait, while their handler runs, while they are answered. */
-export function leavingCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+export function leavingCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
 
   for (const how of ['end', 'reset'] as const) {
@@ -133,6 +134,25 @@ export function leavingCases<Request, Response>(harness: AdapterHarness<Request,
     },
   )
 
+  const clock = manualClock()
+  cases.add(
+    'a handler that never settles and whose client has left: the permit goes with its lease',
+    () => ({ wrapped: true, gate: { leaseMs: 60_000, clock } }),
+    async (rig) => {
+      const client = await rig.connect()
+      client.get('/never')
+      await rig.begun('/never')
+      await client.leave()
+      assert.equal((await rig.exchange('/send/200')).status, 200)
+      await rig.finished({ success: 1 })
+      assert.equal(rig.snapshot().inFlight, 1)
+      clock.advance(60_000)
+      await rig.exchange('/send/200')
+      await rig.finished({ success: 2, ignored: 1 })
+      assert.equal(rig.snapshot().expired, 1)
+    },
+  )
+
   if (harness.seesHandlers === 'wrapped')
     cases.plain('a handler that never settles: the permit goes with the client', async (rig) => {
       const client = await rig.connect()
@@ -167,8 +187,8 @@ export function leavingCases<Request, Response>(harness: AdapterHarness<Request,
 }
 
 /** One client after another: asks, and leaves as soon as its handler runs; those that are refused are answered. */
-async function abortAndRetry<Request, Response>(
-  rig: Rig<Request, Response>,
+async function abortAndRetry<Target extends readonly unknown[]>(
+  rig: Rig<Target>,
   path: string,
   times: number,
 ): Promise<void> {

@@ -19,11 +19,14 @@ const WRONG: readonly (readonly [name: string, wrong: () => never])[] = [
 ]
 
 /** The functions that say what a request is, good and bad ones. */
-export function optionCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+export function optionCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
-  type Options = Omit<HttpOptions<Request, Response>, 'gate'>
-  const header = (name: string) => (request: Request) => harness.header(request, name)
-  const one = async (rig: Rig<Request, Response>, status: number): Promise<void> => {
+  type Options = Omit<HttpOptions<Target>, 'gate'>
+  const header =
+    (name: string) =>
+    (...target: Target) =>
+      harness.header(target, name)
+  const one = async (rig: Rig<Target>, status: number): Promise<void> => {
     assert.equal((await rig.exchange('/send/200')).status, status)
   }
 
@@ -32,7 +35,7 @@ export function optionCases<Request, Response>(harness: AdapterHarness<Request, 
     () => ({
       options: {
         flow: header('x-key'),
-        cost: (request) => Number(header('x-cost')(request)),
+        cost: (...target) => Number(header('x-cost')(...target)),
         priority: () => -1,
         exempt: () => true,
       },
@@ -55,8 +58,20 @@ export function optionCases<Request, Response>(harness: AdapterHarness<Request, 
   )
 
   cases.add(
+    'address: names the flow where flow does not, cut like any other address',
+    () => ({ options: { flow: header('x-key'), address: header('x-real-ip') } }),
+    async (rig) => {
+      await rig.exchange('/send/200', { headers: { 'x-real-ip': '::ffff:1.2.3.4' } })
+      await rig.exchange('/send/200', { headers: { 'x-real-ip': '2001:db8:1:2ff::1' } })
+      await rig.exchange('/send/200', { headers: { 'x-real-ip': '1.2.3.4', 'x-key': 'tenant-7' } })
+      const flows = rig.probe.passages.map(({ flow }) => flow)
+      assert.deepEqual(flows, ['1.2.3.4', '2001:db8:1:200::/56', 'tenant-7'])
+    },
+  )
+
+  cases.add(
     'skip: the gate does not see it',
-    () => ({ options: { skip: (request) => header('x-key')(request) === 'health' } }),
+    () => ({ options: { skip: (...target) => header('x-key')(...target) === 'health' } }),
     async (rig) => {
       assert.equal((await rig.exchange('/send/200', { headers: { 'x-key': 'health' } })).status, 200)
       assert.equal(rig.probe.passages.length, 0)

@@ -22,7 +22,7 @@ function requireProblem(reply: Reply, status: 429 | 503, type: string, stage: st
 }
 
 /** Refusals before the handler: what the client reads, and that nothing is left behind. */
-export function refusalCases<Request, Response>(harness: AdapterHarness<Request, Response>): ContractCase[] {
+export function refusalCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
 
   cases.add(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Gate, GateSnapshot, Stage } from '../../admission/index.js'
-import { createGate } from '../../create-gate.js'
+import { createGate, type GateOptions } from '../../create-gate.js'
 import type { HttpOptions } from '../../http/index.js'
 import { type ProbeStage, probeStage } from '../probe-stage.js'
 import { exchange, RawClient, type Reply, type Sent } from './client.js'
@@ -8,13 +8,15 @@ import type { AdapterHarness, RunningApp } from './harness.js'
 import { Scenes } from './scenes.js'
 
 /** What a case wants. */
-export interface RigOptions<Request, Response> {
+export interface RigOptions<Target extends readonly unknown[]> {
   /** Stages behind the probe. */
   stages?: readonly Stage[]
+  /** Further options of the gate. */
+  gate?: Pick<GateOptions, 'leaseMs' | 'clock'>
   /** Further options of the middleware. */
-  options?: Omit<HttpOptions<Request, Response>, 'gate'>
+  options?: Omit<HttpOptions<Target>, 'gate'>
   /** Options of further middleware, inside the first. */
-  inner?: readonly HttpOptions<Request, Response>[]
+  inner?: readonly HttpOptions<Target>[]
   /** The handler is wrapped. */
   wrapped?: boolean
 }
@@ -23,32 +25,32 @@ export interface RigOptions<Request, Response> {
 const WATCHDOG_MS = 10_000
 
 /** A running app, its gate with a probe in it, and the means to wait for what happens to them. */
-export class Rig<Request, Response> {
+export class Rig<Target extends readonly unknown[]> {
   readonly gate: Gate
   readonly probe: ProbeStage
   readonly scenes: Scenes
-  readonly harness: AdapterHarness<Request, Response>
+  readonly harness: AdapterHarness<Target>
   readonly #gates: readonly Gate[]
   readonly #waits = new Set<() => void>()
   #app: RunningApp | undefined
 
-  private constructor(harness: AdapterHarness<Request, Response>, options: RigOptions<Request, Response>) {
+  private constructor(harness: AdapterHarness<Target>, options: RigOptions<Target>) {
     // Behind the change, so that the gate has done with what the change was about.
     const changed = (): void => queueMicrotask(() => this.#look())
     this.harness = harness
     this.probe = probeStage('probe', changed)
     this.scenes = new Scenes(changed)
-    this.gate = createGate({ fair: false, stages: [this.probe, ...(options.stages ?? [])] })
+    this.gate = createGate({ ...options.gate, fair: false, stages: [this.probe, ...(options.stages ?? [])] })
     const inner = (options.inner ?? []).flatMap(({ gate }) => (gate === undefined ? [] : [gate]))
     this.#gates = [...new Set([this.gate, ...inner])]
     for (const gate of this.#gates) gate.observe(changed)
   }
 
   /** Starts an app, runs `act`, and then sees to it that every gate is empty and nothing was given back twice. */
-  static async run<Request, Response>(
-    harness: AdapterHarness<Request, Response>,
-    options: RigOptions<Request, Response>,
-    act: (rig: Rig<Request, Response>) => Promise<void>,
+  static async run<Target extends readonly unknown[]>(
+    harness: AdapterHarness<Target>,
+    options: RigOptions<Target>,
+    act: (rig: Rig<Target>) => Promise<void>,
   ): Promise<void> {
     const rig = new Rig(harness, options)
     rig.#app = await harness.start({

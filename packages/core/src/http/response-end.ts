@@ -1,5 +1,21 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+/** What is needed of a connection of `node:http` or `node:http2`. */
+interface Connection {
+  readonly destroyed: boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
+/** What is needed of an `IncomingMessage`. */
+export interface NodeRequest {
+  readonly socket: Connection
+  readonly aborted: boolean
+}
+
+/** What is needed of a `ServerResponse`. */
+export interface NodeResponse {
+  readonly closed?: boolean
+  readonly writableFinished: boolean
+  on(event: 'close', listener: () => void): unknown
+}
 
 /** Hears, once, how a response ended. An object and not a function, so that callers need no closure per request. */
 export interface EndListener {
@@ -8,7 +24,7 @@ export interface EndListener {
 }
 
 /** Who still waits for a response, by the connection it is for. */
-const waiting = new WeakMap<Socket, Set<EndListener>>()
+const waiting = new WeakMap<Connection, Set<EndListener>>()
 
 /**
  * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
@@ -19,7 +35,7 @@ const waiting = new WeakMap<Socket, Set<EndListener>>()
  * and the events of the request, lie: a request closes when its body was read, `finish` may never come, or may come
  * although the client is gone. Costs about half a microsecond.
  */
-export function onResponseEnd(request: IncomingMessage, response: ServerResponse, listener: EndListener): void {
+export function onResponseEnd(request: NodeRequest, response: NodeResponse, listener: EndListener): void {
   const { socket } = request
   if (response.closed === true || socket.destroyed) {
     listener.responseEnded(wasAborted(request, response))
@@ -32,7 +48,7 @@ export function onResponseEnd(request: IncomingMessage, response: ServerResponse
   })
 }
 
-function peersOf(socket: Socket): Set<EndListener> {
+function peersOf(socket: Connection): Set<EndListener> {
   const known = waiting.get(socket)
   if (known !== undefined) return known
   const peers = new Set<EndListener>()
@@ -50,6 +66,6 @@ function peersOf(socket: Socket): Set<EndListener> {
  * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
  * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
  */
-function wasAborted(request: IncomingMessage, response: ServerResponse): boolean {
+function wasAborted(request: NodeRequest, response: NodeResponse): boolean {
   return !response.writableFinished || request.aborted
 }
