@@ -64,7 +64,20 @@ describe('the end of a response', () => {
   it.each<[string, string, Handler]>([
     ['a whole answer', GET, (_, response) => response.end('done')],
     ['HEAD', 'HEAD / HTTP/1.1\r\nHost: a\r\n\r\n', (_, response) => response.end('done')],
+    ['204', GET, (_, response) => response.writeHead(204).end()],
     ['304', GET, (_, response) => response.writeHead(304).end()],
+    ['404', GET, (_, response) => response.writeHead(404).end('no')],
+    ['a redirect', GET, (_, response) => response.writeHead(302, { Location: '/' }).end()],
+    [
+      'early hints, then an answer',
+      GET,
+      (_, response) => response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => response.end('done')),
+    ],
+    [
+      'an Upgrade header that nobody listens to',
+      'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+      (_, response) => response.end('done'),
+    ],
     ['Connection: close', 'GET / HTTP/1.0\r\n\r\n', (_, response) => response.end('done')],
     [
       'an answer to a body that nobody read',
@@ -82,6 +95,11 @@ describe('the end of a response', () => {
   it.each<[string, string, Handler]>([
     ['the handler never answers', GET, () => {}],
     ['half an answer', GET, (_, response) => response.write('half')],
+    [
+      'the handler answers all the same',
+      GET,
+      (request, response) => request.socket.once('close', () => response.end('nobody reads this')),
+    ],
     ['the body was read', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody', (request) => request.resume()],
     ['the body was not read', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody', () => {}],
     ['the body never came', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nb', (request) => request.resume()],
@@ -98,6 +116,13 @@ describe('the end of a response', () => {
     socket.write(request)
     await arrival
     socket.destroy()
+    expect(await ends.reach(1)).toEqual([true])
+  })
+
+  it('a client that says it will send no more, while the handler works: aborted, as Node hangs up on it', async () => {
+    const { ends, client } = await serve(() => {})
+    const socket = await client()
+    socket.end(GET)
     expect(await ends.reach(1)).toEqual([true])
   })
 
