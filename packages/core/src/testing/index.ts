@@ -4,6 +4,7 @@ export {
   type AppSetup,
   adapterContract,
   type ContractCase,
+  listen,
   type RunningApp,
 } from './contract/index.js'
 export { type LimitStage, type LimitStageOptions, limitStage } from './limit-stage.js'

@@ -1,13 +1,15 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { pipeline, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Decision } from '../../admission/index.js'
 import { HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON, statusOfError } from '../../http/index.js'
-import { type AdapterHarness, type Answer, adapterContract } from './index.js'
+import { type AdapterHarness, type Answer, type AppSetup, adapterContract, listen } from './index.js'
 
-type Target = [request: IncomingMessage, response: ServerResponse]
+type Request = IncomingMessage | Http2ServerRequest
+type Response = ServerResponse | Http2ServerResponse
+type Target = [request: Request, response: Response]
+type RequestListener = (...target: Target) => Promise<void>
 type Visit = HttpVisit<Target>
 
 /** How an adapter can be wrong. */
@@ -15,6 +17,7 @@ type Defect =
   | 'hears finish, not close'
   | 'hears the response, not its socket'
   | 'reads the status of clients that left'
+  | 'takes what was written for what was sent'
   | 'forgets who waits'
   | 'answers refusals without Retry-After'
   | 'runs the handler of refused requests'
@@ -23,8 +26,8 @@ type Defect =
 
 const framework = {
   name: 'plain',
-  address: (request: IncomingMessage) => request.socket.remoteAddress,
-  status: (_request: IncomingMessage, response: ServerResponse) => response.statusCode,
+  address: (request: Request) => request.socket.remoteAddress,
+  status: (_request: Request, response: Response) => response.statusCode,
   signals: () => [],
 }
 
@@ -36,39 +39,35 @@ function plainHarness(defect?: Defect): AdapterHarness<Target> {
     seesHandlers: 'always',
     watchdogMs: defect === undefined ? 10_000 : 100,
     header: ([request], name) => request.headers[name]?.toString(),
-    async start({ middleware, play }) {
-      const gates = middleware.map((options) => new HttpAdmission(framework, options))
-      const server = createServer(async (request, response) => {
-        let visit: Visit | undefined
-        for (const gate of gates) {
-          const next: Visit = gate.visit([request, response], visit)
-          listen(next, defect)
-          const asked = gate.ask(next)
-          if (asked === undefined) continue
-          const decision = asked instanceof Promise ? await asked : asked
-          if (!enter(gate, next, decision, defect)) return
-          visit = next
-        }
-        await handle(play, visit, request, response, defect)
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      return {
-        port: (server.address() as AddressInfo).port,
-        async close() {
-          server.closeAllConnections()
-          server.close()
-          await once(server, 'close')
-        },
-      }
-    },
+    start: (setup) => listen(createServer(listener(setup, defect))),
+    startHttp2: (setup) => listen(createHttp2Server(listener(setup, defect))),
   }
 }
 
-function listen(visit: Visit, defect: Defect | undefined): void {
+function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undefined): RequestListener {
+  const gates = middleware.map((options) => new HttpAdmission(framework, options))
+  return async (request, response) => {
+    let visit: Visit | undefined
+    for (const gate of gates) {
+      const next: Visit = gate.visit([request, response], visit)
+      hear(next, defect)
+      const asked = gate.ask(next)
+      if (asked === undefined) continue
+      const decision = asked instanceof Promise ? await asked : asked
+      if (!enter(gate, next, decision, defect)) return
+      visit = next
+    }
+    await handle(play, visit, request, response, defect)
+  }
+}
+
+function hear(visit: Visit, defect: Defect | undefined): void {
   const [request, response] = visit.target
   if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
   else if (defect === 'hears the response, not its socket')
     response.on('close', () => visit.responseEnded(!response.writableEnded || request.aborted))
+  else if (defect === 'takes what was written for what was sent')
+    response.on('close', () => visit.responseEnded(!response.writableFinished))
   else if (defect === 'reads the status of clients that left')
     onResponseEnd(request, response, { responseEnded: () => visit.responseEnded(false) })
   else if (defect === 'forgets who waits')
@@ -84,20 +83,21 @@ function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, de
   const [, response] = visit.target
   response.statusCode = status
   if (defect !== 'answers refusals without Retry-After') response.setHeader('Retry-After', retryAfterSeconds ?? 1)
-  response.setHeader('Content-Type', PROBLEM_JSON).end(body)
+  response.setHeader('Content-Type', PROBLEM_JSON)
+  response.end(body)
   return false
 }
 
 async function handle(
   play: (path: string, visit: Visit | undefined) => Answer | Promise<Answer>,
   visit: Visit | undefined,
-  request: IncomingMessage,
-  response: ServerResponse,
+  request: Request,
+  response: Response,
   defect: Defect | undefined,
 ): Promise<void> {
   const done = defect === 'releases wrapped handlers when the client leaves' ? undefined : visit?.hold()
   try {
-    send(await play(request.url ?? '/', visit), response)
+    send(await play(request.url ?? '/', visit), request, response)
   } catch (error) {
     visit?.failed(error)
     response.writeHead(statusOfError(error) ?? 500).end()
@@ -107,9 +107,11 @@ async function handle(
   }
 }
 
-function send(answer: Answer, response: ServerResponse): void {
+function send(answer: Answer, request: Request, response: Response): void {
   if (answer.kind === 'http-error') throw Object.assign(new Error('an HTTP error'), { status: answer.status })
-  if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
+  // Over HTTP/2, what is piped into the answer to a HEAD is never ended by Node.
+  if (answer.kind === 'stream' && request.method === 'HEAD') response.end()
+  else if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
   else {
     response.statusCode = answer.kind === 'send' ? answer.status : 200
     response.on('error', () => {}).end(answer.body)
@@ -117,7 +119,7 @@ function send(answer: Answer, response: ServerResponse): void {
   }
 }
 
-describe('adapter contract, node:http', () => {
+describe('adapter contract, node:http and node:http2', () => {
   for (const { name, run } of adapterContract(plainHarness())) it(name, run)
 })
 
@@ -131,6 +133,13 @@ describe('the contract notices an adapter that', () => {
       ? ([['hears the response, not its socket', /pipelined requests whose connection dies/]] as [Defect, RegExp][])
       : []),
     ['reads the status of clients that left', /client gone while handled/],
+    ['takes what was written for what was sent', /HTTP.2: a stream reset while handled/],
+    ['takes what was written for what was sent', /HTTP.2: a stream reset in the middle/],
+    ['hears finish, not close', /HTTP.2: a stream reset while handled/],
+    ['reads the status of clients that left', /HTTP.2: .* server cuts off/],
+    ['forgets who waits', /HTTP.2: a connection that dies/],
+    ['answers refusals without Retry-After', /HTTP.2: a flow over its share/],
+    ['releases when the handler has settled', /HTTP.2: .* held until its last byte/],
     ['forgets who waits', /client gone while queued/],
     ['answers refusals without Retry-After', /a flow over its share/],
     ['runs the handler of refused requests', /a flow over its share/],

@@ -9,6 +9,11 @@ import type { FairRequest, HttpOptions } from '../../http/index.js'
 export interface AdapterHarness<Target extends readonly unknown[]> {
   /** Starts an app on a free port of 127.0.0.1, over plain HTTP/1.1. */
   start(setup: AppSetup<Target>): Promise<RunningApp>
+  /**
+   * Starts the same app over HTTP/2 without TLS, known from the first byte (`http2.createServer`), where the framework
+   * can: then the contract has cases for streams, too.
+   */
+  startHttp2?(setup: AppSetup<Target>): Promise<RunningApp>
   /** A header of a request, in lower case. */
   header(target: Target, name: string): string | undefined
   /**

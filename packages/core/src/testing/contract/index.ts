@@ -1,12 +1,14 @@
 import type { ContractCase } from './cases.js'
 import { endingCases } from './ending-cases.js'
 import type { AdapterHarness } from './harness.js'
+import { http2Cases } from './http2-cases.js'
 import { leavingCases } from './leaving-cases.js'
 import { optionCases } from './option-cases.js'
 import { refusalCases } from './refusal-cases.js'
 
 export type { ContractCase } from './cases.js'
 export type { AdapterHarness, Answer, AppSetup, RunningApp } from './harness.js'
+export { listen } from './listen.js'
 
 /**
  * The contract that every adapter keeps, as cases for any test runner:
@@ -21,5 +23,5 @@ export type { AdapterHarness, Answer, AppSetup, RunningApp } from './harness.js'
  * the client at least.
  */
 export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
-  return [endingCases, leavingCases, refusalCases, optionCases].flatMap((cases) => cases(harness))
+  return [endingCases, leavingCases, refusalCases, optionCases, http2Cases].flatMap((cases) => cases(harness))
 }

@@ -7,10 +7,17 @@ import { Cases, type ContractCase } from './cases.js'
 import type { Reply } from './client.js'
 import type { AdapterHarness } from './harness.js'
 
-const OVER_SHARE: Stage = { name: 'share', admit: () => refuse('share', 'unfair', false, 2_500) }
-const TOO_BUSY: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 900) }
+export const OVER_SHARE: Stage = { name: 'share', admit: () => refuse('share', 'unfair', false, 2_500) }
+export const TOO_BUSY: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 900) }
 
-function requireProblem(reply: Reply, status: 429 | 503, type: string, stage: string, leastSeconds: number): void {
+/** That a reply is a refusal in every part: status, headers, document. */
+export function requireProblem(
+  reply: Reply,
+  status: 429 | 503,
+  type: string,
+  stage: string,
+  leastSeconds: number,
+): void {
   assert.equal(reply.status, status)
   assert.match(reply.headers['content-type'] ?? '', /^application\/problem\+json/)
   assert.match(reply.headers['retry-after'] ?? '', /^\d+$/)

@@ -1,0 +1,90 @@
+import { once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import type { Reply, Sent } from './client.js'
+
+/** One request on a connection of HTTP/2, and what has come back so far. */
+export class Http2Exchange {
+  /** What was answered, whole or not, once the stream has closed. */
+  readonly reply: Promise<Reply>
+  readonly #stream: ClientHttp2Stream
+  #body = ''
+  #looks: (() => void)[] = []
+
+  constructor(stream: ClientHttp2Stream) {
+    this.#stream = stream
+    let status = 0
+    let headers = {}
+    stream.setEncoding('utf8')
+    // A stream that is reset, or whose connection dies, says so by its reply.
+    stream.on('error', () => {})
+    stream.on('response', (all) => {
+      status = all[':status'] ?? 0
+      headers = all
+    })
+    stream.on('data', (chunk: string) => {
+      this.#body += chunk
+      for (const look of this.#looks) look()
+    })
+    this.reply = new Promise((resolve) => {
+      stream.on('close', () => {
+        const complete = stream.rstCode === constants.NGHTTP2_NO_ERROR && stream.readableEnded
+        resolve({ status, headers, body: this.#body, complete })
+      })
+    })
+  }
+
+  /** Waits until the body, as far as it has come, holds `text`. */
+  received(text: string): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (this.#body.includes(text)) resolve()
+      }
+      this.#looks.push(look)
+      look()
+    })
+  }
+
+  /** Resets the stream: the other streams of the connection go on. */
+  async reset(): Promise<void> {
+    this.#stream.close(constants.NGHTTP2_CANCEL)
+    await this.reply
+  }
+}
+
+/** A connection of HTTP/2, on which many requests are under way at once. */
+export class Http2Client {
+  readonly #session: ClientHttp2Session
+
+  private constructor(session: ClientHttp2Session) {
+    this.#session = session
+    session.on('error', () => {})
+  }
+
+  static async connect(port: number): Promise<Http2Client> {
+    const session = connect(`http://127.0.0.1:${port}`)
+    await once(session, 'connect')
+    return new Http2Client(session)
+  }
+
+  ask(path: string, { method = 'GET', headers = {}, body }: Sent = {}): Http2Exchange {
+    const endStream = body === undefined
+    const stream = this.#session.request({ ':method': method, ':path': path, ...headers }, { endStream })
+    if (!endStream) stream.end(body)
+    return new Http2Exchange(stream)
+  }
+
+  /** Begins an upload, and sends only this much of it. */
+  upload(path: string, part: string): Http2Exchange {
+    const stream = this.#session.request({ ':method': 'POST', ':path': path })
+    stream.write(part)
+    return new Http2Exchange(stream)
+  }
+
+  /** Leaves, with whatever is under way. */
+  async leave(): Promise<void> {
+    if (this.#session.destroyed) return
+    const closed = once(this.#session, 'close')
+    this.#session.destroy()
+    await closed
+  }
+}
