@@ -1,0 +1,59 @@
+import { fairMiddleware } from '@fairlead/express'
+import express, { type Express } from 'express'
+import { rateLimit } from 'express-rate-limit'
+import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
+
+const keyGenerator = (req: express.Request): string => req.get(FLOW_HEADER) ?? ''
+
+const modes: Record<string, (app: Express) => void> = {
+  'bare Express': () => {},
+  'counts close': (app) => {
+    const open = new Set<unknown>()
+    app.use((_req, res, next) => {
+      open.add(res)
+      res.once('close', () => {
+        open.delete(res)
+      })
+      next()
+    })
+  },
+  'fairlead, default': (app) => app.use(fairMiddleware({ random: lucky })),
+  'fairlead, flow by header': (app) => app.use(fairMiddleware({ random: lucky, flow: (req) => req.get(FLOW_HEADER) })),
+  'rate-limiter-flexible, memory': (app) => {
+    const limiter = new RateLimiterMemory({ points: NEVER_REACHED, duration: 60 })
+    app.use((req, res, next) => {
+      limiter
+        .consume(keyGenerator(req))
+        .then(() => next())
+        .catch(() => res.status(429).send('Too Many Requests'))
+    })
+  },
+  'express-rate-limit, draft-8': (app) =>
+    app.use(
+      rateLimit({
+        windowMs: 60_000,
+        limit: NEVER_REACHED,
+        standardHeaders: 'draft-8',
+        legacyHeaders: false,
+        keyGenerator,
+      }),
+    ),
+  'express-rate-limit, default headers': (app) =>
+    app.use(rateLimit({ windowMs: 60_000, limit: NEVER_REACHED, keyGenerator })),
+}
+
+/** Express 5. */
+export const framework: Framework = {
+  title: 'Express',
+  goalUs: 8,
+  modes: Object.keys(modes),
+  serve(mode) {
+    const app = express()
+    modes[mode]?.(app)
+    app.get('/', (_req, res) => {
+      res.json({ hello: 'world' })
+    })
+    return portOf(app.listen(0, '127.0.0.1'))
+  },
+}

@@ -1,0 +1,28 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** The request header that names the flow where a mode takes a function for it. */
+export const FLOW_HEADER = 'x-api-key'
+/** More requests a minute than the bench can send: no limiter ever refuses. */
+export const NEVER_REACHED = 1_000_000_000
+
+/** One framework, with each of the middlewares that are compared in front of the same small route. */
+export interface Framework {
+  title: string
+  /** What the default middleware may cost above the bare server on Node 24: CPU per request, in microseconds. */
+  goalUs: number
+  /** What may stand in front of the route; the first is nothing. */
+  modes: readonly string[]
+  /** Serves `GET /` behind that mode on a free port of the loopback; gives the port. */
+  serve(mode: string): Promise<number>
+}
+
+/** Chance that never sheds: a busy machine makes event loops late, and refusals are not what the bench measures. */
+export const lucky = (): number => 0.999_999 + Math.random() / 10_000_000
+
+/** The port of a server, once it listens. */
+export function portOf(server: Server): Promise<number> {
+  return new Promise((resolve) => {
+    server.on('listening', () => resolve((server.address() as AddressInfo).port))
+  })
+}

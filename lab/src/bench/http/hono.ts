@@ -1,0 +1,45 @@
+import type { Server } from 'node:http'
+import { type HttpBindings, serve } from '@hono/node-server'
+import { Hono } from 'hono'
+import { rateLimiter } from 'hono-rate-limiter'
+import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+
+type Env = { Bindings: HttpBindings }
+
+const modes: Record<string, (app: Hono<Env>) => void> = {
+  'bare Hono': () => {},
+  'counts close': (app) => {
+    const open = new Set<unknown>()
+    app.use(async (c, next) => {
+      const { outgoing } = c.env
+      open.add(outgoing)
+      outgoing.once('close', () => {
+        open.delete(outgoing)
+      })
+      await next()
+    })
+  },
+  'hono-rate-limiter, draft-6': (app) => {
+    app.use(
+      rateLimiter<Env>({
+        windowMs: 60_000,
+        limit: NEVER_REACHED,
+        standardHeaders: 'draft-6',
+        keyGenerator: (c) => c.req.header(FLOW_HEADER) ?? '',
+      }),
+    )
+  },
+}
+
+/** Hono 4 on Node. */
+export const framework: Framework = {
+  title: 'Hono on @hono/node-server',
+  goalUs: 5,
+  modes: Object.keys(modes),
+  serve(mode) {
+    const app = new Hono<Env>()
+    modes[mode]?.(app)
+    app.get('/', (c) => c.json({ hello: 'world' }))
+    return portOf(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }) as Server)
+  },
+}

@@ -1,0 +1,36 @@
+import Koa from 'koa'
+import ratelimit from 'koa-ratelimit'
+import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+
+const modes: Record<string, (app: Koa) => void> = {
+  'bare Koa': () => {},
+  'counts close': (app) => {
+    const open = new Set<unknown>()
+    app.use((ctx, next) => {
+      open.add(ctx.res)
+      ctx.res.once('close', () => {
+        open.delete(ctx.res)
+      })
+      return next()
+    })
+  },
+  'koa-ratelimit, memory': (app) => {
+    const id = (ctx: Koa.Context): string => ctx.get(FLOW_HEADER)
+    app.use(ratelimit({ driver: 'memory', db: new Map(), duration: 60_000, max: NEVER_REACHED, id }))
+  },
+}
+
+/** Koa 3. */
+export const framework: Framework = {
+  title: 'Koa',
+  goalUs: 5,
+  modes: Object.keys(modes),
+  serve(mode) {
+    const app = new Koa()
+    modes[mode]?.(app)
+    app.use((ctx) => {
+      ctx.body = { hello: 'world' }
+    })
+    return portOf(app.listen(0, '127.0.0.1'))
+  },
+}

@@ -1,0 +1,61 @@
+import 'reflect-metadata'
+import type { Server } from 'node:http'
+import {
+  type CallHandler,
+  Controller,
+  type ExecutionContext,
+  Get,
+  Module,
+  type ModuleMetadata,
+  type NestInterceptor,
+} from '@nestjs/common'
+import { type AbstractHttpAdapter, APP_GUARD, APP_INTERCEPTOR, NestFactory } from '@nestjs/core'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import { finalize, type Observable } from 'rxjs'
+import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+
+class Hello {
+  get(): { hello: string } {
+    return { hello: 'world' }
+  }
+}
+// Decorators by hand: their syntax would need a compiler option that the rest of the lab has no use for.
+Controller()(Hello)
+Get()(Hello.prototype, 'get', Object.getOwnPropertyDescriptor(Hello.prototype, 'get')!)
+
+class EmptyInterceptor implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(finalize(() => {}))
+  }
+}
+
+const modes: Record<string, () => ModuleMetadata> = {
+  'bare Nest': () => ({}),
+  'empty interceptor': () => ({ providers: [{ provide: APP_INTERCEPTOR, useClass: EmptyInterceptor }] }),
+  ThrottlerGuard: () => ({
+    imports: [
+      ThrottlerModule.forRoot({
+        throttlers: [{ ttl: 60_000, limit: NEVER_REACHED }],
+        getTracker: (req) => req['headers'][FLOW_HEADER],
+      }),
+    ],
+    providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
+  }),
+}
+
+/** Nest 12 on the platform that the adapter is for. */
+export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Framework {
+  return {
+    title,
+    goalUs: 19,
+    modes: Object.keys(modes),
+    async serve(mode) {
+      class App {}
+      Module({ ...modes[mode]?.(), controllers: [Hello] })(App)
+      const app = await NestFactory.create(App, adapter(), { logger: ['error', 'warn'] })
+      const port = portOf(app.getHttpServer() as Server)
+      await app.listen(0, '127.0.0.1')
+      return port
+    },
+  }
+}
