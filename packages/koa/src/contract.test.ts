@@ -1,0 +1,8 @@
+import { adapterContract } from '@fairlead/core/testing'
+import { describe, it } from 'vitest'
+import { koaHarness, majors } from './fixtures/koa-harness.js'
+
+for (const [name, Koa] of majors)
+  describe(`adapter contract, ${name}`, () => {
+    for (const { name, run } of adapterContract(koaHarness(Koa))) it(name, run)
+  })

@@ -1,0 +1,68 @@
+import type { Gate } from '@fairlead/core'
+import { type FairRequest, type Framework, HttpAdmission, type HttpOptions, onResponseEnd } from '@fairlead/core/http'
+import { defaultSignals } from '@fairlead/core/node'
+import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
+import { setRefusal } from './refusal.js'
+
+/**
+ * What `fairMiddleware` adds to `ctx.state`: `new Koa<FairState>()`, or `new Koa<MyState & FairState>()`. A type of its
+ * own, because one merged into Koa's `DefaultState` would be seen in apps that have no such middleware.
+ */
+export interface FairState {
+  /** What the innermost `fairMiddleware` knows of this request; absent where none judged it. */
+  fair?: FairRequest
+}
+
+/** Options of {@link fairMiddleware}; all optional. */
+export type FairMiddlewareOptions = HttpOptions<[ctx: Context]>
+
+/** Koa middleware, and the gate behind it. */
+export interface FairMiddleware extends Middleware<FairState> {
+  readonly gate: Gate
+}
+
+const koa: Framework<[ctx: Context]> = {
+  name: 'fairMiddleware',
+  // Without trust in proxies `ctx.ip` is the socket's address, kept for the request at some cost.
+  address: (ctx) => (ctx.app.proxy ? ctx.ip : ctx.req.socket.remoteAddress),
+  // Not `ctx.status`: what was sent counts, whoever wrote it.
+  status: (ctx) => ctx.res.statusCode,
+  signals: defaultSignals,
+}
+
+/**
+ * Fair admission control for Koa 2 and 3: `app.use(fairMiddleware())`, before body parsers and routes.
+ *
+ * A permit is kept until everything downstream has settled and the response has closed. Without options: FAIR between
+ * client addresses, and load shedding by memory and event-loop delay. Starts nothing before the first request. Throws a
+ * `TypeError` or `RangeError` that names a bad option and its value.
+ */
+export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
+  const admission = new HttpAdmission(koa, options)
+
+  async function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
+    const visit = admission.visit([ctx], ctx.state.fair)
+    onResponseEnd(ctx.req, ctx.res, visit)
+    const asked = admission.ask(visit)
+    if (asked === undefined) return next()
+    const decision = asked instanceof Promise ? await asked : asked
+    if (!decision.admitted) {
+      // Whoever is gone cannot read an answer.
+      if (decision.reason !== 'gone') await setRefusal(ctx, admission.refusal(decision), options.handler, admission)
+      return
+    }
+    if (!visit.admit(decision)) return
+    ctx.state.fair = visit
+    visit.handlerStarted()
+    try {
+      return await next()
+    } catch (error) {
+      visit.failed(error)
+      throw error
+    } finally {
+      visit.handlerSettled()
+    }
+  }
+
+  return Object.assign(fair, { gate: admission.gate })
+}

@@ -1,0 +1,42 @@
+import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
+import type { Context } from 'koa'
+
+/**
+ * Makes a refusal the response of `ctx`, which Koa then sends, so that middleware outside sees it like any other:
+ * status and `Retry-After`, then what the user's handler sets, or the problem document. Node drains a body that nobody
+ * read, so the connection can serve the next request.
+ */
+export async function setRefusal(
+  ctx: Context,
+  refusal: HttpRefusal,
+  handler: HttpOptions<[Context]>['handler'],
+  admission: HttpAdmission<[Context]>,
+): Promise<void> {
+  // While it waited, a timeout of somebody else's may have answered.
+  if (ctx.headerSent) return
+  ctx.status = refusal.status
+  ctx.set(refusal.headers)
+  if (handler === undefined) {
+    setProblem(ctx, refusal)
+    return
+  }
+  try {
+    await handler(ctx, refusal)
+  } catch (cause) {
+    admission.warn('handler failed: the problem document was sent instead.', cause)
+    setProblem(ctx, refusal)
+  }
+}
+
+/** Sets the problem document. A response that somebody has begun can only be cut off, lest it hang. */
+function setProblem(ctx: Context, { status, body }: HttpRefusal): void {
+  if (ctx.headerSent) {
+    if (!ctx.res.writableEnded) ctx.res.destroy()
+    return
+  }
+  // Nothing downstream will answer in Koa's stead.
+  ctx.respond = true
+  ctx.status = status
+  ctx.set('Content-Type', PROBLEM_JSON)
+  ctx.body = body
+}
