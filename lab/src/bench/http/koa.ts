@@ -1,6 +1,7 @@
+import { fairMiddleware } from '@fairlead/koa'
 import Koa from 'koa'
 import ratelimit from 'koa-ratelimit'
-import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
 const modes: Record<string, (app: Koa) => void> = {
   'bare Koa': () => {},
@@ -14,6 +15,8 @@ const modes: Record<string, (app: Koa) => void> = {
       return next()
     })
   },
+  'fairlead, default': (app) => app.use(fairMiddleware({ random: lucky })),
+  'fairlead, flow by header': (app) => app.use(fairMiddleware({ random: lucky, flow: (ctx) => ctx.get(FLOW_HEADER) })),
   'koa-ratelimit, memory': (app) => {
     const id = (ctx: Koa.Context): string => ctx.get(FLOW_HEADER)
     app.use(ratelimit({ driver: 'memory', db: new Map(), duration: 60_000, max: NEVER_REACHED, id }))
