@@ -1,6 +1,8 @@
+/** @internal How adapters check options of their own. */
+export { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, requireText } from '../options.js'
 export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Framework, HttpAdmission } from './admission.js'
-export type { HttpOptions, OnError, RequestOptions } from './options.js'
+export { type HttpOptions, type OnError, type RequestOptions, requireHttpOptions } from './options.js'
 export { outcomeOf, statusOfError } from './outcome.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
 export { ResourceExhaustedError } from './resource-exhausted-error.js'

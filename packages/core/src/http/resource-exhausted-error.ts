@@ -1,11 +1,14 @@
 /**
  * Thrown by a handler whose resource is exhausted: no free connection, a full pool, an upstream's 429.
  *
- * Its outcome is `failure`, the one thing that FAIR learns guilt from. Frameworks that read `status` answer 503.
+ * Its outcome is `failure`, the one thing that FAIR learns guilt from. Frameworks that read `status` answer 503; Nest
+ * does, too, because the error has all that errors of `http-errors` have, and keeps the message from the client.
  */
 export class ResourceExhaustedError extends Error {
   override readonly name = 'ResourceExhaustedError'
   readonly status = 503
+  readonly statusCode = 503
+  readonly expose = false
 
   constructor(message: string = 'resource exhausted', options?: ErrorOptions) {
     super(message, options)
