@@ -1,0 +1,135 @@
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { type Decision, type Gate, type Refusal, refuse } from '@fairlead/core'
+import { type Framework, HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON } from '@fairlead/core/http'
+import { defaultSignals } from '@fairlead/core/node'
+import { type ExecutionContext, HttpException } from '@nestjs/common'
+import { addressOf } from './address.js'
+import { FairException } from './exception.js'
+import { type Exchange, exchangeOf, onSharedResponseEnd } from './exchange.js'
+import { type FairOptions, requireFairOptions } from './options.js'
+import { withDecorators } from './settings.js'
+import { transportException } from './transport-exception.js'
+import { outerVisit } from './visits.js'
+
+/** A request to a handler of Nest, on its way through the gate. */
+export type Visit = HttpVisit<[context: ExecutionContext]>
+
+/** What Express's response and Fastify's reply have in common. */
+interface Reply {
+  header(name: string, value: string): unknown
+  status(code: number): unknown
+}
+
+const nest: Framework<[context: ExecutionContext]> = {
+  name: 'FairModule',
+  address: addressOf,
+  // What other contexts have of a response serves others, too: there only the handler's own error tells.
+  status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
+  signals: defaultSignals,
+}
+
+const GONE: Refusal = refuse('gate', 'gone', false, 0)
+
+/** What guard and interceptor share: whom to ask, and how to say no. One for each `FairModule`. */
+export class FairAdmission {
+  readonly #http: HttpAdmission<[context: ExecutionContext]>
+  readonly #handler: FairOptions['handler']
+  readonly #exchange: (context: ExecutionContext) => Exchange | undefined
+  readonly #closesGate: boolean
+  /** What the guard has admitted (or passed by: null), by its request, for the interceptor to go on with. */
+  readonly #guarded = new WeakMap<object, Visit | null>()
+
+  /** Throws a `TypeError` or `RangeError` that names the option and its value. */
+  constructor(options: FairOptions) {
+    requireFairOptions(options)
+    const { at: _, exchange = exchangeOf, ...http } = options
+    this.#http = new HttpAdmission(nest, { ...http, ...withDecorators(http) })
+    this.#handler = options.handler
+    this.#exchange = exchange
+    this.#closesGate = options.gate === undefined
+  }
+
+  get gate(): Gate {
+    return this.#http.gate
+  }
+
+  /** Begins a visit that hears when its response has ended, or, where that serves others too, when its client left. */
+  visit(context: ExecutionContext): Visit {
+    const isHttp = context.getType() === 'http'
+    const visit = this.#http.visit([context], isHttp ? outerVisit(context) : undefined)
+    const exchange = this.#exchange(context)
+    if (exchange === undefined) return visit
+    if (isHttp) onResponseEnd(exchange.request, exchange.response, visit)
+    else onSharedResponseEnd(exchange, visit)
+    return visit
+  }
+
+  /** Asks the gate. Undefined: the request is none of our business. */
+  ask(visit: Visit): Decision | Promise<Decision> | undefined {
+    return this.#http.ask(visit)
+  }
+
+  /** What to throw for a visit that the gate, or its own end, does not let in. */
+  async exception({ target: [context] }: Visit, decision: Decision): Promise<unknown> {
+    const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
+    if (refusal.refusal.reason === 'gone') return this.#gone(context, new FairException(refusal))
+    const type = context.getType()
+    if (type === 'http') {
+      const reply: Reply = context.getArgByIndex(1)
+      reply.status(refusal.status)
+      for (const [name, value] of Object.entries(refusal.headers)) reply.header(name, value)
+    }
+    let body: unknown
+    try {
+      body = await this.#handler?.(context, refusal)
+    } catch (error) {
+      // Throwing is how handlers of Nest answer; but only what its filters know is an answer.
+      if (type !== 'http' || error instanceof HttpException) return error
+      this.#http.warn('handler failed: the problem document was sent instead.', error)
+    }
+    const exception = isAnswer(body) ? new FairException(refusal, body) : new FairException(refusal)
+    if (type === 'rpc' || type === 'ws') return transportException(type, exception)
+    if (type === 'http' && !isAnswer(body) && !rawResponse(context).headersSent)
+      context.getArgByIndex<Reply>(1).header('Content-Type', PROBLEM_JSON)
+    return exception
+  }
+
+  /** Whether a response tells when a permit ends, even if no handler ever runs. */
+  hearsEnd(context: ExecutionContext): boolean {
+    return context.getType() === 'http' && this.#exchange(context) !== undefined
+  }
+
+  /** The guard's answer, for the interceptor: the visit that was admitted, or null if the request is to pass. */
+  leave(context: ExecutionContext, visit: Visit | null): void {
+    this.#guarded.set(context.getArgByIndex(0), visit)
+  }
+
+  /** What the guard has left for this request; undefined where there was no guard. */
+  guarded(context: ExecutionContext): Visit | null | undefined {
+    return context.getType() === 'http' ? this.#guarded.get(context.getArgByIndex(0)) : undefined
+  }
+
+  /** Refuses what waits and what comes, if the gate was made here. */
+  close(): void {
+    if (this.#closesGate) this.gate.close()
+  }
+
+  /** Nobody can be answered; what somebody else has begun to answer must not be cut off by Nest's filter. */
+  async #gone(context: ExecutionContext, exception: FairException): Promise<FairException> {
+    if (context.getType() !== 'http') return exception
+    const response = rawResponse(context)
+    if (response.headersSent && !response.closed) await once(response, 'close')
+    return exception
+  }
+}
+
+/** What can be the body of an exception. */
+function isAnswer(body: unknown): body is string | object {
+  return typeof body === 'string' || (typeof body === 'object' && body !== null)
+}
+
+function rawResponse(context: ExecutionContext): ServerResponse {
+  const response: ServerResponse & { raw?: ServerResponse } = context.getArgByIndex(1)
+  return response.raw ?? response
+}

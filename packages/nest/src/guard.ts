@@ -1,0 +1,39 @@
+import type { Decision } from '@fairlead/core'
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import { FairAdmission, type Visit } from './admission.js'
+import { showVisit } from './visits.js'
+
+/**
+ * Admits HTTP requests before the guards that come after it, so that what those refuse counts as what it is. A guard
+ * does not see handlers settle: `FairInterceptor`, which has to be bound as well, keeps the permit for as long as they
+ * run. In other contexts, where no response would end a permit that a later guard leaves behind, it lets everything
+ * pass, and the interceptor asks.
+ */
+@Injectable()
+export class FairGuard implements CanActivate {
+  readonly #admission: FairAdmission
+
+  constructor(@Inject(FairAdmission) admission: FairAdmission) {
+    this.#admission = admission
+  }
+
+  canActivate(context: ExecutionContext): true | Promise<true> {
+    if (!this.#admission.hearsEnd(context)) return true
+    const visit = this.#admission.visit(context)
+    const decision = this.#admission.ask(visit)
+    if (decision instanceof Promise) return decision.then((late) => this.#proceed(context, visit, late))
+    return this.#proceed(context, visit, decision)
+  }
+
+  #proceed(context: ExecutionContext, visit: Visit, decision: Decision | undefined): true | Promise<true> {
+    if (decision === undefined) {
+      this.#admission.leave(context, null)
+      return true
+    }
+    if (!decision.admitted || !visit.admit(decision))
+      return this.#admission.exception(visit, decision).then((exception) => Promise.reject(exception))
+    showVisit(context, visit)
+    this.#admission.leave(context, visit)
+    return true
+  }
+}
