@@ -1,0 +1,101 @@
+import type { Decision, Gate } from '@fairlead/core'
+import { type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
+import type { Context, MiddlewareHandler, Next } from 'hono'
+import { runtime } from '#runtime'
+import { addressOf, carryOn, isWorkerd, statusOf } from './host.js'
+import { refuse } from './refuse.js'
+import { watchResponse } from './response-end.js'
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** What `fairMiddleware` knows of this request; absent where it did not judge it. */
+    fair?: FairRequest
+  }
+}
+
+/** Options of {@link fairMiddleware}; all optional. */
+export type FairMiddlewareOptions = HttpOptions<[c: Context]>
+
+/** Hono middleware, and the gate behind it. */
+export interface FairMiddleware extends MiddlewareHandler {
+  readonly gate: Gate
+}
+
+const hono: Framework<[c: Context]> = {
+  name: 'fairMiddleware',
+  address: addressOf,
+  status: statusOf,
+  signals: runtime.signals,
+}
+
+/** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */
+const WAKE_EVERY_MS = 100
+
+/**
+ * Fair admission control for Hono, on every runtime: `app.use(fairMiddleware())`, before what it is to protect.
+ *
+ * Without options: FAIR between client addresses; on Node and Bun, load shedding by memory and event-loop delay;
+ * elsewhere than on Node, permits that end after a minute if nobody says before that the response has ended. Starts
+ * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ */
+export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
+  const admission = new HttpAdmission(hono, withLease(options))
+  const { gate } = admission
+
+  async function pass(c: Context, next: Next): Promise<void> {
+    const visit = admission.visit([c], c.get('fair'))
+    const watch = watchResponse(c, visit)
+    const asked = admission.ask(visit)
+    if (asked === undefined) return next()
+    let decision: Decision
+    if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
+    else decision = asked
+    if (!decision.admitted && decision.reason !== 'gone')
+      return refuse(c, admission.refusal(decision), options.handler, admission)
+    if (!decision.admitted || !visit.admit(decision)) {
+      // Whoever is gone cannot read an answer; Hono wants one all the same.
+      if (!c.finalized) c.res = new Response(null, { status: 499 })
+      return
+    }
+    c.set('fair', visit)
+    visit.handlerStarted()
+    try {
+      await next()
+      // Hono has caught it, if it was an `Error`, and made an answer of it.
+      if (c.error !== undefined) visit.failed(c.error)
+    } catch (error) {
+      visit.failed(error)
+      throw error
+    } finally {
+      watch?.settled()
+      visit.handlerSettled()
+    }
+  }
+
+  function passWorkerd(c: Context, next: Next): Promise<void> {
+    const passing = pass(c, next)
+    // What is cut off with its client never gives its permit back.
+    carryOn(c, passing)
+    return passing
+  }
+
+  return Object.assign(isWorkerd ? passWorkerd : pass, { gate })
+}
+
+/** The options, with the runtime's lease where there is none and the gate is made here. Bad options are left as they are. */
+function withLease(options: FairMiddlewareOptions): FairMiddlewareOptions {
+  const { leaseMs } = runtime
+  const isOptions = typeof options === 'object' && options !== null
+  if (leaseMs === undefined || !isOptions || options.gate !== undefined || options.leaseMs !== undefined) return options
+  return { ...options, leaseMs }
+}
+
+/** Waits for the decision, and sees to it that the gate looks at the clock meanwhile. */
+async function awake(gate: Gate, asked: Promise<Decision>): Promise<Decision> {
+  const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
+  try {
+    return await asked
+  } finally {
+    clearInterval(timer)
+  }
+}

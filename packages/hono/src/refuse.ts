@@ -1,0 +1,34 @@
+import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
+import type { Context } from 'hono'
+
+type Target = [c: Context]
+
+/** Makes the answer to a refused request: what the user's handler returns, or the problem document. */
+export async function refuse(
+  c: Context,
+  refusal: HttpRefusal,
+  handler: HttpOptions<Target>['handler'],
+  admission: HttpAdmission<Target>,
+): Promise<void> {
+  const { status, headers, body } = refusal
+  if (handler !== undefined) {
+    c.status(status)
+    for (const name of Object.keys(headers)) c.header(name, headers[name])
+    try {
+      const answer = await handler(c, refusal)
+      if (!isResponse(answer)) throw new TypeError('handler must return a Response')
+      c.res = answer
+      // A `new Response()` knows nothing of what was set before.
+      for (const name of Object.keys(headers)) if (!c.res.headers.has(name)) c.header(name, headers[name])
+      return
+    } catch (cause) {
+      admission.warn('handler failed: the problem document was sent instead.', cause)
+    }
+  }
+  c.res = c.body(body, status, { ...headers, 'Content-Type': PROBLEM_JSON })
+}
+
+/** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
+function isResponse(answer: unknown): answer is Response {
+  return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
+}

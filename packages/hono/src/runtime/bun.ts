@@ -1,0 +1,5 @@
+import { defaultSignals } from '@fairlead/core/node'
+import type { Runtime } from './runtime.js'
+
+/** Bun has Node's signals; a response that an outer middleware threw away ends unheard. */
+export const runtime: Runtime = { signals: defaultSignals, leaseMs: 60_000 }
