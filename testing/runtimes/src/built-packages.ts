@@ -1,0 +1,26 @@
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import type { Plugin } from 'vitest/config'
+
+/** Files of our packages as built. Node is to load them itself, as it does for users. */
+export const BUILT: RegExp = /\/packages\/[^/]+\/dist\//
+
+const SOURCE = /^(.*\/packages\/[^/]+)\/src\/(.+)$/
+const TEST_ONLY = /\.test\.|\/fixtures\/|\.json$/
+
+/** Lets tests, which import the sources beside them, have the built files instead. */
+export function builtPackages(): Plugin {
+  return {
+    name: 'built-packages',
+    enforce: 'pre',
+    resolveId(id, importer): string | undefined {
+      if (importer === undefined || !id.startsWith('.')) return undefined
+      const path = resolve(dirname(importer), id)
+      const [, root, file] = SOURCE.exec(path) ?? []
+      if (root === undefined || TEST_ONLY.test(path)) return undefined
+      const built = `${root}/dist/${file}`
+      if (!existsSync(built)) throw new Error(`${built} was not built`)
+      return built
+    },
+  }
+}
