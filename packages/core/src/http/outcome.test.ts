@@ -33,4 +33,9 @@ describe('the outcome of a response', () => {
     expect(error).toMatchObject({ name: 'ResourceExhaustedError', status: 503, message: 'no connection', cause })
     expect(new ResourceExhaustedError().message).toBe('resource exhausted')
   })
+
+  it('gives a ResourceExhaustedError an answer that keeps its message, for Hono', async () => {
+    const response = new ResourceExhaustedError('no connection to db-7').getResponse()
+    expect([response.status, await response.text()]).toEqual([503, 'Service Unavailable'])
+  })
 })
