@@ -1,0 +1,7 @@
+import { adapterContract } from '@fairlead/core/testing'
+import { describe, it } from 'vitest'
+import { honoHarness } from './fixtures/hono-harness.js'
+
+describe('adapter contract, Hono on Node', () => {
+  for (const { name, run } of adapterContract(honoHarness)) it(name, run)
+})
