@@ -1,8 +1,9 @@
 import type { Server } from 'node:http'
+import { fairMiddleware } from '@fairlead/hono'
 import { type HttpBindings, serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
-import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
 type Env = { Bindings: HttpBindings }
 
@@ -18,6 +19,12 @@ const modes: Record<string, (app: Hono<Env>) => void> = {
       })
       await next()
     })
+  },
+  'fairlead, default': (app) => {
+    app.use(fairMiddleware({ random: lucky }))
+  },
+  'fairlead, flow by header': (app) => {
+    app.use(fairMiddleware({ random: lucky, flow: (c) => c.req.header(FLOW_HEADER) }))
   },
   'hono-rate-limiter, draft-6': (app) => {
     app.use(
