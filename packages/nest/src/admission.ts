@@ -1,7 +1,14 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { type Decision, type Gate, type Refusal, refuse } from '@fairlead/core'
-import { type Framework, HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON } from '@fairlead/core/http'
+import {
+  type Framework,
+  HttpAdmission,
+  type HttpRefusal,
+  type HttpVisit,
+  onResponseEnd,
+  PROBLEM_JSON,
+} from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { addressOf } from './address.js'
@@ -70,29 +77,18 @@ export class FairAdmission {
     return this.#http.ask(visit)
   }
 
-  /** What to throw for a visit that the gate, or its own end, does not let in. */
-  async exception({ target: [context] }: Visit, decision: Decision): Promise<unknown> {
+  /** Rejects with what is to be thrown for a visit that the gate, or its own end, does not let in. */
+  async refuse({ target: [context] }: Visit, decision: Decision): Promise<never> {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
-    if (refusal.refusal.reason === 'gone') return this.#gone(context, new FairException(refusal))
     const type = context.getType()
-    if (type === 'http') {
-      const reply: Reply = context.getArgByIndex(1)
-      reply.status(refusal.status)
-      for (const [name, value] of Object.entries(refusal.headers)) reply.header(name, value)
-    }
-    let body: unknown
-    try {
-      body = await this.#handler?.(context, refusal)
-    } catch (error) {
-      // Throwing is how handlers of Nest answer; but only what its filters know is an answer.
-      if (type !== 'http' || error instanceof HttpException) return error
-      this.#http.warn('handler failed: the problem document was sent instead.', error)
-    }
+    const isOurs = type !== 'http' || (await prepare(context, refusal))
+    if (!isOurs || refusal.refusal.reason === 'gone') throw new FairException(refusal)
+    const body = await this.#answer(context, refusal)
     const exception = isAnswer(body) ? new FairException(refusal, body) : new FairException(refusal)
-    if (type === 'rpc' || type === 'ws') return transportException(type, exception)
-    if (type === 'http' && !isAnswer(body) && !rawResponse(context).headersSent)
-      context.getArgByIndex<Reply>(1).header('Content-Type', PROBLEM_JSON)
-    return exception
+    if (type === 'rpc' || type === 'ws') throw await transportException(type, exception)
+    const isProblem = type === 'http' && !isAnswer(body) && !rawResponse(context).headersSent
+    if (isProblem) context.getArgByIndex<Reply>(1).header('Content-Type', PROBLEM_JSON)
+    throw exception
   }
 
   /** Whether a response tells when a permit ends, even if no handler ever runs. */
@@ -115,13 +111,32 @@ export class FairAdmission {
     if (this.#closesGate) this.gate.close()
   }
 
-  /** Nobody can be answered; what somebody else has begun to answer must not be cut off by Nest's filter. */
-  async #gone(context: ExecutionContext, exception: FairException): Promise<FairException> {
-    if (context.getType() !== 'http') return exception
-    const response = rawResponse(context)
-    if (response.headersSent && !response.closed) await once(response, 'close')
-    return exception
+  /** What the user's handler gives for the client. Throwing is an answer, too, if Nest's filters know what is thrown. */
+  async #answer(context: ExecutionContext, refusal: HttpRefusal): Promise<unknown> {
+    try {
+      return await this.#handler?.(context, refusal)
+    } catch (error) {
+      if (context.getType() !== 'http' || error instanceof HttpException) throw error
+      this.#http.warn('handler failed: the problem document was sent instead.', error)
+      return undefined
+    }
   }
+}
+
+/**
+ * Sets status and headers of a refusal, and is true. False if somebody else, a timeout say, has answered while the
+ * request waited: once that is over, because Nest's filter cuts off what is being sent.
+ */
+async function prepare(context: ExecutionContext, { status, headers }: HttpRefusal): Promise<boolean> {
+  const raw = rawResponse(context)
+  if (raw.headersSent) {
+    if (!raw.closed) await once(raw, 'close')
+    return false
+  }
+  const reply: Reply = context.getArgByIndex(1)
+  reply.status(status)
+  for (const [name, value] of Object.entries(headers)) reply.header(name, value)
+  return true
 }
 
 /** What can be the body of an exception. */

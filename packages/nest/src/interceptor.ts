@@ -1,7 +1,9 @@
+import type { Decision } from '@fairlead/core'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
-import { Observable } from 'rxjs'
-import { FairAdmission } from './admission.js'
+import { Observable, type Subscriber } from 'rxjs'
+import { FairAdmission, type Visit } from './admission.js'
 import { Handling } from './handling.js'
+import { showVisit } from './visits.js'
 
 /**
  * Admits what handlers are asked, after all guards, and keeps the permit until the handler has settled and its response
@@ -15,7 +17,52 @@ export class FairInterceptor implements NestInterceptor {
     this.#admission = admission
   }
 
+  /** Asks on subscription, so that whoever unsubscribes while the request waits takes it out of the line. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
-    return new Observable((subscriber) => new Handling(this.#admission, context, next, subscriber).begin())
+    return new Observable((subscriber) => this.#begin(context, next, subscriber))
+  }
+
+  #begin(context: ExecutionContext, next: CallHandler, subscriber: Subscriber<unknown>): void {
+    const guarded = this.#admission.guarded(context)
+    if (guarded === null) {
+      next.handle().subscribe(subscriber)
+      return
+    }
+    const visit = guarded ?? this.#admission.visit(context)
+    const decision = guarded?.permit ?? this.#admission.ask(visit)
+    if (decision === undefined) next.handle().subscribe(subscriber)
+    else if (decision instanceof Promise) this.#wait(context, next, subscriber, visit, decision)
+    else this.#proceed(context, next, subscriber, visit, decision)
+  }
+
+  #wait(
+    context: ExecutionContext,
+    next: CallHandler,
+    subscriber: Subscriber<unknown>,
+    visit: Visit,
+    decision: Promise<Decision>,
+  ): void {
+    // A visit that ends without a permit leaves the line.
+    subscriber.add(() => {
+      if (visit.permit === undefined) visit.responseEnded(true)
+    })
+    decision
+      .then((late) => this.#proceed(context, next, subscriber, visit, late))
+      .catch((error: unknown) => subscriber.error(error))
+  }
+
+  #proceed(
+    context: ExecutionContext,
+    next: CallHandler,
+    subscriber: Subscriber<unknown>,
+    visit: Visit,
+    decision: Decision,
+  ): void {
+    if (!decision.admitted || !visit.admit(decision)) {
+      this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
+      return
+    }
+    showVisit(context, visit)
+    next.handle().subscribe(new Handling(context, visit, subscriber))
   }
 }

@@ -1,5 +1,6 @@
 import 'reflect-metadata'
 import type { Server } from 'node:http'
+import { FairModule } from '@fairlead/nest'
 import {
   type CallHandler,
   Controller,
@@ -12,7 +13,7 @@ import {
 import { type AbstractHttpAdapter, APP_GUARD, APP_INTERCEPTOR, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { finalize, type Observable } from 'rxjs'
-import { FLOW_HEADER, type Framework, NEVER_REACHED, portOf } from './framework.js'
+import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
 class Hello {
   get(): { hello: string } {
@@ -32,6 +33,10 @@ class EmptyInterceptor implements NestInterceptor {
 const modes: Record<string, () => ModuleMetadata> = {
   'bare Nest': () => ({}),
   'empty interceptor': () => ({ providers: [{ provide: APP_INTERCEPTOR, useClass: EmptyInterceptor }] }),
+  'fairlead, default': () => ({ imports: [FairModule.forRoot({ random: lucky })] }),
+  'fairlead, flow by header': () => ({
+    imports: [FairModule.forRoot({ random: lucky, flow: (context) => context.getArgByIndex(0).headers[FLOW_HEADER] })],
+  }),
   ThrottlerGuard: () => ({
     imports: [
       ThrottlerModule.forRoot({
