@@ -32,6 +32,13 @@ describe('what adapters have in common', () => {
     expect(Object.keys(admission({ fair: false, shed: false }).gate.snapshot().stages)).toEqual([])
   })
 
+  it('sheds nothing by itself where the framework knows no signals, and wants one from whoever asks for it', () => {
+    const blind = { ...framework, signals: () => [] }
+    expect(Object.keys(new HttpAdmission(blind, {}).gate.snapshot().stages)).toEqual(['fair'])
+    expect(() => new HttpAdmission(blind, { shed: { sampleEveryMs: 500 } })).toThrow('signal')
+    expect(() => new HttpAdmission(blind, { shed: true as never })).toThrow('shed')
+  })
+
   it('asks for signals only if they are needed, and says whether requests will wait', () => {
     const signals = vi.fn(framework.signals)
     new HttpAdmission({ ...framework, signals }, { shed: false })

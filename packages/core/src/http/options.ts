@@ -87,7 +87,7 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
 
 /**
  * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
- * called only if it is needed, with true where requests will wait in a queue.
+ * called only if it is needed, with true where requests will wait in a queue; if it knows none, nothing is shed.
  */
 export function gateOf<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
@@ -99,7 +99,11 @@ export function gateOf<Target extends readonly unknown[]>(
   const { shed = {} } = options
   // Only an object can lack a signal; whatever else was given is for the gate to complain about.
   const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
-  if (isObject && shed.signal === undefined && shed.signals === undefined)
-    gateOptions['shed'] = { ...shed, signals: signals(typeof options.queue === 'object') }
+  if (isObject && shed.signal === undefined && shed.signals === undefined) {
+    const known = signals(typeof options.queue === 'object')
+    if (known.length > 0) gateOptions['shed'] = { ...shed, signals: known }
+    // Nothing to shed by, and nobody asked for it. Whoever did has to name a signal.
+    else if (options.shed === undefined) gateOptions['shed'] = false
+  }
   return createGate(gateOptions)
 }
