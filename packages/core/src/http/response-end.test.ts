@@ -1,7 +1,8 @@
-import { once } from 'node:events'
+import { EventEmitter, once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { connect as connectHttp2, createServer as createServer2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Readable } from 'node:stream'
 import { afterEach, describe, expect, it } from 'vitest'
 import { onResponseEnd } from './response-end.js'
 
@@ -252,5 +253,36 @@ describe('the end of a response', () => {
     stream.on('error', () => {})
     session.ping(() => stream.close(8))
     expect(await ends.reach(2)).toEqual([false, true])
+  })
+
+  it('HTTP/2: a HEAD that was piped, whose response never says that it has closed: ended all the same', async () => {
+    const ends = new Ends()
+    const server = createServer2((request, response) => {
+      onResponseEnd(request as never, response as never, ends.listener())
+      Readable.from(['one,', 'two']).pipe(response)
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    cleanups.push(() => {
+      session.destroy()
+      server.close()
+    })
+    session.request({ ':path': '/', ':method': 'HEAD' }).resume()
+    expect(await ends.reach(1)).toEqual([true])
+  })
+
+  it('HTTP/2: streams that say nothing when their connection dies, as on Node 20: aborted, each once', () => {
+    const ends = new Ends()
+    const connection = Object.assign(new EventEmitter(), { destroyed: false })
+    const session = { destroyed: false, socket: connection }
+    for (let i = 0; i < 20; i++) {
+      const socket = Object.assign(new EventEmitter(), { destroyed: false })
+      const response = Object.assign(new EventEmitter(), { writableFinished: false })
+      onResponseEnd({ socket, aborted: false, stream: { session } }, response, ends.listener())
+    }
+    expect(connection.listenerCount('close')).toBe(1)
+    connection.emit('close')
+    connection.emit('close')
+    expect(ends.heard).toEqual(new Array(20).fill(true))
   })
 })

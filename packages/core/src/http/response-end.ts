@@ -8,6 +8,8 @@ interface Connection {
 export interface NodeRequest {
   readonly socket: Connection
   readonly aborted: boolean
+  /** Only over HTTP/2, where `socket` stands for this stream, and the session's for the connection. */
+  readonly stream?: { readonly session?: { readonly destroyed: boolean; readonly socket: Connection } | undefined }
 }
 
 /** What is needed of a `ServerResponse`. */
@@ -31,9 +33,11 @@ const waiting = new WeakMap<Connection, Set<EndListener>>()
  * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
  *
  * The response's own `close` tells, except for a pipelined request that still queues behind another when the
- * connection dies: on Node 20 and 22 nothing but the socket says so. Each socket gets a single listener. `finish`,
- * and the events of the request, lie: a request closes when its body was read, `finish` may never come, or may come
- * although the client is gone. Costs about half a microsecond.
+ * connection dies: on Node 20 and 22 nothing but the socket says so. Over HTTP/2 the stream says what its response may
+ * not (the answer to a HEAD that was piped), and on Node 20 the connection what its streams may not (one that died while
+ * they were written to). Each connection gets a single listener. `finish`, and the events of the request, lie: a request
+ * closes when its body was read, `finish` may never come, or may come although the client is gone. Costs about half a
+ * microsecond.
  */
 export function onResponseEnd(request: NodeRequest, response: NodeResponse, listener: EndListener): void {
   const { socket } = request
@@ -41,11 +45,14 @@ export function onResponseEnd(request: NodeRequest, response: NodeResponse, list
     listener.responseEnded(wasAborted(request, response))
     return
   }
-  const peers = peersOf(socket)
+  const session = request.stream?.session
+  const peers = peersOf(session === undefined || session.destroyed ? socket : session.socket)
   peers.add(listener)
-  response.on('close', () => {
+  const ended = (): void => {
     if (peers.delete(listener)) listener.responseEnded(wasAborted(request, response))
-  })
+  }
+  response.on('close', ended)
+  if (session !== undefined) socket.once('close', ended)
 }
 
 function peersOf(socket: Connection): Set<EndListener> {
