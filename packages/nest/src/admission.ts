@@ -61,14 +61,23 @@ export class FairAdmission {
     return this.#http.gate
   }
 
-  /** Begins a visit that hears when its response has ended, or, where that serves others too, when its client left. */
-  visit(context: ExecutionContext): Visit {
-    const isHttp = context.getType() === 'http'
-    const visit = this.#http.visit([context], isHttp ? outerVisit(context) : undefined)
+  /**
+   * Begins a visit that hears when its response has ended, or, where that serves others too, when its client left.
+   * Undefined if nothing would ever tell when it ends: then the request has to pass.
+   */
+  visit(context: ExecutionContext): Visit | undefined {
     const exchange = this.#exchange(context)
-    if (exchange === undefined) return visit
-    if (isHttp) onResponseEnd(exchange.request, exchange.response, visit)
-    else onSharedResponseEnd(exchange, visit)
+    if (context.getType() !== 'http') {
+      const visit = this.#http.visit([context], undefined)
+      if (exchange !== undefined) onSharedResponseEnd(exchange, visit)
+      return visit
+    }
+    if (exchange === undefined) {
+      this.#http.warn('An HTTP request without a response of Node is not judged: set the option exchange.')
+      return undefined
+    }
+    const visit = this.#http.visit([context], outerVisit(context))
+    onResponseEnd(exchange.request, exchange.response, visit)
     return visit
   }
 
@@ -89,11 +98,6 @@ export class FairAdmission {
     const isProblem = type === 'http' && !isAnswer(body) && !rawResponse(context).headersSent
     if (isProblem) context.getArgByIndex<Reply>(1).header('Content-Type', PROBLEM_JSON)
     throw exception
-  }
-
-  /** Whether a response tells when a permit ends, even if no handler ever runs. */
-  hearsEnd(context: ExecutionContext): boolean {
-    return context.getType() === 'http' && this.#exchange(context) !== undefined
   }
 
   /** The guard's answer, for the interceptor: the visit that was admitted, or null if the request is to pass. */

@@ -18,8 +18,8 @@ export class FairGuard implements CanActivate {
   }
 
   canActivate(context: ExecutionContext): true | Promise<true> {
-    if (!this.#admission.hearsEnd(context)) return true
-    const visit = this.#admission.visit(context)
+    const visit = context.getType() === 'http' ? this.#admission.visit(context) : undefined
+    if (visit === undefined) return true
     const decision = this.#admission.ask(visit)
     if (decision instanceof Promise) return decision.then((late) => this.#proceed(context, visit, late))
     return this.#proceed(context, visit, decision)

@@ -24,13 +24,9 @@ export class FairInterceptor implements NestInterceptor {
 
   #begin(context: ExecutionContext, next: CallHandler, subscriber: Subscriber<unknown>): void {
     const guarded = this.#admission.guarded(context)
-    if (guarded === null) {
-      next.handle().subscribe(subscriber)
-      return
-    }
-    const visit = guarded ?? this.#admission.visit(context)
-    const decision = guarded?.permit ?? this.#admission.ask(visit)
-    if (decision === undefined) next.handle().subscribe(subscriber)
+    const visit = guarded === undefined ? this.#admission.visit(context) : guarded
+    const decision = visit ? (visit.permit ?? this.#admission.ask(visit)) : undefined
+    if (!visit || decision === undefined) next.handle().subscribe(subscriber)
     else if (decision instanceof Promise) this.#wait(context, next, subscriber, visit, decision)
     else this.#proceed(context, next, subscriber, visit, decision)
   }
