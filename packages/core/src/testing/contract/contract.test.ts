@@ -97,7 +97,7 @@ async function handle(
 ): Promise<void> {
   const done = defect === 'releases wrapped handlers when the client leaves' ? undefined : visit?.hold()
   try {
-    send(await play(request.url ?? '/', visit), request, response)
+    send(await play(request.url ?? '/', visit), response)
   } catch (error) {
     visit?.failed(error)
     response.writeHead(statusOfError(error) ?? 500).end()
@@ -107,11 +107,9 @@ async function handle(
   }
 }
 
-function send(answer: Answer, request: Request, response: Response): void {
+function send(answer: Answer, response: Response): void {
   if (answer.kind === 'http-error') throw Object.assign(new Error('an HTTP error'), { status: answer.status })
-  // Over HTTP/2, what is piped into the answer to a HEAD is never ended by Node.
-  if (answer.kind === 'stream' && request.method === 'HEAD') response.end()
-  else if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
+  if (answer.kind === 'stream') pipeline(Readable.from(answer.chunks), response, () => {})
   else {
     response.statusCode = answer.kind === 'send' ? answer.status : 200
     response.on('error', () => {}).end(answer.body)
