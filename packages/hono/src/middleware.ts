@@ -41,6 +41,7 @@ const WAKE_EVERY_MS = 100
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new HttpAdmission(hono, withLease(options))
   const { gate } = admission
+  const { handler } = options
 
   async function pass(c: Context, next: Next): Promise<void> {
     const visit = admission.visit([c], c.get('fair'))
@@ -51,7 +52,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
     else decision = asked
     if (!decision.admitted && decision.reason !== 'gone')
-      return refuse(c, admission.refusal(decision), options.handler, admission)
+      return refuse(c, admission.refusal(decision), handler, admission)
     if (!decision.admitted || !visit.admit(decision)) {
       // Whoever is gone cannot read an answer; Hono wants one all the same.
       if (!c.finalized) c.res = new Response(null, { status: 499 })
