@@ -1,0 +1,47 @@
+// Tenants that share a small pool: pnpm --filter @fairlead-examples/koa start:tenants
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type FairState, fairMiddleware, ResourceExhaustedError } from '@fairlead/koa'
+import Koa from 'koa'
+
+/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
+let free = 3
+async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
+  if (free === 0) throw new ResourceExhaustedError('no free connection')
+  free--
+  try {
+    await sleep(20, undefined, { signal })
+    return answer
+  } finally {
+    free++
+  }
+}
+
+const fair = fairMiddleware({
+  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  flow: (ctx) => ctx.get('x-api-key'),
+  // A report is worth ten ordinary requests.
+  cost: (ctx) => (ctx.path === '/report' ? 10 : 1),
+  // Whoever asks whether we are alive must get an answer, and tells nothing about load.
+  skip: (ctx) => ctx.path === '/health',
+  handler: (ctx, { refusal, retryAfterSeconds }) => {
+    ctx.body = { error: `${refusal.reason}: come back in ${retryAfterSeconds} s` }
+  },
+})
+
+fair.gate.observe((event) => {
+  if (event.type === 'refused') console.log(`refused ${event.flow}: ${event.refusal.reason}`)
+})
+
+const app = new Koa<FairState>()
+// Whoever asks for too much at once gets 503 from Koa itself, which has nothing to log about that.
+app.silent = true
+app.use(fair)
+app.use(async (ctx) => {
+  // The permit is kept until the query is over, even if the client has left before; and the query hears of that.
+  const signal = ctx.state.fair?.signal
+  if (ctx.path === '/health') ctx.body = 'ok'
+  else if (ctx.path === '/items') ctx.body = await query(['rope', 'cleat'], signal)
+  else if (ctx.path === '/report') ctx.body = await query({ pages: 10, cost: ctx.state.fair?.permit?.cost }, signal)
+  else if (ctx.path === '/admission') ctx.body = fair.gate.snapshot()
+})
+const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening on', server.address()))
