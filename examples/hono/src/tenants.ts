@@ -1,0 +1,46 @@
+// Tenants that share a small pool: pnpm --filter @fairlead-examples/hono start:tenants
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fairMiddleware, ResourceExhaustedError } from '@fairlead/hono'
+import { serve } from '@hono/node-server'
+import { Hono } from 'hono'
+
+/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
+let free = 3
+async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
+  if (free === 0) throw new ResourceExhaustedError('no free connection')
+  free--
+  try {
+    await sleep(20, undefined, { signal })
+    return answer
+  } finally {
+    free++
+  }
+}
+
+const fair = fairMiddleware({
+  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  flow: (c) => c.req.header('x-api-key'),
+  // A report is worth ten ordinary requests.
+  cost: (c) => (c.req.path === '/report' ? 10 : 1),
+  // Whoever asks whether we are alive must get an answer, and tells nothing about load.
+  skip: (c) => c.req.path === '/health',
+  handler: (c, { refusal, retryAfterSeconds }) =>
+    c.json({ error: `${refusal.reason}: come back in ${retryAfterSeconds} s` }),
+})
+
+fair.gate.observe((event) => {
+  if (event.type === 'refused') console.log(`refused ${event.flow}: ${event.refusal.reason}`)
+})
+
+const app = new Hono()
+app.use(fair)
+app.get('/health', (c) => c.text('ok'))
+// A permit is kept until its handler has settled, even if the client has left before; and the query hears of that.
+app.get('/items', async (c) => c.json(await query(['rope', 'cleat'], c.get('fair')?.signal)))
+app.get('/report', async (c) => {
+  const fair = c.get('fair')
+  return c.json(await query({ pages: 10, cost: fair?.permit?.cost }, fair?.signal))
+})
+app.get('/admission', (c) => c.json(fair.gate.snapshot()))
+const port = Number(process.env['PORT'] ?? 3000)
+serve({ fetch: app.fetch, port }, (address) => console.log('listening on', address))
