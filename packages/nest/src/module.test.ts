@@ -214,7 +214,8 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     const probe = probeStage()
     const gate = createGate({ fair: false, stages: [probe] })
     const headers = { 'x-forwarded-for': '198.51.100.9' }
-    const trusting = adapter() instanceof FastifyAdapter ? new FastifyAdapter({ trustProxy: 1 }) : new ExpressAdapter()
+    const trusting =
+      adapter() instanceof FastifyAdapter ? new FastifyAdapter({ trustProxy: '127.0.0.1' }) : new ExpressAdapter()
     if (trusting instanceof ExpressAdapter) trusting.set('trust proxy', 1)
     for (const platform of [adapter(), trusting]) {
       const app = await listen({ imports: [FairModule.forRoot({ gate })], controllers }, platform)

@@ -30,16 +30,19 @@ const PLACES: readonly At[] = ['interceptor', 'guard', 'nowhere']
 
 /** Throws a `TypeError` or `RangeError` that names the option and its value. */
 export function requireFairOptions(options: FairOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    requireHttpOptions('FairModule', options)
-    return
-  }
+  requireObject(options)
   const { at, exchange, ...http } = options
   requireAt(at)
   if (exchange !== undefined) requireFunction('exchange', exchange)
-  requireHttpOptions('FairModule', Array.isArray(options) ? options : http)
+  requireHttpOptions('FairModule', http)
 }
 
 export function requireAt(at: At | undefined): void {
   if (at !== undefined) requireOneOf('at', at, PLACES)
+}
+
+/** Before it is taken apart; the message is the one for all adapters. */
+function requireObject(options: FairOptions): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    requireHttpOptions('FairModule', options)
 }
