@@ -15,4 +15,17 @@ export class FairException extends HttpException {
     this.refusal = refusal
     this.message = `refused by ${refusal.refusal.stage}: ${refusal.refusal.reason}`
   }
+
+  /** What GraphQL servers show of an error besides its message. */
+  get extensions(): Readonly<Record<string, unknown>> {
+    const { status, retryAfterSeconds } = this.refusal
+    const { stage, reason } = this.refusal.refusal
+    return {
+      code: status === 429 ? 'TOO_MANY_REQUESTS' : 'SERVICE_UNAVAILABLE',
+      status,
+      stage,
+      reason,
+      retryAfterSeconds,
+    }
+  }
 }
