@@ -5,7 +5,9 @@ import { ServerProcess } from './server-process.js'
 /** Requests to one server before it is the next one's turn. */
 export const SLICE = 2_500
 const WARM_UP_SLICES = 4
-const MIN_ROUNDS = 5
+/** How often the servers are started, and the least that each start is good for. */
+const STARTS = 3
+const MIN_ROUNDS = 3
 
 /** What one mode cost; CPU times are medians per request, in microseconds. */
 interface Cost {
@@ -14,6 +16,14 @@ interface Cost {
   aboveBareUs: number
   /** The bare server's time as a share of this mode's: how much of the server's capacity is left. */
   bareShare: number
+  refused: number
+}
+
+/** What was seen of one mode. */
+interface Tally {
+  mode: string
+  /** CPU per request of each slice, in microseconds; NaN where requests were refused. */
+  slicesUs: number[]
   refused: number
 }
 
@@ -26,7 +36,8 @@ interface Comparison {
 
 /**
  * Runs all modes of a framework at once, each in a process of its own, and loads them in turn, slice by slice, round
- * after round for about `seconds`, so that whatever else the machine does meets all of them alike.
+ * after round for about `seconds`, so that whatever else the machine does meets all of them alike. The processes are
+ * started anew now and then, because a compiler that learned something else is worth microseconds, too.
  */
 export async function compare(
   node: string,
@@ -34,36 +45,41 @@ export async function compare(
   modes: readonly string[],
   seconds: number,
 ): Promise<Comparison> {
-  const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
-  try {
-    const others = await otherWork(servers)
-    const until = performance.now() + seconds * 1_000
-    const refused = new Map<ServerProcess, number>()
-    for (const server of servers) refused.set(server, await load(server.port, WARM_UP_SLICES * SLICE))
-    const slices = new Map(servers.map((server) => [server, [] as number[]]))
-    let rounds = 0
-    for (; rounds < MIN_ROUNDS || performance.now() < until; rounds++)
-      for (const server of servers) {
-        const before = await server.cpuUs()
-        refused.set(server, refused.get(server)! + (await load(server.port, SLICE)))
-        slices.get(server)!.push(((await server.cpuUs()) - before) / SLICE)
-      }
-    const bare = slices.get(servers[0]!)!
-    const costs = servers.map((server) => {
-      const own = slices.get(server)!
-      return {
-        mode: server.mode,
-        cpuUs: median(own),
-        // Round by round, because neighbours in time share what else the machine was doing.
-        aboveBareUs: median(own.map((us, round) => us - bare[round]!)),
-        bareShare: median(bare) / median(own),
-        refused: refused.get(server)!,
-      }
-    })
-    return { costs, rounds, others: await others() }
-  } finally {
-    for (const server of servers) server.stop()
+  const tallies = modes.map((mode): Tally => ({ mode, slicesUs: [], refused: 0 }))
+  const othersBusy: number[] = []
+  for (let start = 0; start < STARTS; start++) {
+    const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
+    try {
+      const others = await otherWork(servers)
+      await takeTurns(servers, tallies, performance.now() + (seconds * 1_000) / STARTS)
+      othersBusy.push(await others())
+    } finally {
+      for (const server of servers) server.stop()
+    }
   }
+  const bare = tallies[0]?.slicesUs ?? []
+  const costs = tallies.map(({ mode, slicesUs, refused }) => ({
+    mode,
+    cpuUs: median(slicesUs),
+    // Round by round, because neighbours in time share what else the machine was doing.
+    aboveBareUs: median(slicesUs.map((us, round) => us - bare[round]!)),
+    bareShare: median(bare) / median(slicesUs),
+    refused,
+  }))
+  return { costs, rounds: bare.length, others: othersBusy.reduce((total, busy) => total + busy, 0) / STARTS }
+}
+
+/** Loads the servers in turn until `untilMs`, and adds what each slice cost to the tally of its mode. */
+async function takeTurns(servers: readonly ServerProcess[], tallies: readonly Tally[], untilMs: number): Promise<void> {
+  for (const [i, { port }] of servers.entries()) tallies[i]!.refused += await load(port, WARM_UP_SLICES * SLICE)
+  for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
+    for (const [i, server] of servers.entries()) {
+      const before = await server.cpuUs()
+      const refused = await load(server.port, SLICE)
+      const sliceUs = ((await server.cpuUs()) - before) / SLICE
+      tallies[i]!.slicesUs.push(refused === 0 ? sliceUs : Number.NaN)
+      tallies[i]!.refused += refused
+    }
 }
 
 /** Begins to watch the machine; the answer is how many processors neither this process nor `servers` kept busy. */
@@ -85,7 +101,8 @@ function busyMs(): number {
   return cpus().reduce((total, { times }) => total + times.user + times.nice + times.sys + times.irq, 0)
 }
 
+/** NaN counts as no value. */
 function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
+  const sorted = values.filter((value) => !Number.isNaN(value)).toSorted((a, b) => a - b)
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
 }
