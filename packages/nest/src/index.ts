@@ -1,3 +1,4 @@
+export type { Gate } from '@fairlead/core'
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
 export { FAIR_GATE, Fair, FairPermit, InjectGate, SkipFair } from './decorators.js'
 export { FairException } from './exception.js'

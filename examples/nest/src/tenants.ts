@@ -1,0 +1,82 @@
+// Tenants that share a small pool: pnpm --filter @fairlead-examples/nest start:tenants
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  Fair,
+  FairModule,
+  FairPermit,
+  type FairRequest,
+  type Gate,
+  InjectGate,
+  ResourceExhaustedError,
+  SkipFair,
+} from '@fairlead/nest'
+import { Controller, Get, Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+
+/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
+let free = 3
+async function query<T>(answer: T, signal: AbortSignal): Promise<T> {
+  if (free === 0) throw new ResourceExhaustedError('no free connection')
+  free--
+  try {
+    await sleep(20, undefined, { signal })
+    return answer
+  } finally {
+    free++
+  }
+}
+
+@Controller()
+class Shop {
+  readonly #gate: Gate
+
+  constructor(@InjectGate() gate: Gate) {
+    this.#gate = gate
+    gate.observe((event) => {
+      if (event.type === 'refused') console.log(`refused ${event.flow}: ${event.refusal.reason}`)
+    })
+  }
+
+  // The permit is kept until the query is over, even if the client has left before; and the query hears of that.
+  @Get('items')
+  items(@FairPermit() fair: FairRequest): Promise<string[]> {
+    return query(['rope', 'cleat'], fair.signal)
+  }
+
+  // A report is worth ten ordinary requests.
+  @Get('report')
+  @Fair({ cost: 10 })
+  report(@FairPermit() fair: FairRequest): Promise<object> {
+    return query({ pages: 10, cost: fair.permit?.cost }, fair.signal)
+  }
+
+  @Get('admission')
+  admission(): object {
+    return this.#gate.snapshot()
+  }
+}
+
+// Whoever asks whether we are alive must get an answer, and tells nothing about load.
+@Controller('health')
+@SkipFair()
+class Health {
+  @Get()
+  health(): string {
+    return 'ok'
+  }
+}
+
+const fair = FairModule.forRoot({
+  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  flow: (context) => context.switchToHttp().getRequest().headers['x-api-key'],
+  handler: (_context, { refusal, retryAfterSeconds }) => ({
+    error: `${refusal.reason}: come back in ${retryAfterSeconds} s`,
+  }),
+})
+
+@Module({ imports: [fair], controllers: [Shop, Health] })
+class App {}
+
+const app = await NestFactory.create(App, { logger: ['fatal'] })
+await app.listen(Number(process.env['PORT'] ?? 3000))
+console.log('listening on', app.getHttpServer().address())
