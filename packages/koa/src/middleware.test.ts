@@ -1,11 +1,12 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, request as httpRequest } from 'node:http'
+import { connect as connectHttp2, constants, createServer as createHttp2Server } from 'node:http2'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Ask, createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
-import { limitStage, probeStage } from '@fairlead/core/testing'
+import { limitStage, listen, probeStage } from '@fairlead/core/testing'
 import type Application from 'koa'
 import type { Context, Next } from 'koa'
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
@@ -171,6 +172,16 @@ describe.each(majors)('%s', (_, Koa) => {
       })
       const reply = fetch((await serve(app)).url).then((response) => response.text())
       await expect(reply).rejects.toThrow()
+      const { port, close } = await listen(createHttp2Server(app.callback()))
+      const session = connectHttp2(`http://127.0.0.1:${port}`)
+      const stream = session
+        .request()
+        .on('error', () => {})
+        .resume()
+      await once(stream, 'close').catch(() => {})
+      expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR)
+      session.destroy()
+      await close()
     })
 
     it('is sent by Koa even if somebody outside has told it not to respond', async () => {
@@ -405,6 +416,23 @@ describe.each(majors)('%s', (_, Koa) => {
     app.middleware.unshift(fair, fair)
     expect((await fetch((await serve(app)).url)).status).toBe(200)
     await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
+  })
+
+  it('keeps what is held, and tells what failed, at the gates outside too', async () => {
+    const probes = [probeStage('outer'), probeStage('inner')]
+    const app = new Koa<FairState>()
+    let done: (() => void) | undefined
+    for (const probe of probes) app.use(fairMiddleware({ gate: gateOf(probe) }))
+    app.use((ctx) => {
+      done = ctx.state.fair?.hold()
+      ctx.state.fair?.failed(Object.assign(new Error('full'), { status: 503 }))
+      ctx.status = 500
+    })
+    await (await fetch((await serve(app)).url)).text()
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(probes.map(({ outstanding }) => outstanding)).toEqual([1, 1])
+    done?.()
+    expect(probes.map(({ outcomes }) => outcomes)).toEqual([['failure'], ['failure']])
   })
 
   describe('an HTTP upgrade', () => {

@@ -24,16 +24,13 @@ export async function setRefusal(
     await handler(ctx, refusal)
   } catch (cause) {
     admission.warn('handler failed: the problem document was sent instead.', cause)
-    setProblem(ctx, refusal)
+    if (!ctx.headerSent) setProblem(ctx, refusal)
+    // What has been begun can only be cut off, lest it hang. Over HTTP/2, without an error it would look whole.
+    else if (!ctx.res.writableEnded) ctx.res.destroy(new Error('The handler of a refusal failed', { cause }))
   }
 }
 
-/** Sets the problem document. A response that somebody has begun can only be cut off, lest it hang. */
 function setProblem(ctx: Context, { status, body }: HttpRefusal): void {
-  if (ctx.headerSent) {
-    if (!ctx.res.writableEnded) ctx.res.destroy()
-    return
-  }
   // Nothing downstream will answer in Koa's stead.
   ctx.respond = true
   ctx.status = status
