@@ -1,6 +1,7 @@
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { limitStage, manualClock, probeStage, type RunningApp } from '@fairlead/core/testing'
 import type { HttpBindings } from '@hono/node-server'
+import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono } from 'hono'
 import { compress } from 'hono/compress'
 import { etag } from 'hono/etag'
@@ -78,6 +79,19 @@ describe('fairMiddleware, on Node', () => {
     const ask = await serve(server)
     expect(await (await ask()).text()).toBe('fine')
     expect(touched).not.toHaveBeenCalled()
+  })
+
+  it('goes by what was really sent, where a handler writes it past Hono', async () => {
+    const probe = probeStage()
+    const app = newApp()
+    app.use(fairMiddleware({ gate: gateOf(probe) }))
+    app.get('/', (c) => {
+      c.env.outgoing.writeHead(503).end()
+      return RESPONSE_ALREADY_SENT
+    })
+    const ask = await serve(app)
+    expect((await ask()).status).toBe(503)
+    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
   it('tells the handler of its permit, and nothing where it was skipped', async () => {

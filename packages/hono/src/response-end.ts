@@ -32,16 +32,12 @@ export function watchResponse(c: Context, listener: EndListener): Watch | undefi
 }
 
 function followResponse(c: Context, listener: EndListener): void {
-  // Reading `c.res` would make a response where there is none.
-  const body = c.finalized && c.req.method !== 'HEAD' ? c.res.body : null
+  const body = c.req.method === 'HEAD' ? null : c.res.body
   if (body === null || body.locked || !isStreamed(c.res, body)) {
     listener.responseEnded(false)
     return
   }
-  const { res } = c
-  // Else the setter would copy the headers from one to the other, one by one.
-  c.res = undefined
-  c.res = new Response(whenRead(body, listener), res)
+  c.res = new Response(whenRead(body, listener), c.res)
 }
 
 /**

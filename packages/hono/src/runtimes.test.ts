@@ -151,6 +151,17 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     await first.reply
   })
 
+  it('a lease that the user chose', async () => {
+    const site = new SiteClient(server.port, `short-lease-${++sites}`)
+    const first = site.ask('wait')
+    await site.until(({ gate }) => expect(gate.inFlight).toBe(1))
+    await site.advance(5_000)
+    expect((await site.ask('text').reply).status).toBe(200)
+    expect((await site.state()).gate.expired).toBe(1)
+    await site.raiseCurtain()
+    await first.reply
+  })
+
   it('sheds by default by what the runtime can tell', async () => {
     const { gate } = await new SiteClient(server.port, 'defaults').state()
     expect(gate.stages).toMatchObject({ fair: { rule: 'blue' } })
