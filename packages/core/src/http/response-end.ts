@@ -25,8 +25,35 @@ export interface EndListener {
   responseEnded(aborted: boolean): void
 }
 
-/** Who still waits for a response, by the connection it is for. */
-const waiting = new WeakMap<Connection, Set<EndListener>>()
+/** Who still waits for a response on one connection. */
+class Waiting {
+  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
+  #one: EndListener | undefined = undefined
+  readonly #more = new Set<EndListener>()
+
+  add(listener: EndListener): void {
+    if (this.#one === undefined) this.#one = listener
+    else this.#more.add(listener)
+  }
+
+  /** False if it does not wait any more. */
+  remove(listener: EndListener): boolean {
+    if (this.#one !== listener) return this.#more.delete(listener)
+    this.#one = undefined
+    return true
+  }
+
+  /** Whoever is still here by then never got a `close` of its own. */
+  connectionClosed(): void {
+    const one = this.#one
+    this.#one = undefined
+    one?.responseEnded(true)
+    for (const listener of this.#more) listener.responseEnded(true)
+    this.#more.clear()
+  }
+}
+
+const byConnection = new WeakMap<Connection, Waiting>()
 
 /**
  * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
@@ -34,10 +61,10 @@ const waiting = new WeakMap<Connection, Set<EndListener>>()
  *
  * The response's own `close` tells, except for a pipelined request that still queues behind another when the
  * connection dies: on Node 20 and 22 nothing but the socket says so. Over HTTP/2 the stream says what its response may
- * not (the answer to a HEAD that was piped), and on Node 20 the connection what its streams may not (one that died while
- * they were written to). Each connection gets a single listener. `finish`, and the events of the request, lie: a request
- * closes when its body was read, `finish` may never come, or may come although the client is gone. Costs about half a
- * microsecond.
+ * not (the answer to a HEAD that was piped), and on Node 20 the connection what its streams may not (one that died
+ * while they were written to). Each connection gets a single listener. `finish`, and the events of the request, lie: a
+ * request closes when its body was read, `finish` may never come, or may come although the client is gone. Costs less
+ * than half a microsecond.
  */
 export function onResponseEnd(request: NodeRequest, response: NodeResponse, listener: EndListener): void {
   const { socket } = request
@@ -46,26 +73,22 @@ export function onResponseEnd(request: NodeRequest, response: NodeResponse, list
     return
   }
   const session = request.stream?.session
-  const peers = peersOf(session === undefined || session.destroyed ? socket : session.socket)
-  peers.add(listener)
+  const waiting = waitingOn(session === undefined || session.destroyed ? socket : session.socket)
+  waiting.add(listener)
   const ended = (): void => {
-    if (peers.delete(listener)) listener.responseEnded(wasAborted(request, response))
+    if (waiting.remove(listener)) listener.responseEnded(wasAborted(request, response))
   }
   response.on('close', ended)
   if (session !== undefined) socket.once('close', ended)
 }
 
-function peersOf(socket: Connection): Set<EndListener> {
-  const known = waiting.get(socket)
+function waitingOn(connection: Connection): Waiting {
+  const known = byConnection.get(connection)
   if (known !== undefined) return known
-  const peers = new Set<EndListener>()
-  waiting.set(socket, peers)
-  // Whoever is still here by then never got a `close` of its own.
-  socket.once('close', () => {
-    for (const listener of peers) listener.responseEnded(true)
-    peers.clear()
-  })
-  return peers
+  const waiting = new Waiting()
+  byConnection.set(connection, waiting)
+  connection.once('close', () => waiting.connectionClosed())
+  return waiting
 }
 
 /**
