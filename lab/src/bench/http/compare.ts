@@ -4,10 +4,9 @@ import { ServerProcess } from './server-process.js'
 
 /** Requests to one server before it is the next one's turn. */
 export const SLICE = 2_500
-const WARM_UP_SLICES = 4
-/** How often the servers are started, and the least that each start is good for. */
-const STARTS = 3
-const MIN_ROUNDS = 3
+/** Requests before anything is measured: what the compiler's threads do counts as the server's time, too. */
+const WARM_UP = 40_000
+const MIN_ROUNDS = 5
 
 /** What one mode cost; CPU times are medians per request, in microseconds. */
 interface Cost {
@@ -36,8 +35,7 @@ interface Comparison {
 
 /**
  * Runs all modes of a framework at once, each in a process of its own, and loads them in turn, slice by slice, round
- * after round for about `seconds`, so that whatever else the machine does meets all of them alike. The processes are
- * started anew now and then, because a compiler that learned something else is worth microseconds, too.
+ * after round for about `seconds`, so that whatever else the machine does meets all of them alike.
  */
 export async function compare(
   node: string,
@@ -45,17 +43,16 @@ export async function compare(
   modes: readonly string[],
   seconds: number,
 ): Promise<Comparison> {
+  const untilMs = performance.now() + seconds * 1_000
   const tallies = modes.map((mode): Tally => ({ mode, slicesUs: [], refused: 0 }))
-  const othersBusy: number[] = []
-  for (let start = 0; start < STARTS; start++) {
-    const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
-    try {
-      const others = await otherWork(servers)
-      await takeTurns(servers, tallies, performance.now() + (seconds * 1_000) / STARTS)
-      othersBusy.push(await others())
-    } finally {
-      for (const server of servers) server.stop()
-    }
+  const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
+  let others: number
+  try {
+    const otherProcessors = await otherWork(servers)
+    await takeTurns(servers, tallies, untilMs)
+    others = await otherProcessors()
+  } finally {
+    for (const server of servers) server.stop()
   }
   const bare = tallies[0]?.slicesUs ?? []
   const costs = tallies.map(({ mode, slicesUs, refused }) => ({
@@ -66,12 +63,12 @@ export async function compare(
     bareShare: median(bare) / median(slicesUs),
     refused,
   }))
-  return { costs, rounds: bare.length, others: othersBusy.reduce((total, busy) => total + busy, 0) / STARTS }
+  return { costs, rounds: bare.length, others }
 }
 
 /** Loads the servers in turn until `untilMs`, and adds what each slice cost to the tally of its mode. */
 async function takeTurns(servers: readonly ServerProcess[], tallies: readonly Tally[], untilMs: number): Promise<void> {
-  for (const [i, { port }] of servers.entries()) tallies[i]!.refused += await load(port, WARM_UP_SLICES * SLICE)
+  for (const [i, { port }] of servers.entries()) tallies[i]!.refused += await load(port, WARM_UP)
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
     for (const [i, server] of servers.entries()) {
       const before = await server.cpuUs()

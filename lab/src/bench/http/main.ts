@@ -2,7 +2,7 @@
  * What the middleware costs: CPU time of the server per request, beside a bare server, one that does the least a
  * middleware can do, and the framework's best-known limiters, set up as their documentation says.
  *
- *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 35]
+ *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 45]
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
  * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table. Slices with refusals are not counted.
@@ -23,7 +23,7 @@ const { values } = parseArgs({
     framework: { type: 'string', multiple: true, default: FRAMEWORKS },
     node: { type: 'string' },
     'all-nodes': { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '35' },
+    seconds: { type: 'string', default: '45' },
   },
 })
 for (const name of values.framework)
