@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { limitStage, manualClock, probeStage, type RunningApp } from '@fairlead/core/testing'
 import type { HttpBindings } from '@hono/node-server'
@@ -92,6 +93,30 @@ describe('fairMiddleware, on Node', () => {
     const ask = await serve(app)
     expect((await ask()).status).toBe(503)
     await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+  })
+
+  it('cancels the stream of a handler whose client has left, and answers nobody', async () => {
+    const probe = probeStage()
+    const client = new AbortController()
+    const cancelled = vi.fn()
+    const statuses: number[] = []
+    const app = newApp()
+    app.use(async (c, next) => {
+      await next()
+      statuses.push(c.res.status)
+    })
+    app.use(fairMiddleware({ gate: gateOf(probe) }))
+    app.get('/', async (c) => {
+      const left = once(c.get('fair')!.signal, 'abort')
+      client.abort()
+      await left
+      return c.body(new ReadableStream({ cancel: cancelled }))
+    })
+    const ask = await serve(app)
+    await expect(ask('/', { signal: client.signal })).rejects.toThrow()
+    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledOnce())
+    expect(statuses).toEqual([499])
   })
 
   it('tells the handler of its permit, and nothing where it was skipped', async () => {

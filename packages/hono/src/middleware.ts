@@ -3,7 +3,7 @@ import { type FairRequest, type Framework, HttpAdmission, type HttpOptions } fro
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { runtime } from '#runtime'
 import { addressOf, carryOn, isWorkerd, statusOf } from './host.js'
-import { refuse } from './refuse.js'
+import { answerNobody, refuse } from './refuse.js'
 import { watchResponse } from './response-end.js'
 
 declare module 'hono' {
@@ -54,8 +54,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     if (!decision.admitted && decision.reason !== 'gone')
       return refuse(c, admission.refusal(decision), handler, admission)
     if (!decision.admitted || !visit.admit(decision)) {
-      // Whoever is gone cannot read an answer; Hono wants one all the same.
-      if (!c.finalized) c.res = new Response(null, { status: 499 })
+      if (!c.finalized) answerNobody(c)
       return
     }
     c.set('fair', visit)
@@ -64,6 +63,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       await next()
       // Hono has caught it, if it was an `Error`, and made an answer of it.
       if (c.error !== undefined) visit.failed(c.error)
+      if (visit.isGone && watch === undefined) answerNobody(c)
     } catch (error) {
       visit.failed(error)
       throw error

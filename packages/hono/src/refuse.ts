@@ -28,6 +28,17 @@ export async function refuse(
   c.res = c.body(body, status, { ...headers, 'Content-Type': PROBLEM_JSON })
 }
 
+/**
+ * Puts an answer in the place of what nobody can read any more, because Hono wants one. `@hono/node-server` does not
+ * write an answer with that header; on Node 20 it could end the process by answering an HTTP/2 stream that is gone.
+ */
+export function answerNobody(c: Context): void {
+  if (c.finalized) c.res.body?.cancel().catch(() => {})
+  const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
+  // Before somebody has asked for the body, it would write without a look at the headers.
+  if (nothing.body === null) c.res = nothing
+}
+
 /** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
 function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
