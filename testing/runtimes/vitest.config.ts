@@ -20,7 +20,12 @@ const config: ViteUserConfig = defineConfig({
       root,
       extends: `${root}/vitest.config.ts`,
       plugins: [builtPackages()],
-      test: { exclude: [...configDefaults.exclude, SIMULATIONS], server: { deps: { external: [BUILT] } } },
+      test: {
+        exclude: [...configDefaults.exclude, SIMULATIONS],
+        server: { deps: { external: [BUILT] } },
+        // All packages at once: a watchdog for what hangs, and not for what is slow beside others.
+        testTimeout: 180_000,
+      },
     })),
   },
 })
