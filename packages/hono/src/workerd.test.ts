@@ -48,21 +48,24 @@ describe('where the runtime says that it is workerd', () => {
     expect((await app.request('/')).status).toBe(200)
   })
 
-  it('believes the address that the edge has set, and no binding of the user’s', async () => {
-    const { fairMiddleware } = await import('./index.js')
-    const probe = probeStage()
-    const gate = createGate({ fair: false, stages: [probe] })
-    const app = new Hono().use(fairMiddleware({ gate })).get('/', (c) => c.text('done'))
-    const bindings = {
-      incoming: { socket: { remoteAddress: '192.0.2.1' } },
-      outgoing: {},
-      server: 'mine',
-      remoteAddr: { hostname: '192.0.2.2' },
-      completed: new Promise(() => {}),
-    }
-    const headers = { 'cf-connecting-ip': '198.51.100.9' }
-    await app.request('/', { headers }, bindings)
-    expect(probe.passages.map(({ flow }) => flow)).toEqual(['198.51.100.9'])
-    expect(probe.outcomes).toEqual(['success'])
-  })
+  it.each([{}, { server: 'mine' }])(
+    'believes the address that the edge has set, and no binding of the user’s (%j)',
+    async (more) => {
+      const { fairMiddleware } = await import('./index.js')
+      const probe = probeStage()
+      const gate = createGate({ fair: false, stages: [probe] })
+      const app = new Hono().use(fairMiddleware({ gate })).get('/', (c) => c.text('done'))
+      const bindings = {
+        incoming: { socket: { remoteAddress: '192.0.2.1' } },
+        outgoing: {},
+        remoteAddr: { hostname: '192.0.2.2' },
+        completed: new Promise(() => {}),
+        ...more,
+      }
+      const headers = { 'cf-connecting-ip': '198.51.100.9' }
+      await app.request('/', { headers }, bindings)
+      expect(probe.passages.map(({ flow }) => flow)).toEqual(['198.51.100.9'])
+      expect(probe.outcomes).toEqual(['success'])
+    },
+  )
 })
