@@ -79,7 +79,7 @@ export class Gate {
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
-    const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock())
+    const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock(), this.#stages.length)
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
@@ -155,9 +155,9 @@ export class Gate {
     this.#finished[outcome]++
     this.#leases?.remove(visit)
     const nowMs = this.#clock()
-    for (let i = 0; i < visit.holds.length; i++) {
+    for (let i = 0; i < visit.held; i++) {
       try {
-        visit.holds[i]!.finish(outcome, cost, nowMs)
+        visit.hold(i).finish(outcome, cost, nowMs)
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
@@ -180,7 +180,7 @@ export class Gate {
       if (verdict instanceof Promise) return this.#wait(visit, i, stage, verdict)
       if (verdict === undefined) verdict = NOTHING
       if (isRefusal(verdict)) return this.#refuse(visit, verdict)
-      visit.holds.push(verdict)
+      visit.keep(verdict)
     }
     return this.#admit(visit)
   }
@@ -192,7 +192,7 @@ export class Gate {
     visit.waitedMs += nowMs - visit.nowMs
     visit.nowMs = nowMs
     if (isRefusal(verdict)) return this.#refuse(visit, verdict)
-    visit.holds.push(verdict)
+    visit.keep(verdict)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (visit.signal?.aborted) return this.#refuse(visit, GONE)
     return this.#walk(visit, index + 1)
@@ -243,7 +243,7 @@ export class Gate {
     this.#refused++
     const key = `${refusal.stage}:${refusal.reason}`
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
-    for (let i = visit.holds.length - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.holds[i]!, refusal)
+    for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
     if (this.#observers.any) this.#observers.tell({ type: 'refused', flow: visit.flow, cost: visit.cost, refusal })
     return refusal
   }

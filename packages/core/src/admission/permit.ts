@@ -22,8 +22,10 @@ export class Visit implements Passage, Permit {
   waitedMs = 0
   credit: number | undefined = undefined
   finished = false
-  /** What the stages handed out so far, in their order. */
-  readonly holds: Hold[] = []
+  /** How many stages have handed something out so far. */
+  held = 0
+  /** What they handed out, in their order. As long as there are stages: an array that grows takes room for 17. */
+  readonly #holds: Hold[]
   readonly #host: Host
   #signal: AbortSignal | (() => AbortSignal) | undefined
 
@@ -35,8 +37,10 @@ export class Visit implements Passage, Permit {
     exempt: boolean,
     signal: AbortSignal | (() => AbortSignal) | undefined,
     nowMs: number,
+    stages: number,
   ) {
     this.#host = host
+    this.#holds = new Array(stages)
     this.flow = flow
     this.cost = cost
     this.priority = priority
@@ -48,6 +52,16 @@ export class Visit implements Passage, Permit {
   get signal(): AbortSignal | undefined {
     if (typeof this.#signal === 'function') this.#signal = this.#signal()
     return this.#signal
+  }
+
+  /** Keeps what the next stage handed out. */
+  keep(hold: Hold): void {
+    this.#holds[this.held++] = hold
+  }
+
+  /** What the stage of this index handed out; only of those that did. */
+  hold(index: number): Hold {
+    return this.#holds[index]!
   }
 
   finish(outcome: Outcome, settlement?: Settlement): void {
