@@ -83,7 +83,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   return Object.assign(isWorkerd ? passWorkerd : pass, { gate })
 }
 
-/** The options, with the runtime's lease where there is none and the gate is made here. Bad options are left as they are. */
+/** The options, with the runtime's lease where there is none and the gate is made here. Bad ones stay as they are. */
 function withLease(options: FairMiddlewareOptions): FairMiddlewareOptions {
   const { leaseMs } = runtime
   const isOptions = typeof options === 'object' && options !== null

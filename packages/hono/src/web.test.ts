@@ -222,7 +222,7 @@ describe('a client that leaves, where its signal tells', () => {
     expect(fair.gate.snapshot().refusedBy).toEqual({ 'gate:gone': 1 })
   })
 
-  it('while its handler runs: the signal of fair fires, and the permit is kept until the handler has settled', async () => {
+  it('while its handler runs: the signal of fair fires, the permit is kept until the handler has settled', async () => {
     const stage = probe()
     const client = new AbortController()
     let settle = (): void => {}

@@ -124,7 +124,7 @@ describe('clients that leave at random moments', () => {
     expectNothingLeft(gate, probe)
   }, 120_000)
 
-  it(`${REQUESTS} streams of HTTP/2 that are reset, and their connections, leave nothing behind that a lease does not end`, async () => {
+  it(`${REQUESTS} streams of HTTP/2, reset, and their connections leave nothing that no lease ends`, async () => {
     const random = seededRandom(SEED)
     const { app, gate, probe, clock } = appWith(random)
     const { port, close } = await listen(createHttp2Server(app.callback()))

@@ -115,7 +115,7 @@ export class FairAdmission {
     if (this.#closesGate) this.gate.close()
   }
 
-  /** What the user's handler gives for the client. Throwing is an answer, too, if Nest's filters know what is thrown. */
+  /** What the user's handler gives for the client. Throwing is an answer, if Nest's filters know what is thrown. */
   async #answer(context: ExecutionContext, refusal: HttpRefusal): Promise<unknown> {
     try {
       return await this.#handler?.(context, refusal)

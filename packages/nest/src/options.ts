@@ -14,8 +14,8 @@ export interface FairOptions extends HttpOptions<[context: ExecutionContext]> {
    */
   at?: At
   /**
-   * The request and response of Node behind a context, where the platform keeps them elsewhere than Express, Fastify and
-   * the GraphQL drivers of Nest do; undefined where there is none. @default what those platforms say
+   * The request and response of Node behind a context, where the platform keeps them elsewhere than Express, Fastify
+   * and the GraphQL drivers of Nest do; undefined where there is none. @default what those platforms say
    */
   exchange?: (context: ExecutionContext) => Exchange | undefined
 }

@@ -5,7 +5,7 @@
  *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 45]
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
- * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table. Slices with refusals are not counted.
+ * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table. Slices with refusals do not count.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'

@@ -1,4 +1,4 @@
-/** The process of one server: started with a framework's file and a mode, it tells its port, then its CPU when asked. */
+/** The process of one server: started with a framework's file and a mode, it tells its port, and its CPU when asked. */
 import type { Framework } from './framework.js'
 
 /** CPU time used so far, user and system, in microseconds. */
