@@ -35,7 +35,8 @@ export function plotCustomers(ways: readonly Way[], periods: number): string {
           'One noisy customer and nine quiet ones',
           'Waits: a point is the mean of a customer in five seconds, after which the hash is perturbed; a bar, its ' +
             'median request. Together they ask for 5 % more\n' +
-            'than there is: each of the nine for less than a tenth, the noisy one for three times as much as any of them.',
+            'than there is: each of the nine for less than a tenth, ' +
+            'the noisy one for three times as much as any of them.',
         ),
         ...ways.map(({ title }, i) => words(title, lefts[i]!, TOP - 32, { size: 16, bold: true })),
         ...lefts.flatMap((left) => [
