@@ -1,5 +1,6 @@
 import { cpus } from 'node:os'
 import { load } from './load.js'
+import { pin } from './processor.js'
 import { ServerProcess } from './server-process.js'
 
 /** Requests to one server before it is the next one's turn. */
@@ -31,6 +32,8 @@ interface Comparison {
   rounds: number
   /** How many processors everything else on this machine kept busy meanwhile. */
   others: number
+  /** Servers were kept on one processor, and their load on another. */
+  pinned: boolean
 }
 
 /**
@@ -44,6 +47,7 @@ export async function compare(
   seconds: number,
 ): Promise<Comparison> {
   const untilMs = performance.now() + seconds * 1_000
+  const pinned = pin(process.pid, 'load')
   const tallies = modes.map((mode): Tally => ({ mode, slicesUs: [], refused: 0 }))
   const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
   let others: number
@@ -63,7 +67,7 @@ export async function compare(
     bareShare: median(bare) / median(slicesUs),
     refused,
   }))
-  return { costs, rounds: bare.length, others }
+  return { costs, rounds: bare.length, others, pinned }
 }
 
 /** Loads the servers in turn until `untilMs`, and adds what each slice cost to the tally of its mode. */

@@ -39,7 +39,7 @@ for (const node of nodes())
     const { framework } = (await import(`./${name}.js`)) as { framework: Framework }
     const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
     console.log(`\n${framework.title}, Node.js ${version}`)
-    const { costs, rounds, others } = await compare(node, name, framework.modes, seconds)
+    const { costs, rounds, others, pinned } = await compare(node, name, framework.modes, seconds)
     printTable(
       ['mode', 'CPU µs/request', 'above bare', 'goal', 'bare ÷ mode', 'refused'],
       costs.map(({ mode, cpuUs, aboveBareUs, bareShare, refused }) => {
@@ -47,7 +47,10 @@ for (const node of nodes())
         return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), goal, bareShare.toFixed(2), `${refused}`]
       }),
     )
-    console.log(`${rounds} rounds; everything else on this machine kept ${others.toFixed(2)} processors busy`)
+    console.log(
+      `${rounds} rounds, ${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; ` +
+        `everything else on this machine kept ${others.toFixed(2)} processors busy`,
+    )
   }
 
 function nodes(): string[] {

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { pin } from './processor.js'
 import type { Usage } from './serve.js'
 
 const SERVE = fileURLToPath(new URL('./serve.js', import.meta.url))
@@ -24,6 +25,7 @@ export class ServerProcess {
     const [message] = await Promise.race([once(child, 'message'), once(child, 'exit')])
     if (typeof message !== 'object' || message === null)
       throw new Error(`The server of ${framework}, ${mode}, ended before it listened`)
+    pin(child.pid, 'server')
     return new ServerProcess(mode, (message as { port: number }).port, child)
   }
 
