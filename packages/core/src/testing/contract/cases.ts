@@ -1,9 +1,13 @@
 import type { AdapterHarness } from './harness.js'
 import { Rig, type RigOptions } from './rig.js'
 
-/** One case of the contract: `it(name, run)` in any test runner. It rejects with an assertion error if it fails. */
+const TIMEOUT_MS = 30_000
+
+/** One case of the contract: `it(name, run, timeoutMs)` in any test runner. It rejects with an assertion error if it fails. */
 export interface ContractCase {
   readonly name: string
+  /** Longest that it may take, in milliseconds: it ends by itself before that, and says what it waited for. */
+  readonly timeoutMs: number
   run(): Promise<void>
 }
 
@@ -23,6 +27,7 @@ export class Cases<Target extends readonly unknown[]> {
 
   /** Adds a case; `options` is called for each run, so that stages are fresh. */
   add(name: string, options: () => RigOptions<Target>, act: (rig: Rig<Target>) => Promise<void>): void {
-    this.all.push({ name, run: () => Rig.run(this.#harness, options(), act) })
+    const { timeoutMs = TIMEOUT_MS } = options()
+    this.all.push({ name, timeoutMs, run: () => Rig.run(this.#harness, options(), act) })
   }
 }

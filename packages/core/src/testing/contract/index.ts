@@ -1,4 +1,5 @@
 import type { ContractCase } from './cases.js'
+import { crowdCases } from './crowd-cases.js'
 import { endingCases } from './ending-cases.js'
 import type { AdapterHarness } from './harness.js'
 import { http2Cases } from './http2-cases.js'
@@ -14,14 +15,16 @@ export { listen } from './listen.js'
  * The contract that every adapter keeps, as cases for any test runner:
  *
  * ```ts
- * for (const { name, run } of adapterContract(harness)) it(name, run)
+ * for (const { name, run, timeoutMs } of adapterContract(harness)) it(name, run, timeoutMs)
  * ```
  *
  * Each case starts an app of its own, talks to it over real sockets, and checks at the end that the gate holds
  * nothing: no permit, no waiting request, and no hold of a stage that was not given back exactly once. Nothing sleeps;
- * a case that hangs is ended by a watchdog after ten seconds, and says what it waited for. Needs Node, on the side of
+ * a case that hangs is ended by a watchdog, and says what it waited for. Needs Node, on the side of
  * the client at least.
  */
 export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
-  return [endingCases, leavingCases, refusalCases, optionCases, http2Cases].flatMap((cases) => cases(harness))
+  return [endingCases, leavingCases, refusalCases, optionCases, http2Cases, crowdCases].flatMap((cases) =>
+    cases(harness),
+  )
 }

@@ -19,6 +19,8 @@ export interface RigOptions<Target extends readonly unknown[]> {
   inner?: readonly HttpOptions<Target>[]
   /** The handler is wrapped. */
   wrapped?: boolean
+  /** Longest that the whole case may take, in milliseconds, if that is long. */
+  timeoutMs?: number
 }
 
 /** Nothing waits for so long when all is well. */
@@ -59,7 +61,7 @@ export class Rig<Target extends readonly unknown[]> {
       play: (path, fair) => rig.scenes.play(path, fair),
     })
     try {
-      await rig.#guarded(act(rig), 'the case')
+      await rig.#guarded(act(rig), 'the case', options.timeoutMs)
       // Before the app closes, which would end whatever was forgotten.
       rig.scenes.raiseCurtain()
       await rig.until('every gate is empty', () => rig.#isEmpty())
@@ -123,9 +125,9 @@ export class Rig<Target extends readonly unknown[]> {
     })
   }
 
-  async #guarded(work: Promise<void>, what: string): Promise<void> {
+  async #guarded(work: Promise<void>, what: string, mostMs?: number): Promise<void> {
     let bark = (): void => {}
-    const { watchdogMs = WATCHDOG_MS } = this.harness
+    const watchdogMs = mostMs ?? this.harness.watchdogMs ?? WATCHDOG_MS
     const timer = setTimeout(() => bark(), watchdogMs)
     const hung = new Promise<never>((_, reject) => {
       bark = (): void => {

@@ -1,5 +1,6 @@
 import { type FairRequest, ResourceExhaustedError } from '../../http/index.js'
 import type { Answer } from './harness.js'
+import { turns } from './turns.js'
 
 /** The handlers' side of a case: what each path does, and how far it has got. */
 export class Scenes {
@@ -71,6 +72,14 @@ export class Scenes {
       case 'wait':
         this.#watch(fair)
         return this.#curtain.then(() => ({ kind: 'send', status: 200, body: 'done' }))
+      case 'turns':
+        return turns(status).then(() => ({ kind: 'send', status: 200, body: 'done' }))
+      case 'late-throw':
+        return turns(status).then(() => {
+          throw new Error('a scene that throws late')
+        })
+      case 'slow-stream':
+        return { kind: 'stream', chunks: this.#slowChunks(status) }
       case 'obey':
         return this.#obey(fair)
       case 'never':
@@ -101,9 +110,16 @@ export class Scenes {
     yield 'three'
   }
 
+  async *#slowChunks(turnsEach: number): AsyncGenerator<string> {
+    for (let i = 0; i < 5; i++) {
+      yield `${i},`
+      await turns(turnsEach)
+    }
+  }
+
   async *#brokenChunks(): AsyncGenerator<string> {
     yield 'one,'
-    await new Promise((resolve) => setImmediate(resolve))
+    await turns(1)
     throw new Error('a stream that breaks')
   }
 

@@ -1,0 +1,2 @@
+export { adapterExamples } from './adapter-examples.js'
+export { Program } from './program.js'
