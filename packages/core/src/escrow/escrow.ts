@@ -1,0 +1,239 @@
+import { type Clock, steady } from '../clock.js'
+import { requireNumber, show } from '../options.js'
+import type { EscrowDecision, EscrowReason, Settled } from './decision.js'
+import { Ledger, type LedgerEntry, type Reserve, type Verdict } from './ledger.js'
+import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+
+/** An escrow's state, as plain JSON. */
+export interface EscrowSnapshot {
+  readonly limit: number
+  readonly windowMs: number
+  readonly reserve: Reserve
+  /** Of this window. */
+  readonly used: number
+  readonly remaining: number
+  /** Of what remains, what is kept for the guarantees of the active. */
+  readonly reserved: number
+  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
+  readonly level: number
+  /** Active tenants: those that were admitted in this window. */
+  readonly tenants: number
+  /** Their weights, summed up. */
+  readonly weight: number
+  /** Tenants that were refused lately, and not answered otherwise since. */
+  readonly waiting: number
+  readonly resetAtMs: number
+  /** Since the escrow was made. */
+  readonly allowed: number
+  readonly borrowed: number
+  readonly refused: number
+  /** The active tenants that used most in this window, at most 20. `''` is shared by all that came too late. */
+  readonly heaviest: readonly LedgerEntry[]
+}
+
+const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
+const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
+const HEAVIEST = 20
+
+/**
+ * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
+ * gives out more than the budget: weighted fair escrow in one process. {@link Ledger} has the rule.
+ *
+ * - The sum of what is used never exceeds `limit`, whatever is settled, whoever comes, whatever the clock does.
+ * - What a tenant may still claim of its guarantee is admitted at once, whatever others ask for.
+ * - If those who still ask are refused, less is left than the largest cost they ask for, and what is kept for others.
+ * - Tenants that keep asking get about the same per weight, however often each of them asks.
+ *
+ * Nothing happens between calls; what is due happens at the next one. A check takes O(log n) of the active tenants,
+ * allocates its decision, and no more. A clock that jumps back counts as no time passed.
+ *
+ * @see A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989
+ * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
+ * @see I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998
+ */
+export class WeightedFairEscrow {
+  readonly #limit: number
+  readonly #windowMs: number
+  readonly #reserve: Reserve
+  readonly #weightOf: ((tenant: string) => number) | undefined
+  readonly #clock: Clock
+  readonly #ledger: Ledger
+  #endMs = Number.NEGATIVE_INFINITY
+  #windows = 0
+  #allowed = 0
+  #borrowed = 0
+  #refused = 0
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: EscrowOptions & EscrowSeams) {
+    const { limit, windowMs, weightOf, maxTenants, reserve, clock } = settingsOf(options)
+    this.#limit = limit
+    this.#windowMs = windowMs
+    this.#reserve = reserve
+    this.#weightOf = weightOf
+    this.#clock = steady(clock)
+    this.#ledger = new Ledger(windowMs, reserve, maxTenants)
+  }
+
+  /**
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed.
+   *
+   * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
+   * throws or gives a bad weight.
+   */
+  check(tenant: string, cost = 1): EscrowDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const weight = weightFrom(this.#weightOf, tenant)
+    const nowMs = this.#catchUp()
+    const ledger = this.#ledger
+    ledger.reweigh(tenant, weight)
+    const verdict = ledger.judge(tenant, weight, cost)
+    const decision = new Ticket(this, tenant, cost, ledger, this.#endMs, nowMs)
+    if (decision.allowed) {
+      this.#allowed++
+      if (verdict === 'borrows') this.#borrowed++
+      decision.admit(ledger.spend(), this.#windows)
+    } else {
+      this.#refused++
+      ledger.refuse()
+    }
+    return decision
+  }
+
+  /** What `check` would answer. Changes nothing. Throws as `check` does. */
+  peek(tenant: string, cost = 1): EscrowDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const weight = weightFrom(this.#weightOf, tenant)
+    const nowMs = this.#catchUp()
+    this.#ledger.peek(tenant, weight, cost)
+    return new Ticket(this, tenant, cost, this.#ledger, this.#endMs, nowMs)
+  }
+
+  /**
+   * Says what something that was allowed really cost, from 0 on: the difference is given back or charged, as far as
+   * there is something left. Once for each decision, and in its window; otherwise it does nothing, and says so.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
+  settle(decision: EscrowDecision, actualCost: number): Settled {
+    requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
+    if (!(decision instanceof Ticket) || decision.escrow !== this)
+      throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    this.#catchUp()
+    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    const change = actualCost - decision.cost
+    if (change === 0) return ALL_PAID
+    const unpaid = this.#ledger.settle(decision.slot, change)
+    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+  }
+
+  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  refund(decision: EscrowDecision): Settled {
+    return this.settle(decision, 0)
+  }
+
+  /** Settings, sums and counts, as plain JSON. O(n) of the active tenants. */
+  snapshot(): EscrowSnapshot {
+    this.#catchUp()
+    const ledger = this.#ledger
+    const heaviest = [...ledger.each()].sort((a, b) => b.used - a.used).slice(0, HEAVIEST)
+    return {
+      limit: this.#limit,
+      windowMs: this.#windowMs,
+      reserve: this.#reserve,
+      used: this.#limit - ledger.left,
+      remaining: ledger.left,
+      reserved: ledger.claimed,
+      level: ledger.level,
+      tenants: ledger.tenants,
+      weight: ledger.weight,
+      waiting: ledger.waiting,
+      resetAtMs: this.#endMs,
+      allowed: this.#allowed,
+      borrowed: this.#borrowed,
+      refused: this.#refused,
+      heaviest,
+    }
+  }
+
+  /** Reads the clock, begins a window if it is time, and does what is due. */
+  #catchUp(): number {
+    const nowMs = this.#clock()
+    if (nowMs >= this.#endMs) {
+      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
+      this.#endMs = startMs + this.#windowMs
+      this.#windows++
+      this.#ledger.begin(startMs, this.#limit)
+    }
+    this.#ledger.advance(nowMs)
+    return nowMs
+  }
+}
+
+/** A decision, and what its settlement needs to know. */
+class Ticket implements EscrowDecision {
+  readonly allowed: boolean
+  readonly tenant: string
+  readonly cost: number
+  readonly reason: EscrowReason | undefined
+  readonly borrowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly guarantee: number
+  readonly retryAfterMs: number
+  readonly resetAtMs: number
+  readonly resetAfterMs: number
+  readonly #escrow: WeightedFairEscrow
+  #slot = -1
+  /** The window in which it may be settled; 0: none any more. */
+  #window = 0
+
+  /** Of what `ledger` has just judged. */
+  constructor(
+    escrow: WeightedFairEscrow,
+    tenant: string,
+    cost: number,
+    ledger: Ledger,
+    resetAtMs: number,
+    nowMs: number,
+  ) {
+    const { verdict, remaining, retryMs } = ledger
+    this.#escrow = escrow
+    this.tenant = tenant
+    this.cost = cost
+    this.allowed = verdict === 'within' || verdict === 'borrows'
+    this.reason = reasonOf(verdict)
+    this.borrowed = verdict === 'borrows'
+    this.limit = ledger.used + remaining
+    this.remaining = remaining
+    this.guarantee = ledger.guarantee
+    this.retryAfterMs = retryMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = resetAtMs - nowMs
+  }
+
+  get escrow(): WeightedFairEscrow {
+    return this.#escrow
+  }
+
+  get slot(): number {
+    return this.#slot
+  }
+
+  admit(slot: number, window: number): void {
+    this.#slot = slot
+    this.#window = window
+  }
+
+  /** True if it may be settled in `window`, which it then no longer may. */
+  settleIn(window: number): boolean {
+    const may = this.#window === window
+    this.#window = 0
+    return may
+  }
+}
+
+function reasonOf(verdict: Verdict): EscrowReason | undefined {
+  return verdict === 'within' || verdict === 'borrows' ? undefined : verdict
+}

@@ -1,0 +1,5 @@
+export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
+export { type EscrowSnapshot, WeightedFairEscrow } from './escrow.js'
+export type { LedgerEntry, Reserve } from './ledger.js'
+export type { EscrowOptions, EscrowSeams } from './options.js'
+export { weightedMaxMin } from './shares.js'
