@@ -6,7 +6,7 @@ import { createClient, createClientPool, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RedisClient } from './client.js'
 import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
-import { RedisPoolStore } from './index.js'
+import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
 
 const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: 60_000 })
 
@@ -91,9 +91,11 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
 
 describe('what the store is made of', () => {
   it('is checked', () => {
-    // @ts-expect-error -- what JavaScript may pass
-    for (const client of [undefined, null, {}, 'redis://127.0.0.1', { eval: () => {} }])
-      expect(() => new RedisPoolStore({ client })).toThrow('client must be a client of the package redis or ioredis')
+    for (const client of [undefined, null, {}, 'redis://127.0.0.1', { eval: () => {} }]) {
+      // @ts-expect-error -- what JavaScript may pass
+      const options: RedisPoolStoreOptions = { client }
+      expect(() => new RedisPoolStore(options)).toThrow('client must be a client of the package redis or ioredis')
+    }
     // @ts-expect-error -- what JavaScript may pass
     expect(() => new RedisPoolStore({ client: clients[0]!.client, prefix: 1 })).toThrow('prefix must be a string')
     const misspelt = { client: clients[0]!.client, prefx: 'a' }

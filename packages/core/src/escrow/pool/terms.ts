@@ -22,8 +22,11 @@ export type PoolTermsOptions = Omit<PoolTerms, 'quantum'> & {
 }
 
 /** Checks terms and completes them. Throws for what is out of its range, by name; `quantum` above `limit` is, too. */
-export function poolTerms({ name, limit, windowMs, quantum = limit / 100 }: PoolTermsOptions): PoolTerms {
-  requireText('name', name)
+export function poolTerms(
+  { name, limit, windowMs, quantum = limit / 100 }: PoolTermsOptions,
+  nameOption: string = 'name',
+): PoolTerms {
+  requireText(nameOption, name)
   requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
   requireInteger('windowMs', windowMs, 1)
   requireAbove('quantum', quantum, 0, limit)

@@ -1,0 +1,10 @@
+export type { LeasedDecision, LeasedReason, OnStoreError } from './decision.js'
+export type { LeasedSnapshot } from './drawing-escrow.js'
+export {
+  type FederatedEscrowOptions,
+  FederatedFairEscrow,
+  RegionFairPool,
+  type RegionFairPoolOptions,
+} from './federated-fair-escrow.js'
+export { LeasedFairEscrow } from './leased-fair-escrow.js'
+export type { DrawingOptions, LeasedEscrowOptions } from './options.js'
