@@ -105,21 +105,20 @@ if reports and seq >= last[1] then
   end
 end
 
--- Claims and the level.
-local elapsed = (nowMs - win * windowMs) / windowMs
-local function claimOf(m, level)
+-- Claims and the level, when this part of the window is over.
+local function claimOf(m, level, elapsed)
   local guarantee = m.weight * level
   local gone = math.max(m.granted, guarantee * elapsed)
   if guarantee > gone then return guarantee - gone end
   return 0
 end
-local function claimsAt(level)
+local function claimsAt(level, elapsed)
   local sum = 0
-  for i = 1, count do sum = sum + claimOf(members[i], level) end
+  for i = 1, count do sum = sum + claimOf(members[i], level, elapsed) end
   return sum
 end
-local function levelOf(most, left)
-  if claimsAt(most) <= left then return most end
+local function levelOf(most, left, elapsed)
+  if claimsAt(most, elapsed) <= left then return most end
   local bends = {0}
   for i = 1, count do
     local m = members[i]
@@ -133,7 +132,7 @@ local function levelOf(most, left)
   local low, high = 0, #bends
   while high - low > 1 do
     local middle = math.floor((low + high) / 2)
-    if claimsAt(bends[middle + 1]) <= left then low = middle else high = middle end
+    if claimsAt(bends[middle + 1], elapsed) <= left then low = middle else high = middle end
   end
   local bend = bends[low + 1]
   local slope, offset = 0, left
@@ -175,10 +174,11 @@ if seq > last[1] then
   for i = 1, count do weights = weights + members[i].weight end
   local most = 0
   if weights > 0 then most = limit / weights end
+  local elapsed = (nowMs - win * windowMs) / windowMs
   local left = math.max(0, limit - granted)
-  local level = levelOf(most, left)
-  local claim = claimOf(me, level)
-  local free = left - (claimsAt(level) - claim)
+  local level = levelOf(most, left, elapsed)
+  local claim = claimOf(me, level, elapsed)
+  local free = left - (claimsAt(level, elapsed) - claim)
   local fuzz = math.min(1e-3, 1e-9 * limit)
   local full = math.max(need, quantum)
   local grant = 0
@@ -197,12 +197,26 @@ if seq > last[1] then
   if grant > 0 then
     me.ask = 0
   elseif need > 0 then
+    local function freeIn(part)
+      local later = math.min(1, elapsed + part)
+      local level = levelOf(most, left, later)
+      return left - (claimsAt(level, later) - claimOf(me, level, later))
+    end
+    local SHORTEST_WAIT, WAIT, LONGEST_WAIT = 1 / 40, 1 / 20, 1 / 5
+    local wait = LONGEST_WAIT
+    if freeIn(SHORTEST_WAIT) >= full then
+      wait = SHORTEST_WAIT
+    elseif freeIn(WAIT) >= need then
+      wait = WAIT
+    elseif freeIn(2 * WAIT) >= need then
+      wait = 2 * WAIT
+    end
+    if need > left + fuzz then waitMs = leftMs else waitMs = math.min(leftMs, wait * windowMs) end
     me.ask = need
-    me.askUntilMs = nowMs + windowMs / 10
-    if need > left + fuzz then waitMs = leftMs else waitMs = math.min(leftMs, windowMs / 20) end
+    me.askUntilMs = nowMs + (wait + WAIT) * windowMs
   end
   local rest = math.max(0, limit - granted)
-  last = {seq, grant, claimOf(me, levelOf(most, rest)), waitMs}
+  last = {seq, grant, claimOf(me, levelOf(most, rest, elapsed), elapsed), waitMs}
 end
 
 for i in pairs(changed) do

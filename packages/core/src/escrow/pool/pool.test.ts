@@ -94,8 +94,27 @@ describe('the pool', () => {
     ask('b', 1)
     expect(ask('a', 1)).toMatchObject({ grant: 10, held: 480 })
     ask('a', 480)
-    expect(ask('a', 100)).toMatchObject({ grant: 0, held: 0, waitMs: 50 })
-    expect(ask('a', 1_000)).toMatchObject({ grant: 0, waitMs: 1_000 })
+    expect(ask('a', 1_000)).toMatchObject({ grant: 0, held: 0, waitMs: 1_000 })
+    // The other one, of 500, lets 25 pass in a twentieth of the window, of which it has used 10.
+    for (const [need, waitMs] of [
+      [10, 50],
+      [30, 100],
+      [50, 200],
+      [400, 200],
+    ] as const)
+      expect(ask('a', need), `${need}`).toMatchObject({ grant: 0, held: 0, waitMs })
+  })
+
+  it('lets a member come back soon where whole quanta become free, and not after the window', () => {
+    const { ask, clock, drain } = rig(poolTerms({ ...TERMS, limit: 10_000 }))
+    ask('silent', 1)
+    drain({ a: 1 })
+    expect(ask('a', 1)).toMatchObject({ grant: 0, waitMs: 25 })
+    clock.advance(25)
+    expect(ask('a', 1).grant).toBe(10)
+    clock.advance(965)
+    drain({ a: 1 })
+    expect(ask('a', 1).waitMs).toBe(10)
   })
 
   it('lets whoever has the least for its weight borrow first, while it waits', () => {

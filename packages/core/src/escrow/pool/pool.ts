@@ -17,6 +17,14 @@ interface Member {
 }
 
 /**
+ * Who is refused is told to come back after one of these parts of a window: soon if whole quanta are about to become
+ * free, as silent members let theirs pass; late if nothing is. It keeps its turn for that long, and WAIT more.
+ */
+const SHORTEST_WAIT = 1 / 40
+const WAIT = 1 / 20
+const LONGEST_WAIT = 1 / 5
+
+/**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
  * A member is guaranteed its weight's share of the limit, and its claim to that fades evenly as the window passes; what
@@ -85,7 +93,8 @@ export class Pool {
     this.#granted -= returned
   }
 
-  #answer(member: Member, { pool: { limit, windowMs, quantum }, need }: LeaseCall): void {
+  #answer(member: Member, { pool, need }: LeaseCall): void {
+    const { limit, windowMs, quantum } = pool
     const members = [...this.#members.values()]
     let weights = 0
     for (const { weight } of members) weights += weight
@@ -111,9 +120,18 @@ export class Pool {
     if (grant > 0) member.ask = 0
     else if (need > 0) {
       const leftMs = (this.#win + 1) * windowMs - this.#nowMs
+      const freeIn = (part: number): number => {
+        const later = Math.min(1, elapsed + part)
+        const then = levelOf(members, most, left, later)
+        return left - (claimsAt(members, then, later) - claimOf(member, then, later))
+      }
+      let wait = LONGEST_WAIT
+      if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
+      else if (freeIn(WAIT) >= need) wait = WAIT
+      else if (freeIn(2 * WAIT) >= need) wait = 2 * WAIT
+      member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
       member.ask = need
-      member.askUntilMs = this.#nowMs + windowMs / 10
-      member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, windowMs / 20)
+      member.askUntilMs = this.#nowMs + (wait + WAIT) * windowMs
     }
     const rest = Math.max(0, limit - this.#granted)
     member.held = claimOf(member, levelOf(members, most, rest, elapsed), elapsed)
