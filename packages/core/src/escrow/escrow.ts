@@ -1,35 +1,11 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, show } from '../options.js'
+import type { Reserve } from './budget.js'
 import type { EscrowDecision, EscrowReason, Settled } from './decision.js'
-import { Ledger, type LedgerEntry, type Reserve, type Verdict } from './ledger.js'
+import type { Verdict } from './judgement.js'
+import { Ledger } from './ledger.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
-
-/** An escrow's state, as plain JSON. */
-export interface EscrowSnapshot {
-  readonly limit: number
-  readonly windowMs: number
-  readonly reserve: Reserve
-  /** Of this window. */
-  readonly used: number
-  readonly remaining: number
-  /** Of what remains, what is kept for the guarantees of the active. */
-  readonly reserved: number
-  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
-  readonly level: number
-  /** Active tenants: those that were admitted in this window. */
-  readonly tenants: number
-  /** Their weights, summed up. */
-  readonly weight: number
-  /** Tenants that were refused lately, and not answered otherwise since. */
-  readonly waiting: number
-  readonly resetAtMs: number
-  /** Since the escrow was made. */
-  readonly allowed: number
-  readonly borrowed: number
-  readonly refused: number
-  /** The active tenants that used most in this window, at most 20. `''` is shared by all that came too late. */
-  readonly heaviest: readonly LedgerEntry[]
-}
+import type { EscrowSnapshot } from './snapshot.js'
 
 const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
@@ -87,7 +63,6 @@ export class WeightedFairEscrow {
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
     const ledger = this.#ledger
-    ledger.reweigh(tenant, weight)
     const verdict = ledger.judge(tenant, weight, cost)
     const decision = new Ticket(this, tenant, cost, ledger, this.#endMs, nowMs)
     if (decision.allowed) {
@@ -137,7 +112,10 @@ export class WeightedFairEscrow {
   snapshot(): EscrowSnapshot {
     this.#catchUp()
     const ledger = this.#ledger
-    const heaviest = [...ledger.each()].sort((a, b) => b.used - a.used).slice(0, HEAVIEST)
+    const heaviest = ledger
+      .entries()
+      .sort((a, b) => b.used - a.used)
+      .slice(0, HEAVIEST)
     return {
       limit: this.#limit,
       windowMs: this.#windowMs,

@@ -1,5 +1,6 @@
+export type { Reserve } from './budget.js'
 export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
-export { type EscrowSnapshot, WeightedFairEscrow } from './escrow.js'
-export type { LedgerEntry, Reserve } from './ledger.js'
+export { WeightedFairEscrow } from './escrow.js'
 export type { EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
+export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'

@@ -1,21 +1,14 @@
+import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
+import { Budget, type Reserve } from './budget.js'
 import { Claims } from './claims.js'
+import { Judgement, type Verdict } from './judgement.js'
+import type { EscrowTenant } from './snapshot.js'
 import { Waits } from './waits.js'
 
-/** How a tenant's claim on its guarantee ages: not at all, or with the window, as an even pace would use it up. */
-export type Reserve = 'strict' | 'paced'
+export type { Verdict } from './judgement.js'
 
-/** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
-export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
-
-/** A wait ends this share of the window after the refusal; whoever is refused is told to come back in half of it. */
+/** A wait ends this share of the window after the refusal. */
 const WAIT = 1 / 10
-const RETRY = 1 / 20
-const LEAST_RETRY_MS = 1
-/** The name of the tenant that all newcomers share once there are too many. No tenant's own name is empty. */
-const OVERFLOW = ''
-const NEWCOMER = -1
-/** Tags this close are equal. */
-const TIE = 1 + 1e-9
 /** Levels this close are equal. */
 const SAME = 1 - 1e-12
 
@@ -30,81 +23,56 @@ const SAME = 1 - 1e-12
  *   becomes active, when a weight or the limit changes, and when a cost is settled, and holds until then.
  * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
  *   not touch is the sum of claims; the rest of `left` is free.
- * - Who is refused *waits*, for a tenth of a window at most, with the cost it was refused and the finish tag
- *   (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to others
- *   until the wait ends. Then it comes back as far as it is still free.
+ * - Who is refused *waits*, until it is allowed something, for a tenth of a window at most, with the cost it was refused
+ *   and the finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
+ *   released to others until the wait ends. Then it comes back as far as it is still free.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free and no one else who waits for what
  *   is there has a lower tag.
  *
- * To use it: {@link begin} a window, {@link advance} to the present, {@link reweigh} or leave it, {@link judge}, and
- * then {@link spend} or {@link refuse}, with nothing in between. The limit may change within a window
- * ({@link limitTo}), for whoever draws it from somewhere else bit by bit. All is O(log n) of the active tenants.
+ * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
+ * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
+ * from somewhere else bit by bit. All is O(log n) of the active tenants.
  *
  * Sums are compared to within a billionth of the limit (or a thousandth, if that is less); whole numbers are exact.
  */
 export class Ledger {
-  readonly windowMs: number
-  readonly #reserve: Reserve
-  readonly #maxTenants: number
-  readonly #slots: Map<string, number> = new Map()
+  readonly #judged: Judgement = new Judgement()
+  readonly #budget: Budget
+  readonly #accounts: Accounts
   readonly #claims: Claims = new Claims()
   readonly #waits: Waits = new Waits()
-  #weights: Float64Array = new Float64Array(16)
-  #useds: Float64Array = new Float64Array(16)
-  #passed: Float64Array = new Float64Array(16)
-  #released: Uint8Array = new Uint8Array(16)
-  #startMs = 0
-  #nowMs = 0
-  #tau = 0
-  #limit = 0
-  #left = 0
-  #weight = 0
-  #level = 0
-  #tolerance = 0
-
-  // What was judged last.
-  #slot: number = NEWCOMER
-  #name = ''
-  #cost = 0
-  #newWeight = 0
-  #newLevel = 0
-  #verdict: Verdict = 'never'
-  #guarantee = 0
-  #remaining = 0
-  #retryMs = 0
 
   constructor(windowMs: number, reserve: Reserve, maxTenants: number) {
-    this.windowMs = windowMs
-    this.#reserve = reserve
-    this.#maxTenants = maxTenants
+    this.#budget = new Budget(windowMs, reserve)
+    this.#accounts = new Accounts(maxTenants)
   }
 
   get startMs(): number {
-    return this.#startMs
+    return this.#budget.startMs
   }
 
   get limit(): number {
-    return this.#limit
+    return this.#budget.limit
   }
 
   /** The limit less all that was used. */
   get left(): number {
-    return this.#left
+    return this.#budget.left
   }
 
   /** The sum of the weights of the active. */
   get weight(): number {
-    return this.#weight
+    return this.#budget.weight
   }
 
   /** What a weight of 1 is guaranteed; 0 while nobody is active. */
   get level(): number {
-    return this.#level
+    return this.#budget.level
   }
 
   /** Active tenants, the shared one among them. */
   get tenants(): number {
-    return this.#slots.size
+    return this.#accounts.count
   }
 
   get waiting(): number {
@@ -113,171 +81,126 @@ export class Ledger {
 
   /** All claims now: what is left and not free. */
   get claimed(): number {
-    return this.#claims.total(this.#level, this.#tau)
+    return this.#claims.total(this.#budget.level, this.#budget.tau)
   }
 
-  /** Of what was judged last: the verdict, the tenant's guarantee, */
+  /** Of what was judged last. */
   get verdict(): Verdict {
-    return this.#verdict
+    return this.#judged.verdict
   }
 
+  /** What the tenant's weight guarantees it. */
   get guarantee(): number {
-    return this.#guarantee
+    return this.#judged.guarantee
   }
 
-  /** what it will have used, */
+  /** What the tenant has used, with what was allowed. */
   get used(): number {
-    const used = this.#slot === NEWCOMER ? 0 : this.#useds[this.#slot]!
-    return this.#isAllowed ? used + this.#cost : used
+    const { used, cost, allowed } = this.#judged
+    return allowed ? used + cost : used
   }
 
-  /** the most that it could ask for next and would get (or a little less, within the guarantee), */
+  /** The most that the tenant may ask for next and is admitted; within the guarantee, a little more may be. */
   get remaining(): number {
-    return this.#remaining
+    return this.#judged.remaining
   }
 
-  /** and in how long it is worth asking again: 0 if allowed, Infinity if never. */
+  /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
   get retryMs(): number {
-    return this.#retryMs
+    return this.#judged.retryMs
   }
 
   /** Starts a window: nobody is active. */
   begin(startMs: number, limit: number): void {
-    this.#slots.clear()
+    this.#accounts.clear()
     this.#claims.clear()
     this.#waits.clear()
-    this.#startMs = startMs
-    this.#nowMs = startMs
-    this.#tau = 0
-    this.#limit = limit
-    this.#left = limit
-    this.#weight = 0
-    this.#level = 0
-    this.#tolerance = Math.min(1e-3, 1e-9 * limit)
+    this.#budget.begin(startMs, limit)
   }
 
   /** Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time. */
   advance(nowMs: number): void {
     const waits = this.#waits
     while (waits.count > 0) {
-      const endMs = waits.sinceMs(waits.first) + this.windowMs * WAIT
+      const endMs = waits.sinceMs(waits.first) + this.#budget.windowMs * WAIT
       if (endMs > nowMs) break
-      this.#moveTo(endMs)
+      this.#budget.moveTo(endMs)
       this.#endWait(waits.first)
     }
-    this.#moveTo(nowMs)
+    this.#budget.moveTo(nowMs)
   }
 
   /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
   limitTo(limit: number): void {
-    this.#left += limit - this.#limit
-    this.#limit = limit
-    this.#tolerance = Math.min(1e-3, 1e-9 * limit)
+    this.#budget.limitTo(limit)
     this.#refit()
   }
 
   /** Gives an active tenant another weight. Nothing for one that is not active, nor for the shared one. */
   reweigh(tenant: string, weight: number): void {
-    const slot = this.#slots.get(tenant)
-    if (slot === undefined || this.#weights[slot] === weight) return
-    this.#setWeight(slot, weight)
-    this.#refit()
+    const slot = this.#accounts.slot(tenant)
+    if (slot !== undefined) this.#reweigh(slot, weight)
   }
 
-  /** As {@link reweigh} and {@link judge}, and changes nothing. */
+  /** As {@link judge}, and changes nothing. */
   peek(tenant: string, weight: number, cost: number): Verdict {
-    const slot = this.#slots.get(tenant)
-    const before = slot === undefined ? weight : this.#weights[slot]!
-    if (slot === undefined || before === weight) return this.judge(tenant, weight, cost)
-    const { level, weight: total } = this
-    this.reweigh(tenant, weight)
+    const { level, weight: total } = this.#budget
+    const slot = this.#accounts.slot(tenant)
+    const before = slot === undefined ? weight : this.#accounts.weights[slot]!
     this.judge(tenant, weight, cost)
-    this.#setWeight(slot, before)
-    this.#weight = total
-    this.#level = level
-    return this.#verdict
+    if (slot !== undefined && before !== weight) {
+      this.#setWeight(slot, before)
+      this.#budget.weight = total
+      this.#budget.level = level
+    }
+    return this.#judged.verdict
   }
 
   /**
-   * Judges a `cost` of `tenant`, and changes nothing. One that is not active is judged as if it were, with `weight`;
-   * once there are as many as may be, as part of the tenant that all further ones share, of weight 1.
+   * Judges a `cost` of `tenant`; the getters below {@link verdict} have the numbers. The only change is that an active tenant has `weight`
+   * from now on. One that is not active is judged as if it were; once there are as many as may be, as part of the
+   * tenant that all further ones share, of weight 1.
    */
   judge(tenant: string, weight: number, cost: number): Verdict {
-    this.#find(tenant)
-    this.#cost = cost
-    const slot = this.#slot
-    const isNew = slot === NEWCOMER
-    const tau = this.#tau
-    const left = this.#left
-    if (isNew) {
-      const total = this.#weight + (this.#newWeight = this.#name === OVERFLOW ? 1 : weight)
-      this.#newLevel = this.#claims.highest(this.#limit / total, tau, Math.max(0, left), this.#newWeight, this.#slack)
+    const judged = this.#judged
+    judged.name = tenant
+    judged.cost = cost
+    let slot = this.#accounts.slot(tenant)
+    if (slot !== undefined) this.#reweigh(slot, weight)
+    else if (this.#accounts.full) {
+      judged.name = OVERFLOW
+      slot = this.#accounts.slot(OVERFLOW)
+      weight = 1
     }
-    const level = isNew ? this.#newLevel : this.#level
-    const own = isNew ? this.#newWeight : this.#weights[slot]!
-    const guarantee = own * level
-    const passed = isNew ? guarantee * tau : this.#passed[slot]!
-    const released = !isNew && this.#released[slot] === 1
-    const claim = released ? 0 : Math.max(0, guarantee - Math.max(passed, guarantee * tau))
-    this.#guarantee = guarantee
-    const isShort = !this.#covers(left, cost)
-    if (!isShort && cost <= this.#limit && this.#covers(claim, cost)) {
-      this.#remaining = Math.max(0, claim - cost)
-      this.#retryMs = 0
-      this.#verdict = 'within'
-      return 'within'
-    }
-    const counted = isNew ? 0 : claim
-    const free = Math.max(0, left - (this.#claims.total(level, tau) - counted))
-    const leastTag = this.#waits.leastTag(left, slot)
-    const isTurn = (passed + cost) / own <= leastTag * TIE
-    const mayBorrow = !isNew || level * (this.#weight + own) >= this.#limit * SAME
-    const borrowable = mayBorrow ? Math.max(0, Math.min(free, leastTag * own - passed)) : 0
-    if (!isShort && isTurn && mayBorrow && cost <= this.#limit && this.#covers(free, cost)) {
-      // A released claim comes back, as far as it is free.
-      const back = released ? Math.min(free - cost, guarantee - Math.max(passed + cost, guarantee * tau)) : 0
-      this.#remaining = Math.max(0, back, borrowable - cost)
-      this.#retryMs = 0
-      this.#verdict = 'borrows'
-      return 'borrows'
-    }
-    this.#verdict = cost > this.#limit ? 'never' : isShort ? 'exhausted' : 'over-share'
-    this.#remaining = Math.max(this.#verdict !== 'never' && this.#wouldCover(cost) ? 0 : claim, borrowable)
-    const endMs = Math.max(0, this.#startMs + this.windowMs - this.#nowMs)
-    let waitMs = Math.min(endMs, this.windowMs * RETRY)
-    if (this.#verdict === 'never') waitMs = Number.POSITIVE_INFINITY
-    else if (!this.#covers(left, this.#tolerance)) waitMs = endMs
-    else if (!isShort && isTurn && mayBorrow && this.#reserve === 'paced') {
-      const latest = Math.min(1, tau + RETRY)
-      const inRanking = isNew || released ? 0 : own
-      const at = this.#claims.fadedBy(level, tau, latest, left - cost, inRanking, passed)
-      if (at < latest) waitMs = Math.min(waitMs, this.#startMs + at * this.windowMs - this.#nowMs)
-    }
-    this.#retryMs = Math.max(LEAST_RETRY_MS, waitMs)
-    return this.#verdict
+    if (slot === undefined) this.#introduce(weight)
+    else this.#present(slot)
+    judged.decide(this.#budget, this.#claims, this.#waits)
+    return judged.verdict
   }
 
   /** Spends what was just judged and allowed; returns the tenant's slot, which is its own until the next window. */
   spend(): number {
-    const cost = this.#cost
-    const slot = this.#slot === NEWCOMER ? this.#open() : this.#slot
-    const passed = this.#passed[slot]!
-    const released = this.#released[slot] === 1
-    this.#passed[slot] = (released ? passed : Math.max(passed, this.#guarantee * this.#tau)) + cost
-    this.#useds[slot]! += cost
-    this.#left -= cost
-    if (!released) this.#claims.set(slot, this.#weights[slot]!, this.#passed[slot]!)
+    const { cost, guarantee } = this.#judged
+    const slot = this.#judged.slot === NEWCOMER ? this.#open() : this.#judged.slot
+    const { weights, used, passed, released } = this.#accounts
+    // Who waits for its claim lets nothing pass.
+    if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
+    passed[slot]! += cost
+    used[slot]! += cost
+    this.#budget.left -= cost
+    if (released[slot] === 0) this.#claims.set(slot, weights[slot]!, passed[slot]!)
     if (this.#waits.has(slot)) this.#endWait(slot)
     return slot
   }
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const slot = this.#slot
-    if (slot === NEWCOMER || this.#verdict === 'never') return
-    this.#waits.add(slot, (this.#passed[slot]! + this.#cost) / this.#weights[slot]!, this.#cost, this.#nowMs)
-    if (this.#released[slot] === 1 || !this.#wouldCover(this.#cost)) return
-    this.#released[slot] = 1
+    const { slot, cost, verdict } = this.#judged
+    if (slot === NEWCOMER || verdict === 'never') return
+    const { weights, passed, released } = this.#accounts
+    this.#waits.add(slot, (passed[slot]! + cost) / weights[slot]!, cost, this.#budget.nowMs)
+    if (released[slot] === 1 || !this.#judged.wouldCover(this.#budget.tolerance)) return
+    released[slot] = 1
     this.#claims.drop(slot)
   }
 
@@ -286,130 +209,96 @@ export class Ledger {
    * charged because nothing is left. It never takes off more than was used.
    */
   settle(slot: number, change: number): number {
-    const charged = Math.max(-this.#useds[slot]!, Math.min(change, Math.max(0, this.#left)))
-    this.#useds[slot]! += charged
-    this.#left -= charged
-    this.#setPassed(slot, Math.max(0, this.#passed[slot]! + charged))
+    const { used, passed } = this.#accounts
+    const charged = Math.max(-used[slot]!, Math.min(change, Math.max(0, this.#budget.left)))
+    used[slot]! += charged
+    this.#budget.left -= charged
+    this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
     this.#refit()
     return change - charged
   }
 
-  /** The active tenants, in no order, `''` being the shared one. For people: allocates. */
-  *each(): Generator<LedgerEntry> {
-    for (const [tenant, slot] of this.#slots)
-      yield {
-        tenant,
-        weight: this.#weights[slot]!,
-        used: this.#useds[slot]!,
-        guarantee: this.#weights[slot]! * this.#level,
-        waiting: this.#waits.has(slot),
-      }
+  /** The active tenants, in no order. For people: allocates. */
+  entries(): EscrowTenant[] {
+    const { weights, used } = this.#accounts
+    return Array.from(this.#accounts.entries(), ([tenant, slot]) => ({
+      tenant,
+      weight: weights[slot]!,
+      used: used[slot]!,
+      guarantee: weights[slot]! * this.level,
+      waiting: this.#waits.has(slot),
+    }))
   }
 
-  get #isAllowed(): boolean {
-    return this.#verdict === 'within' || this.#verdict === 'borrows'
+  /** Puts an active tenant before the judge. */
+  #present(slot: number): void {
+    const judged = this.#judged
+    judged.slot = slot
+    judged.weight = this.#accounts.weights[slot]!
+    judged.level = this.#budget.level
+    judged.used = this.#accounts.used[slot]!
+    judged.passed = this.#accounts.passed[slot]!
+    judged.released = this.#accounts.released[slot] === 1
+    judged.mayBorrow = true
   }
 
-  /** How exact a level needs to be: well below the tolerance. */
-  get #slack(): number {
-    return this.#tolerance / 1e3
-  }
-
-  /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */
-  #covers(room: number, cost: number): boolean {
-    return cost <= room + Math.min(this.#tolerance, cost / 2)
-  }
-
-  /** Whether the whole guarantee of what is being judged would have been enough. */
-  #wouldCover(cost: number): boolean {
-    return cost <= this.#guarantee + this.#tolerance
-  }
-
-  /** The slot of a tenant, or that of the one which it shares. */
-  #find(tenant: string): void {
-    let slot = this.#slots.get(tenant)
-    this.#name = tenant
-    if (slot === undefined && this.#slots.size >= this.#maxTenants - 1) {
-      const shared = this.#slots.get(OVERFLOW)
-      if (this.#slots.size - (shared === undefined ? 0 : 1) >= this.#maxTenants - 1) {
-        slot = shared
-        this.#name = OVERFLOW
-      }
-    }
-    this.#slot = slot ?? NEWCOMER
+  /**
+   * Puts a newcomer before the judge, as if it were active since the window began and had let its share pass. It may
+   * borrow only if nobody's guarantee would have to sink below the full share for it.
+   */
+  #introduce(weight: number): void {
+    const judged = this.#judged
+    const { limit, tau, left, slack } = this.#budget
+    const full = limit / (this.#budget.weight + weight)
+    judged.slot = NEWCOMER
+    judged.weight = weight
+    judged.level = this.#claims.highest(full, tau, Math.max(0, left), weight, slack)
+    judged.used = 0
+    judged.passed = weight * judged.level * tau
+    judged.released = false
+    judged.mayBorrow = judged.level >= full * SAME
   }
 
   /** Makes the newcomer that was judged active. */
   #open(): number {
-    const slot = this.#slots.size
-    if (slot === this.#weights.length) this.#grow(2 * slot)
-    this.#slots.set(this.#name, slot)
-    this.#weights[slot] = this.#newWeight
-    this.#useds[slot] = 0
-    this.#passed[slot] = 0
-    this.#released[slot] = 0
-    this.#weight += this.#newWeight
-    this.#level = this.#newLevel
-    return slot
+    this.#budget.weight += this.#judged.weight
+    this.#budget.level = this.#judged.level
+    return this.#accounts.open(this.#judged.name, this.#judged.weight)
   }
 
-  #moveTo(nowMs: number): void {
-    if (nowMs <= this.#nowMs) return
-    this.#nowMs = nowMs
-    if (this.#reserve === 'paced') this.#tau = Math.min(1, (nowMs - this.#startMs) / this.windowMs)
-  }
-
+  /** Works the level out anew. */
   #refit(): void {
-    if (this.#weight === 0) return
-    const ceiling = this.#limit / this.#weight
-    this.#level = this.#claims.highest(ceiling, this.#tau, Math.max(0, this.#left), 0, this.#slack)
+    const { weight, limit, tau, left, slack } = this.#budget
+    if (weight > 0) this.#budget.level = this.#claims.highest(limit / weight, tau, Math.max(0, left), 0, slack)
   }
 
   #endWait(slot: number): void {
+    const { weights, passed, released } = this.#accounts
     this.#waits.end(slot)
-    if (this.#released[slot] === 0) return
-    this.#released[slot] = 0
-    const free = Math.max(0, this.#left - this.claimed)
-    const guarantee = this.#weights[slot]! * this.#level
-    if (guarantee - Math.max(this.#passed[slot]!, guarantee * this.#tau) > free)
-      this.#passed[slot] = guarantee - free
-    this.#claims.set(slot, this.#weights[slot]!, this.#passed[slot]!)
+    if (released[slot] === 0) return
+    released[slot] = 0
+    const free = Math.max(0, this.left - this.claimed)
+    const guarantee = weights[slot]! * this.level
+    if (guarantee - Math.max(passed[slot]!, guarantee * this.#budget.tau) > free) passed[slot] = guarantee - free
+    this.#claims.set(slot, weights[slot]!, passed[slot]!)
+  }
+
+  #reweigh(slot: number, weight: number): void {
+    if (this.#accounts.weights[slot] === weight) return
+    this.#setWeight(slot, weight)
+    this.#refit()
   }
 
   #setWeight(slot: number, weight: number): void {
-    this.#weight += weight - this.#weights[slot]!
-    this.#weights[slot] = weight
-    this.#setPassed(slot, this.#passed[slot]!)
+    this.#budget.weight += weight - this.#accounts.weights[slot]!
+    this.#accounts.weights[slot] = weight
+    this.#setPassed(slot, this.#accounts.passed[slot]!)
   }
 
   #setPassed(slot: number, passed: number): void {
-    const weight = this.#weights[slot]!
-    this.#passed[slot] = passed
-    if (this.#released[slot] === 0) this.#claims.set(slot, weight, passed)
+    const weight = this.#accounts.weights[slot]!
+    this.#accounts.passed[slot] = passed
+    if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
     if (this.#waits.has(slot)) this.#waits.retag(slot, (passed + this.#waits.cost(slot)) / weight)
   }
-
-  #grow(length: number): void {
-    const wider = (from: Float64Array): Float64Array => {
-      const to = new Float64Array(length)
-      to.set(from)
-      return to
-    }
-    this.#weights = wider(this.#weights)
-    this.#useds = wider(this.#useds)
-    this.#passed = wider(this.#passed)
-    const released = new Uint8Array(length)
-    released.set(this.#released)
-    this.#released = released
-  }
-}
-
-/** An active tenant, as plain JSON. */
-export interface LedgerEntry {
-  readonly tenant: string
-  readonly weight: number
-  readonly used: number
-  readonly guarantee: number
-  /** Refused lately, and not answered otherwise since. */
-  readonly waiting: boolean
 }

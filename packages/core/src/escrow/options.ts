@@ -9,8 +9,8 @@ import {
   requireText,
   show,
 } from '../options.js'
-import type { Reserve } from './ledger.js'
-import { requireWeight } from './shares.js'
+import type { Reserve } from './budget.js'
+import { isWeight, requireWeight } from './shares.js'
 
 /** How a {@link WeightedFairEscrow} is made up. */
 export interface EscrowOptions {
@@ -65,7 +65,7 @@ export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings
 export function weightFrom(weightOf: ((tenant: string) => number) | undefined, tenant: string): number {
   if (weightOf === undefined) return 1
   const weight = weightOf(tenant)
-  requireWeight(`weightOf(${show(tenant)})`, weight)
+  if (!isWeight(weight)) requireWeight(`weightOf(${show(tenant)})`, weight)
   return weight
 }
 

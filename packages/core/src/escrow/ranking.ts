@@ -192,10 +192,11 @@ export class Ranking {
   #split(position: number): void {
     this.#addBlock(position + 1)
     const from = this.#order[position]!
-    const to = this.#order[position + 1]!
     this.#counts[from] = BLOCK / 2
-    this.#append(from * BLOCK + BLOCK / 2, BLOCK / 2, to)
-    this.#rebuild(position)
+    this.#append(from * BLOCK + BLOCK / 2, BLOCK / 2, this.#order[position + 1]!)
+    this.#sumBlock(position)
+    this.#sumBlock(position + 1)
+    this.#pullFrom(position)
   }
 
   /** Drops the block at `position` if it is empty, or takes in its right neighbour if both are small. */
@@ -203,7 +204,7 @@ export class Ranking {
     const block = this.#order[position]!
     if (this.#counts[block] === 0) {
       this.#dropBlock(position)
-      this.#rebuild(position)
+      this.#pullFrom(position)
       return true
     }
     if (position + 1 >= this.#blocks) return false
@@ -211,7 +212,8 @@ export class Ranking {
     if (this.#counts[block]! + this.#counts[next]! > BLOCK / 2) return false
     this.#append(next * BLOCK, this.#counts[next]!, block)
     this.#dropBlock(position + 1)
-    this.#rebuild(position)
+    this.#sumBlock(position)
+    this.#pullFrom(position)
     return true
   }
 
@@ -225,27 +227,39 @@ export class Ranking {
     }
   }
 
-  /** Puts an empty block in at `position`. Its sums, and those behind it, are wrong until `#rebuild`. */
+  /** Puts an empty block in at `position`. */
   #addBlock(position: number): void {
     const capacity = this.#order.length
     if (this.#blocks === capacity) this.#grow(2 * capacity)
-    // A block that was never used, or else one that was dropped: both stand behind the used ones.
     const block = this.#order[this.#blocks]!
-    this.#order.copyWithin(position + 1, position, this.#blocks)
+    this.#shift(position, position + 1)
     this.#order[position] = block
     this.#counts[block] = 0
     this.#blocks++
-    for (let p = position; p < this.#blocks; p++) this.#positions[this.#order[p]!] = p
+    this.#renumber(position)
   }
 
   #dropBlock(position: number): void {
     const block = this.#order[position]!
-    this.#order.copyWithin(position, position + 1, this.#blocks)
+    this.#shift(position + 1, position)
     this.#blocks--
     this.#order[this.#blocks] = block
-    for (let p = position; p < this.#blocks; p++) this.#positions[this.#order[p]!] = p
+    this.#renumber(position)
     this.#treeX[this.#leaves + this.#blocks] = this.#empty
     this.#treeY[this.#leaves + this.#blocks] = 0
+  }
+
+  /** Moves all from one position on to another; the nodes above the leaves are wrong until `#pullFrom`. */
+  #shift(from: number, to: number): void {
+    const end = this.#leaves + this.#blocks
+    this.#order.copyWithin(to, from, this.#blocks)
+    this.#firsts.copyWithin(to, from, this.#blocks)
+    this.#treeX.copyWithin(this.#leaves + to, this.#leaves + from, end)
+    this.#treeY.copyWithin(this.#leaves + to, this.#leaves + from, end)
+  }
+
+  #renumber(from: number): void {
+    for (let position = from; position < this.#blocks; position++) this.#positions[this.#order[position]!] = position
   }
 
   #grow(capacity: number): void {
@@ -262,15 +276,15 @@ export class Ranking {
     this.#leaves = capacity
     this.#treeX = new Float64Array(2 * capacity).fill(this.#empty)
     this.#treeY = new Float64Array(2 * capacity)
-    this.#rebuild(0)
+    for (let position = 0; position < this.#blocks; position++) this.#sumBlock(position)
+    this.#pullFrom(0)
   }
 
-  /** Works out anew the blocks from `position` on, and the tree above them. */
-  #rebuild(position: number): void {
-    for (let p = position; p < this.#blocks; p++) this.#sumBlock(p)
+  /** Works out anew all nodes above the positions from `position` on. */
+  #pullFrom(position: number): void {
     let low = (this.#leaves + position) >> 1
-    let high = (this.#leaves + this.#blocks) >> 1
-    for (; low > 0; low >>= 1, high >>= 1) for (let node = low; node <= high && node < this.#leaves; node++) this.#pull(node)
+    let high = Math.min(this.#leaves + this.#blocks, 2 * this.#leaves - 1) >> 1
+    for (; low > 0; low >>= 1, high >>= 1) for (let node = low; node <= high; node++) this.#pull(node)
   }
 }
 

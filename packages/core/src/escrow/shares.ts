@@ -63,8 +63,12 @@ function requireSplit(demands: readonly number[], weights: readonly number[], li
 const LEAST_WEIGHT = 1e-9
 const MOST_WEIGHT = 1e12
 
+/** True for a number from 1e-9 to 1e12. */
+export function isWeight(weight: unknown): boolean {
+  return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
+}
+
 /** Checks for a weight: a number from 1e-9 to 1e12. */
 export function requireWeight(name: string, weight: unknown): void {
-  if (typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT) return
-  requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+  if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }

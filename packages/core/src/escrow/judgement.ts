@@ -1,0 +1,96 @@
+import { NEWCOMER } from './accounts.js'
+import type { Budget } from './budget.js'
+import type { Claims } from './claims.js'
+import type { Waits } from './waits.js'
+
+/** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
+export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
+
+/** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
+const RETRY = 1 / 20
+const LEAST_RETRY_MS = 1
+/** Tags this close are equal. */
+const TIE = 1 + 1e-9
+
+/**
+ * One cost, and what becomes of it. One object is used again and again: a check allocates nothing here.
+ *
+ * Whoever judges says first who asks: `name`, `slot`, `cost`, `weight`; the `level` it is judged at; what it has
+ * `used`, and used or let `passed`; whether its claim is `released`, and whether it `mayBorrow` at all.
+ */
+export class Judgement {
+  name = ''
+  /** Negative for who is not active. */
+  slot: number = NEWCOMER
+  cost = 0
+  weight = 0
+  level = 0
+  used = 0
+  passed = 0
+  released = false
+  mayBorrow = true
+
+  verdict: Verdict = 'never'
+  guarantee = 0
+  /** The most that may be asked for next and is admitted; within the guarantee, a little more may be. */
+  remaining = 0
+  /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
+  retryMs = 0
+
+  get allowed(): boolean {
+    return this.verdict === 'within' || this.verdict === 'borrows'
+  }
+
+  /** Whether the whole guarantee would have been enough. */
+  wouldCover(tolerance: number): boolean {
+    return this.cost <= this.guarantee + tolerance
+  }
+
+  /** Judges. O(1) within the guarantee, else O(log n). */
+  decide(budget: Budget, claims: Claims, waits: Waits): void {
+    const { cost, weight, level, passed, released } = this
+    const { left, tau } = budget
+    const guarantee = weight * level
+    const spoken = Math.max(passed, guarantee * tau)
+    const claim = released ? 0 : Math.max(0, guarantee - spoken)
+    this.guarantee = guarantee
+    const fits = cost <= budget.limit && budget.covers(left, cost)
+    if (fits && budget.covers(claim, cost)) {
+      this.#allow('within', claim - cost)
+      return
+    }
+    const own = this.slot === NEWCOMER ? 0 : claim
+    const free = Math.max(0, left - (claims.total(level, tau) - own))
+    const leastTag = waits.leastTag(left, this.slot)
+    const isTurn = (passed + cost) / weight <= leastTag * TIE
+    const borrowable = this.mayBorrow ? Math.max(0, Math.min(free, leastTag * weight - passed)) : 0
+    if (fits && isTurn && this.mayBorrow && budget.covers(free, cost)) {
+      // A claim that was released comes back then, as far as it is free.
+      const back = released ? Math.min(free - cost, guarantee - Math.max(passed + cost, guarantee * tau)) : 0
+      this.#allow('borrows', Math.max(back, borrowable - cost))
+      return
+    }
+    this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
+    const keepsClaim = this.verdict === 'never' || !this.wouldCover(budget.tolerance)
+    this.remaining = Math.max(keepsClaim ? claim : 0, borrowable)
+    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, isTurn))
+  }
+
+  #allow(verdict: Verdict, remaining: number): void {
+    this.verdict = verdict
+    this.remaining = Math.max(0, remaining)
+    this.retryMs = 0
+  }
+
+  #wait(budget: Budget, claims: Claims, isTurn: boolean): number {
+    const { left, tau, restMs, windowMs } = budget
+    if (this.verdict === 'never') return Number.POSITIVE_INFINITY
+    if (left <= budget.tolerance) return restMs
+    const waitMs = Math.min(restMs, windowMs * RETRY)
+    if (this.verdict === 'exhausted' || !isTurn || !this.mayBorrow || budget.reserve === 'strict') return waitMs
+    const latest = Math.min(1, tau + RETRY)
+    const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
+    const at = claims.fadedBy(this.level, tau, latest, left - this.cost, weight, this.passed)
+    return at < latest ? Math.min(waitMs, budget.startMs + at * windowMs - budget.nowMs) : waitMs
+  }
+}
