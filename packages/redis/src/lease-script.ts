@@ -6,9 +6,11 @@
  *
  * - `win`, `nowMs`: the window, and the latest time seen; `granted`: credit of all members; `members`: how many
  * - `id:<member>`: the member's number, in order of arrival
- * - `m:<number>`: weight, granted, need it was refused, until when it waits with that
+ * - `m:<number>`: weight, granted, need it was refused, until when it waits with that, part of the
+ *   window that was over when it last called
  * - `last:<number>`: seq, grant, held, waitMs of its last answer
- * - `t:<tenant>`: weight, sum of demands, and number and demand for each member; only where tenants are reported
+ * - `t:<tenant>`: weight, and for each member its number, the demand and its part of the weight; only where tenants are
+ *   reported
  *
  * It expires one window late. So while a fleet is at work there is always one, and that there is none tells a member
  * that knows this window or the one before of a Redis that has lost its data.
@@ -49,7 +51,7 @@ if not fresh and tonumber(head[1]) == win then
     for i = from, math.min(from + 999, count) do fields[#fields + 1] = 'm:' .. i end
     for i, line in ipairs(redis.call('HMGET', key, unpack(fields))) do
       local m = numbers(line)
-      members[from + i - 1] = {weight = m[1], granted = m[2], ask = m[3], askUntilMs = m[4]}
+      members[from + i - 1] = {weight = m[1], granted = m[2], ask = m[3], askUntilMs = m[4], seen = m[5]}
     end
   end
 else
@@ -62,12 +64,13 @@ else
   if knownWin == win or (fresh and knownWin >= 0 and knownWin >= win - 1) then granted = limit end
   count = count + 1
   number = count
-  members[number] = {weight = 0, granted = 0, ask = 0, askUntilMs = 0}
+  members[number] = {weight = 0, granted = 0, ask = 0, askUntilMs = 0, seen = 1 / 100}
   last = {0, 0, 0, 0}
   redis.call('HSET', key, 'id:' .. name, number)
 end
 local me = members[number]
 changed[number] = true
+if seq >= last[1] then me.seen = math.max(1 / 100, (nowMs - win * windowMs) / windowMs) end
 
 -- Each tenant's weight, split between the members that it is active at.
 local shares = {}
@@ -75,11 +78,11 @@ if reports and seq >= last[1] then
   for i = FIRST_TENANT, #ARGV, 3 do
     local field, whole, demand = 't:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
     local line = redis.call('HGET', key, field)
-    local tenant = line and numbers(line) or {whole, 0}
+    local tenant = line and numbers(line) or {whole}
     local place = nil
-    for j = 3, #tenant, 2 do
+    for j = 2, #tenant, 3 do
       local at = members[tenant[j]]
-      at.weight = at.weight - (tenant[1] * tenant[j + 1]) / tenant[2]
+      at.weight = at.weight - tenant[1] * tenant[j + 2]
       if tenant[j] == number then place = j end
     end
     if not place then
@@ -87,20 +90,21 @@ if reports and seq >= last[1] then
       tenant[place] = number
     end
     tenant[place + 1] = demand
+    tenant[1] = whole
     local total = 0
-    for j = 3, #tenant, 2 do total = total + tenant[j + 1] end
-    tenant[1], tenant[2] = whole, total
-    for j = 3, #tenant, 2 do
+    for j = 2, #tenant, 3 do total = total + tenant[j + 1] / members[tenant[j]].seen end
+    for j = 2, #tenant, 3 do
       local at = members[tenant[j]]
-      at.weight = at.weight + (whole * tenant[j + 1]) / total
+      tenant[j + 2] = tenant[j + 1] / at.seen / total
+      at.weight = at.weight + whole * tenant[j + 2]
       changed[tenant[j]] = true
     end
     redis.call('HSET', key, field, join(unpack(tenant)))
   end
   for i = FIRST_TENANT, #ARGV, 3 do
     local tenant = numbers(redis.call('HGET', key, 't:' .. ARGV[i]))
-    for j = 3, #tenant, 2 do
-      if tenant[j] == number then shares[#shares + 1] = tenant[j + 1] / tenant[2] end
+    for j = 2, #tenant, 3 do
+      if tenant[j] == number then shares[#shares + 1] = tenant[j + 2] end
     end
   end
 end
@@ -221,7 +225,7 @@ end
 
 for i in pairs(changed) do
   local m = members[i]
-  redis.call('HSET', key, 'm:' .. i, join(m.weight, m.granted, m.ask, m.askUntilMs))
+  redis.call('HSET', key, 'm:' .. i, join(m.weight, m.granted, m.ask, m.askUntilMs, m.seen))
 end
 redis.call('HSET', key, 'win', text(win), 'nowMs', text(nowMs), 'granted', text(granted), 'members', count,
   'last:' .. number, join(unpack(last)))

@@ -21,6 +21,7 @@ export interface AccountListener {
 /** A call on its way, or lost. */
 interface Sent {
   readonly call: LeaseCall
+  readonly weight: number
   readonly firstSentMs: number
   lastSentMs: number
   /** Resolves when this sending has been answered or has failed; never rejects. */
@@ -57,6 +58,7 @@ export class PoolAccount {
   #granted = 0
   #held = 0
   #refusedNeed: number = Number.POSITIVE_INFINITY
+  #refusedWeight = 0
   #refusedUntilMs: number = Number.NEGATIVE_INFINITY
   #isExhausted = false
   #calls = 0
@@ -108,9 +110,10 @@ export class PoolAccount {
     return this.#failed
   }
 
-  /** How long the pool said to wait before asking for so much again, from now on; 0: ask. */
-  waitMs(need: number, nowMs: number): number {
-    return need >= this.#refusedNeed ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
+  /** How long the pool said to wait before asking for so much again, with no more weight; 0: ask. */
+  waitMs(need: number, weight: number, nowMs: number): number {
+    const isSame = need >= this.#refusedNeed && weight <= this.#refusedWeight * (1 + 1e-9)
+    return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
   }
 
   /** True if the pool last refused because there was not so much left in all, rather than because it is others' turn. */
@@ -128,7 +131,8 @@ export class PoolAccount {
     this.#retryAtMs = nowMs + this.#timeoutMs
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
-      sent = { call: this.#next(wish()), firstSentMs: nowMs, lastSentMs: nowMs, done: undefined }
+      const wished = wish()
+      sent = { call: this.#next(wished), weight: wished.weight, firstSentMs: nowMs, lastSentMs: nowMs, done: undefined }
       this.#sent = sent
     }
     sent.lastSentMs = nowMs
@@ -191,18 +195,21 @@ export class PoolAccount {
     this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     const nowMs = this.#clock()
     if (nowMs >= this.#usableUntilMs) {
-      this.#refuse(0, endMs, true)
+      // What is left of the window is too short to be of use.
+      this.#refuse(0, Number.POSITIVE_INFINITY, endMs, true)
       return
     }
     this.#granted += grant
     this.#held = held
     const refused = grant === 0 && sent.call.need > 0
-    this.#refuse(refused ? sent.call.need : Number.POSITIVE_INFINITY, nowMs + waitMs, waitMs >= leftMs)
+    const need = refused ? sent.call.need : Number.POSITIVE_INFINITY
+    this.#refuse(need, sent.weight, nowMs + waitMs, waitMs >= leftMs)
     this.#listener.answered(sent.call, answer)
   }
 
-  #refuse(need: number, untilMs: number, isExhausted: boolean): void {
+  #refuse(need: number, weight: number, untilMs: number, isExhausted: boolean): void {
     this.#refusedNeed = need
+    this.#refusedWeight = weight
     this.#refusedUntilMs = untilMs
     this.#isExhausted = isExhausted
   }

@@ -1,11 +1,12 @@
 import type { EscrowDecision, EscrowReason } from '../decision.js'
+import type { Ledger } from '../ledger.js'
 
-/** Why a leased escrow refuses; or `store-error`, where the store did not answer and what was declared for that counts. */
+/** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
 export type LeasedReason = EscrowReason | 'store-error'
 
 /**
- * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant in this process, of what the
- * process holds of the pool and what the pool keeps for it; the pool may have more.
+ * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant at this member, of what it has
+ * drawn from the pool and what the pool keeps for it; the pool may have more.
  */
 export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
   /** Undefined if it was allowed by the rule; `store-error` also where it was allowed because the store is away. */
@@ -28,26 +29,34 @@ export class LeasedTicket implements LeasedDecision {
   readonly retryAfterMs: number
   readonly resetAtMs: number
   readonly resetAfterMs: number
-  /** Who decided, and where the cost is booked: nothing of that where nothing was spent. */
   readonly #owner: object
-  #slot: number
-  #win: number
+  #slot = -1
+  #win = -1
 
-  constructor(owner: object, numbers: LeasedDecision, slot: number = -1, win: number = -1) {
-    this.allowed = numbers.allowed
-    this.tenant = numbers.tenant
-    this.cost = numbers.cost
-    this.reason = numbers.reason
-    this.borrowed = numbers.borrowed
-    this.limit = numbers.limit
-    this.remaining = numbers.remaining
-    this.guarantee = numbers.guarantee
-    this.retryAfterMs = numbers.retryAfterMs
-    this.resetAtMs = numbers.resetAtMs
-    this.resetAfterMs = numbers.resetAfterMs
+  /** `ledger` is the one that has just judged this; none if nobody did. It is allowed if there is nothing to wait for. */
+  constructor(
+    owner: object,
+    tenant: string,
+    cost: number,
+    reason: LeasedReason | undefined,
+    retryAfterMs: number,
+    ledger: Ledger | undefined,
+    resetAtMs: number,
+    nowMs: number,
+  ) {
+    const remaining = ledger?.remaining ?? 0
     this.#owner = owner
-    this.#slot = slot
-    this.#win = win
+    this.tenant = tenant
+    this.cost = cost
+    this.allowed = retryAfterMs === 0
+    this.reason = reason
+    this.borrowed = this.allowed && ledger?.verdict === 'borrows'
+    this.limit = (ledger?.used ?? 0) + remaining
+    this.remaining = remaining
+    this.guarantee = ledger?.guarantee ?? 0
+    this.retryAfterMs = retryAfterMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = resetAtMs - nowMs
   }
 
   isOf(owner: object): boolean {
@@ -56,6 +65,12 @@ export class LeasedTicket implements LeasedDecision {
 
   get slot(): number {
     return this.#slot
+  }
+
+  /** What was spent is booked at `slot`, in the window `win`. */
+  book(slot: number, win: number): void {
+    this.#slot = slot
+    this.#win = win
   }
 
   /** True if it may be settled in the window `win`, which it then no longer may. */

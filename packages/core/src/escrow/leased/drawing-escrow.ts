@@ -1,48 +1,30 @@
-import { type After, type Clock, steady } from '../../clock.js'
+import { type Clock, steady } from '../../clock.js'
 import { requireNumber, show } from '../../options.js'
 import type { Settled } from '../decision.js'
-import { Ledger } from '../ledger.js'
+import { Ledger, type Verdict } from '../ledger.js'
 import { requireCost, requireTenant, weightFrom } from '../options.js'
-import type { PoolTerms } from '../pool/terms.js'
 import { PoolAccount, type Wish } from './account.js'
-import { type LeasedDecision, type LeasedReason, LeasedTicket, type OnStoreError } from './decision.js'
+import { Arrivals } from './arrivals.js'
+import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import type { Demands } from './demands.js'
+import { drawUntil, type Errand } from './draw-until.js'
+import { IdleWatch } from './idle-watch.js'
 import type { DrawingSettings } from './options.js'
-
-/** A leased escrow's state, as plain JSON. */
-export interface LeasedSnapshot extends PoolTerms {
-  /** This process's id, or the region's name, in the pool. */
-  readonly member: string
-  /** False while there is no window: before the first lease, and after the end of the last. */
-  readonly open: boolean
-  /** Of this window: credit drawn, what of that was spent, and what the pool keeps for this member beyond it. */
-  readonly granted: number
-  readonly used: number
-  readonly held: number
-  /** Active tenants of this member, and the sum of their weights here. */
-  readonly tenants: number
-  readonly weight: number
-  /** Since the escrow was made. */
-  readonly allowed: number
-  readonly refused: number
-  /** Answers that were what is declared for a store that fails. */
-  readonly storeErrors: number
-  readonly storeCalls: number
-}
+import type { LeasedSnapshot } from './snapshot.js'
 
 const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 /** Credit that nobody has spent from for this share of a window goes back. */
 const IDLE = 1 / 10
-/** Leases that a check that can be answered at once may draw, so that no store can keep it going. */
+/** Leases that one check may draw, so that no store can keep it going. */
 const MOST_DRAWS = 4
 
 /** A check that is being answered. */
 interface Ask {
   readonly tenant: string
-  /** As the user sees it, and as it counts at this member. */
-  readonly wholeWeight: number
+  readonly weight: number
   readonly cost: number
+  /** Leases that were drawn for it. */
   draws: number
 }
 
@@ -51,52 +33,41 @@ interface Ask {
  * keeps beyond that, spending only what was drawn.
  */
 export class DrawingEscrow {
-  readonly #terms: PoolTerms
-  readonly #member: string
-  readonly #weightOf: ((tenant: string) => number) | undefined
-  readonly #maxTenants: number
-  readonly #onStoreError: OnStoreError
-  readonly #timeoutMs: number
+  readonly #settings: DrawingSettings
   readonly #clock: Clock
-  readonly #after: After
   readonly #ledger: Ledger
   readonly #account: PoolAccount
+  readonly #arrivals: Arrivals
   readonly #demands: Demands | undefined
+  readonly #idle: IdleWatch
   readonly #fuzz: number
-  /** Tenants that were admitted in this window, and those that wait for credit, with how many checks each. */
-  readonly #active: Set<string> = new Set()
-  readonly #arriving: Map<string, { weight: number; checks: number }> = new Map()
+  /** What lacks for what was decided last. */
   #need = 0
-  #lastUseMs = 0
-  #cancelIdle: (() => void) | undefined
   #allowed = 0
   #refused = 0
   #storeErrors = 0
 
   constructor(settings: DrawingSettings, demands?: Demands) {
-    const { terms, member, store, weightOf, maxTenants, onStoreError, storeTimeoutMs, clock, after } = settings
-    this.#terms = terms
-    this.#member = member
-    this.#weightOf = weightOf
-    this.#maxTenants = maxTenants
-    this.#onStoreError = onStoreError
-    this.#timeoutMs = storeTimeoutMs
+    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after } = settings
+    this.#settings = settings
     this.#clock = steady(clock)
-    this.#after = after
-    this.#demands = demands
     this.#fuzz = Math.min(1e-3, 1e-9 * terms.limit)
+    this.#demands = demands
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
+    this.#arrivals = new Arrivals(this.#ledger, maxTenants)
     this.#account = new PoolAccount(terms, member, store, this.#clock, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
-        this.#active.clear()
+        this.#arrivals.begin()
       },
       answered: (call, answer) => {
         this.#demands?.learn(call, answer.shares)
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
-        this.#watchIdle()
+        this.#idle.start()
       },
     })
+    const hasCredit = (): boolean => this.#isOpen(this.#clock()) && this.#credit > 0
+    this.#idle = new IdleWatch(terms.windowMs * IDLE, this.#clock, after, hasCredit, () => void this.#giveBack())
   }
 
   /**
@@ -109,28 +80,13 @@ export class DrawingEscrow {
   check(tenant: string, cost = 1): LeasedDecision | Promise<LeasedDecision> {
     requireTenant(tenant)
     requireCost(cost)
-    const ask: Ask = { tenant, wholeWeight: weightFrom(this.#weightOf, tenant), cost, draws: 0 }
+    const ask: Ask = { tenant, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
     const nowMs = this.#clock()
     if (this.#demands !== undefined) {
       if (!this.#isOpen(nowMs)) this.#demands.clear()
-      this.#demands.count(tenant, ask.wholeWeight, cost)
+      this.#demands.count(tenant, ask.weight, cost)
     }
-    const decision = this.#decide(ask, nowMs)
-    if (decision !== undefined) return decision
-    this.#arrive(ask)
-    const answer = this.#drawUntil(
-      () => {
-        ask.draws++
-        return this.#wish(this.#need, 0)
-      },
-      (atMs) => this.#decide(ask, atMs),
-      (atMs) => this.#declared(ask, atMs),
-    )
-    if (!(answer instanceof Promise)) {
-      this.#depart(ask)
-      return answer
-    }
-    return answer.finally(() => this.#depart(ask))
+    return this.#decide(ask, nowMs) ?? this.#draw(ask)
   }
 
   /**
@@ -144,13 +100,14 @@ export class DrawingEscrow {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
     if (!(decision instanceof LeasedTicket) || !decision.isOf(this))
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    const nowMs = this.#clock()
     const { win } = this.#account
-    if (!this.#isOpen(this.#clock()) || !decision.settleIn(win)) return NOTHING_SETTLED
+    if (!this.#isOpen(nowMs) || !decision.settleIn(win)) return NOTHING_SETTLED
     const { slot } = decision
     let rest = actualCost - decision.cost
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
-      this.#watchIdle()
+      this.#idle.start()
       return ALL_PAID
     }
     const charge = (atMs: number): Settled | undefined => {
@@ -159,12 +116,12 @@ export class DrawingEscrow {
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
-      return this.#account.waitMs(this.#need, atMs) > 0 ? { settled: true, unpaid: rest } : undefined
+      const mustWait = this.#account.waitMs(this.#need, this.#arrivals.weight(true), atMs) > 0
+      return mustWait ? { settled: true, unpaid: rest } : undefined
     }
-    const paid = charge(this.#clock())
-    if (paid !== undefined) return paid
     const wish = (): Wish => this.#wish(this.#need, 0)
-    return this.#drawUntil(wish, charge, () => ({ settled: true, unpaid: rest }))
+    const giveUp = (): Settled => ({ settled: true, unpaid: rest })
+    return charge(nowMs) ?? this.#drawUntil({ wish, attempt: charge, giveUp })
   }
 
   /** Gives all back: nothing ran. As `settle` with a cost of 0. */
@@ -174,19 +131,18 @@ export class DrawingEscrow {
 
   /** Hands what credit there is back to the pool, for a process that ends. The escrow goes on if it is asked again. */
   close(): void | Promise<void> {
-    this.#cancelIdle?.()
-    this.#cancelIdle = undefined
-    const nowMs = this.#clock()
-    return this.#isOpen(nowMs) && this.#credit > 0 ? this.#giveBack(nowMs) : undefined
+    this.#idle.stop()
+    return this.#isOpen(this.#clock()) && this.#credit > 0 ? this.#giveBack() : undefined
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
     const open = this.#isOpen(this.#clock())
     const { granted, held, calls } = this.#account
+    const { terms, member } = this.#settings
     return {
-      ...this.#terms,
-      member: this.#member,
+      ...terms,
+      member,
       open,
       granted: open ? granted : 0,
       used: open ? this.#used : 0,
@@ -213,188 +169,108 @@ export class DrawingEscrow {
     return nowMs < this.#account.usableUntilMs
   }
 
-  /** Decides by the rule; or nothing, if more credit has to be drawn for that, as much as `#need` says. */
+  /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { cost } = ask
-    if (cost > this.#terms.limit) return this.#refusal(ask, 'never', Number.POSITIVE_INFINITY, nowMs)
-    if (!this.#isOpen(nowMs)) this.#need = cost
-    else {
-      const ledger = this.#ledger
-      const verdict = this.#judge(ask, nowMs)
-      const credit = this.#credit
-      if (verdict === 'within' || verdict === 'borrows') {
-        if (cost <= credit + this.#fuzz) return this.#spend(ask, undefined, nowMs)
-        this.#need = cost - credit
-      } else if (verdict === 'over-share') {
-        // What is here is kept for others here. Only what the pool has for this member beyond that would help.
-        if (ask.draws > 0 || this.#account.held >= cost) {
-          ledger.refuse()
-          return this.#refusal(ask, verdict, ledger.retryMs, nowMs)
-        }
-        this.#need = cost
-      } else this.#need = cost - credit
-      if (this.#account.waitMs(this.#need, nowMs) > 0 && verdict !== 'within' && verdict !== 'borrows') ledger.refuse()
+    const { tenant, weight, cost } = ask
+    if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
+    const open = this.#isOpen(nowMs)
+    const ledger = open ? this.#ledger : undefined
+    const verdict = ledger && this.#judge(ask, nowMs)
+    if (verdict === undefined) this.#need = cost
+    else if (isRefusal(verdict)) {
+      this.#need = verdict === 'over-share' ? cost : cost - this.#credit
+      // What is here is kept for others here. Only what the pool has for this member beyond that would help.
+      if (verdict === 'over-share' && (ask.draws > 0 || this.#account.held >= cost))
+        return this.#refuse(ask, verdict, this.#ledger.retryMs, nowMs)
+    } else {
+      if (cost <= this.#credit + this.#fuzz) return this.#spend(ask, undefined, nowMs)
+      this.#need = cost - this.#credit
     }
-    const waitMs = this.#account.waitMs(this.#need, nowMs)
+    const waitMs = this.#account.waitMs(this.#need, this.#arrivals.weight(open, tenant, weight), nowMs)
     if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
     const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
-    return this.#refusal(ask, reason, Math.max(1, waitMs), nowMs)
+    if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
+    return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, ledger)
   }
 
-  #judge({ tenant, wholeWeight, cost }: Ask, nowMs: number) {
+  #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
+    this.#ledger.advance(nowMs)
+    return this.#ledger.judge(tenant, this.#demands?.weightOf(tenant, weight) ?? weight, cost)
+  }
+
+  /** Answers what was just judged and allowed. */
+  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
     const ledger = this.#ledger
-    const weight = this.#demands?.weightOf(tenant, wholeWeight) ?? wholeWeight
-    ledger.advance(nowMs)
-    ledger.reweigh(tenant, weight)
-    return ledger.judge(tenant, weight, cost)
+    const answer = this.#answer(ask, reason, 0, nowMs, ledger)
+    const { tenants } = ledger
+    answer.book(ledger.spend(), this.#account.win)
+    if (ledger.tenants > tenants) this.#arrivals.activate(ask.tenant)
+    this.#idle.used(nowMs)
+    return answer
+  }
+
+  /** Answers what was just judged and refused. */
+  #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
+    this.#ledger.refuse()
+    return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger)
   }
 
   /** What was declared for a store that does not answer. */
   #declared(ask: Ask, nowMs: number): LeasedDecision {
+    const { onStoreError, storeTimeoutMs } = this.#settings
     this.#storeErrors++
-    if (this.#onStoreError === 'admit') return this.#ticket(ask, true, 'store-error', 0, nowMs)
-    if (this.#onStoreError === 'local-share' && this.#isOpen(nowMs)) {
-      const verdict = this.#judge(ask, nowMs)
-      if (verdict === 'within' || verdict === 'borrows') return this.#spend(ask, 'store-error', nowMs)
-    }
-    return this.#refusal(ask, 'store-error', Math.max(1, this.#timeoutMs), nowMs)
+    if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
+    if (onStoreError === 'local-share' && this.#isOpen(nowMs) && !isRefusal(this.#judge(ask, nowMs)))
+      return this.#spend(ask, 'store-error', nowMs)
+    return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
   }
 
-  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
-    const ledger = this.#ledger
-    const { tenants } = ledger
-    const slot = ledger.spend()
-    if (ledger.tenants > tenants) this.#active.add(ask.tenant)
-    this.#lastUseMs = nowMs
-    return this.#ticket(ask, true, reason, 0, nowMs, slot)
-  }
-
-  #refusal(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
-    return this.#ticket(ask, false, reason, retryAfterMs, nowMs)
-  }
-
-  #ticket(
+  #answer(
     { tenant, cost }: Ask,
-    allowed: boolean,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     nowMs: number,
-    slot = -1,
-  ): LeasedDecision {
-    if (allowed) this.#allowed++
+    ledger: Ledger | undefined,
+  ): LeasedTicket {
+    if (retryAfterMs === 0) this.#allowed++
     else this.#refused++
-    const ledger = this.#ledger
-    const open = this.#isOpen(nowMs)
-    const remaining = open ? ledger.remaining : 0
-    const resetAtMs = open ? ledger.startMs + this.#terms.windowMs : nowMs + this.#terms.windowMs
-    return new LeasedTicket(
-      this,
-      {
-        allowed,
-        tenant,
-        cost,
-        reason,
-        borrowed: slot >= 0 && ledger.verdict === 'borrows',
-        limit: open ? ledger.used + remaining : 0,
-        remaining,
-        guarantee: open ? ledger.guarantee : 0,
-        retryAfterMs,
-        resetAtMs,
-        resetAfterMs: resetAtMs - nowMs,
+    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
+    return new LeasedTicket(this, tenant, cost, reason, retryAfterMs, ledger, resetAtMs, nowMs)
+  }
+
+  #draw(ask: Ask): LeasedDecision | Promise<LeasedDecision> {
+    const { tenant, weight } = ask
+    this.#arrivals.arrive(tenant, weight)
+    const answer = this.#drawUntil({
+      wish: () => {
+        ask.draws++
+        return this.#wish(this.#need, 0)
       },
-      slot,
-      slot >= 0 ? this.#account.win : -1,
-    )
-  }
-
-  /** Draws leases until `attempt` has an answer; `giveUp` has one when the store fails, or time is up. */
-  #drawUntil<Answer>(
-    wish: () => Wish,
-    attempt: (nowMs: number) => Answer | undefined,
-    giveUp: (nowMs: number) => Answer,
-  ): Answer | Promise<Answer> {
-    const deadlineMs = this.#clock() + this.#timeoutMs
-    for (;;) {
-      const nowMs = this.#clock()
-      const hadFailed = this.#account.hasFailed(nowMs)
-      const lease = this.#account.draw(wish, nowMs)
-      // A store that has failed is tried, but nobody waits for it.
-      if (lease !== undefined && !hadFailed) return this.#wait(lease, deadlineMs, wish, attempt, giveUp)
-      if (lease !== undefined || this.#account.hasFailed(nowMs)) return giveUp(nowMs)
-      const answer = attempt(this.#clock())
-      if (answer !== undefined) return answer
-    }
-  }
-
-  async #wait<Answer>(
-    lease: Promise<void>,
-    deadlineMs: number,
-    wish: () => Wish,
-    attempt: (nowMs: number) => Answer | undefined,
-    giveUp: (nowMs: number) => Answer,
-  ): Promise<Answer> {
-    for (let next: Promise<void> | undefined = lease; next !== undefined; ) {
-      await this.#orUntil(next, deadlineMs)
-      const nowMs = this.#clock()
-      const answer = attempt(nowMs)
-      if (answer !== undefined) return answer
-      if (nowMs >= deadlineMs || this.#account.hasFailed(nowMs)) break
-      next = this.#account.draw(wish, nowMs)
-    }
-    return giveUp(this.#clock())
-  }
-
-  /** Resolves with the promise, or when it is time. */
-  #orUntil(promise: Promise<void>, deadlineMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const cancel = this.#after(Math.max(0, deadlineMs - this.#clock()), resolve)
-      void promise.then(() => {
-        cancel()
-        resolve()
-      })
+      attempt: (nowMs) => this.#decide(ask, nowMs),
+      giveUp: (nowMs) => this.#declared(ask, nowMs),
     })
+    if (answer instanceof Promise) return answer.finally(() => this.#arrivals.depart(tenant))
+    this.#arrivals.depart(tenant)
+    return answer
+  }
+
+  #drawUntil<Result>(errand: Errand<Result>): Result | Promise<Result> {
+    const { after, storeTimeoutMs } = this.#settings
+    return drawUntil(this.#account, errand, this.#clock, after, storeTimeoutMs)
   }
 
   #wish(need: number, back: number): Wish {
-    let weight = this.#isOpen(this.#clock()) ? this.#ledger.weight : 0
-    for (const [tenant, { weight: own }] of this.#arriving) if (!this.#isActive(tenant)) weight += own
+    const weight = this.#arrivals.weight(this.#isOpen(this.#clock()))
     return { need, back, weight, tenants: this.#demands?.report() }
   }
 
-  /** True if the ledger knows the tenant, or would count it to the one that late ones share. */
-  #isActive(tenant: string): boolean {
-    return this.#isOpen(this.#clock()) && (this.#active.has(tenant) || this.#ledger.tenants >= this.#maxTenants)
-  }
-
-  #arrive({ tenant, wholeWeight: weight }: Ask): void {
-    const { checks } = this.#arriving.get(tenant) ?? { checks: 0 }
-    this.#arriving.set(tenant, { weight, checks: checks + 1 })
-  }
-
-  #depart({ tenant }: Ask): void {
-    const arriving = this.#arriving.get(tenant)!
-    if (--arriving.checks === 0) this.#arriving.delete(tenant)
-  }
-
-  /** Sees to it that credit which nobody spends from goes back, in time for others to use it. */
-  #watchIdle(): void {
-    if (this.#cancelIdle !== undefined || this.#credit <= 0) return
-    const idleMs = this.#terms.windowMs * IDLE
-    this.#lastUseMs = this.#clock()
-    const look = (): void => {
-      this.#cancelIdle = undefined
-      const nowMs = this.#clock()
-      if (!this.#isOpen(nowMs) || this.#credit <= 0) return
-      const restMs = this.#lastUseMs + idleMs - nowMs
-      if (restMs > 0) this.#cancelIdle = this.#after(restMs, look)
-      else void this.#giveBack(nowMs)
-    }
-    this.#cancelIdle = this.#after(idleMs, look)
-  }
-
-  #giveBack(nowMs: number): void | Promise<void> {
-    const done = this.#account.draw(() => this.#wish(0, this.#credit), nowMs)
+  #giveBack(): void | Promise<void> {
+    const done = this.#account.draw(() => this.#wish(0, Math.max(0, this.#credit)), this.#clock())
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
     return done
   }
+}
+
+function isRefusal(verdict: Verdict): boolean {
+  return verdict !== 'within' && verdict !== 'borrows'
 }

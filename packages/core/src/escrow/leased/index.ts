@@ -1,5 +1,5 @@
 export type { LeasedDecision, LeasedReason, OnStoreError } from './decision.js'
-export type { LeasedSnapshot } from './drawing-escrow.js'
+
 export {
   type FederatedEscrowOptions,
   FederatedFairEscrow,
@@ -8,3 +8,4 @@ export {
 } from './federated-fair-escrow.js'
 export { LeasedFairEscrow } from './leased-fair-escrow.js'
 export type { DrawingOptions, LeasedEscrowOptions } from './options.js'
+export type { LeasedSnapshot } from './snapshot.js'

@@ -3,19 +3,27 @@ import type { TenantDemand } from './store.js'
 /** A member whose weight is made of parts of tenants' weights. */
 export interface Weighed {
   weight: number
+  /** The part of the window that was over when it last called; above 0. */
+  seen: number
+}
+
+interface Place {
+  demand: number
+  /** The part of the tenant's weight that is at this member. */
+  part: number
 }
 
 interface Tenant {
   weight: number
-  /** Sum of the demands. */
-  total: number
-  /** What it asked for at each member. */
-  demands: Map<Weighed, number>
+  places: Map<Weighed, Place>
 }
 
 /**
  * Splits the weight of each tenant between the members it is active at, in proportion to what it asks for there, so
  * that it weighs as much as if it were active at one alone.
+ *
+ * What it asks for is taken per time, up to the member's last call: members call at different times, and one that has
+ * been silent for a while has not seen the less for that.
  *
  * O(members of the tenant) a report.
  */
@@ -26,22 +34,25 @@ export class DemandSplit {
   report(member: Weighed, { tenant: name, weight, demand }: TenantDemand): void {
     let tenant = this.#tenants.get(name)
     if (tenant === undefined) {
-      tenant = { weight, total: 0, demands: new Map() }
+      tenant = { weight, places: new Map() }
       this.#tenants.set(name, tenant)
     }
-    for (const [at, part] of tenant.demands) at.weight -= (tenant.weight * part) / tenant.total
+    for (const [at, { part }] of tenant.places) at.weight -= tenant.weight * part
     tenant.weight = weight
-    tenant.demands.set(member, demand)
+    const place = tenant.places.get(member)
+    if (place === undefined) tenant.places.set(member, { demand, part: 1 })
+    else place.demand = demand
     let total = 0
-    for (const part of tenant.demands.values()) total += part
-    tenant.total = total
-    for (const [at, part] of tenant.demands) at.weight += (weight * part) / total
+    for (const [at, { demand: asked }] of tenant.places) total += asked / at.seen
+    for (const [at, each] of tenant.places) {
+      each.part = each.demand / at.seen / total
+      at.weight += weight * each.part
+    }
   }
 
-  /** The part of the tenant's weight that is this member's, from 0 to 1. Only of what was reported. */
+  /** The part of the tenant's weight that is this member's, from 0 to 1. Only of what it reported. */
   share(member: Weighed, name: string): number {
-    const tenant = this.#tenants.get(name)!
-    return tenant.demands.get(member)! / tenant.total
+    return this.#tenants.get(name)!.places.get(member)!.part
   }
 
   clear(): void {

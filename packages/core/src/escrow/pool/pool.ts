@@ -5,6 +5,8 @@ import type { LeaseAnswer, LeaseCall } from './store.js'
 /** What the pool remembers of a member until the window ends. */
 interface Member {
   weight: number
+  /** The part of the window that was over at its last call. */
+  seen: number
   granted: number
   /** Last call, and what it was answered. */
   seq: number
@@ -23,6 +25,9 @@ interface Member {
 const SHORTEST_WAIT = 1 / 40
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 5
+
+/** What tenants ask for in the first part of a window counts as if it took that long. */
+const FIRST_LOOK = 1 / 100
 
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
@@ -57,9 +62,10 @@ export class Pool {
     let member = this.#members.get(call.member)
     if (member === undefined) {
       if (call.win === win || (fresh && call.win >= 0 && call.win >= win - 1)) this.#granted = limit
-      member = { weight: 0, granted: 0, seq: 0, grant: 0, held: 0, waitMs: 0, ask: 0, askUntilMs: 0 }
+      member = { weight: 0, seen: FIRST_LOOK, granted: 0, seq: 0, grant: 0, held: 0, waitMs: 0, ask: 0, askUntilMs: 0 }
       this.#members.set(call.member, member)
     }
+    if (call.seq >= member.seq) member.seen = Math.max(FIRST_LOOK, (this.#nowMs - win * windowMs) / windowMs)
     if (call.seq >= member.seq && call.tenants !== undefined)
       for (const tenant of call.tenants) this.#split.report(member, tenant)
     if (call.seq > member.seq) {
