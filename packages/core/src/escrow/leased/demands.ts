@@ -3,6 +3,8 @@ import type { LeaseCall, TenantDemand } from '../pool/store.js'
 interface Demand {
   weight: number
   demand: number
+  /** What it asked for per window, up to its first refusal; 0 before that. */
+  rate: number
   /** Part of the tenant's weight that is this region's, by the pool's last word. */
   share: number
 }
@@ -10,7 +12,15 @@ interface Demand {
 /** The name under which all further tenants are reported once there are too many. */
 const OTHERS = '(others)'
 
-/** What the tenants of a region have asked for in this window, and what parts of their weights that made them. */
+/** What is asked for in the first part of a window counts as if it took that long. */
+const FIRST_LOOK = 1 / 100
+
+/**
+ * What the tenants of a region have asked for in this window, and what parts of their weights that made them.
+ *
+ * Whoever is refused asks again, nobody knows how often. So from its first refusal on a tenant counts as if it went on
+ * asking at the pace it had before: otherwise the region that refuses it more would seem to be where it needs more.
+ */
 export class Demands {
   readonly #maxTenants: number
   readonly #tenants: Map<string, Demand> = new Map()
@@ -20,8 +30,8 @@ export class Demands {
     this.#maxTenants = maxTenants
   }
 
-  /** Notes that the tenant of this whole weight asks for a cost. */
-  count(tenant: string, weight: number, cost: number): void {
+  /** Notes that the tenant of this whole weight asks for a cost, when the part `elapsed` of the window is over. */
+  count(tenant: string, weight: number, cost: number, elapsed: number): void {
     let record = this.#tenants.get(tenant)
     if (record === undefined && this.#tenants.size >= this.#maxTenants) {
       tenant = OTHERS
@@ -29,12 +39,19 @@ export class Demands {
       record = this.#tenants.get(tenant)
     }
     if (record === undefined) {
-      record = { weight, demand: 0, share: 1 }
+      record = { weight, demand: 0, rate: 0, share: 1 }
       this.#tenants.set(tenant, record)
     }
     record.weight = weight
-    record.demand += cost
+    if (record.rate === 0) record.demand += cost
+    else record.demand = Math.max(record.demand, record.rate * elapsed)
     this.#changed.add(tenant)
+  }
+
+  /** Notes that it was refused. */
+  refused(tenant: string, elapsed: number): void {
+    const record = this.#tenants.get(tenant)
+    if (record !== undefined && record.rate === 0) record.rate = record.demand / Math.max(elapsed, FIRST_LOOK)
   }
 
   /** The part of its weight that the tenant has here. */

@@ -84,7 +84,7 @@ export class DrawingEscrow {
     const nowMs = this.#clock()
     if (this.#demands !== undefined) {
       if (!this.#isOpen(nowMs)) this.#demands.clear()
-      this.#demands.count(tenant, ask.weight, cost)
+      this.#demands.count(tenant, ask.weight, cost, this.#elapsed(nowMs))
     }
     return this.#decide(ask, nowMs) ?? this.#draw(ask)
   }
@@ -169,6 +169,11 @@ export class DrawingEscrow {
     return nowMs < this.#account.usableUntilMs
   }
 
+  /** The part of the window that is over; 0 if none is open. */
+  #elapsed(nowMs: number): number {
+    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#settings.terms.windowMs : 0
+  }
+
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { tenant, weight, cost } = ask
@@ -233,7 +238,10 @@ export class DrawingEscrow {
     ledger: Ledger | undefined,
   ): LeasedTicket {
     if (retryAfterMs === 0) this.#allowed++
-    else this.#refused++
+    else {
+      this.#refused++
+      this.#demands?.refused(tenant, this.#elapsed(nowMs))
+    }
     const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
     return new LeasedTicket(this, tenant, cost, reason, retryAfterMs, ledger, resetAtMs, nowMs)
   }
