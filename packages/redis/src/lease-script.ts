@@ -206,7 +206,7 @@ if seq > last[1] then
       local level = levelOf(most, left, later)
       return left - (claimsAt(level, later) - claimOf(me, level, later))
     end
-    local SHORTEST_WAIT, WAIT, LONGEST_WAIT = 1 / 40, 1 / 20, 1 / 5
+    local SHORTEST_WAIT, WAIT, LONGEST_WAIT = 1 / 32, 1 / 20, 1 / 5
     local wait = LONGEST_WAIT
     if freeIn(SHORTEST_WAIT) >= full then
       wait = SHORTEST_WAIT

@@ -14,8 +14,9 @@ import type { LeasedSnapshot } from './snapshot.js'
 
 const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
-/** Credit that nobody has spent from for this share of a window goes back. */
+/** Credit that nobody has spent from for this share of a window goes back, if it is this part of a quantum at least. */
 const IDLE = 1 / 10
+const LEAST_BACK = 1 / 10
 /** Leases that one check may draw, so that no store can keep it going. */
 const MOST_DRAWS = 4
 
@@ -66,7 +67,7 @@ export class DrawingEscrow {
         this.#idle.start()
       },
     })
-    const hasCredit = (): boolean => this.#isOpen(this.#clock()) && this.#credit > 0
+    const hasCredit = (): boolean => this.#isOpen(this.#clock()) && this.#credit >= terms.quantum * LEAST_BACK
     this.#idle = new IdleWatch(terms.windowMs * IDLE, this.#clock, after, hasCredit, () => void this.#giveBack())
   }
 

@@ -22,7 +22,7 @@ interface Member {
  * Who is refused is told to come back after one of these parts of a window: soon if whole quanta are about to become
  * free, as silent members let theirs pass; late if nothing is. It keeps its turn for that long, and WAIT more.
  */
-const SHORTEST_WAIT = 1 / 40
+const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 5
 

@@ -56,6 +56,8 @@ export interface FleetResult {
   /** Answers that were declared for a store that is away. */
   storeErrors: number
   crashes: number
+  /** What the pool kept for all processes together, as they knew it when the store went away. */
+  heldWhenAway: number
 }
 
 /** One process: an escrow of its own, on a clock of its own. */
@@ -73,7 +75,15 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   const memory = new MemoryPoolStore({ clock: timeline.clock(0) })
   const fair: Weather = { roundTripMs: [1, 5], requestsLost: 0, answersLost: 0, late: 0, lateMs: windowMs / 50 }
   const store = new DistantStore(memory, timeline, { ...fair, ...scenario.weather }, random)
-  const result: FleetResult = { windows: [], slowestMs: 0, local: 0, checks: 0, storeErrors: 0, crashes: 0 }
+  const result: FleetResult = {
+    windows: [],
+    slowestMs: 0,
+    local: 0,
+    checks: 0,
+    storeErrors: 0,
+    crashes: 0,
+    heldWhenAway: 0,
+  }
 
   const windowNow = (): FleetWindow => {
     const at = Math.floor(timeline.nowMs / windowMs)
@@ -122,12 +132,17 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   }
   for (const [place, tenants] of processes.entries()) for (const tenant of tenants) run(place, tenant)
 
+  if (scenario.away !== undefined) {
+    const [fromMs, toMs] = scenario.away
+    timeline.at(fromMs, () => {
+      store.away = true
+      for (const { escrow } of fleet) result.heldWhenAway += escrow.snapshot().held
+    })
+    timeline.at(toMs, () => {
+      store.away = false
+    })
+  }
   for (let window = 0; window < windows; window++) {
-    if (scenario.away !== undefined) {
-      const [fromMs, toMs] = scenario.away
-      if (window === 0) timeline.at(fromMs, () => (store.away = true))
-      if (window === 0) timeline.at(toMs, () => (store.away = false))
-    }
     for (const place of fleet.keys())
       if (random() < crashes)
         timeline.at((window + random()) * windowMs, () => {
