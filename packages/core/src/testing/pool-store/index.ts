@@ -36,7 +36,7 @@ export function poolStoreContract({ stores, forget }: PoolStoreHarness): Contrac
   }
   const members = (own: PoolTerms): Members => new Members(stores, own)
 
-  for (const seed of [1, 2, 3])
+  for (const seed of [1, 2, 3, 4, 5, 6])
     for (const windowMs of [LONG_MS, SHORT_MS])
       add(`gives the grants of the pool in process, call for call (${windowMs} ms, seed ${seed})`, async () => {
         const all = members(terms(windowMs, 1_000 / 3, 7))
