@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { propertyRuns } from '../fixtures/property-runs.js'
 import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
 
 /** Numbers that are not so small that nothing can be divided by them. */
@@ -29,7 +30,7 @@ describe('the level', () => {
           else expect(claimsAt(all, most, elapsed)).toBeGreaterThan(left)
         }
       }),
-      { numRuns: 2_000 },
+      propertyRuns(10),
     )
   })
 

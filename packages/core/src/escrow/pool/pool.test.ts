@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
+import { propertyRuns } from '../fixtures/property-runs.js'
 import { MemoryPoolStore } from './memory-store.js'
 import type { LeaseAnswer, LeaseCall } from './store.js'
 import { type PoolTerms, poolTerms } from './terms.js'
@@ -293,7 +294,7 @@ describe('whatever the members do', () => {
           expect(answer.leftMs).toBeLessThanOrEqual(1_000)
         }
       }),
-      { numRuns: 500 },
+      propertyRuns(2.5),
     )
   })
 

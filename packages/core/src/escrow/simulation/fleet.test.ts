@@ -1,4 +1,6 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { propertyRuns } from '../fixtures/property-runs.js'
 import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet } from './fleet.js'
 
 const LIMIT = 2_000
@@ -121,6 +123,39 @@ describe('a fleet on one pool, in bad weather', () => {
     const result = await run({ seed, limit: 50, windowMs: 50, quantum: 5, windows: 200, weather, storeTimeoutMs: 10 })
     expect(most(result)).toBeLessThanOrEqual(50)
     expect(used(result, 50)).toBeGreaterThan(0.3)
+  })
+
+  it('never admits more than the limit, whatever befalls it', async () => {
+    const tenant = fc.record({
+      name: fc.constantFrom('a', 'b', 'c', 'd'),
+      weight: fc.constantFrom(0.5, 1, 3),
+      cost: fc.constantFrom(1, 7, [1, 30] as const, 60),
+      everyMs: fc.constantFrom(1, 4, 15),
+    })
+    // One name has one weight.
+    const named = fc.uniqueArray(tenant, { minLength: 1, maxLength: 3, selector: ({ name }) => name })
+    const scenario = fc.record({
+      seed: fc.nat(),
+      processes: fc.array(named, { minLength: 1, maxLength: 4 }),
+      quantum: fc.constantFrom(1, 9, 50),
+      crashes: fc.constantFrom(0, 0.5),
+      storeTimeoutMs: fc.constantFrom(5, 20, 150),
+      weather: fc.record({
+        roundTripMs: fc.constantFrom([1, 5] as const, [0, 40] as const, [50, 120] as const),
+        requestsLost: fc.constantFrom(0, 0.2),
+        answersLost: fc.constantFrom(0, 0.2),
+        late: fc.constantFrom(0, 0.3),
+        lateMs: fc.constantFrom(20, 130),
+      }),
+    })
+    await fc.assert(
+      fc.asyncProperty(scenario, async (one) => {
+        const result = await simulateFleet({ ...one, limit: 200, windowMs: 100, windows: 6 })
+        expect(most(result)).toBeLessThanOrEqual(200)
+        expect(result.slowestMs).toBeLessThan(one.storeTimeoutMs * 1.01)
+      }),
+      propertyRuns(0.25),
+    )
   })
 
   it('goes on as soon as a store that was away is back, and exceeds nothing', async () => {
