@@ -166,6 +166,16 @@ describe('the end of a window', () => {
     expect(answers[0]?.allowed).toBe(true)
   })
 
+  it('is not worth a lease when it is less than a thousandth away', () => {
+    const { check, escrow, world } = direct({ windowMs: 10_000 })
+    world.advance(9_995)
+    for (let at = 0; at < 3; at++)
+      expect(check('a', 1)).toMatchObject({ allowed: false, reason: 'exhausted', retryAfterMs: 5 })
+    expect(escrow.snapshot()).toMatchObject({ open: false, storeCalls: 1 })
+    world.advance(5)
+    expect(check('a', 1)).toMatchObject({ allowed: true, resetAtMs: 20_000 })
+  })
+
   it('drops an answer for a window before the present one', async () => {
     const { store, check, world, escrow } = held()
     world.advance(1_000)
@@ -363,7 +373,7 @@ describe('settling', () => {
   })
 
   it('draws what lacks, and says what cannot be had', async () => {
-    const { check, escrow, store } = held()
+    const { escrow, store } = held()
     const asked = escrow.check('a', 50)
     await store.last.answer()
     const decision = await asked
@@ -379,7 +389,6 @@ describe('settling', () => {
     await store.last.answer({ grant: 0, waitMs: 50 })
     expect(await unlucky).toEqual({ settled: true, unpaid: 70 })
     expect(escrow.snapshot()).toMatchObject({ granted: 350, used: 350 })
-    check('a', 1)
   })
 
   it('is over with the window', () => {
