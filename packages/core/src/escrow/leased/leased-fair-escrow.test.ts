@@ -296,6 +296,21 @@ describe('a store that fails', () => {
     expect(answers.at(-1)).toMatchObject({ allowed: true, reason: undefined })
   })
 
+  it('is tried once per timeout, however fast it fails', async () => {
+    const { store, check, answers, world } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    await store.last.fail()
+    for (let at = 0; at < 10; at++) check('a', 1)
+    expect(store.calls).toHaveLength(1)
+    world.advance(40)
+    for (let at = 0; at < 10; at++) check('a', 1)
+    expect(store.calls).toHaveLength(2)
+    await store.last.answer()
+    expect(answers.every((answer) => answer?.reason === 'store-error')).toBe(true)
+    check('a', 1)
+    expect(answers.at(-1)?.allowed).toBe(true)
+  })
+
   it('is not asked the same again in another window', async () => {
     const { store, check, world } = held({ storeTimeoutMs: 40 })
     check('a', 1)
