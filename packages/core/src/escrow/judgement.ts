@@ -51,12 +51,13 @@ export class Judgement {
     const { cost, weight, level, passed, released } = this
     const { left, tau } = budget
     const guarantee = weight * level
-    const spoken = Math.max(passed, guarantee * tau)
-    const claim = released ? 0 : Math.max(0, guarantee - spoken)
+    // Who waits for its claim lets nothing pass.
+    const before = released ? passed : Math.max(passed, guarantee * tau)
+    const claim = released ? 0 : Math.max(0, guarantee - before)
     this.guarantee = guarantee
     const fits = cost <= budget.limit && budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
-      this.#allow('within', claim - cost)
+      this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
     }
     const own = this.slot === NEWCOMER ? 0 : claim
@@ -65,20 +66,19 @@ export class Judgement {
     const isTurn = (passed + cost) / weight <= leastTag * TIE
     const borrowable = this.mayBorrow ? Math.max(0, Math.min(free, leastTag * weight - passed)) : 0
     if (fits && isTurn && this.mayBorrow && budget.covers(free, cost)) {
-      // A claim that was released comes back then, as far as it is free.
-      const back = released ? Math.min(free - cost, guarantee - Math.max(passed + cost, guarantee * tau)) : 0
-      this.#allow('borrows', Math.max(back, borrowable - cost))
+      const turnsLeft = leastTag * weight - before
+      this.#allow('borrows', worth(Math.min(left, free, turnsLeft) - cost, budget))
       return
     }
     this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
     const keepsClaim = this.verdict === 'never' || !this.wouldCover(budget.tolerance)
-    this.remaining = Math.max(keepsClaim ? claim : 0, borrowable)
+    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, borrowable)), budget)
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, isTurn))
   }
 
   #allow(verdict: Verdict, remaining: number): void {
     this.verdict = verdict
-    this.remaining = Math.max(0, remaining)
+    this.remaining = remaining
     this.retryMs = 0
   }
 
@@ -93,4 +93,9 @@ export class Judgement {
     const at = claims.fadedBy(this.level, tau, latest, left - this.cost, weight, this.passed)
     return at < latest ? Math.min(waitMs, budget.startMs + at * windowMs - budget.nowMs) : waitMs
   }
+}
+
+/** What remains, if it is more than rounding may leave. */
+function worth(remaining: number, budget: Budget): number {
+  return remaining > budget.tolerance ? remaining : 0
 }

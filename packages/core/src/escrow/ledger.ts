@@ -23,9 +23,10 @@ const SAME = 1 - 1e-12
  *   becomes active, when a weight or the limit changes, and when a cost is settled, and holds until then.
  * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
  *   not touch is the sum of claims; the rest of `left` is free.
- * - Who is refused *waits*, until it is allowed something, for a tenth of a window at most, with the cost it was refused
- *   and the finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
- *   released to others until the wait ends. Then it comes back as far as it is still free.
+ * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the finish
+ *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
+ *   others until the wait ends. Then it comes back as far as it is still free. Being allowed something else meanwhile
+ *   ends no wait: who takes turns with others is still in line for more.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free and no one else who waits for what
  *   is there has a lower tag.
  *
@@ -182,14 +183,13 @@ export class Ledger {
   spend(): number {
     const { cost, guarantee } = this.#judged
     const slot = this.#judged.slot === NEWCOMER ? this.#open() : this.#judged.slot
-    const { weights, used, passed, released } = this.#accounts
+    const { used, passed, released } = this.#accounts
     // Who waits for its claim lets nothing pass.
     if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
     passed[slot]! += cost
     used[slot]! += cost
     this.#budget.left -= cost
-    if (released[slot] === 0) this.#claims.set(slot, weights[slot]!, passed[slot]!)
-    if (this.#waits.has(slot)) this.#endWait(slot)
+    this.#recount(slot)
     return slot
   }
 
@@ -296,8 +296,14 @@ export class Ledger {
   }
 
   #setPassed(slot: number, passed: number): void {
-    const weight = this.#accounts.weights[slot]!
     this.#accounts.passed[slot] = passed
+    this.#recount(slot)
+  }
+
+  /** Brings the rankings up to date with what a tenant has used or let pass, and with its weight. */
+  #recount(slot: number): void {
+    const weight = this.#accounts.weights[slot]!
+    const passed = this.#accounts.passed[slot]!
     if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
     if (this.#waits.has(slot)) this.#waits.retag(slot, (passed + this.#waits.cost(slot)) / weight)
   }

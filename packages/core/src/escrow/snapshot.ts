@@ -16,7 +16,7 @@ export interface EscrowSnapshot {
   readonly tenants: number
   /** Their weights, summed up. */
   readonly weight: number
-  /** Tenants that were refused lately, and not answered otherwise since. */
+  /** Tenants that were refused within the last tenth of a window. */
   readonly waiting: number
   readonly resetAtMs: number
   /** Since the escrow was made. */
@@ -34,6 +34,6 @@ export interface EscrowTenant {
   readonly weight: number
   readonly used: number
   readonly guarantee: number
-  /** Refused lately, and not allowed anything since. */
+  /** Refused within the last tenth of a window. */
   readonly waiting: boolean
 }
