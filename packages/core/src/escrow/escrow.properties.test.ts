@@ -81,6 +81,7 @@ class Pair {
 
   /** What must always hold. */
   invariants(): void {
+    this.plain.advance(this.nowMs)
     const { used, limit, remaining, reserved } = this.escrow.snapshot()
     const slack = this.plain.tolerance
     must(used <= limit + slack, () => `used ${used}`)
@@ -95,7 +96,6 @@ class Pair {
       if (step.type === 'check') this.check(step.tenant, step.cost)
       else if (step.type === 'reweigh') this.weights.set(step.tenant, step.weight)
       else this.settle(step.which, step.factor)
-      this.plain.advance(this.nowMs)
       this.invariants()
     }
   }
@@ -144,6 +144,9 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
       fc.property(traces(kind), fc.array(share, { minLength: 12, maxLength: 12 }), fc.nat(), (trace, shares, seed) => {
         const pair = new Pair(trace)
         pair.run(trace)
+        // Who asked before, and does not now, has its wait to sit out.
+        pair.wait(trace.windowMs / 10)
+        pair.invariants()
         pair.keepWeights()
         const names = [...pair.plain.tenants.keys()].filter((name) => name !== OVERFLOW)
         const asking = names.filter((_, i) => ((seed >> i) & 1) === 1)
