@@ -1,6 +1,7 @@
 export type { Reserve } from './budget.js'
 export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
 export { WeightedFairEscrow } from './escrow.js'
-export type { EscrowOptions, EscrowSeams } from './options.js'
+export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
 export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'
+export { budgetStage, type Escrow, type EscrowAnswer } from './stage.js'

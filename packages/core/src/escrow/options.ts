@@ -33,8 +33,17 @@ export interface EscrowOptions {
   reserve?: Reserve
 }
 
+/** Names of the options above. */
+const ESCROW_OPTIONS: readonly string[] = ['limit', 'windowMs', 'weightOf', 'maxTenants', 'reserve']
+
+/** A gate's budget. */
+export interface BudgetOptions extends EscrowOptions {
+  /** What becomes of a request about which `weightOf` threw, or gave a bad weight. @default 'admit' */
+  onError?: 'admit' | 'refuse'
+}
+
 /** Names of the options above, for whoever passes them on. */
-export const ESCROW_OPTIONS: readonly string[] = ['limit', 'windowMs', 'weightOf', 'maxTenants', 'reserve']
+export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError']
 
 /** What an escrow takes from the world. */
 export interface EscrowSeams {
