@@ -1,14 +1,12 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, show } from '../options.js'
 import type { Reserve } from './budget.js'
-import type { EscrowDecision, EscrowReason, Settled } from './decision.js'
-import type { Verdict } from './judgement.js'
+import type { EscrowDecision, Settled } from './decision.js'
 import { Ledger } from './ledger.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
 import type { EscrowSnapshot } from './snapshot.js'
+import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 
-const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
-const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 const HEAVIEST = 20
 
 /**
@@ -64,7 +62,7 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const ledger = this.#ledger
     const verdict = ledger.judge(tenant, weight, cost)
-    const decision = new Ticket(this, tenant, cost, ledger, this.#endMs, nowMs)
+    const decision = ticketOf(this, tenant, cost, ledger, this.#endMs, nowMs)
     if (decision.allowed) {
       this.#allowed++
       if (verdict === 'borrows') this.#borrowed++
@@ -83,7 +81,7 @@ export class WeightedFairEscrow {
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
     this.#ledger.peek(tenant, weight, cost)
-    return new Ticket(this, tenant, cost, this.#ledger, this.#endMs, nowMs)
+    return ticketOf(this, tenant, cost, this.#ledger, this.#endMs, nowMs)
   }
 
   /**
@@ -93,7 +91,7 @@ export class WeightedFairEscrow {
    */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    if (!(decision instanceof Ticket) || decision.escrow !== this)
+    if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
     this.#catchUp()
     if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
@@ -149,69 +147,15 @@ export class WeightedFairEscrow {
   }
 }
 
-/** A decision, and what its settlement needs to know. */
-class Ticket implements EscrowDecision {
-  readonly allowed: boolean
-  readonly tenant: string
-  readonly cost: number
-  readonly reason: EscrowReason | undefined
-  readonly borrowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly guarantee: number
-  readonly retryAfterMs: number
-  readonly resetAtMs: number
-  readonly resetAfterMs: number
-  readonly #escrow: WeightedFairEscrow
-  #slot = -1
-  /** The window in which it may be settled; 0: none any more. */
-  #window = 0
-
-  /** Of what `ledger` has just judged. */
-  constructor(
-    escrow: WeightedFairEscrow,
-    tenant: string,
-    cost: number,
-    ledger: Ledger,
-    resetAtMs: number,
-    nowMs: number,
-  ) {
-    const { verdict, remaining, retryMs } = ledger
-    this.#escrow = escrow
-    this.tenant = tenant
-    this.cost = cost
-    this.allowed = verdict === 'within' || verdict === 'borrows'
-    this.reason = reasonOf(verdict)
-    this.borrowed = verdict === 'borrows'
-    this.limit = ledger.used + remaining
-    this.remaining = remaining
-    this.guarantee = ledger.guarantee
-    this.retryAfterMs = retryMs
-    this.resetAtMs = resetAtMs
-    this.resetAfterMs = resetAtMs - nowMs
-  }
-
-  get escrow(): WeightedFairEscrow {
-    return this.#escrow
-  }
-
-  get slot(): number {
-    return this.#slot
-  }
-
-  admit(slot: number, window: number): void {
-    this.#slot = slot
-    this.#window = window
-  }
-
-  /** True if it may be settled in `window`, which it then no longer may. */
-  settleIn(window: number): boolean {
-    const may = this.#window === window
-    this.#window = 0
-    return may
-  }
-}
-
-function reasonOf(verdict: Verdict): EscrowReason | undefined {
-  return verdict === 'within' || verdict === 'borrows' ? undefined : verdict
+/** Of what `ledger` has just judged. */
+function ticketOf(
+  escrow: WeightedFairEscrow,
+  tenant: string,
+  cost: number,
+  ledger: Ledger,
+  resetAtMs: number,
+  nowMs: number,
+): Ticket {
+  const { verdict, used, remaining, guarantee, retryMs } = ledger
+  return new Ticket(escrow, tenant, cost, verdict, used, remaining, guarantee, retryMs, resetAtMs, nowMs)
 }

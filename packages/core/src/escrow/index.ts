@@ -1,6 +1,13 @@
 export type { Reserve } from './budget.js'
 export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
 export { WeightedFairEscrow } from './escrow.js'
+export {
+  FairShare,
+  type FairShareOptions,
+  type FairShareSnapshot,
+  WeightedFairShare,
+  type WeightedFairShareOptions,
+} from './fair-share.js'
 export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
 export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'
