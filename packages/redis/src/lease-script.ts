@@ -12,8 +12,8 @@
  * - `t:<tenant>`: weight, and for each member its number, the demand and its part of the weight; only where tenants are
  *   reported
  *
- * It expires one window late. So while a fleet is at work there is always one, and that there is none tells a member
- * that knows this window or the one before of a Redis that has lost its data.
+ * It expires one window late. So while a fleet is at work there is always one. That there is none tells a member which
+ * knows the window before that Redis has lost its data; Redis says whether it was started since this window began.
  */
 export const LEASE_SCRIPT: string = `
 local key = KEYS[1]
@@ -23,6 +23,7 @@ local weight, need, back = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9
 local reports = ARGV[10] == 'tenants'
 local FIRST_TENANT = 11
 
+local nowMs
 local function text(number) return string.format('%.17g', number) end
 local function join(...)
   local parts = {...}
@@ -35,10 +36,17 @@ local function numbers(line)
   return list
 end
 
+-- When Redis began to remember, as far as it says so; now, if it does not.
+local function bornMs()
+  local info = redis.pcall('INFO', 'server')
+  local seconds = type(info) == 'string' and string.match(info, 'uptime_in_seconds:(%d+)')
+  return nowMs - (tonumber(seconds or 0)) * 1000
+end
+
 -- What is known.
 local head = redis.call('HMGET', key, 'win', 'nowMs', 'granted', 'members', 'id:' .. name)
 local time = redis.call('TIME')
-local nowMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+nowMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local fresh = not head[1]
 if not fresh then nowMs = math.max(nowMs, tonumber(head[2])) end
 local win = math.floor(nowMs / windowMs)
@@ -61,7 +69,8 @@ local changed = {}
 if number then
   last = numbers(redis.call('HGET', key, 'last:' .. number))
 else
-  if knownWin == win or (fresh and knownWin >= 0 and knownWin >= win - 1) then granted = limit end
+  local wasThere = knownWin >= 0 and knownWin >= win - 1
+  if knownWin == win or (fresh and wasThere and bornMs() > win * windowMs) then granted = limit end
   count = count + 1
   number = count
   members[number] = {weight = 0, granted = 0, ask = 0, askUntilMs = 0, seen = 1 / 100}

@@ -1,9 +1,9 @@
-import { type LeaseCall, poolTerms } from '@fairlead/core'
+import { FederatedFairEscrow, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
 import { poolStoreContract } from '@fairlead/core/testing'
 import { type RedisServer, startRedis, withRedisUrl } from '@fairlead-testing/servers'
 import { Cluster } from 'ioredis'
 import { createClient, createClientPool, createCluster } from 'redis'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { RedisClient } from './client.js'
 import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
 import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
@@ -86,6 +86,54 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     await command('SET', `${own}:pool:{api}:60000`, 'not a pool')
     await expect(new RedisPoolStore({ client, prefix: own }).lease(firstCall())).rejects.toThrow(/WRONGTYPE/)
     await command('DEL', `${own}:pool:{api}:60000`)
+  })
+})
+
+describe('a Redis that was started anew', () => {
+  /** A member that was answered in the window before this one, by a Redis that is gone. */
+  async function survivor(client: RedisClient, windowMs: number): Promise<number> {
+    const pool = { ...TERMS, name: `survivor-${calls}`, windowMs }
+    const store = new RedisPoolStore({ client, prefix: prefix() })
+    const { win } = await store.lease(firstCall({ pool: { ...pool, name: 'probe' } }))
+    return (await store.lease(firstCall({ pool, win: win - 1 }))).grant
+  }
+
+  it('grants nothing in the window it was started in to who was there before, and then does', async () => {
+    const server = await startRedis()
+    const { client, command, close } = await nodeRedis(server.url)
+    expect(await survivor(client, 1_000_000_000)).toBe(0)
+    await vi.waitFor(async () => {
+      expect(String(await command('INFO', 'server'))).toMatch(/uptime_in_seconds:[2-9]/)
+    }, 60_000)
+    expect(await survivor(client, 500)).toBe(1_000)
+    await close()
+    await server.stop()
+  })
+})
+
+describe('regions on a pool in Redis', () => {
+  it('split a tenant that is active in two of them', async () => {
+    const own = prefix()
+    const escrows = clients.map(({ client }, at) => {
+      const store = new RedisPoolStore({ client, prefix: own })
+      const pool = new RegionFairPool({ limit: 900, windowMs: 1_000_000_000, quantum: 5, store })
+      return new FederatedFairEscrow({ region: `region-${at}`, pool, storeTimeoutMs: 30_000 })
+    })
+    const got: Record<string, number> = { both: 0, own0: 0, own1: 0 }
+    for (let any = true; any; ) {
+      any = false
+      for (const [at, escrow] of escrows.entries())
+        for (const tenant of ['both', `own${at}`])
+          if ((await escrow.check(tenant, 1)).allowed) {
+            got[tenant]!++
+            any = true
+          }
+    }
+    // The window began some time ago, so what all of them let pass goes to whoever asks; all ask equally often.
+    expect(got['both']! + got['own0']! + got['own1']!).toBeGreaterThan(890)
+    expect(got['both']! + got['own0']! + got['own1']!).toBeLessThanOrEqual(900)
+    expect(got['both']!).toBeLessThan(2 * got['own0']!)
+    await Promise.all(escrows.map((escrow) => escrow.close()))
   })
 })
 

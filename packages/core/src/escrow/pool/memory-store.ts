@@ -13,6 +13,7 @@ export interface MemoryPoolStoreOptions {
  * once. */
 export class MemoryPoolStore implements PoolStore {
   readonly #clock: Clock
+  readonly #bornMs: number
   /** By name and window length: the same name with other windows is another pool. */
   readonly #pools: Map<string, Pool> = new Map()
 
@@ -21,6 +22,7 @@ export class MemoryPoolStore implements PoolStore {
     const { clock = systemClock } = options
     requireFunction('clock', clock)
     this.#clock = clock
+    this.#bornMs = clock()
   }
 
   lease(call: LeaseCall): LeaseAnswer {
@@ -30,7 +32,7 @@ export class MemoryPoolStore implements PoolStore {
     const key = `${name}:${windowMs}`
     let pool = this.#pools.get(key)
     if (pool === undefined) {
-      pool = new Pool()
+      pool = new Pool(this.#bornMs)
       this.#pools.set(key, pool)
     }
     return pool.lease(call, this.#clock())

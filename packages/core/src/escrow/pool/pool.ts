@@ -37,9 +37,10 @@ const FIRST_LOOK = 1 / 100
  * with members for tenants, quanta for costs. Pure: told the time, by the store.
  *
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call than
- * the last changes nothing, and credit comes back only in its own window. A member that was answered in this window or
- * the one before, and is not known, proves that the store has lost its memory; then nothing more is granted until the
- * window ends, because what was granted before is unknown.
+ * the last changes nothing, and credit comes back only in its own window. A member that was answered in this window, and
+ * is not known, proves that the store has lost its memory; so does one that was answered in the window before, where
+ * nobody is known and the store began to remember in this window. Then nothing more is granted until the window ends,
+ * because what was granted before is unknown.
  *
  * O(members) a call.
  */
@@ -51,6 +52,12 @@ export class Pool {
   #granted = 0
   readonly #members: Map<string, Member> = new Map()
   readonly #split: DemandSplit = new DemandSplit()
+  readonly #bornMs: number
+
+  /** `bornMs` is when the store began to remember. */
+  constructor(bornMs: number) {
+    this.#bornMs = bornMs
+  }
 
   /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
@@ -61,7 +68,8 @@ export class Pool {
     if (win > this.#win) this.#begin(win)
     let member = this.#members.get(call.member)
     if (member === undefined) {
-      if (call.win === win || (fresh && call.win >= 0 && call.win >= win - 1)) this.#granted = limit
+      const wasThere = call.win >= 0 && call.win >= win - 1
+      if (call.win === win || (fresh && wasThere && this.#bornMs > win * windowMs)) this.#granted = limit
       member = { weight: 0, seen: FIRST_LOOK, granted: 0, seq: 0, grant: 0, held: 0, waitMs: 0, ask: 0, askUntilMs: 0 }
       this.#members.set(call.member, member)
     }

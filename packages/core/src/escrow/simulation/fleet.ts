@@ -38,6 +38,8 @@ export interface FleetScenario {
   storeTimeoutMs?: number
   /** Times between which the store is away. */
   away?: readonly [number, number]
+  /** Times at which the store loses its memory. */
+  forgets?: readonly number[]
 }
 
 /** What happened in a window of the store's clock. */
@@ -72,9 +74,14 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   const { skewMs = 1_000, drift = 0.0005, crashes = 0, onStoreError = 'refuse', storeTimeoutMs = 50 } = scenario
   const random = seededRandom(seed)
   const timeline = new Timeline()
-  const memory = new MemoryPoolStore({ clock: timeline.clock(0) })
+  let memory = new MemoryPoolStore({ clock: timeline.clock(0) })
   const fair: Weather = { roundTripMs: [1, 5], requestsLost: 0, answersLost: 0, late: 0, lateMs: windowMs / 50 }
-  const store = new DistantStore(memory, timeline, { ...fair, ...scenario.weather }, random)
+  const store = new DistantStore(
+    { lease: (call) => memory.lease(call) },
+    timeline,
+    { ...fair, ...scenario.weather },
+    random,
+  )
   const result: FleetResult = {
     windows: [],
     slowestMs: 0,
@@ -142,6 +149,10 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
       store.away = false
     })
   }
+  for (const atMs of scenario.forgets ?? [])
+    timeline.at(atMs, () => {
+      memory = new MemoryPoolStore({ clock: timeline.clock(0) })
+    })
   for (let window = 0; window < windows; window++) {
     for (const place of fleet.keys())
       if (random() < crashes)

@@ -39,7 +39,7 @@ export class Members {
    * the reference answers. Only for calls that were made one after the other.
    */
   reference(): LeaseAnswer[] {
-    const pool = new Pool()
+    const pool = new Pool(Number.NEGATIVE_INFINITY)
     const { windowMs } = this.terms
     return this.log.map(({ call, answer }) => pool.lease(call, (answer.win + 1) * windowMs - answer.leftMs))
   }
