@@ -110,7 +110,7 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
       fc.property(traces(kind), (trace) => new Pair(trace).run(trace)),
       propertyRuns(),
     )
-  }, 3_600_000)
+  })
 
   it('T2: every claim is admitted at once, in any order, whatever others ask in between', () => {
     fc.assert(
@@ -137,7 +137,7 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
       }),
       propertyRuns(),
     )
-  }, 3_600_000)
+  })
 
   it('T3: when all that ask are refused, less is left than one cost and the claims of those that do not', () => {
     fc.assert(
@@ -164,7 +164,7 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
       }),
       propertyRuns(),
     )
-  }, 3_600_000)
+  })
 })
 
 describe('T4', () => {
@@ -209,5 +209,5 @@ describe('T4', () => {
       ),
       propertyRuns(),
     )
-  }, 3_600_000)
+  })
 })

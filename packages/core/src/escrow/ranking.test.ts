@@ -60,7 +60,7 @@ describe.each(['sum', 'least'] as const)('a ranking by %s', (kind) => {
       ),
       propertyRuns(0.1),
     )
-  }, 600_000)
+  })
 
   it('keeps many slots in many blocks', () => {
     const ranking = new Ranking(kind)
