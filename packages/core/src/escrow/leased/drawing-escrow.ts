@@ -186,7 +186,7 @@ export class DrawingEscrow {
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
-      if (verdict === 'over-share' && (ask.draws > 0 || this.#account.held >= cost))
+      if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.held >= cost))
         return this.#refuse(ask, verdict, this.#ledger.retryMs, nowMs)
     } else {
       if (cost <= this.#credit + this.#fuzz) return this.#spend(ask, undefined, nowMs)
@@ -195,7 +195,6 @@ export class DrawingEscrow {
     const waitMs = this.#account.waitMs(this.#need, this.#arrivals.weight(open, tenant, weight), nowMs)
     if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
     const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
-    if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, ledger)
   }
 
