@@ -138,6 +138,7 @@ describe('the pool', () => {
     ask('a', 1_000)
     expect(ask('a', 0, { back: 5_000 })).toMatchObject({ grant: 0, held: 1_000 })
     expect(ask('a', 1_000).grant).toBe(1_000)
+    expect(ask('a', 1).grant).toBe(0)
     clock.advance(1_000)
     expect(ask('b', 400).grant).toBe(400)
     expect(ask('a', 500, { back: 1_000, win: 0 }).grant).toBe(500)
