@@ -8,6 +8,12 @@ export {
   WeightedFairShare,
   type WeightedFairShareOptions,
 } from './fair-share.js'
+export {
+  type HierarchicalEscrowOptions,
+  type HierarchicalEscrowSnapshot,
+  HierarchicalFairEscrow,
+} from './hierarchy/hierarchical-fair-escrow.js'
+export { type Hierarchy, type HierarchyNode, hierarchy } from './hierarchy/tree.js'
 export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
 export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'
