@@ -166,6 +166,22 @@ describe('the end of a window', () => {
     expect(answers[0]?.allowed).toBe(true)
   })
 
+  it('does not come sooner because a later answer was slow', async () => {
+    const { store, check, answers, world } = held({ storeTimeoutMs: 500 })
+    check('a', 100)
+    await store.last.answer()
+    world.stall(300)
+    check('a', 100)
+    world.stall(100)
+    store.last.execute()
+    world.stall(100)
+    // For all that this answer tells, the window may end at 900; but the first one said 1000.
+    await store.last.answer({ grant: 150 })
+    world.stall(450)
+    check('a', 50)
+    expect(answers[2]?.allowed).toBe(true)
+  })
+
   it('is not worth a lease when it is less than a thousandth away', () => {
     const { check, escrow, world } = direct({ windowMs: 10_000 })
     world.advance(9_995)
