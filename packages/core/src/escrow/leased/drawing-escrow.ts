@@ -7,7 +7,7 @@ import { PoolAccount, type Wish } from './account.js'
 import { Arrivals } from './arrivals.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import type { Demands } from './demands.js'
-import { drawUntil, type Errand } from './draw-until.js'
+import { DrawQueue } from './draw-queue.js'
 import { IdleWatch } from './idle-watch.js'
 import type { DrawingSettings } from './options.js'
 import type { LeasedSnapshot } from './snapshot.js'
@@ -39,6 +39,7 @@ export class DrawingEscrow {
   readonly #ledger: Ledger
   readonly #account: PoolAccount
   readonly #arrivals: Arrivals
+  readonly #queue: DrawQueue
   readonly #demands: Demands | undefined
   readonly #idle: IdleWatch
   readonly #fuzz: number
@@ -67,6 +68,7 @@ export class DrawingEscrow {
         this.#idle.start()
       },
     })
+    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     const hasCredit = (): boolean => this.#isOpen(this.#clock()) && this.#credit >= terms.quantum * LEAST_BACK
     this.#idle = new IdleWatch(terms.windowMs * IDLE, this.#clock, after, hasCredit, () => void this.#giveBack())
   }
@@ -122,7 +124,7 @@ export class DrawingEscrow {
     }
     const wish = (): Wish => this.#wish(this.#need, 0)
     const giveUp = (): Settled => ({ settled: true, unpaid: rest })
-    return charge(nowMs) ?? this.#drawUntil({ wish, attempt: charge, giveUp })
+    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
   }
 
   /** Gives all back: nothing ran. As `settle` with a cost of 0. */
@@ -249,7 +251,7 @@ export class DrawingEscrow {
   #draw(ask: Ask): LeasedDecision | Promise<LeasedDecision> {
     const { tenant, weight } = ask
     this.#arrivals.arrive(tenant, weight)
-    const answer = this.#drawUntil({
+    const answer = this.#queue.run({
       wish: () => {
         ask.draws++
         return this.#wish(this.#need, 0)
@@ -260,11 +262,6 @@ export class DrawingEscrow {
     if (answer instanceof Promise) return answer.finally(() => this.#arrivals.depart(tenant))
     this.#arrivals.depart(tenant)
     return answer
-  }
-
-  #drawUntil<Result>(errand: Errand<Result>): Result | Promise<Result> {
-    const { after, storeTimeoutMs } = this.#settings
-    return drawUntil(this.#account, errand, this.#clock, after, storeTimeoutMs)
   }
 
   #wish(need: number, back: number): Wish {
