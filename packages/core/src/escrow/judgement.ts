@@ -16,7 +16,7 @@ const TIE = 1 + 1e-9
  * One cost, and what becomes of it. One object is used again and again: a check allocates nothing here.
  *
  * Whoever judges says first who asks: `name`, `slot`, `cost`, `weight`; the `level` it is judged at; what it has
- * `used`, and used or let `passed`; whether its claim is `released`, and whether it `mayBorrow` at all.
+ * `used`, and used or let `passed`, and whether its claim is `released`.
  */
 export class Judgement {
   name = ''
@@ -28,7 +28,6 @@ export class Judgement {
   used = 0
   passed = 0
   released = false
-  mayBorrow = true
 
   verdict: Verdict = 'never'
   guarantee = 0
@@ -64,8 +63,8 @@ export class Judgement {
     const free = Math.max(0, left - (claims.total(level, tau) - own))
     const leastTag = waits.leastTag(left, this.slot)
     const isTurn = (passed + cost) / weight <= leastTag * TIE
-    const borrowable = this.mayBorrow ? Math.max(0, Math.min(free, leastTag * weight - passed)) : 0
-    if (fits && isTurn && this.mayBorrow && budget.covers(free, cost)) {
+    const borrowable = Math.max(0, Math.min(free, leastTag * weight - passed))
+    if (fits && isTurn && budget.covers(free, cost)) {
       const turnsLeft = leastTag * weight - before
       this.#allow('borrows', worth(Math.min(left, free, turnsLeft) - cost, budget))
       return
@@ -87,7 +86,7 @@ export class Judgement {
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
     const waitMs = Math.min(restMs, windowMs * RETRY)
-    if (this.verdict === 'exhausted' || !isTurn || !this.mayBorrow || budget.reserve === 'strict') return waitMs
+    if (this.verdict === 'exhausted' || !isTurn || budget.reserve === 'strict') return waitMs
     const latest = Math.min(1, tau + RETRY)
     const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
     const at = claims.fadedBy(this.level, tau, latest, left - this.cost, weight, this.passed)

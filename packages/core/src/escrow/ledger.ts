@@ -9,8 +9,6 @@ export type { Verdict } from './judgement.js'
 
 /** A wait ends this share of the window after the refusal. */
 const WAIT = 1 / 10
-/** Levels this close are equal. */
-const SAME = 1 - 1e-12
 
 /**
  * Weighted fair escrow: the rule, in plain numbers. It knows no clock; times are handed in, and never run backwards.
@@ -239,12 +237,11 @@ export class Ledger {
     judged.used = this.#accounts.used[slot]!
     judged.passed = this.#accounts.passed[slot]!
     judged.released = this.#accounts.released[slot] === 1
-    judged.mayBorrow = true
   }
 
   /**
-   * Puts a newcomer before the judge, as if it were active since the window began and had let its share pass. It may
-   * borrow only if nobody's guarantee would have to sink below the full share for it.
+   * Puts a newcomer before the judge, as if it were active since the window began and had let its share pass. If all
+   * guarantees have to sink for it, nothing is free any more: then it cannot borrow.
    */
   #introduce(weight: number): void {
     const judged = this.#judged
@@ -256,7 +253,6 @@ export class Ledger {
     judged.used = 0
     judged.passed = weight * judged.level * tau
     judged.released = false
-    judged.mayBorrow = judged.level >= full * SAME
   }
 
   /** Makes the newcomer that was judged active. */

@@ -76,6 +76,24 @@ describe('a hierarchy', () => {
     expect(escrow.check('b1', 249).allowed).toBe(true)
   })
 
+  it('keeps for an organisation what its own teams have let pass, if it is ahead of its pace', () => {
+    const { escrow, clock } = escrowOf()
+    for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 1)
+    escrow.check('s1', 299)
+    clock.advance(500)
+    expect(drain(escrow, 'b1')).toBe(499)
+    expect(escrow.check('s1', 136)).toMatchObject({ allowed: true, borrowed: true })
+  })
+
+  it('lends what is too little for a call of the one organisation to the other', () => {
+    const { escrow } = escrowOf({ reserve: 'strict' })
+    escrow.check('s1', 1)
+    escrow.check('b1', 1)
+    escrow.check('s1', 494)
+    expect(escrow.check('s1', 10).allowed).toBe(false)
+    expect(drain(escrow, 'b1')).toBe(504)
+  })
+
   it('lets a late team into what its organisation has left, and nobody outside lose by it', () => {
     const { escrow, guarantees } = escrowOf({ reserve: 'strict' })
     escrow.check('s1', 1)
