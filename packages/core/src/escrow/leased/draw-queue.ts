@@ -74,10 +74,15 @@ export class DrawQueue {
         },
         giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
       }
-      const cancel = this.#after(this.#timeoutMs, () => {
+      const deadlineMs = this.#clock() + this.#timeoutMs
+      // Timers may ring a little early; whoever gives up then would find that the store has not failed yet.
+      const look = (): void => {
         const nowMs = this.#clock()
-        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
-      })
+        if (waiter.attempt(nowMs)) return
+        if (nowMs < deadlineMs) cancel = this.#after(deadlineMs - nowMs, look)
+        else waiter.giveUp(nowMs)
+      }
+      let cancel = this.#after(this.#timeoutMs, look)
       this.#waiters.add(waiter)
     })
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { After } from '../../clock.js'
 import { World } from '../../queue/simulation/world.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
@@ -292,6 +293,21 @@ describe('a store that fails', () => {
       expect(store.calls.length).toBeLessThanOrEqual(2)
     },
   )
+
+  it('has failed for all when the first gives up, though timers ring a little early', async () => {
+    let early: After = () => () => {}
+    const { world, check, answers } = held({ storeTimeoutMs: 40, after: (ms, fn) => early(ms, fn) })
+    early = (ms, fn) => world.after(Math.max(0.1, ms - 0.5), fn)
+    check('a', 1)
+    world.advance(39.6)
+    await settled()
+    expect(answers[0]).toBeUndefined()
+    world.advance(0.5)
+    await settled()
+    expect(answers[0]).toMatchObject({ reason: 'store-error' })
+    check('a', 1)
+    expect(answers[1]).toMatchObject({ reason: 'store-error' })
+  })
 
   it('is asked the same again, once per timeout, and whatever is answered first counts, once', async () => {
     const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 40 })
