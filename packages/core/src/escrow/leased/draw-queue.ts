@@ -44,6 +44,7 @@ export class DrawQueue {
     for (;;) {
       const nowMs = this.#clock()
       const hadFailed = this.#account.hasFailed(nowMs)
+      // Those in front have seen to it that the line is served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
       const lease = this.#account.draw(() => errand.wish(), nowMs)
       if (lease !== undefined && !hadFailed) {
