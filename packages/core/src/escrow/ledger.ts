@@ -135,12 +135,6 @@ export class Ledger {
     this.#refit()
   }
 
-  /** Gives an active tenant another weight. Nothing for one that is not active, nor for the shared one. */
-  reweigh(tenant: string, weight: number): void {
-    const slot = this.#accounts.slot(tenant)
-    if (slot !== undefined) this.#reweigh(slot, weight)
-  }
-
   /** As {@link judge}, and changes nothing. */
   peek(tenant: string, weight: number, cost: number): Verdict {
     const { level, weight: total } = this.#budget
