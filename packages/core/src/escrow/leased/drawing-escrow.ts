@@ -141,11 +141,12 @@ export class DrawingEscrow {
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
     const open = this.#isOpen(this.#clock())
-    const { granted, held, calls } = this.#account
+    const { win, granted, held, calls } = this.#account
     const { terms, member } = this.#settings
     return {
       ...terms,
       member,
+      win,
       open,
       granted: open ? granted : 0,
       used: open ? this.#used : 0,

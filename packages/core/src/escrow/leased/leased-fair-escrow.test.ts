@@ -205,9 +205,18 @@ describe('the end of a window', () => {
 
   it('takes all credit with it', () => {
     const { check, escrow, world } = direct()
+    expect(escrow.snapshot().win).toBe(-1)
     check('a', 1)
     world.advance(1_000)
-    expect(escrow.snapshot()).toMatchObject({ open: false, granted: 0, used: 0, held: 0, tenants: 0, weight: 0 })
+    expect(escrow.snapshot()).toMatchObject({
+      win: 0,
+      open: false,
+      granted: 0,
+      used: 0,
+      held: 0,
+      tenants: 0,
+      weight: 0,
+    })
     check('a', 1)
     expect(escrow.snapshot()).toMatchObject({ open: true, granted: 100, used: 1 })
   })

@@ -4,6 +4,8 @@ import type { PoolTerms } from '../pool/terms.js'
 export interface LeasedSnapshot extends PoolTerms {
   /** This process's id, or the region's name, in the pool. */
   readonly member: string
+  /** The pool's window that this is about; -1 before the first lease. */
+  readonly win: number
   /** False while there is no window: before the first lease, and after the end of the last. */
   readonly open: boolean
   /** Of this window: credit drawn, what of that was spent, and what the pool keeps for this member beyond it. */
