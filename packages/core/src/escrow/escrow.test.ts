@@ -145,6 +145,14 @@ describe('the level', () => {
     expect(escrow.peek('b', 1).guarantee).toBe(250)
   })
 
+  it('tells a newcomer that asked for too much what it could have', () => {
+    const { escrow } = escrowOf({ reserve: 'strict' })
+    escrow.check('a', 800)
+    expect(escrow.check('b', 201).remaining).toBe(200)
+    const { remaining } = escrow.check('c3', 199.5)
+    expect(escrow.peek('c3', remaining).allowed).toBe(true)
+  })
+
   it('leaves no trace of a newcomer that was refused', () => {
     const { escrow } = escrowOf()
     escrow.check('a', 999)

@@ -70,7 +70,8 @@ export class Judgement {
       return
     }
     this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
-    const keepsClaim = this.verdict === 'never' || !this.wouldCover(budget.tolerance)
+    // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
+    const keepsClaim = this.verdict === 'never' || this.slot === NEWCOMER || !this.wouldCover(budget.tolerance)
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, borrowable)), budget)
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, isTurn))
   }
