@@ -36,11 +36,11 @@ local function numbers(line)
   return list
 end
 
--- When Redis began to remember, as far as it says so; now, if it does not.
+-- The latest time at which Redis may have begun to remember. It counts whole seconds, from one tick to another.
 local function bornMs()
   local info = redis.pcall('INFO', 'server')
   local seconds = type(info) == 'string' and string.match(info, 'uptime_in_seconds:(%d+)')
-  return nowMs - (tonumber(seconds or 0)) * 1000
+  return nowMs - math.max(0, tonumber(seconds or 0) - 1) * 1000
 end
 
 -- What is known.
