@@ -1,3 +1,3 @@
-import { adapterExamples } from '@fairlead/examples-testing'
+import { adapterExamples } from '@fairlead-testing/examples'
 
 adapterExamples(new URL('../dist/', import.meta.url))

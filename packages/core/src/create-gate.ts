@@ -1,6 +1,9 @@
 import { Gate } from './admission/gate.js'
 import type { Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
+import { WeightedFairEscrow } from './escrow/escrow.js'
+import { BUDGET_OPTIONS, type BudgetOptions } from './escrow/options.js'
+import { budgetStage, type Escrow } from './escrow/stage.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { FAIR_OPTIONS } from './fair/options.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
@@ -10,7 +13,7 @@ import { type Random, systemRandom } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
-/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed, then `queue`. */
+/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed, `budget`, `queue`. */
 export interface GateOptions {
   /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
   fair?: FairOptions | false
@@ -18,6 +21,11 @@ export interface GateOptions {
   shed?: ShedOptions | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
+  /**
+   * Weighted fair escrow: refuses what a tenant may not spend of a budget that all share. Its options, or an escrow of
+   * your own, which the gate does not close. `false` leaves it out. @default false
+   */
+  budget?: BudgetOptions | Escrow | false
   /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
   queue?: QueueOptions | false
   /**
@@ -39,6 +47,7 @@ export const GATE_OPTIONS: readonly string[] = [
   'fair',
   'shed',
   'stages',
+  'budget',
   'queue',
   'leaseMs',
   'clock',
@@ -52,7 +61,8 @@ export const GATE_OPTIONS: readonly string[] = [
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { fair = {}, shed = false, stages = [], queue = false, random = systemRandom, after = systemAfter } = options
+  const { fair = {}, shed = false, stages = [], budget = false, queue = false } = options
+  const { random = systemRandom, after = systemAfter } = options
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
   requireFunction('after', after)
@@ -72,6 +82,7 @@ export function createGate(options: GateOptions = {}): Gate {
     requireStage(stage)
     chain.push(stage)
   }
+  if (budget !== false) chain.push(budgetOf(budget, clock))
   if (queue !== false) requireOptions('queue', queue, QUEUE_OPTIONS)
   const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
   for (const { name } of chain) {
@@ -81,6 +92,19 @@ export function createGate(options: GateOptions = {}): Gate {
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
   if (queue !== false) chain.push(new WaitingRoom({ ...queue, clock, random, after }))
   return new Gate(chain, clock, after, options.leaseMs)
+}
+
+/** The budget's stage: around an escrow that somebody made, or that is made here. */
+function budgetOf(budget: BudgetOptions | Escrow, clock: Clock): Stage {
+  if (typeof budget === 'object' && budget !== null && 'check' in budget) {
+    requireFunction('budget.check', budget.check)
+    requireFunction('budget.settle', budget.settle)
+    requireFunction('budget.refund', budget.refund)
+    return budgetStage(budget)
+  }
+  requireOptions('budget', budget, BUDGET_OPTIONS)
+  const { onError = 'admit', ...options } = budget
+  return budgetStage(new WeightedFairEscrow({ ...options, clock }), onError)
 }
 
 function requireStage(stage: unknown): void {

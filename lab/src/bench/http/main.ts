@@ -9,7 +9,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
-import { node24 } from '@fairlead/runtimes'
+import { node24 } from '@fairlead-testing/runtimes'
 import { printTable } from '../table.js'
 import { compare, SLICE } from './compare.js'
 import type { Framework } from './framework.js'

@@ -4,6 +4,12 @@ export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Framework, HttpAdmission } from './admission.js'
 export { type HttpOptions, type OnError, type RequestOptions, requireHttpOptions } from './options.js'
 export { outcomeOf, statusOfError } from './outcome.js'
+export {
+  type RateLimitFields,
+  type RateLimitPolicy,
+  type RateLimitState,
+  rateLimitFields,
+} from './rate-limit-fields.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
 export { type EndListener, type NodeRequest, type NodeResponse, onResponseEnd } from './response-end.js'

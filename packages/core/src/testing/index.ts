@@ -9,5 +9,6 @@ export {
 } from './contract/index.js'
 export { type LimitStage, type LimitStageOptions, limitStage } from './limit-stage.js'
 export { type ManualClock, manualClock } from './manual-clock.js'
+export { type PoolStoreHarness, poolStoreContract } from './pool-store/index.js'
 export { type ProbedPassage, type ProbeStage, probeStage } from './probe-stage.js'
 export { seededRandom } from './seeded-random.js'

@@ -1,7 +1,8 @@
 import type { AdapterHarness } from './harness.js'
 import { Rig, type RigOptions } from './rig.js'
 
-const TIMEOUT_MS = 30_000
+/** Longest that an ordinary case may take. */
+export const TIMEOUT_MS = 30_000
 
 /** One case of the contract: `it(name, run, timeoutMs)` in any test runner. It rejects with an assertion error if it fails. */
 export interface ContractCase {

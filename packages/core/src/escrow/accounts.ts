@@ -1,0 +1,87 @@
+/** The name of the tenant that all newcomers share once there are too many. No tenant's own name is empty. */
+export const OVERFLOW = ''
+/** Stands for the slot of a tenant that is not active. */
+export const NEWCOMER: number = -1
+
+/** The active tenants of a window, by name and by slot; a slot is a place in each of the columns. */
+export class Accounts {
+  readonly #slots: Map<string, number> = new Map()
+  readonly #most: number
+  #weights: Float64Array = new Float64Array(16)
+  #used: Float64Array = new Float64Array(16)
+  #passed: Float64Array = new Float64Array(16)
+  #released: Uint8Array = new Uint8Array(16)
+
+  /** `most` is how many there may be; the last of them is shared by all that come later. */
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get count(): number {
+    return this.#slots.size
+  }
+
+  get weights(): Float64Array {
+    return this.#weights
+  }
+
+  /** What each used. */
+  get used(): Float64Array {
+    return this.#used
+  }
+
+  /** What each used or let pass. */
+  get passed(): Float64Array {
+    return this.#passed
+  }
+
+  /** 1 if the tenant's claim is released, else 0. */
+  get released(): Uint8Array {
+    return this.#released
+  }
+
+  clear(): void {
+    this.#slots.clear()
+  }
+
+  /** The slot of a name, as it is; undefined if it has none. */
+  slot(name: string): number | undefined {
+    return this.#slots.get(name)
+  }
+
+  /** True if a tenant without a slot would have to share. */
+  get full(): boolean {
+    return (
+      this.#slots.size >= this.#most - 1 && this.#slots.size - (this.#slots.has(OVERFLOW) ? 1 : 0) >= this.#most - 1
+    )
+  }
+
+  open(name: string, weight: number): number {
+    const slot = this.#slots.size
+    if (slot === this.#weights.length) this.#grow(2 * slot)
+    this.#slots.set(name, slot)
+    this.#weights[slot] = weight
+    this.#used[slot] = 0
+    this.#passed[slot] = 0
+    this.#released[slot] = 0
+    return slot
+  }
+
+  entries(): IterableIterator<[string, number]> {
+    return this.#slots.entries()
+  }
+
+  #grow(length: number): void {
+    const wider = (from: Float64Array): Float64Array => {
+      const to = new Float64Array(length)
+      to.set(from)
+      return to
+    }
+    this.#weights = wider(this.#weights)
+    this.#used = wider(this.#used)
+    this.#passed = wider(this.#passed)
+    const released = new Uint8Array(length)
+    released.set(this.#released)
+    this.#released = released
+  }
+}

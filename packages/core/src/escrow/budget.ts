@@ -1,0 +1,65 @@
+/** How a tenant's claim on its guarantee ages: not at all, or with the window, as an even pace would use it up. */
+export type Reserve = 'strict' | 'paced'
+
+/** The budget of one window: what there is, what is left, and for how long. */
+export class Budget {
+  readonly windowMs: number
+  readonly reserve: Reserve
+  startMs = 0
+  nowMs = 0
+  /** The share of the window that is over, as far as claims age by it: 0 where the reserve is strict. */
+  tau = 0
+  limit = 0
+  /** The limit less all that was used. */
+  left = 0
+  /** The sum of the weights of the active. */
+  weight = 0
+  /** What a weight of 1 is guaranteed. */
+  level = 0
+  /** Sums this close are equal. */
+  tolerance = 0
+
+  constructor(windowMs: number, reserve: Reserve) {
+    this.windowMs = windowMs
+    this.reserve = reserve
+  }
+
+  /** How exact a level needs to be: well below the tolerance. */
+  get slack(): number {
+    return this.tolerance / 1e3
+  }
+
+  /** Until the window ends, from now on. */
+  get restMs(): number {
+    return Math.max(0, this.startMs + this.windowMs - this.nowMs)
+  }
+
+  begin(startMs: number, limit: number): void {
+    this.startMs = startMs
+    this.nowMs = startMs
+    this.tau = 0
+    this.limit = 0
+    this.left = 0
+    this.weight = 0
+    this.level = 0
+    this.limitTo(limit)
+  }
+
+  /** What was used stays used. */
+  limitTo(limit: number): void {
+    this.left += limit - this.limit
+    this.limit = limit
+    this.tolerance = Math.min(1e-3, 1e-9 * limit)
+  }
+
+  moveTo(nowMs: number): void {
+    if (nowMs <= this.nowMs) return
+    this.nowMs = nowMs
+    if (this.reserve === 'paced') this.tau = Math.min(1, (nowMs - this.startMs) / this.windowMs)
+  }
+
+  /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */
+  covers(room: number, cost: number): boolean {
+    return cost <= room + Math.min(this.tolerance, cost / 2)
+  }
+}

@@ -1,0 +1,213 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../testing/manual-clock.js'
+import type { Reserve } from './budget.js'
+import type { EscrowDecision } from './decision.js'
+import { WeightedFairEscrow } from './escrow.js'
+import { OVERFLOW, PlainEscrow } from './fixtures/plain-escrow.js'
+import { propertyRuns } from './fixtures/property-runs.js'
+import { type Trace, traces } from './fixtures/trace.js'
+
+/** As `expect`, which is too slow for what is checked some hundred thousand times. */
+function must(condition: boolean, message: () => string): void {
+  if (!condition) throw new Error(message())
+}
+
+const show = (decision: EscrowDecision): string => JSON.stringify(decision)
+
+/** An escrow and the plain rule, side by side. */
+class Pair {
+  readonly clock = manualClock(12_345_678)
+  readonly weights: Map<string, number>
+  readonly escrow: WeightedFairEscrow
+  readonly plain: PlainEscrow
+  readonly decisions: EscrowDecision[] = []
+  /** By the end of the window. */
+  readonly given: Map<number, number> = new Map()
+  /** The clock without its jumps back. */
+  nowMs = 12_345_678
+
+  constructor({ limit, windowMs, reserve, maxTenants, weights }: Trace) {
+    this.weights = new Map(weights.map((weight, i) => [`t${i}`, weight]))
+    const weightOf = (tenant: string): number => this.weights.get(tenant) ?? 1
+    this.escrow = new WeightedFairEscrow({ limit, windowMs, reserve, maxTenants, weightOf, clock: this.clock })
+    this.plain = new PlainEscrow(limit, windowMs, reserve, maxTenants)
+  }
+
+  wait(afterMs: number): void {
+    this.clock.advance(afterMs)
+    this.nowMs += Math.max(0, afterMs)
+  }
+
+  check(tenant: string, cost: number): EscrowDecision {
+    const peeked = this.escrow.peek(tenant, cost)
+    const decision = this.escrow.check(tenant, cost)
+    must(JSON.stringify(peeked) === JSON.stringify(decision), () => `peek ${show(peeked)}, check ${show(decision)}`)
+    if (decision.remaining > 0)
+      must(this.escrow.peek(tenant, decision.remaining).allowed, () => `not what remains after ${show(decision)}`)
+    if (decision.allowed) this.#account(decision.resetAtMs, cost)
+    this.decisions.push(decision)
+    const { allowed, reason, guarantee } = this.plain.check(tenant, this.weights.get(tenant)!, cost, this.nowMs)
+    const got = decision.reason ?? (decision.borrowed ? 'borrows' : 'within')
+    must(got === reason && decision.allowed === allowed, () => `expected ${reason}, got ${show(decision)}`)
+    const wrong = Math.abs(decision.guarantee - guarantee)
+    must(wrong <= 1e-9 * this.plain.limit, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
+    return decision
+  }
+
+  settle(which: number, factor: number): void {
+    const decision = this.decisions[this.decisions.length - 1 - which]
+    if (decision === undefined) return
+    const actual = decision.cost * factor
+    const { settled, unpaid } = this.escrow.settle(decision, actual)
+    if (settled) this.#account(decision.resetAtMs, actual - decision.cost - unpaid)
+    this.plain.advance(this.nowMs)
+    if (!settled) return
+    const left = this.plain.settle(this.plain.find(decision.tenant), actual - decision.cost, this.nowMs)
+    must(Math.abs(unpaid - left) <= this.plain.tolerance, () => `expected ${left} unpaid, got ${unpaid}`)
+  }
+
+  /** T1, by an account of our own: what was given out in a window, less what came back, never exceeds the limit. */
+  #account(windowEndMs: number, cost: number): void {
+    const given = (this.given.get(windowEndMs) ?? 0) + cost
+    this.given.set(windowEndMs, given)
+    must(given <= this.plain.limit + this.plain.tolerance, () => `gave out ${given}`)
+  }
+
+  /** Nobody's weight changes any more: that would be an event, after which claims are others. */
+  keepWeights(): void {
+    for (const [name, { weight }] of this.plain.tenants) this.weights.set(name, weight)
+  }
+
+  /** What must always hold. */
+  invariants(): void {
+    this.plain.advance(this.nowMs)
+    const { used, limit, remaining, reserved } = this.escrow.snapshot()
+    const slack = this.plain.tolerance
+    must(used <= limit + slack, () => `used ${used}`)
+    must(reserved <= Math.max(0, remaining) + slack, () => `kept ${reserved} of ${remaining}`)
+    must(Math.abs(remaining - this.plain.left) <= slack, () => `${remaining} left, not ${this.plain.left}`)
+    must(Math.abs(reserved - this.plain.claims()) <= slack, () => `kept ${reserved}, not ${this.plain.claims()}`)
+  }
+
+  run({ steps }: Trace): void {
+    for (const step of steps) {
+      this.wait(step.afterMs)
+      if (step.type === 'check') this.check(step.tenant, step.cost)
+      else if (step.type === 'reweigh') this.weights.set(step.tenant, step.weight)
+      else this.settle(step.which, step.factor)
+      this.invariants()
+    }
+  }
+}
+
+/** A share of the limit. */
+const share = fc.double({ min: 0, max: 1, noNaN: true })
+
+describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers', (kind) => {
+  it('decides as the plain rule does', () => {
+    fc.assert(
+      fc.property(traces(kind), (trace) => new Pair(trace).run(trace)),
+      propertyRuns(),
+    )
+  })
+
+  it('T2: every claim is admitted at once, in any order, whatever others ask in between', () => {
+    fc.assert(
+      fc.property(traces(kind), fc.array(fc.tuple(fc.nat(50), fc.nat(50), share)), (trace, asks) => {
+        const pair = new Pair(trace)
+        pair.run(trace)
+        pair.keepWeights()
+        const claims = new Map([...pair.plain.tenants].map(([name, tenant]) => [name, pair.plain.claim(tenant)]))
+        const names = [...claims.keys()].filter((name) => name !== OVERFLOW)
+        for (const [owner, other, part] of asks) {
+          const name = names[owner % names.length]
+          const greedy = names[other % names.length]
+          if (name === undefined || greedy === undefined) return
+          // Who asks for more than its claim may lose it by that; the others must not.
+          if (greedy !== name) {
+            pair.check(greedy, Math.max(1, part * trace.limit))
+            claims.set(greedy, pair.plain.claim(pair.plain.tenants.get(greedy)!))
+          }
+          const claim = claims.get(name)!
+          if (claim < 1e-3) continue
+          expect(pair.check(name, claim).allowed).toBe(true)
+          claims.set(name, 0)
+        }
+      }),
+      propertyRuns(),
+    )
+  })
+
+  it('T3: when all that ask are refused, less is left than one cost and the claims of those that do not', () => {
+    fc.assert(
+      fc.property(traces(kind), fc.array(share, { minLength: 12, maxLength: 12 }), fc.nat(), (trace, shares, seed) => {
+        const pair = new Pair(trace)
+        pair.run(trace)
+        // Who asked before, and does not now, has its wait to sit out.
+        pair.wait(trace.windowMs / 10)
+        pair.invariants()
+        pair.keepWeights()
+        const names = [...pair.plain.tenants.keys()].filter((name) => name !== OVERFLOW)
+        const asking = names.filter((_, i) => ((seed >> i) & 1) === 1)
+        const cost = (i: number): number => Math.max(trace.limit / 100, Math.round(shares[i]! * trace.limit) / 4)
+        let refused = 0
+        for (let i = 0; refused < 2 * asking.length; i = (i + 1) % asking.length)
+          refused = pair.check(asking[i]!, cost(i)).allowed ? 0 : refused + 1
+        let held = 0
+        for (const [name, tenant] of pair.plain.tenants) {
+          const i = asking.indexOf(name)
+          if (i < 0 || cost(i) > tenant.weight * pair.plain.level) held += pair.plain.claim(tenant)
+        }
+        const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
+        if (asking.length > 0) expect(pair.plain.left).toBeLessThan(largest + held + pair.plain.tolerance)
+      }),
+      propertyRuns(),
+    )
+  })
+})
+
+describe('T4', () => {
+  const tenant = fc.record({ weight: fc.integer({ min: 1, max: 8 }), cost: fc.integer({ min: 1, max: 40 }) })
+
+  it('tenants that keep asking get the same per weight, to within one cost of each and of a third', () => {
+    fc.assert(
+      fc.property(
+        fc.array(tenant, { minLength: 2, maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 3 }),
+        fc.integer({ min: 200, max: 2000 }),
+        fc.constantFrom<Reserve>('strict', 'paced'),
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat()), { minLength: 5, maxLength: 30 }),
+        (asking, silent, limit, reserve, times) => {
+          const clock = manualClock()
+          const weights = [...asking.map(({ weight }) => weight), ...silent]
+          const weightOf = (name: string): number => weights[Number(name)]!
+          const escrow = new WeightedFairEscrow({ limit, windowMs: 1000, reserve, weightOf, clock })
+          const used = weights.map(() => 0)
+          const ask = (i: number, cost: number): boolean => {
+            const { allowed } = escrow.check(String(i), cost)
+            if (allowed) used[i]! += cost
+            return allowed
+          }
+          for (const i of weights.keys()) expect(ask(i, 1)).toBe(true)
+          const largest = Math.max(...asking.map(({ cost }) => cost))
+          const least = Math.min(...asking.map(({ weight }) => weight))
+          // From the beginning on: who is silent for a while lets something pass.
+          for (const [afterMs, offset] of [[0, 0] as const, ...times]) {
+            if (clock() + afterMs >= 1000) break
+            clock.advance(afterMs)
+            for (let refused = 0, i = offset % asking.length; refused < 2 * asking.length; i = (i + 1) % asking.length)
+              refused = ask(i, asking[i]!.cost) ? 0 : refused + 1
+          }
+          for (const [i, one] of asking.entries())
+            for (const [j, two] of asking.entries()) {
+              const gap = Math.abs(used[i]! / one.weight - used[j]! / two.weight)
+              const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
+              expect(gap).toBeLessThanOrEqual(bound + 1e-6)
+            }
+        },
+      ),
+      propertyRuns(),
+    )
+  })
+})

@@ -1,0 +1,161 @@
+import { type Clock, steady } from '../clock.js'
+import { requireNumber, show } from '../options.js'
+import type { Reserve } from './budget.js'
+import type { EscrowDecision, Settled } from './decision.js'
+import { Ledger } from './ledger.js'
+import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+import type { EscrowSnapshot } from './snapshot.js'
+import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
+
+const HEAVIEST = 20
+
+/**
+ * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
+ * gives out more than the budget: weighted fair escrow in one process. {@link Ledger} has the rule.
+ *
+ * - The sum of what is used never exceeds `limit`, whatever is settled, whoever comes, whatever the clock does.
+ * - What a tenant may still claim of its guarantee is admitted at once, whatever others ask for.
+ * - If those who still ask are refused, less is left than the largest cost they ask for, and what is kept for others.
+ * - Tenants that keep asking get about the same per weight, however often each of them asks.
+ *
+ * Nothing happens between calls; what is due happens at the next one. A check takes O(log n) of the active tenants,
+ * allocates its decision, and no more. A clock that jumps back counts as no time passed.
+ *
+ * @see A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989
+ * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
+ * @see I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998
+ */
+export class WeightedFairEscrow {
+  readonly #limit: number
+  readonly #windowMs: number
+  readonly #reserve: Reserve
+  readonly #weightOf: ((tenant: string) => number) | undefined
+  readonly #clock: Clock
+  readonly #ledger: Ledger
+  #endMs = Number.NEGATIVE_INFINITY
+  #windows = 0
+  #allowed = 0
+  #borrowed = 0
+  #refused = 0
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: EscrowOptions & EscrowSeams) {
+    const { limit, windowMs, weightOf, maxTenants, reserve, clock } = settingsOf(options)
+    this.#limit = limit
+    this.#windowMs = windowMs
+    this.#reserve = reserve
+    this.#weightOf = weightOf
+    this.#clock = steady(clock)
+    this.#ledger = new Ledger(windowMs, reserve, maxTenants)
+  }
+
+  /**
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed.
+   *
+   * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
+   * throws or gives a bad weight.
+   */
+  check(tenant: string, cost = 1): EscrowDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const weight = weightFrom(this.#weightOf, tenant)
+    const nowMs = this.#catchUp()
+    const ledger = this.#ledger
+    const verdict = ledger.judge(tenant, weight, cost)
+    const decision = ticketOf(this, tenant, cost, ledger, this.#endMs, nowMs)
+    if (decision.allowed) {
+      this.#allowed++
+      if (verdict === 'borrows') this.#borrowed++
+      decision.admit(ledger.spend(), this.#windows)
+    } else {
+      this.#refused++
+      ledger.refuse()
+    }
+    return decision
+  }
+
+  /** What `check` would answer. Changes nothing. Throws as `check` does. */
+  peek(tenant: string, cost = 1): EscrowDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const weight = weightFrom(this.#weightOf, tenant)
+    const nowMs = this.#catchUp()
+    this.#ledger.peek(tenant, weight, cost)
+    return ticketOf(this, tenant, cost, this.#ledger, this.#endMs, nowMs)
+  }
+
+  /**
+   * Says what something that was allowed really cost, from 0 on: the difference is given back or charged, as far as
+   * there is something left. Once for each decision, and in its window; otherwise it does nothing, and says so.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
+  settle(decision: EscrowDecision, actualCost: number): Settled {
+    requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
+    if (!(decision instanceof Ticket) || decision.owner !== this)
+      throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    this.#catchUp()
+    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    const change = actualCost - decision.cost
+    if (change === 0) return ALL_PAID
+    const unpaid = this.#ledger.settle(decision.slot, change)
+    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+  }
+
+  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  refund(decision: EscrowDecision): Settled {
+    return this.settle(decision, 0)
+  }
+
+  /** Settings, sums and counts, as plain JSON. O(n) of the active tenants. */
+  snapshot(): EscrowSnapshot {
+    this.#catchUp()
+    const ledger = this.#ledger
+    const heaviest = ledger
+      .entries()
+      .sort((a, b) => b.used - a.used)
+      .slice(0, HEAVIEST)
+    return {
+      limit: this.#limit,
+      windowMs: this.#windowMs,
+      reserve: this.#reserve,
+      used: this.#limit - ledger.left,
+      remaining: ledger.left,
+      reserved: ledger.claimed,
+      level: ledger.level,
+      tenants: ledger.tenants,
+      weight: ledger.weight,
+      waiting: ledger.waiting,
+      resetAtMs: this.#endMs,
+      allowed: this.#allowed,
+      borrowed: this.#borrowed,
+      refused: this.#refused,
+      heaviest,
+    }
+  }
+
+  /** Reads the clock, begins a window if it is time, and does what is due. */
+  #catchUp(): number {
+    const nowMs = this.#clock()
+    if (nowMs >= this.#endMs) {
+      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
+      this.#endMs = startMs + this.#windowMs
+      this.#windows++
+      this.#ledger.begin(startMs, this.#limit)
+    }
+    this.#ledger.advance(nowMs)
+    return nowMs
+  }
+}
+
+/** Of what `ledger` has just judged. */
+function ticketOf(
+  escrow: WeightedFairEscrow,
+  tenant: string,
+  cost: number,
+  ledger: Ledger,
+  resetAtMs: number,
+  nowMs: number,
+): Ticket {
+  const { verdict, used, remaining, guarantee, retryMs } = ledger
+  return new Ticket(escrow, tenant, cost, verdict, used, remaining, guarantee, retryMs, resetAtMs, nowMs)
+}

@@ -1,0 +1,188 @@
+import { type Clock, steady } from '../clock.js'
+import { requireNumber, requireOptions, show } from '../options.js'
+import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
+import type { EscrowDecision, Settled } from './decision.js'
+import type { Verdict } from './judgement.js'
+import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
+
+/** How a {@link WeightedFairShare} is made up. */
+export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
+
+/** How a {@link FairShare} is made up. */
+export type FairShareOptions = Omit<EscrowOptions, 'reserve' | 'weightOf'>
+
+/** A fair share's state, as plain JSON. */
+export interface FairShareSnapshot {
+  readonly limit: number
+  readonly windowMs: number
+  /** Of this window. */
+  readonly used: number
+  readonly remaining: number
+  /** Active tenants: those that were admitted in this window. */
+  readonly tenants: number
+  /** Their weights, summed up. */
+  readonly weight: number
+  readonly resetAtMs: number
+  /** Since it was made. */
+  readonly allowed: number
+  readonly refused: number
+}
+
+/**
+ * A strict cap for each tenant: of a budget L per window, max(1, ⌊w·L/W⌋) for a tenant of weight w, W being the weights
+ * of all that are active in the window. Within its cap, and while there is something left, whoever comes first is
+ * served first.
+ *
+ * Simpler and cheaper than {@link WeightedFairEscrow}, O(1) whatever there is, and it wastes what some leave: nobody may
+ * have it. Nor is anything kept: caps shrink as tenants come, and what those before them used is gone. Choose it where
+ * a tenant must never have more than its share, even of an idle service.
+ *
+ * The same words as the escrow's: `guarantee` is the cap.
+ */
+export class WeightedFairShare {
+  readonly #limit: number
+  readonly #windowMs: number
+  readonly #weightOf: ((tenant: string) => number) | undefined
+  readonly #clock: Clock
+  readonly #accounts: Accounts
+  #endMs = Number.NEGATIVE_INFINITY
+  #windows = 0
+  #left = 0
+  #weight = 0
+  #allowed = 0
+  #refused = 0
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: WeightedFairShareOptions & EscrowSeams) {
+    requireOptions('fairShare', options, ['limit', 'windowMs', 'weightOf', 'maxTenants', 'clock'])
+    const { limit, windowMs, weightOf, maxTenants, clock } = settingsOf(options)
+    this.#limit = limit
+    this.#windowMs = windowMs
+    this.#weightOf = weightOf
+    this.#clock = steady(clock)
+    this.#accounts = new Accounts(maxTenants)
+  }
+
+  /** As {@link WeightedFairEscrow.check}. */
+  check(tenant: string, cost = 1): EscrowDecision {
+    const { ticket, name, slot, weight } = this.#judge(tenant, cost)
+    if (slot !== NEWCOMER) this.#reweigh(slot, weight)
+    if (!ticket.allowed) {
+      this.#refused++
+      return ticket
+    }
+    const place = slot === NEWCOMER ? this.#open(name, weight) : slot
+    this.#allowed++
+    this.#accounts.used[place]! += cost
+    this.#left -= cost
+    ticket.admit(place, this.#windows)
+    return ticket
+  }
+
+  /** What `check` would answer. Changes nothing. */
+  peek(tenant: string, cost = 1): EscrowDecision {
+    return this.#judge(tenant, cost).ticket
+  }
+
+  /** As {@link WeightedFairEscrow.settle}. */
+  settle(decision: EscrowDecision, actualCost: number): Settled {
+    requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
+    if (!(decision instanceof Ticket) || decision.owner !== this)
+      throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
+    this.#catchUp()
+    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    const { used } = this.#accounts
+    const change = actualCost - decision.cost
+    const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))
+    used[decision.slot]! += charged
+    this.#left -= charged
+    return charged < change ? { settled: true, unpaid: change - charged } : ALL_PAID
+  }
+
+  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  refund(decision: EscrowDecision): Settled {
+    return this.settle(decision, 0)
+  }
+
+  /** Settings, sums and counts, as plain JSON. */
+  snapshot(): FairShareSnapshot {
+    this.#catchUp()
+    return {
+      limit: this.#limit,
+      windowMs: this.#windowMs,
+      used: this.#limit - this.#left,
+      remaining: this.#left,
+      tenants: this.#accounts.count,
+      weight: this.#weight,
+      resetAtMs: this.#endMs,
+      allowed: this.#allowed,
+      refused: this.#refused,
+    }
+  }
+
+  /** Answers without a change. A newcomer is judged as if it were active. */
+  #judge(tenant: string, cost: number): { ticket: Ticket; name: string; slot: number; weight: number } {
+    requireTenant(tenant)
+    requireCost(cost)
+    let weight = weightFrom(this.#weightOf, tenant)
+    const nowMs = this.#catchUp()
+    let slot = this.#accounts.slot(tenant)
+    let name = tenant
+    if (slot === undefined && this.#accounts.full) {
+      name = OVERFLOW
+      slot = this.#accounts.slot(OVERFLOW)
+      weight = 1
+    }
+    const used = slot === undefined ? 0 : this.#accounts.used[slot]!
+    const before = slot === undefined ? 0 : this.#accounts.weights[slot]!
+    const cap = Math.max(1, Math.floor((weight * this.#limit) / (this.#weight - before + weight)))
+    const room = Math.max(0, Math.min(cap - used, this.#left))
+    const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
+    const verdict: Verdict =
+      cost > this.#limit
+        ? 'never'
+        : cost > this.#left + close
+          ? 'exhausted'
+          : cost <= room + close
+            ? 'within'
+            : 'over-share'
+    const spent = verdict === 'within' ? cost : 0
+    // Caps never grow in a window, unless somebody gives something back.
+    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : this.#endMs - nowMs
+    const remaining = Math.max(0, room - spent)
+    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, this.#endMs, nowMs)
+    return { ticket, name, slot: slot ?? NEWCOMER, weight }
+  }
+
+  #open(name: string, weight: number): number {
+    this.#weight += weight
+    return this.#accounts.open(name, weight)
+  }
+
+  #reweigh(slot: number, weight: number): void {
+    this.#weight += weight - this.#accounts.weights[slot]!
+    this.#accounts.weights[slot] = weight
+  }
+
+  #catchUp(): number {
+    const nowMs = this.#clock()
+    if (nowMs >= this.#endMs) {
+      this.#endMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs + this.#windowMs
+      this.#windows++
+      this.#accounts.clear()
+      this.#left = this.#limit
+      this.#weight = 0
+    }
+    return nowMs
+  }
+}
+
+/** {@link WeightedFairShare} in which everybody weighs the same: at most max(1, ⌊L/n⌋) for each of n active tenants. */
+export class FairShare extends WeightedFairShare {
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: FairShareOptions & EscrowSeams) {
+    requireOptions('fairShare', options, ['limit', 'windowMs', 'maxTenants', 'clock'])
+    super(options)
+  }
+}

@@ -1,0 +1,146 @@
+import { type Clock, steady } from '../../clock.js'
+import { requireNumber, requireOptions, show } from '../../options.js'
+import type { EscrowDecision, Settled } from '../decision.js'
+import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from '../options.js'
+import { ALL_PAID, NOTHING_SETTLED, Ticket } from '../ticket.js'
+import { TreeLedger } from './ledger.js'
+import type { Node } from './node.js'
+import { Hierarchy } from './tree.js'
+
+/** How a {@link HierarchicalFairEscrow} is made up. */
+export interface HierarchicalEscrowOptions extends Omit<EscrowOptions, 'weightOf' | 'maxTenants'> {
+  /** Who shares with whom, by which weights; made by `hierarchy`. */
+  tree: Hierarchy
+}
+
+/** A hierarchical escrow's state, as plain JSON. */
+export interface HierarchicalEscrowSnapshot {
+  readonly limit: number
+  readonly windowMs: number
+  /** Of this window. */
+  readonly used: number
+  readonly remaining: number
+  /** Of what remains, what is kept for guarantees. */
+  readonly reserved: number
+  /** Active tenants: those that were admitted in this window. */
+  readonly tenants: number
+  /** Tenants that were refused within the last tenth of a window. */
+  readonly waiting: number
+  readonly resetAtMs: number
+  /** Since the escrow was made. */
+  readonly allowed: number
+  readonly refused: number
+}
+
+/**
+ * Weighted fair escrow over a hierarchy of weights: an organisation's teams share what the organisation is guaranteed,
+ * and what one of them leaves goes to the others of the same organisation first. {@link TreeLedger} has the rule.
+ *
+ * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check within
+ * the guarantee takes O(depth), any other O(nodes) of the tree.
+ */
+export class HierarchicalFairEscrow {
+  readonly #limit: number
+  readonly #windowMs: number
+  readonly #clock: Clock
+  readonly #tenants: ReadonlyMap<string, Node>
+  readonly #ledger: TreeLedger
+  #endMs = Number.NEGATIVE_INFINITY
+  #windows = 0
+  #allowed = 0
+  #refused = 0
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor({ tree, ...options }: HierarchicalEscrowOptions & EscrowSeams) {
+    requireOptions('escrow', options, ['limit', 'windowMs', 'reserve', 'clock'])
+    const { limit, windowMs, reserve, clock } = settingsOf(options)
+    if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
+    const { root, tenants } = tree.plant()
+    this.#limit = limit
+    this.#windowMs = windowMs
+    this.#clock = steady(clock)
+    this.#tenants = tenants
+    this.#ledger = new TreeLedger(root, windowMs, reserve)
+  }
+
+  /**
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed. Throws, and leaves no trace, on a tenant that
+   * is not in the hierarchy, or a cost that is not above 0 and at most 2^53 − 1.
+   */
+  check(tenant: string, cost = 1): EscrowDecision {
+    const node = this.#find(tenant, cost)
+    const nowMs = this.#catchUp()
+    const { verdict, remaining, guarantee, retryMs } = this.#ledger.check(node, cost)
+    const ticket = new Ticket(this, tenant, cost, verdict, node.used, remaining, guarantee, retryMs, this.#endMs, nowMs)
+    if (ticket.allowed) {
+      this.#allowed++
+      ticket.admit(0, this.#windows)
+    } else this.#refused++
+    return ticket
+  }
+
+  /** What `check` would answer. Changes nothing. */
+  peek(tenant: string, cost = 1): EscrowDecision {
+    const node = this.#find(tenant, cost)
+    const nowMs = this.#catchUp()
+    const { verdict, remaining, guarantee, retryMs } = this.#ledger.peek(node, cost)
+    const used = node.used + (verdict === 'within' || verdict === 'borrows' ? cost : 0)
+    return new Ticket(this, tenant, cost, verdict, used, remaining, guarantee, retryMs, this.#endMs, nowMs)
+  }
+
+  /** As {@link WeightedFairEscrow.settle}. */
+  settle(decision: EscrowDecision, actualCost: number): Settled {
+    requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
+    if (!(decision instanceof Ticket) || decision.owner !== this)
+      throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    this.#catchUp()
+    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    const change = actualCost - decision.cost
+    if (change === 0) return ALL_PAID
+    const unpaid = this.#ledger.settle(this.#tenants.get(decision.tenant)!, change)
+    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+  }
+
+  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  refund(decision: EscrowDecision): Settled {
+    return this.settle(decision, 0)
+  }
+
+  /** Settings, sums and counts, as plain JSON. */
+  snapshot(): HierarchicalEscrowSnapshot {
+    this.#catchUp()
+    const { left, claimed, tenants, waiting } = this.#ledger
+    return {
+      limit: this.#limit,
+      windowMs: this.#windowMs,
+      used: this.#limit - left,
+      remaining: left,
+      reserved: claimed,
+      tenants,
+      waiting,
+      resetAtMs: this.#endMs,
+      allowed: this.#allowed,
+      refused: this.#refused,
+    }
+  }
+
+  #find(tenant: string, cost: number): Node {
+    requireTenant(tenant)
+    requireCost(cost)
+    const node = this.#tenants.get(tenant)
+    if (node === undefined) throw new RangeError(`tenant must be one of the hierarchy, got ${show(tenant)}`)
+    return node
+  }
+
+  #catchUp(): number {
+    const nowMs = this.#clock()
+    if (nowMs >= this.#endMs) {
+      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
+      this.#endMs = startMs + this.#windowMs
+      this.#windows++
+      this.#ledger.begin(startMs, this.#limit)
+    }
+    this.#ledger.advance(nowMs)
+    return nowMs
+  }
+}

@@ -1,0 +1,20 @@
+export type { Reserve } from './budget.js'
+export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
+export { WeightedFairEscrow } from './escrow.js'
+export {
+  FairShare,
+  type FairShareOptions,
+  type FairShareSnapshot,
+  WeightedFairShare,
+  type WeightedFairShareOptions,
+} from './fair-share.js'
+export {
+  type HierarchicalEscrowOptions,
+  type HierarchicalEscrowSnapshot,
+  HierarchicalFairEscrow,
+} from './hierarchy/hierarchical-fair-escrow.js'
+export { type Hierarchy, type HierarchyNode, hierarchy } from './hierarchy/tree.js'
+export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
+export { weightedMaxMin } from './shares.js'
+export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'
+export { budgetStage, type Escrow, type EscrowAnswer } from './stage.js'

@@ -1,0 +1,82 @@
+import type { EscrowDecision, EscrowReason } from '../decision.js'
+import type { Ledger } from '../ledger.js'
+
+/** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
+export type LeasedReason = EscrowReason | 'store-error'
+
+/**
+ * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant at this member, of what it has
+ * drawn from the pool and what the pool keeps for it; the pool may have more.
+ */
+export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
+  /** Undefined if it was allowed by the rule; `store-error` also where it was allowed because the store is away. */
+  readonly reason: LeasedReason | undefined
+}
+
+/** What an escrow does when its store fails, or does not answer in time. */
+export type OnStoreError = 'refuse' | 'admit' | 'local-share'
+
+/** A decision, and what its settlement needs to know. */
+export class LeasedTicket implements LeasedDecision {
+  readonly allowed: boolean
+  readonly tenant: string
+  readonly cost: number
+  readonly reason: LeasedReason | undefined
+  readonly borrowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly guarantee: number
+  readonly retryAfterMs: number
+  readonly resetAtMs: number
+  readonly resetAfterMs: number
+  readonly #owner: object
+  #slot = -1
+  #win = -1
+
+  /** `ledger` is the one that has just judged this; none if nobody did. It is allowed if there is nothing to wait for. */
+  constructor(
+    owner: object,
+    tenant: string,
+    cost: number,
+    reason: LeasedReason | undefined,
+    retryAfterMs: number,
+    ledger: Ledger | undefined,
+    resetAtMs: number,
+    nowMs: number,
+  ) {
+    const remaining = ledger?.remaining ?? 0
+    this.#owner = owner
+    this.tenant = tenant
+    this.cost = cost
+    this.allowed = retryAfterMs === 0
+    this.reason = reason
+    this.borrowed = this.allowed && ledger?.verdict === 'borrows'
+    this.limit = (ledger?.used ?? 0) + remaining
+    this.remaining = remaining
+    this.guarantee = ledger?.guarantee ?? 0
+    this.retryAfterMs = retryAfterMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = resetAtMs - nowMs
+  }
+
+  isOf(owner: object): boolean {
+    return this.#owner === owner
+  }
+
+  get slot(): number {
+    return this.#slot
+  }
+
+  /** What was spent is booked at `slot`, in the window `win`. */
+  book(slot: number, win: number): void {
+    this.#slot = slot
+    this.#win = win
+  }
+
+  /** True if it may be settled in the window `win`, which it then no longer may. */
+  settleIn(win: number): boolean {
+    const may = this.#win >= 0 && this.#win === win
+    this.#win = -1
+    return may
+  }
+}

@@ -1,0 +1,110 @@
+import type { After, Clock } from '../../clock.js'
+import type { PoolAccount, Wish } from './account.js'
+
+/** What somebody draws for, and how it ends. */
+export interface Errand<Result> {
+  /** What the next lease is to bring. */
+  wish(): Wish
+  /** The result, once there is enough; nothing, if more has to be drawn. */
+  attempt(nowMs: number): Result | undefined
+  /** The result if the store fails, or time is up. */
+  giveUp(nowMs: number): Result
+}
+
+/** Somebody who waits for a lease. */
+interface Waiter {
+  /** Tries to be done; false if more has to be drawn. */
+  attempt(nowMs: number): boolean
+  giveUp(nowMs: number): void
+  wish(): Wish
+}
+
+/**
+ * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served, until
+ * one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
+ *
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
+ */
+export class DrawQueue {
+  readonly #account: PoolAccount
+  readonly #clock: Clock
+  readonly #after: After
+  readonly #timeoutMs: number
+  readonly #waiters: Set<Waiter> = new Set()
+
+  constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
+    this.#account = account
+    this.#clock = clock
+    this.#after = after
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Draws leases until the errand is done: at once where the store answers at once. */
+  run<Result>(errand: Errand<Result>): Result | Promise<Result> {
+    for (;;) {
+      const nowMs = this.#clock()
+      const hadFailed = this.#account.hasFailed(nowMs)
+      // Those in front have seen to it that the line is served.
+      if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
+      const lease = this.#account.draw(() => errand.wish(), nowMs)
+      if (lease !== undefined && !hadFailed) {
+        const result = this.#wait(errand)
+        this.#serveAfter(lease)
+        return result
+      }
+      if (lease !== undefined || this.#account.hasFailed(nowMs)) return errand.giveUp(nowMs)
+      const result = errand.attempt(this.#clock())
+      if (result !== undefined) return result
+    }
+  }
+
+  #wait<Result>(errand: Errand<Result>): Promise<Result> {
+    return new Promise((resolve) => {
+      const finish = (result: Result): void => {
+        cancel()
+        this.#waiters.delete(waiter)
+        resolve(result)
+      }
+      const waiter: Waiter = {
+        wish: () => errand.wish(),
+        attempt: (nowMs) => {
+          const result = errand.attempt(nowMs)
+          if (result === undefined) return false
+          finish(result)
+          return true
+        },
+        giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
+      }
+      const deadlineMs = this.#clock() + this.#timeoutMs
+      // Timers may ring a little early; whoever gives up then would find that the store has not failed yet.
+      const look = (): void => {
+        const nowMs = this.#clock()
+        if (waiter.attempt(nowMs)) return
+        if (nowMs < deadlineMs) cancel = this.#after(deadlineMs - nowMs, look)
+        else waiter.giveUp(nowMs)
+      }
+      let cancel = this.#after(this.#timeoutMs, look)
+      this.#waiters.add(waiter)
+    })
+  }
+
+  #serveAfter(lease: Promise<void>): void {
+    void lease.then(() => this.#serve())
+  }
+
+  #serve(): void {
+    for (const waiter of this.#waiters)
+      while (!waiter.attempt(this.#clock())) {
+        const nowMs = this.#clock()
+        const lease = this.#account.hasFailed(nowMs) ? undefined : this.#account.draw(() => waiter.wish(), nowMs)
+        if (lease !== undefined) {
+          this.#serveAfter(lease)
+          return
+        }
+        if (this.#account.hasFailed(nowMs)) {
+          waiter.giveUp(nowMs)
+          break
+        }
+      }
+  }
+}

@@ -1,0 +1,522 @@
+import { describe, expect, it } from 'vitest'
+import type { After } from '../../clock.js'
+import { World } from '../../queue/simulation/world.js'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { MemoryPoolStore } from '../pool/memory-store.js'
+import type { LeaseAnswer } from '../pool/store.js'
+import type { LeasedDecision } from './decision.js'
+import { HeldStore, settled } from './fixtures/held-store.js'
+import { LeasedFairEscrow } from './leased-fair-escrow.js'
+import type { LeasedEscrowOptions } from './options.js'
+
+const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
+
+/** An escrow whose store answers at once. */
+function direct(options: Partial<LeasedEscrowOptions> = {}) {
+  const world = new World()
+  const store = new MemoryPoolStore({ clock: world.clock })
+  const escrow = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: world.after, ...options })
+  const check = (tenant: string, cost?: number): LeasedDecision => {
+    const decision = escrow.check(tenant, cost)
+    if (decision instanceof Promise) throw new Error('a store in this process answers at once')
+    return decision
+  }
+  return { world, store, escrow, check }
+}
+
+/** An escrow whose store answers when it is told to. */
+function held(options: Partial<LeasedEscrowOptions> = {}) {
+  const world = new World()
+  const store = new HeldStore(world.clock)
+  const escrow = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: world.after, ...options })
+  /** The answers to checks, as they come. */
+  const answers: (LeasedDecision | undefined)[] = []
+  const check = (tenant: string, cost?: number): number => {
+    const at = answers.push(undefined) - 1
+    const decision = escrow.check(tenant, cost)
+    if (decision instanceof Promise) void decision.then((late) => (answers[at] = late))
+    else answers[at] = decision
+    return at
+  }
+  return { world, store, escrow, answers, check }
+}
+
+describe('a leased escrow', () => {
+  it('answers at once within its credit, and asks the store once per quantum', async () => {
+    const { store, check, answers, escrow } = held()
+    check('a', 30)
+    await store.last.answer()
+    check('a', 30)
+    check('b', 40)
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true])
+    expect(store.calls).toHaveLength(1)
+    check('b', 1)
+    expect(answers[3]).toBeUndefined()
+    expect(store.last.call).toMatchObject({ seq: 2, need: 1, weight: 2, back: 0 })
+    expect(escrow.snapshot()).toMatchObject({ open: true, granted: 100, used: 100, tenants: 2, storeCalls: 2 })
+  })
+
+  it('has one lease on its way, for which all checks wait, in their order', async () => {
+    const { store, check, answers } = held()
+    for (let at = 0; at < 5; at++) check(`t${at}`, 30)
+    expect(store.calls).toHaveLength(1)
+    await store.last.answer()
+    // Three of 30 fit into a quantum of 100; for the fourth it draws again.
+    expect(answers.map((answer) => answer?.allowed)).toEqual([true, true, true, undefined, undefined])
+    expect(store.calls).toHaveLength(2)
+    await store.last.answer()
+    expect(answers.every((answer) => answer?.allowed)).toBe(true)
+    expect(store.calls).toHaveLength(2)
+  })
+
+  it('tells the pool the weights of all that are active or waiting', async () => {
+    const { store, check, world } = held({ weightOf: (tenant) => ({ a: 4, b: 2 })[tenant] ?? 1 })
+    check('a', 10)
+    check('a', 10)
+    check('b', 100)
+    expect(store.last.call.weight).toBe(4)
+    await store.last.answer()
+    expect(store.last.call).toMatchObject({ seq: 2, weight: 6, need: 20 })
+    await store.last.answer()
+    world.stall(1_000)
+    check('c', 1)
+    expect(store.last.call).toMatchObject({ seq: 3, weight: 1, need: 1, win: 0 })
+  })
+
+  it('lends within the process what the pool keeps for it, and no more', () => {
+    const { check, store } = direct()
+    const call = { pool: { ...SHARED, name: 'api' }, member: 'other', win: -1, weight: 2, back: 0 }
+    check('a', 1)
+    store.lease({ ...call, seq: 1, need: 1 })
+    // Half of the limit is this process's; b keeps half of that.
+    check('b', 1)
+    let used = 1
+    while (check('a', 1).allowed) used++
+    expect(used).toBeGreaterThanOrEqual(249)
+    expect(used).toBeLessThanOrEqual(251)
+    expect(check('b', 240).allowed).toBe(true)
+    expect(store.lease({ ...call, seq: 2, need: 400 }).grant).toBe(400)
+  })
+
+  it('refuses for good what is above the limit, and the rest until it is worth asking again', () => {
+    const { check, world } = direct()
+    expect(check('a', 1_001)).toMatchObject({ allowed: false, reason: 'never', retryAfterMs: Number.POSITIVE_INFINITY })
+    expect(check('a', 1_000)).toMatchObject({ allowed: true, reason: undefined, retryAfterMs: 0, resetAfterMs: 1_000 })
+    world.advance(400)
+    expect(check('b', 1)).toMatchObject({ allowed: false, reason: 'exhausted', retryAfterMs: 600, resetAtMs: 1_000 })
+    expect(check('b', 1_001).remaining).toBe(0)
+    world.advance(600)
+    expect(check('b', 1).allowed).toBe(true)
+  })
+
+  it('does not ask again before the pool said so, but for less, or with more weight', async () => {
+    const { store, check, answers, world } = held()
+    check('a', 10)
+    // Another process has taken nearly all.
+    const rest = { grant: 20, held: 0 }
+    await store.last.answer(rest)
+    check('a', 10)
+    check('a', 50)
+    await store.last.answer({ grant: 0, held: 0, waitMs: 50 })
+    expect(answers[2]).toMatchObject({ allowed: false, reason: 'over-share', retryAfterMs: 50 })
+    check('a', 60)
+    expect(store.calls).toHaveLength(2)
+    expect(answers[3]?.retryAfterMs).toBe(50)
+    check('a', 5)
+    expect(store.calls).toHaveLength(3)
+    await store.last.answer({ grant: 0, held: 0, waitMs: 50 })
+    check('newcomer', 5)
+    expect(store.calls).toHaveLength(4)
+    await store.last.answer({ grant: 0, held: 0, waitMs: 50 })
+    world.advance(50)
+    check('a', 60)
+    expect(store.calls).toHaveLength(5)
+  })
+})
+
+describe('the end of a window', () => {
+  it('comes when as much has passed since the call was sent as was left, less a thousandth', async () => {
+    const { store, check, answers, world } = held({ storeTimeoutMs: 500 })
+    world.advance(300)
+    check('a', 1)
+    world.stall(100)
+    // 600 ms were left when the store answered; how long that took on its way is not known.
+    store.last.execute()
+    world.stall(100)
+    await store.last.answer()
+    expect(answers[0]).toMatchObject({ allowed: true, resetAtMs: 900 })
+    world.stall(398.9)
+    check('a', 1)
+    expect(answers[1]?.allowed).toBe(true)
+    world.stall(0.2)
+    check('a', 1)
+    expect(answers[2]).toBeUndefined()
+  })
+
+  it('drops an answer that comes after it', async () => {
+    const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 500 })
+    world.advance(900)
+    check('a', 1)
+    store.last.execute()
+    world.stall(150)
+    await store.last.answer()
+    // That credit is void; a new lease is asked for, or the check is told to come again.
+    expect(escrow.snapshot()).toMatchObject({ open: false, granted: 0, used: 0 })
+    await store.last.answer()
+    expect(store.last.call).toMatchObject({ seq: 2, win: 0, need: 1, back: 0 })
+    expect(answers[0]?.allowed).toBe(true)
+  })
+
+  it('does not come sooner because a later answer was slow', async () => {
+    const { store, check, answers, world } = held({ storeTimeoutMs: 500 })
+    check('a', 100)
+    await store.last.answer()
+    world.stall(300)
+    check('a', 100)
+    world.stall(100)
+    store.last.execute()
+    world.stall(100)
+    // For all that this answer tells, the window may end at 900; but the first one said 1000.
+    await store.last.answer({ grant: 150 })
+    world.stall(450)
+    check('a', 50)
+    expect(answers[2]?.allowed).toBe(true)
+  })
+
+  it('is not worth a lease when it is less than a thousandth away', () => {
+    const { check, escrow, world } = direct({ windowMs: 10_000 })
+    world.advance(9_995)
+    for (let at = 0; at < 3; at++)
+      expect(check('a', 1)).toMatchObject({ allowed: false, reason: 'exhausted', retryAfterMs: 5 })
+    expect(escrow.snapshot()).toMatchObject({ open: false, storeCalls: 1 })
+    world.advance(5)
+    expect(check('a', 1)).toMatchObject({ allowed: true, resetAtMs: 20_000 })
+  })
+
+  it('drops an answer for a window before the present one', async () => {
+    const { store, check, world, escrow } = held()
+    world.advance(1_000)
+    check('a', 1)
+    await store.last.answer()
+    check('a', 150)
+    await store.last.answer({ win: 0, grant: 500 })
+    expect(escrow.snapshot()).toMatchObject({ granted: 100 })
+  })
+
+  it('takes all credit with it', () => {
+    const { check, escrow, world } = direct()
+    expect(escrow.snapshot().win).toBe(-1)
+    check('a', 1)
+    world.advance(1_000)
+    expect(escrow.snapshot()).toMatchObject({
+      win: 0,
+      open: false,
+      granted: 0,
+      used: 0,
+      held: 0,
+      tenants: 0,
+      weight: 0,
+    })
+    check('a', 1)
+    expect(escrow.snapshot()).toMatchObject({ open: true, granted: 100, used: 1 })
+  })
+
+  it('does not come sooner because a wall clock is wrong: only differences count', () => {
+    const world = new World()
+    const store = new MemoryPoolStore({ clock: () => world.clock() + 123_456_789 })
+    const escrow = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: world.after })
+    expect(escrow.check('a', 1)).toMatchObject({ allowed: true, resetAfterMs: 1_000 - (123_456_789 % 1_000) })
+  })
+})
+
+describe('credit that nobody spends from', () => {
+  it('goes back after a tenth of the window, by the only timer there is', async () => {
+    const { world, store, check, escrow } = held()
+    expect(world.timers).toBe(0)
+    check('a', 1)
+    await store.last.answer()
+    world.advance(60)
+    check('a', 1)
+    world.advance(99)
+    expect(store.calls).toHaveLength(1)
+    world.advance(1)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 0, back: 98 })
+    await store.last.answer()
+    expect(escrow.snapshot()).toMatchObject({ granted: 2, used: 2 })
+    expect(world.timers).toBe(0)
+  })
+
+  it('is for others then', () => {
+    const { world, store, check } = direct()
+    check('a', 1)
+    world.advance(100)
+    const other = {
+      pool: { ...SHARED, name: 'api' },
+      member: 'other',
+      seq: 1,
+      win: -1,
+      weight: 1e9,
+      need: 899,
+      back: 0,
+    }
+    expect(store.lease(other).grant).toBe(899)
+  })
+
+  it('goes back when the escrow is closed, and nothing is left to ring', async () => {
+    const { world, store, check, escrow } = held()
+    expect(escrow.close()).toBeUndefined()
+    check('a', 1)
+    await store.last.answer()
+    const closed = escrow.close()
+    expect(store.last.call).toMatchObject({ need: 0, back: 99 })
+    expect(world.timers).toBe(0)
+    await store.last.answer()
+    await closed
+    expect(escrow.snapshot().granted).toBe(1)
+  })
+})
+
+describe('a store that fails', () => {
+  it.each(['refuse', 'admit', 'local-share'] as const)(
+    'holds nobody longer than the timeout: %s',
+    async (onStoreError) => {
+      const { store, check, answers, world, escrow } = held({ onStoreError, storeTimeoutMs: 40 })
+      check('a', 1)
+      world.advance(20)
+      check('b', 1)
+      world.advance(19.9)
+      await settled()
+      expect(answers).toEqual([undefined, undefined])
+      world.advance(0.1)
+      await settled()
+      const allowed = onStoreError === 'admit'
+      expect(answers[0]).toMatchObject({ allowed, reason: 'store-error', retryAfterMs: allowed ? 0 : 40 })
+      // From now on nobody waits for it.
+      check('c', 1)
+      expect(answers[2]).toMatchObject({ allowed, reason: 'store-error' })
+      world.advance(20)
+      await settled()
+      expect(answers[1]).toMatchObject({ allowed, reason: 'store-error' })
+      expect(escrow.snapshot()).toMatchObject({ storeErrors: 3, used: 0 })
+      expect(world.timers).toBe(0)
+      expect(store.calls.length).toBeLessThanOrEqual(2)
+    },
+  )
+
+  it('has failed for all when the first gives up, though timers ring a little early', async () => {
+    let early: After = () => () => {}
+    const { world, check, answers } = held({ storeTimeoutMs: 40, after: (ms, fn) => early(ms, fn) })
+    early = (ms, fn) => world.after(Math.max(0.1, ms - 0.5), fn)
+    check('a', 1)
+    world.advance(39.6)
+    await settled()
+    expect(answers[0]).toBeUndefined()
+    world.advance(0.5)
+    await settled()
+    expect(answers[0]).toMatchObject({ reason: 'store-error' })
+    check('a', 1)
+    expect(answers[1]).toMatchObject({ reason: 'store-error' })
+  })
+
+  it('is asked the same again, once per timeout, and whatever is answered first counts, once', async () => {
+    const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    world.advance(40)
+    await settled()
+    for (let at = 0; at < 10; at++) check('a', 1)
+    world.advance(40)
+    check('a', 1)
+    expect(store.calls.length).toBe(3)
+    expect(new Set(store.calls.map(({ call }) => call))).toEqual(new Set([store.calls[0]!.call]))
+    // The first one got through after all, and the third is a repetition.
+    await store.calls[0]!.answer()
+    expect(escrow.snapshot().granted).toBe(100)
+    await store.calls[2]!.answer()
+    expect(escrow.snapshot().granted).toBe(100)
+    check('a', 1)
+    expect(answers.at(-1)).toMatchObject({ allowed: true, reason: undefined })
+  })
+
+  it('is tried once per timeout, however fast it fails', async () => {
+    const { store, check, answers, world } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    await store.last.fail()
+    for (let at = 0; at < 10; at++) check('a', 1)
+    expect(store.calls).toHaveLength(1)
+    world.advance(40)
+    for (let at = 0; at < 10; at++) check('a', 1)
+    expect(store.calls).toHaveLength(2)
+    await store.last.answer()
+    expect(answers.every((answer) => answer?.reason === 'store-error')).toBe(true)
+    check('a', 1)
+    expect(answers.at(-1)?.allowed).toBe(true)
+  })
+
+  it('is not asked the same again in another window', async () => {
+    const { store, check, world } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    world.advance(999)
+    check('a', 2)
+    expect(store.last.call).toBe(store.calls[0]!.call)
+    world.advance(40)
+    check('a', 2)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 2 })
+    await store.calls[0]!.answer()
+    expect(store.calls).toHaveLength(3)
+  })
+
+  it('answers nonsense, rejects or throws: all the same', async () => {
+    for (const broken of [
+      () => Promise.reject(new Error('away')),
+      () => {
+        throw new Error('away')
+      },
+      () => Promise.resolve({ win: 0, leftMs: Number.NaN, grant: 1, held: 0, waitMs: 0, shares: [] }),
+      (): LeaseAnswer => ({ win: 0, leftMs: 1, grant: -1, held: 0, waitMs: 0, shares: [] }),
+      // @ts-expect-error -- what JavaScript may answer
+      (): LeaseAnswer => undefined,
+    ]) {
+      const { escrow } = direct({ store: { lease: broken } })
+      expect(await escrow.check('a', 1)).toMatchObject({ allowed: false, reason: 'store-error' })
+    }
+  })
+
+  it('lets what was kept be spent in its window, where that is declared, and is paid back', async () => {
+    const { store, check, answers, world, escrow } = held({ onStoreError: 'local-share' })
+    check('a', 1)
+    await store.last.answer({ held: 50 })
+    check('a', 120)
+    await store.last.fail()
+    expect(answers[1]).toMatchObject({ allowed: true, reason: 'store-error' })
+    check('a', 30)
+    expect(answers[2]).toMatchObject({ allowed: false, reason: 'store-error' })
+    expect(escrow.snapshot()).toMatchObject({ granted: 100, used: 121, held: 50 })
+    world.advance(100)
+    check('a', 5)
+    // It is asked the same again; and 21 of what it grants were spent before.
+    expect(store.last.call).toBe(store.calls[1]!.call)
+    await store.last.answer()
+    expect(escrow.snapshot()).toMatchObject({ granted: 200, used: 126 })
+    check('a', 75)
+    expect(store.last.call).toMatchObject({ seq: 3, need: 1 })
+    await store.last.fail()
+    world.advance(900)
+    check('a', 1)
+    expect(answers.at(-1)).toMatchObject({ allowed: false, reason: 'store-error' })
+  })
+
+  it('does not matter within the credit', async () => {
+    const { store, check, answers } = held()
+    check('a', 1)
+    await store.last.answer()
+    check('a', 200)
+    await store.last.fail()
+    check('a', 99)
+    expect(answers[2]).toMatchObject({ allowed: true, reason: undefined })
+  })
+})
+
+describe('settling', () => {
+  it('gives back what was not used, and charges what was, from the credit first', () => {
+    const { check, escrow } = direct()
+    const first = check('a', 50)
+    const second = check('a', 40)
+    expect(escrow.settle(first, 10)).toEqual({ settled: true, unpaid: 0 })
+    expect(escrow.snapshot()).toMatchObject({ used: 50, granted: 100, storeCalls: 1 })
+    expect(escrow.settle(second, 60)).toEqual({ settled: true, unpaid: 0 })
+    expect(escrow.snapshot()).toMatchObject({ used: 70, storeCalls: 1 })
+    expect(escrow.settle(first, 10)).toEqual({ settled: false, unpaid: 0 })
+  })
+
+  it('draws what lacks, and says what cannot be had', async () => {
+    const { escrow, store } = held()
+    const asked = escrow.check('a', 50)
+    await store.last.answer()
+    const decision = await asked
+    const settling = escrow.settle(decision, 250)
+    expect(escrow.snapshot().used).toBe(100)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 150 })
+    await store.last.answer()
+    expect(await settling).toEqual({ settled: true, unpaid: 0 })
+    expect(escrow.snapshot()).toMatchObject({ granted: 250, used: 250 })
+    const again = escrow.check('a', 50)
+    await store.last.answer()
+    const unlucky = escrow.settle(await again, 170)
+    await store.last.answer({ grant: 0, waitMs: 50 })
+    expect(await unlucky).toEqual({ settled: true, unpaid: 70 })
+    expect(escrow.snapshot()).toMatchObject({ granted: 350, used: 350 })
+  })
+
+  it('is over with the window', () => {
+    const { check, escrow, world } = direct()
+    const decision = check('a', 50)
+    world.advance(1_000)
+    expect(escrow.settle(decision, 0)).toEqual({ settled: false, unpaid: 0 })
+    check('a', 1)
+    expect(escrow.settle(decision, 0)).toEqual({ settled: false, unpaid: 0 })
+    expect(escrow.snapshot().used).toBe(1)
+  })
+
+  it('does nothing for what was refused, or admitted without a store', () => {
+    const { check, escrow } = direct({
+      onStoreError: 'admit',
+      store: { lease: () => Promise.reject(new Error('away')) },
+    })
+    void escrow.check('a', 1)
+    const { check: ok, escrow: other } = direct()
+    ok('a', 1)
+    expect(other.refund(ok('a', 2_000))).toEqual({ settled: false, unpaid: 0 })
+    expect(() => escrow.settle(ok('a', 1), 0)).toThrow('decision must come from check of this escrow')
+    expect(() => other.settle(ok('a', 1), Number.NaN)).toThrow('actualCost must be')
+    expect(check).toBeTypeOf('function')
+  })
+
+  it('refunds all', () => {
+    const { check, escrow } = direct()
+    expect(escrow.refund(check('a', 1_000))).toEqual({ settled: true, unpaid: 0 })
+    // The first tenant is still active, and has a claim to half of it.
+    expect(check('b', 500).allowed).toBe(true)
+  })
+})
+
+describe('bad input', () => {
+  it('is refused by name when the escrow is made', () => {
+    const { store } = direct()
+    const good = { ...SHARED, store }
+    const bad: [Record<string, unknown>, RegExp][] = [
+      [{ pool: '' }, /^pool must be a non-empty string/],
+      [{ limit: 0 }, /^limit must be/],
+      [{ limit: Number.POSITIVE_INFINITY }, /^limit must be/],
+      [{ windowMs: 0.5 }, /^windowMs must be an integer >= 1, got 0.5/],
+      [{ quantum: 1_001 }, /^quantum must be a number > 0 and <= 1000, got 1001/],
+      [{ quantum: 0 }, /^quantum must be/],
+      [{ store: {} }, /^store must be a store of pools, got an object/],
+      [{ weightOf: 1 }, /^weightOf must be a function/],
+      [{ maxTenants: 0 }, /^maxTenants must be/],
+      [{ onStoreError: 'ignore' }, /^onStoreError must be one of "refuse", "admit", "local-share", got "ignore"/],
+      [{ storeTimeoutMs: 0 }, /^storeTimeoutMs must be/],
+      [{ clock: 5 }, /^clock must be/],
+      [{ after: 5 }, /^after must be/],
+      [{ random: 5 }, /^random must be/],
+      [{ limits: 5 }, /no option "limits"/],
+    ]
+    for (const [part, message] of bad) expect(() => new LeasedFairEscrow({ ...good, ...part })).toThrow(message)
+    expect(new LeasedFairEscrow({ ...good, random: seededRandom(1) }).snapshot().member).toMatch(/^[0-9a-f]{32}$/)
+  })
+
+  it('is refused by name when something is checked, and leaves no trace', () => {
+    const { escrow, check } = direct({
+      weightOf: (tenant) => {
+        if (tenant === 'throws') throw new Error('no such tenant')
+        return tenant === 'nothing' ? 0 : 1
+      },
+    })
+    const before = escrow.snapshot()
+    expect(() => check('')).toThrow(/^tenant must be/)
+    for (const cost of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 60])
+      expect(() => check('a', cost)).toThrow(/^cost must be/)
+    expect(() => check('nothing')).toThrow(/weightOf\("nothing"\)/)
+    expect(() => check('throws')).toThrow('no such tenant')
+    expect(escrow.snapshot()).toEqual(before)
+  })
+})

@@ -1,0 +1,300 @@
+import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
+import { Budget, type Reserve } from './budget.js'
+import { Claims } from './claims.js'
+import { Judgement, type Verdict } from './judgement.js'
+import type { EscrowTenant } from './snapshot.js'
+import { Waits } from './waits.js'
+
+export type { Verdict } from './judgement.js'
+
+/** A wait ends this share of the window after the refusal. */
+const WAIT = 1 / 10
+
+/**
+ * Weighted fair escrow: the rule, in plain numbers. It knows no clock; times are handed in, and never run backwards.
+ *
+ * One budget, the limit L, is split in one window of time. Each active tenant has a weight w, what it used, and v: that
+ * and what it let pass. W is the sum of weights, `left` is L less all that was used, τ the share of the window that is
+ * over (0 where the reserve is strict).
+ *
+ * - The *level* λ is the highest, up to L/W, at which all claims fit into what is left. It is worked out when a tenant
+ *   becomes active, when a weight or the limit changes, and when a cost is settled, and holds until then.
+ * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
+ *   not touch is the sum of claims; the rest of `left` is free.
+ * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the finish
+ *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
+ *   others until the wait ends. Then it comes back as far as it is still free. Being allowed something else meanwhile
+ *   ends no wait: who takes turns with others is still in line for more.
+ * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free and no one else who waits for what
+ *   is there has a lower tag.
+ *
+ * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
+ * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
+ * from somewhere else bit by bit. All is O(log n) of the active tenants.
+ *
+ * Sums are compared to within a billionth of the limit (or a thousandth, if that is less); whole numbers are exact.
+ */
+export class Ledger {
+  readonly #judged: Judgement = new Judgement()
+  readonly #budget: Budget
+  readonly #accounts: Accounts
+  readonly #claims: Claims = new Claims()
+  readonly #waits: Waits = new Waits()
+
+  constructor(windowMs: number, reserve: Reserve, maxTenants: number) {
+    this.#budget = new Budget(windowMs, reserve)
+    this.#accounts = new Accounts(maxTenants)
+  }
+
+  get startMs(): number {
+    return this.#budget.startMs
+  }
+
+  get limit(): number {
+    return this.#budget.limit
+  }
+
+  /** The limit less all that was used. */
+  get left(): number {
+    return this.#budget.left
+  }
+
+  /** The sum of the weights of the active. */
+  get weight(): number {
+    return this.#budget.weight
+  }
+
+  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
+  get level(): number {
+    return this.#budget.level
+  }
+
+  /** Active tenants, the shared one among them. */
+  get tenants(): number {
+    return this.#accounts.count
+  }
+
+  get waiting(): number {
+    return this.#waits.count
+  }
+
+  /** All claims now: what is left and not free. */
+  get claimed(): number {
+    return this.#claims.total(this.#budget.level, this.#budget.tau)
+  }
+
+  /** Of what was judged last. */
+  get verdict(): Verdict {
+    return this.#judged.verdict
+  }
+
+  /** What the tenant's weight guarantees it. */
+  get guarantee(): number {
+    return this.#judged.guarantee
+  }
+
+  /** What the tenant has used, with what was allowed. */
+  get used(): number {
+    const { used, cost, allowed } = this.#judged
+    return allowed ? used + cost : used
+  }
+
+  /** The most that the tenant may ask for next and is admitted; within the guarantee, a little more may be. */
+  get remaining(): number {
+    return this.#judged.remaining
+  }
+
+  /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
+  get retryMs(): number {
+    return this.#judged.retryMs
+  }
+
+  /** Starts a window: nobody is active. */
+  begin(startMs: number, limit: number): void {
+    this.#accounts.clear()
+    this.#claims.clear()
+    this.#waits.clear()
+    this.#budget.begin(startMs, limit)
+  }
+
+  /** Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time. */
+  advance(nowMs: number): void {
+    const waits = this.#waits
+    while (waits.count > 0) {
+      const endMs = waits.sinceMs(waits.first) + this.#budget.windowMs * WAIT
+      if (endMs > nowMs) break
+      this.#budget.moveTo(endMs)
+      this.#endWait(waits.first)
+    }
+    this.#budget.moveTo(nowMs)
+  }
+
+  /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
+  limitTo(limit: number): void {
+    this.#budget.limitTo(limit)
+    this.#refit()
+  }
+
+  /** As {@link judge}, and changes nothing. */
+  peek(tenant: string, weight: number, cost: number): Verdict {
+    const { level, weight: total } = this.#budget
+    const slot = this.#accounts.slot(tenant)
+    const before = slot === undefined ? weight : this.#accounts.weights[slot]!
+    this.judge(tenant, weight, cost)
+    if (slot !== undefined && before !== weight) {
+      this.#setWeight(slot, before)
+      this.#budget.weight = total
+      this.#budget.level = level
+    }
+    return this.#judged.verdict
+  }
+
+  /**
+   * Judges a `cost` of `tenant`; the getters below {@link verdict} have the numbers. The only change is that an active tenant has `weight`
+   * from now on. One that is not active is judged as if it were; once there are as many as may be, as part of the
+   * tenant that all further ones share, of weight 1.
+   */
+  judge(tenant: string, weight: number, cost: number): Verdict {
+    const judged = this.#judged
+    judged.name = tenant
+    judged.cost = cost
+    let slot = this.#accounts.slot(tenant)
+    if (slot !== undefined) this.#reweigh(slot, weight)
+    else if (this.#accounts.full) {
+      judged.name = OVERFLOW
+      slot = this.#accounts.slot(OVERFLOW)
+      weight = 1
+    }
+    if (slot === undefined) this.#introduce(weight)
+    else this.#present(slot)
+    judged.decide(this.#budget, this.#claims, this.#waits)
+    return judged.verdict
+  }
+
+  /** Spends what was just judged and allowed; returns the tenant's slot, which is its own until the next window. */
+  spend(): number {
+    const { cost, guarantee } = this.#judged
+    const slot = this.#judged.slot === NEWCOMER ? this.#open() : this.#judged.slot
+    const { used, passed, released } = this.#accounts
+    // Who waits for its claim lets nothing pass.
+    if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
+    passed[slot]! += cost
+    used[slot]! += cost
+    this.#budget.left -= cost
+    this.#recount(slot)
+    return slot
+  }
+
+  /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
+  refuse(): void {
+    const { slot, cost, verdict } = this.#judged
+    if (slot === NEWCOMER || verdict === 'never') return
+    const { weights, passed, released } = this.#accounts
+    this.#waits.add(slot, (passed[slot]! + cost) / weights[slot]!, cost, this.#budget.nowMs)
+    if (released[slot] === 1 || !this.#judged.wouldCover(this.#budget.tolerance)) return
+    released[slot] = 1
+    this.#claims.drop(slot)
+  }
+
+  /**
+   * Charges the tenant at `slot` more (or less, if below 0) than it was admitted with. Returns what could not be
+   * charged because nothing is left. It never takes off more than was used.
+   */
+  settle(slot: number, change: number): number {
+    const { used, passed } = this.#accounts
+    const charged = Math.max(-used[slot]!, Math.min(change, Math.max(0, this.#budget.left)))
+    used[slot]! += charged
+    this.#budget.left -= charged
+    this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
+    this.#refit()
+    return change - charged
+  }
+
+  /** The active tenants, in no order. For people: allocates. */
+  entries(): EscrowTenant[] {
+    const { weights, used } = this.#accounts
+    return Array.from(this.#accounts.entries(), ([tenant, slot]) => ({
+      tenant,
+      weight: weights[slot]!,
+      used: used[slot]!,
+      guarantee: weights[slot]! * this.level,
+      waiting: this.#waits.has(slot),
+    }))
+  }
+
+  /** Puts an active tenant before the judge. */
+  #present(slot: number): void {
+    const judged = this.#judged
+    judged.slot = slot
+    judged.weight = this.#accounts.weights[slot]!
+    judged.level = this.#budget.level
+    judged.used = this.#accounts.used[slot]!
+    judged.passed = this.#accounts.passed[slot]!
+    judged.released = this.#accounts.released[slot] === 1
+  }
+
+  /**
+   * Puts a newcomer before the judge, as if it were active since the window began and had let its share pass. If all
+   * guarantees have to sink for it, nothing is free any more: then it cannot borrow.
+   */
+  #introduce(weight: number): void {
+    const judged = this.#judged
+    const { limit, tau, left, slack } = this.#budget
+    const full = limit / (this.#budget.weight + weight)
+    judged.slot = NEWCOMER
+    judged.weight = weight
+    judged.level = this.#claims.highest(full, tau, Math.max(0, left), weight, slack)
+    judged.used = 0
+    judged.passed = weight * judged.level * tau
+    judged.released = false
+  }
+
+  /** Makes the newcomer that was judged active. */
+  #open(): number {
+    this.#budget.weight += this.#judged.weight
+    this.#budget.level = this.#judged.level
+    return this.#accounts.open(this.#judged.name, this.#judged.weight)
+  }
+
+  /** Works the level out anew. */
+  #refit(): void {
+    const { weight, limit, tau, left, slack } = this.#budget
+    if (weight > 0) this.#budget.level = this.#claims.highest(limit / weight, tau, Math.max(0, left), 0, slack)
+  }
+
+  #endWait(slot: number): void {
+    const { weights, passed, released } = this.#accounts
+    this.#waits.end(slot)
+    if (released[slot] === 0) return
+    released[slot] = 0
+    const free = Math.max(0, this.left - this.claimed)
+    const guarantee = weights[slot]! * this.level
+    if (guarantee - Math.max(passed[slot]!, guarantee * this.#budget.tau) > free) passed[slot] = guarantee - free
+    this.#claims.set(slot, weights[slot]!, passed[slot]!)
+  }
+
+  #reweigh(slot: number, weight: number): void {
+    if (this.#accounts.weights[slot] === weight) return
+    this.#setWeight(slot, weight)
+    this.#refit()
+  }
+
+  #setWeight(slot: number, weight: number): void {
+    this.#budget.weight += weight - this.#accounts.weights[slot]!
+    this.#accounts.weights[slot] = weight
+    this.#setPassed(slot, this.#accounts.passed[slot]!)
+  }
+
+  #setPassed(slot: number, passed: number): void {
+    this.#accounts.passed[slot] = passed
+    this.#recount(slot)
+  }
+
+  /** Brings the rankings up to date with what a tenant has used or let pass, and with its weight. */
+  #recount(slot: number): void {
+    const weight = this.#accounts.weights[slot]!
+    const passed = this.#accounts.passed[slot]!
+    if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
+    if (this.#waits.has(slot)) this.#waits.retag(slot, (passed + this.#waits.cost(slot)) / weight)
+  }
+}

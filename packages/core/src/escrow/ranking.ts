@@ -1,0 +1,297 @@
+/** Entries of a block: few enough to shift and sum in a breath, so many that the tree above stays small. */
+const BLOCK = 64
+
+/**
+ * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: what do the amounts of all slots below a
+ * key sum up to, or which is the first slot whose `x` is at most something?
+ *
+ * Entries stand in blocks in the order of their keys; over the blocks stands a binary tree of their sums (with
+ * `'least'`, of their least `x`). An aggregate is always worked out anew from the entries or the two children below
+ * it, never corrected by a difference, so rounding does not add up. O(log n), but for a split or union of two blocks:
+ * then what is behind them moves, a pass over n/64 blocks once in some dozens of changes.
+ */
+export class Ranking {
+  readonly #kind: 'sum' | 'least'
+  readonly #empty: number
+  // By block, BLOCK entries each.
+  #keys: Float64Array = new Float64Array(BLOCK)
+  #xs: Float64Array = new Float64Array(BLOCK)
+  #ys: Float64Array = new Float64Array(BLOCK)
+  #slots: Int32Array = new Int32Array(BLOCK)
+  #counts: Int32Array = new Int32Array(1)
+  #positions: Int32Array = new Int32Array(1)
+  // By position, in the order of keys; `order[blocks…]` are the spare ones.
+  #order: Int32Array = new Int32Array(1)
+  #firsts: Float64Array = new Float64Array(1)
+  #blocks = 0
+  // By node: 1 is the root, the children of n are 2n and 2n + 1, the leaves are the positions.
+  #treeX: Float64Array = new Float64Array(2)
+  #treeY: Float64Array = new Float64Array(2)
+  #leaves = 1
+  #blockOf: Int32Array = new Int32Array(64).fill(-1)
+
+  /** The sum of all `x` below the key of the last {@link sumBelow}, and of all `y`. */
+  x = 0
+  y = 0
+
+  constructor(kind: 'sum' | 'least') {
+    this.#kind = kind
+    this.#empty = kind === 'sum' ? 0 : Number.POSITIVE_INFINITY
+    this.#treeX.fill(this.#empty)
+  }
+
+  clear(): void {
+    for (let p = 0; p < this.#blocks; p++) {
+      const at = this.#order[p]! * BLOCK
+      for (let i = at; i < at + this.#counts[this.#order[p]!]!; i++) this.#blockOf[this.#slots[i]!] = -1
+    }
+    this.#blocks = 0
+    this.#treeX.fill(this.#empty)
+    this.#treeY.fill(0)
+  }
+
+  has(slot: number): boolean {
+    return slot < this.#blockOf.length && this.#blockOf[slot]! >= 0
+  }
+
+  /** Adds a slot that is not in. */
+  insert(slot: number, key: number, x: number, y: number): void {
+    if (this.#blocks === 0) this.#addBlock(0)
+    let position = Math.max(0, this.#countOfFirsts(key, true) - 1)
+    if (this.#counts[this.#order[position]!] === BLOCK) {
+      this.#split(position)
+      if (this.#firsts[position + 1]! <= key) position++
+    }
+    const block = this.#order[position]!
+    const start = block * BLOCK
+    let at = start + this.#counts[block]!++
+    for (; at > start && this.#keys[at - 1]! > key; at--) this.#move(at - 1, at)
+    this.#keys[at] = key
+    this.#xs[at] = x
+    this.#ys[at] = y
+    this.#slots[at] = slot
+    if (slot >= this.#blockOf.length) this.#blockOf = grown(this.#blockOf, 2 * slot, -1)
+    this.#blockOf[slot] = block
+    this.#refresh(position)
+  }
+
+  /** Takes a slot out that is in. */
+  remove(slot: number): void {
+    const block = this.#blockOf[slot]!
+    this.#blockOf[slot] = -1
+    let at = block * BLOCK
+    while (this.#slots[at] !== slot) at++
+    const end = block * BLOCK + --this.#counts[block]!
+    for (; at < end; at++) this.#move(at + 1, at)
+    const position = this.#positions[block]!
+    if (!this.#unite(position)) this.#refresh(position)
+  }
+
+  /** Sums up all slots whose key is below `key`, into `x` and `y`. */
+  sumBelow(key: number): void {
+    let x = 0
+    let y = 0
+    const position = this.#countOfFirsts(key, false) - 1
+    if (position >= 0) {
+      for (let node = this.#leaves + position; node > 1; node >>= 1) {
+        if ((node & 1) === 0) continue
+        x += this.#treeX[node - 1]!
+        y += this.#treeY[node - 1]!
+      }
+      const block = this.#order[position]!
+      const end = block * BLOCK + this.#counts[block]!
+      for (let at = block * BLOCK; at < end && this.#keys[at]! < key; at++) {
+        x += this.#xs[at]!
+        y += this.#ys[at]!
+      }
+    }
+    this.x = x
+    this.y = y
+  }
+
+  /** The lowest key of a slot, other than `except`, with `x` at most `most`; Infinity if there is none. */
+  firstKey(most: number, except: number): number {
+    for (let position = this.#next(0, most); position >= 0; position = this.#next(position + 1, most)) {
+      const block = this.#order[position]!
+      const end = block * BLOCK + this.#counts[block]!
+      for (let at = block * BLOCK; at < end; at++)
+        if (this.#xs[at]! <= most && this.#slots[at] !== except) return this.#keys[at]!
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
+  /** The first position from `from` on with an `x` at most `most`; -1 if there is none. */
+  #next(from: number, most: number): number {
+    if (from >= this.#blocks) return -1
+    let node = this.#leaves + from
+    while (this.#treeX[node]! > most) {
+      // Up while it is a right child (nothing more to its right in there), then over to the right.
+      while ((node & 1) === 1) node >>= 1
+      if (node === 0) return -1
+      node++
+    }
+    while (node < this.#leaves) {
+      node <<= 1
+      if (this.#treeX[node]! > most) node++
+    }
+    return node - this.#leaves
+  }
+
+  /** How many blocks begin below `key`, or also at it. */
+  #countOfFirsts(key: number, orAt: boolean): number {
+    let low = 0
+    let high = this.#blocks
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const first = this.#firsts[middle]!
+      if (first < key || (orAt && first === key)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+
+  #move(from: number, to: number): void {
+    this.#keys[to] = this.#keys[from]!
+    this.#xs[to] = this.#xs[from]!
+    this.#ys[to] = this.#ys[from]!
+    this.#slots[to] = this.#slots[from]!
+  }
+
+  /** Works the block at `position` out anew, and the tree above it. */
+  #refresh(position: number): void {
+    this.#sumBlock(position)
+    for (let node = (this.#leaves + position) >> 1; node > 0; node >>= 1) this.#pull(node)
+  }
+
+  #sumBlock(position: number): void {
+    const block = this.#order[position]!
+    const start = block * BLOCK
+    const end = start + this.#counts[block]!
+    this.#firsts[position] = this.#keys[start]!
+    let x = this.#empty
+    let y = 0
+    if (this.#kind === 'sum')
+      for (let at = start; at < end; at++) {
+        x += this.#xs[at]!
+        y += this.#ys[at]!
+      }
+    else for (let at = start; at < end; at++) x = Math.min(x, this.#xs[at]!)
+    this.#treeX[this.#leaves + position] = x
+    this.#treeY[this.#leaves + position] = y
+  }
+
+  #pull(node: number): void {
+    const left = 2 * node
+    if (this.#kind === 'sum') {
+      this.#treeX[node] = this.#treeX[left]! + this.#treeX[left + 1]!
+      this.#treeY[node] = this.#treeY[left]! + this.#treeY[left + 1]!
+    } else this.#treeX[node] = Math.min(this.#treeX[left]!, this.#treeX[left + 1]!)
+  }
+
+  /** Moves the upper half of a full block into a new one behind it. */
+  #split(position: number): void {
+    this.#addBlock(position + 1)
+    const from = this.#order[position]!
+    this.#counts[from] = BLOCK / 2
+    this.#append(from * BLOCK + BLOCK / 2, BLOCK / 2, this.#order[position + 1]!)
+    this.#sumBlock(position)
+    this.#sumBlock(position + 1)
+    this.#pullFrom(position)
+  }
+
+  /** Drops the block at `position` if it is empty, or takes in its right neighbour if both are small. */
+  #unite(position: number): boolean {
+    const block = this.#order[position]!
+    if (this.#counts[block] === 0) {
+      this.#dropBlock(position)
+      this.#pullFrom(position)
+      return true
+    }
+    if (position + 1 >= this.#blocks) return false
+    const next = this.#order[position + 1]!
+    if (this.#counts[block]! + this.#counts[next]! > BLOCK / 2) return false
+    this.#append(next * BLOCK, this.#counts[next]!, block)
+    this.#dropBlock(position + 1)
+    this.#sumBlock(position)
+    this.#pullFrom(position)
+    return true
+  }
+
+  /** Copies `count` entries from index `from` to the end of `block`. */
+  #append(from: number, count: number, block: number): void {
+    let at = block * BLOCK + this.#counts[block]!
+    this.#counts[block]! += count
+    for (let i = from; i < from + count; i++, at++) {
+      this.#move(i, at)
+      this.#blockOf[this.#slots[at]!] = block
+    }
+  }
+
+  /** Puts an empty block in at `position`. */
+  #addBlock(position: number): void {
+    const capacity = this.#order.length
+    if (this.#blocks === capacity) this.#grow(2 * capacity)
+    const block = this.#order[this.#blocks]!
+    this.#shift(position, position + 1)
+    this.#order[position] = block
+    this.#counts[block] = 0
+    this.#blocks++
+    this.#renumber(position)
+  }
+
+  #dropBlock(position: number): void {
+    const block = this.#order[position]!
+    this.#shift(position + 1, position)
+    this.#blocks--
+    this.#order[this.#blocks] = block
+    this.#renumber(position)
+    this.#treeX[this.#leaves + this.#blocks] = this.#empty
+    this.#treeY[this.#leaves + this.#blocks] = 0
+  }
+
+  /** Moves all from one position on to another; the nodes above the leaves are wrong until `#pullFrom`. */
+  #shift(from: number, to: number): void {
+    const end = this.#leaves + this.#blocks
+    this.#order.copyWithin(to, from, this.#blocks)
+    this.#firsts.copyWithin(to, from, this.#blocks)
+    this.#treeX.copyWithin(this.#leaves + to, this.#leaves + from, end)
+    this.#treeY.copyWithin(this.#leaves + to, this.#leaves + from, end)
+  }
+
+  #renumber(from: number): void {
+    for (let position = from; position < this.#blocks; position++) this.#positions[this.#order[position]!] = position
+  }
+
+  #grow(capacity: number): void {
+    this.#keys = grown(this.#keys, capacity * BLOCK, 0)
+    this.#xs = grown(this.#xs, capacity * BLOCK, 0)
+    this.#ys = grown(this.#ys, capacity * BLOCK, 0)
+    this.#slots = grown(this.#slots, capacity * BLOCK, 0)
+    this.#counts = grown(this.#counts, capacity, 0)
+    this.#positions = grown(this.#positions, capacity, 0)
+    this.#firsts = grown(this.#firsts, capacity, 0)
+    const before = this.#order.length
+    this.#order = grown(this.#order, capacity, 0)
+    for (let block = before; block < capacity; block++) this.#order[block] = block
+    this.#leaves = capacity
+    this.#treeX = new Float64Array(2 * capacity).fill(this.#empty)
+    this.#treeY = new Float64Array(2 * capacity)
+    for (let position = 0; position < this.#blocks; position++) this.#sumBlock(position)
+    this.#pullFrom(0)
+  }
+
+  /** Works out anew all nodes above the positions from `position` on. */
+  #pullFrom(position: number): void {
+    let low = (this.#leaves + position) >> 1
+    let high = Math.min(this.#leaves + this.#blocks, 2 * this.#leaves - 1) >> 1
+    for (; low > 0; low >>= 1, high >>= 1) for (let node = low; node <= high; node++) this.#pull(node)
+  }
+}
+
+/** A larger copy, the new part filled with `value`. */
+function grown<A extends Float64Array | Int32Array>(array: A, length: number, value: number): A {
+  const larger = new (array.constructor as new (length: number) => A)(length)
+  larger.fill(value, array.length)
+  larger.set(array)
+  return larger
+}

@@ -1,0 +1,74 @@
+import { requireNumber, show } from '../options.js'
+
+/**
+ * Splits `limit` so that nobody gets more than they demand, and nobody's share per weight could be raised without
+ * lowering one that is not above it: weighted max-min fairness, by filling up with water.
+ *
+ * If `limit` and all demands are whole numbers, so are the shares: what rounding down leaves over is handed out one by
+ * one to whoever has least per weight then (the first of equals), never above a demand. O(n log n).
+ *
+ * Throws a `RangeError` or `TypeError` that names what is wrong: demands and `limit` are finite and at least 0, weights
+ * finite and above 0, and there is one weight for each demand.
+ *
+ * @see D. Bertsekas, R. Gallager, "Data Networks", 1992, §6.5.2
+ */
+export function weightedMaxMin(demands: readonly number[], weights: readonly number[], limit: number): number[] {
+  requireSplit(demands, weights, limit)
+  const byNeed = demands.map((_, i) => i).sort((i, j) => demands[i]! / weights[i]! - demands[j]! / weights[j]!)
+  const shares = demands.map(() => 0)
+  // Sums from the back, rather than one sum that is reduced: no rounding is carried along.
+  const weightFrom = new Float64Array(byNeed.length + 1)
+  for (let k = byNeed.length - 1; k >= 0; k--) weightFrom[k] = weightFrom[k + 1]! + weights[byNeed[k]!]!
+  let left = limit
+  for (const [k, i] of byNeed.entries()) {
+    const share = Math.min(demands[i]!, (weights[i]! / weightFrom[k]!) * left)
+    shares[i] = share
+    left = Math.max(0, left - share)
+  }
+  return Number.isInteger(limit) && demands.every(Number.isInteger) ? inWholes(shares, demands, weights, limit) : shares
+}
+
+/** Rounds shares down, and hands out what that leaves over one by one to the least share per weight. */
+function inWholes(
+  exact: readonly number[],
+  demands: readonly number[],
+  weights: readonly number[],
+  limit: number,
+): number[] {
+  const shares = exact.map(Math.floor)
+  const wanted = demands.reduce((sum, demand) => sum + demand, 0)
+  let left = Math.min(limit, wanted) - shares.reduce((sum, share) => sum + share, 0)
+  while (left > 0) {
+    const hungry = shares.flatMap((share, i) => (share < demands[i]! ? [i] : []))
+    hungry.sort((i, j) => shares[i]! / weights[i]! - shares[j]! / weights[j]!)
+    // Rounding took less than one from each, and one more lifts anybody to the common level: nobody gets two. (The
+    // loop is for shares of which even the whole part was rounded.)
+    for (const i of hungry.slice(0, left)) shares[i]!++
+    left -= Math.min(left, hungry.length)
+  }
+  return shares
+}
+
+function requireSplit(demands: readonly number[], weights: readonly number[], limit: number): void {
+  requireNumber('limit', limit, 0)
+  if (!Array.isArray(demands)) throw new TypeError(`demands must be an array, got ${show(demands)}`)
+  if (!Array.isArray(weights)) throw new TypeError(`weights must be an array, got ${show(weights)}`)
+  if (weights.length !== demands.length)
+    throw new RangeError(`weights must be as many as demands, got ${weights.length} for ${demands.length}`)
+  for (const [i, demand] of demands.entries()) requireNumber(`demands[${i}]`, demand, 0)
+  for (const [i, weight] of weights.entries()) requireWeight(`weights[${i}]`, weight)
+}
+
+/** Least and most weight: far apart enough for anybody, and near enough for sums of floats to tell apart. */
+const LEAST_WEIGHT = 1e-9
+const MOST_WEIGHT = 1e12
+
+/** True for a number from 1e-9 to 1e12. */
+export function isWeight(weight: unknown): boolean {
+  return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
+}
+
+/** Checks for a weight: a number from 1e-9 to 1e12. */
+export function requireWeight(name: string, weight: unknown): void {
+  if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+}

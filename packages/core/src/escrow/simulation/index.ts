@@ -1,0 +1,3 @@
+export * from './fleet.js'
+export * from './network.js'
+export * from './regions.js'

@@ -1,0 +1,149 @@
+import { describe, expect, it } from 'vitest'
+import type { Decision, Permit } from '../admission/decision.js'
+import { refuse } from '../admission/refusal.js'
+import type { Stage } from '../admission/stage.js'
+import { createGate, type GateOptions } from '../create-gate.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { WeightedFairEscrow } from './escrow.js'
+import type { EscrowSnapshot } from './snapshot.js'
+import type { Escrow } from './stage.js'
+
+function gateOf(options: GateOptions = {}) {
+  const clock = manualClock()
+  const gate = createGate({ budget: { limit: 100, windowMs: 1000 }, clock, ...options })
+  const admit = (flow: string, cost: number, exempt = false): Decision => {
+    const decision = gate.admit({ flow, cost, exempt })
+    if (decision instanceof Promise) throw new Error('expected an answer at once')
+    return decision
+  }
+  const permit = (flow: string, cost: number): Permit => {
+    const decision = admit(flow, cost)
+    if (!decision.admitted) throw new Error(`refused: ${decision.reason}`)
+    return decision
+  }
+  const budget = () => gate.snapshot().stages['budget'] as EscrowSnapshot
+  return { clock, gate, admit, permit, budget }
+}
+
+/** A stage that refuses whatever comes to it. */
+const wall: Stage = { name: 'wall', admit: () => refuse('wall', 'overload', true, 1000) }
+
+describe('the budget of a gate', () => {
+  it('refuses what is over the share, as the tenant’s own affair', () => {
+    const { admit, gate } = gateOf()
+    admit('b', 1)
+    admit('a', 50)
+    expect(admit('a', 20)).toMatchObject({
+      admitted: false,
+      stage: 'budget',
+      reason: 'over-share',
+      shortage: false,
+      retryAfterMs: 50,
+      detail: { guarantee: 50, resetAfterMs: 1000 },
+    })
+    expect(admit('a', 101)).toMatchObject({ reason: 'never', retryAfterMs: Number.POSITIVE_INFINITY })
+    expect(admit('a', Number.MAX_VALUE)).toMatchObject({ reason: 'never' })
+    admit('b', 49)
+    expect(admit('b', 1)).toMatchObject({ reason: 'exhausted', shortage: false, retryAfterMs: 1000 })
+    expect(gate.snapshot().stages['fair']).toMatchObject({ failures: 0 })
+  })
+
+  it('settles what a request really cost', () => {
+    const { permit, budget } = gateOf()
+    permit('a', 30).finish('success', { cost: 12 })
+    expect(budget().used).toBe(12)
+    permit('a', 10).finish('success', { cost: 40 })
+    expect(budget().used).toBe(52)
+    permit('a', 10).finish('success', { cost: 0 })
+    permit('a', 7).finish('success')
+    expect(budget().used).toBe(59)
+  })
+
+  it('charges what was ignored, and not what failed, unless the caller says a cost', () => {
+    const { permit, budget } = gateOf()
+    permit('a', 10).finish('ignored')
+    expect(budget().used).toBe(10)
+    permit('a', 10).finish('failure')
+    expect(budget().used).toBe(10)
+    permit('a', 10).finish('failure', { cost: 3 })
+    permit('a', 10).finish('ignored', { cost: 4 })
+    expect(budget().used).toBe(17)
+  })
+
+  it('gives back what a later stage refuses', async () => {
+    const { gate, budget, permit } = gateOf({ queue: { capacity: 1, maxWaiting: 1 } })
+    const running = permit('a', 10)
+    const waiting = gate.admit({ flow: 'b', cost: 20 })
+    expect(budget().used).toBe(30)
+    const refused = await gate.admit({ flow: 'b', cost: 20 })
+    expect(refused).toMatchObject({ admitted: false, stage: 'queue' })
+    expect(budget().used).toBe(30)
+    gate.close()
+    await waiting
+    expect(budget().used).toBe(10)
+    running.finish('success')
+  })
+
+  it('comes after the stages of one’s own: what they refuse costs nothing', () => {
+    const { admit, budget } = gateOf({ stages: [wall] })
+    expect(admit('a', 10)).toMatchObject({ stage: 'wall' })
+    expect(budget()).toMatchObject({ used: 0, allowed: 0 })
+  })
+
+  it('lets exempt requests pass, and spends nothing on them', () => {
+    const { admit, budget } = gateOf()
+    admit('a', 100)
+    expect(admit('health', 5, true)).toMatchObject({ admitted: true })
+    expect(budget().used).toBe(100)
+  })
+
+  it('answers as onError says if weightOf throws', () => {
+    const weightOf = (): number => {
+      throw new Error('no plan')
+    }
+    const options = { limit: 100, windowMs: 1000, weightOf }
+    expect(gateOf({ budget: options }).admit('a', 1)).toMatchObject({ admitted: true })
+    expect(gateOf({ budget: { ...options, onError: 'refuse' } }).admit('a', 1)).toMatchObject({
+      admitted: false,
+      stage: 'budget',
+      reason: 'error',
+    })
+  })
+
+  it('takes an escrow that others use, too', () => {
+    const escrow = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
+    const one = gateOf({ budget: escrow })
+    const two = gateOf({ budget: escrow })
+    one.admit('a', 6)
+    expect(two.admit('a', 6)).toMatchObject({ admitted: false, reason: 'exhausted' })
+  })
+
+  it('waits for an escrow that has to ask somebody, and gives back what came too late', async () => {
+    const inner = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
+    const escrow: Escrow = {
+      check: (tenant, cost) => Promise.resolve(inner.check(tenant, cost)),
+      settle: () => Promise.reject(new Error('away')),
+      refund: (decision) => Promise.resolve(inner.refund(decision as ReturnType<typeof inner.check>)),
+      snapshot: () => inner.snapshot(),
+    }
+    const { gate } = gateOf({ budget: escrow })
+    const permit = await gate.admit({ flow: 'a', cost: 4 })
+    expect(permit.admitted).toBe(true)
+    if (permit.admitted) permit.finish('success', { cost: 5 })
+    const controller = new AbortController()
+    const pending = gate.admit({ flow: 'a', cost: 4, signal: controller.signal })
+    controller.abort()
+    expect(await pending).toMatchObject({ reason: 'gone' })
+    expect(inner.snapshot().used).toBe(4)
+    expect(gate.snapshot().stageErrors).toBe(0)
+  })
+
+  it('refuses bad options by name', () => {
+    const make = (budget: object) => () => createGate({ budget: budget as never })
+    expect(make({ limit: 100, windowMs: 1000, limits: 3 })).toThrow('budget has no option "limits"')
+    expect(make({ limit: -1, windowMs: 1000 })).toThrow('limit must be a number > 0')
+    expect(make({ limit: 1, windowMs: 1000, onError: 'shrug' })).toThrow('onError must be one of')
+    expect(make({ check: () => {} })).toThrow('budget.settle must be a function')
+    expect(() => createGate({ budget: null as never })).toThrow('budget must be an object')
+  })
+})

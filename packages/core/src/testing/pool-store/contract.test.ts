@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest'
+import { type LeaseAnswer, type LeaseCall, MemoryPoolStore, type PoolStore } from '../../escrow/pool/index.js'
+import { manualClock } from '../manual-clock.js'
+import { seededRandom } from '../seeded-random.js'
+import { type PoolStoreHarness, poolStoreContract } from './index.js'
+
+/** The store in memory, on a clock that moves by up to a millisecond a call. */
+class TickingStore implements PoolStore {
+  readonly #clock = manualClock(1.7637e12)
+  readonly #random = seededRandom(9)
+  #store = new MemoryPoolStore({ clock: this.#clock })
+
+  lease(call: LeaseCall): LeaseAnswer {
+    this.#clock.advance(this.#random())
+    return this.#store.lease(call)
+  }
+
+  async forget(): Promise<void> {
+    this.#store = new MemoryPoolStore({ clock: this.#clock })
+  }
+}
+
+function harness(change?: (call: LeaseCall, lease: (call: LeaseCall) => LeaseAnswer) => LeaseAnswer): PoolStoreHarness {
+  const store = new TickingStore()
+  const changed: PoolStore =
+    change === undefined ? store : { lease: (call) => change(call, (real) => store.lease(real)) }
+  return { stores: [changed, changed], forget: () => store.forget() }
+}
+
+describe('contract of stores, in memory', () => {
+  for (const { name, run } of poolStoreContract(harness())) it(name, run)
+})
+
+describe('the contract notices a store that', () => {
+  it.each<[string, RegExp, PoolStoreHarness]>([
+    [
+      'executes a repeated call again',
+      /repeats the answer/,
+      (() => {
+        let seq = 0
+        return harness((call, lease) => lease({ ...call, seq: ++seq }))
+      })(),
+    ],
+    ['grants a little more', /grants of the pool/, harness((call, lease) => plus(lease(call), { grant: 1e-9 }))],
+    ['keeps a little more', /grants of the pool/, harness((call, lease) => plus(lease(call), { held: 1e-9 }))],
+    [
+      'mixes pools of one name',
+      /keeps pools apart/,
+      harness((call, lease) => lease({ ...call, pool: { ...call.pool, name: call.pool.name.trim() } })),
+    ],
+    [
+      'mistakes names',
+      /takes any name/,
+      harness((call, lease) => lease({ ...call, member: call.member === '}{' ? '{' : 'x' })),
+    ],
+    [
+      'checks nothing',
+      /refuses what it cannot/,
+      harness((call, lease) => {
+        try {
+          return lease(call)
+        } catch {
+          return lease({ ...call, member: 'b', seq: 1, win: -1, weight: 1, need: 1, back: 0 })
+        }
+      }),
+    ],
+    ['forgets that it has forgotten', /has forgotten/, harness((call, lease) => lease({ ...call, win: -1 }))],
+  ])('%s', async (_defect, name, broken) => {
+    const cases = poolStoreContract(broken).filter((one) => name.test(one.name))
+    expect(cases.length).toBeGreaterThan(0)
+    for (const { run } of cases) await expect(run()).rejects.toThrow()
+  })
+})
+
+function plus(answer: LeaseAnswer, { grant = 0, held = 0 }): LeaseAnswer {
+  return { ...answer, grant: answer.grant + grant, held: answer.held + held }
+}

@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { type LeaseCall, type PoolTerms, poolTerms } from '../../escrow/pool/index.js'
+import { type ContractCase, TIMEOUT_MS } from '../contract/cases.js'
+import { seededRandom } from '../seeded-random.js'
+import type { PoolStoreHarness } from './harness.js'
+import { Members } from './members.js'
+
+export type { PoolStoreHarness } from './harness.js'
+
+/** So long that no window ends while a case runs. */
+const LONG_MS = 1_000_000_000
+/** So short that windows end while a case runs. */
+const SHORT_MS = 40
+
+let pools = 0
+
+/** Terms of a pool that no other case, and no other run, has used. */
+function terms(windowMs: number, limit = 1_000, quantum = 10, name = 'pool'): PoolTerms {
+  return poolTerms({ name: `${name}-${Math.random()}-${pools++}`, limit, windowMs, quantum })
+}
+
+/**
+ * The contract that every store of pools keeps, as cases for any test runner:
+ *
+ * ```ts
+ * for (const { name, run, timeoutMs } of poolStoreContract(harness)) it(name, run, timeoutMs)
+ * ```
+ *
+ * The store may tell time as it likes. The grants are compared with those of the pool in this process, one by one.
+ * Needs Node.
+ */
+export function poolStoreContract({ stores, forget }: PoolStoreHarness): ContractCase[] {
+  const cases: ContractCase[] = []
+  const add = (name: string, run: () => Promise<void>): void => {
+    cases.push({ name, timeoutMs: TIMEOUT_MS, run })
+  }
+  const members = (own: PoolTerms): Members => new Members(stores, own)
+
+  for (const seed of [1, 2, 3, 4, 5, 6])
+    for (const windowMs of [LONG_MS, SHORT_MS])
+      add(`gives the grants of the pool in process, call for call (${windowMs} ms, seed ${seed})`, async () => {
+        const all = members(terms(windowMs, 1_000 / 3, 7))
+        await play(all, seed)
+        assert.deepEqual(
+          all.log.map(({ answer }) => answer),
+          all.reference(),
+        )
+      })
+
+  add('never grants more than the limit, whoever asks at the same time', async () => {
+    const all = members(terms(LONG_MS))
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, at) => all.ask(`m${at % 20}`, 1 + (at % 50), { weight: 1 + (at % 3) })),
+    )
+    const sum = answers.reduce((total, { grant }) => total + grant, 0)
+    assert.ok(sum <= 1_000.000_001 && sum > 500, `granted ${sum} of 1000`)
+  })
+
+  add('repeats the answer to a call that is repeated', async () => {
+    const all = members(terms(LONG_MS))
+    const call = all.next('a', 600)
+    const first = await all.send(call)
+    assert.equal(first.grant, 600)
+    const again = await all.send(call)
+    assert.deepEqual({ ...again, leftMs: 0 }, { ...first, leftMs: 0 })
+    assert.ok(again.leftMs <= first.leftMs)
+    assert.equal((await all.ask('a', 401)).grant, 0)
+  })
+
+  add('does nothing for a call that arrives after a later one', async () => {
+    const all = members(terms(LONG_MS))
+    const late = all.next('a', 500)
+    assert.equal((await all.ask('a', 500)).grant, 500)
+    assert.equal((await all.send({ ...late, win: all.log[0]!.answer.win, back: 500 })).grant, 0)
+    assert.equal((await all.ask('b', 501)).grant, 0)
+  })
+
+  add('keeps pools apart: by name, and by the length of their windows', async () => {
+    const first = terms(LONG_MS)
+    const others = [
+      { ...first, name: `${first.name} ` },
+      { ...first, windowMs: LONG_MS / 2 },
+    ]
+    for (const [at, own] of [first, ...others].entries())
+      assert.equal((await members(own).ask(`m${at}`, 1_000)).grant, 1_000, JSON.stringify(own))
+  })
+
+  add('takes any name for a pool, a member or a tenant', async () => {
+    for (const name of ['}{', '{', 'a b', 'a:b', '\n', 'ä', '😀', '%s', '0', '-1']) {
+      const all = members(terms(LONG_MS, 1_000, 10, name))
+      const tenants = [{ tenant: name, weight: 1, demand: 5 }]
+      assert.equal((await all.ask(name, 5, { tenants })).grant, 10, name)
+      const [share] = (await all.ask('other', 5, { tenants })).shares
+      assert.ok(Math.abs(share! - 0.5) < 1e-3, `${name}: ${share}`)
+    }
+  })
+
+  add('serves many members', async () => {
+    const all = members(terms(LONG_MS, 10_000, 1))
+    for (let at = 0; at < 1_200; at++) assert.equal((await all.ask(`m${at}`, 1)).grant, 1)
+    assert.deepEqual(all.log.at(-1)!.answer, all.reference().at(-1))
+  })
+
+  add('refuses what it cannot work with, by name, and leaves no trace', async () => {
+    const all = members(terms(LONG_MS))
+    const bad: [Partial<LeaseCall>, RegExp][] = [
+      [{ member: '' }, /member/],
+      [{ seq: 1.5 }, /seq/],
+      [{ win: Number.NaN }, /win/],
+      [{ need: -1 }, /need/],
+      [{ back: Number.POSITIVE_INFINITY }, /back/],
+      [{ weight: 0 }, /weight/],
+      [{ tenants: [{ tenant: 'a', weight: 1, demand: Number.NaN }] }, /demand/],
+      [{ pool: { ...all.terms, quantum: 1_001 } }, /quantum/],
+      [{ pool: { ...all.terms, limit: Number.NaN } }, /limit/],
+    ]
+    for (const [part, message] of bad)
+      await assert.rejects(async () => await stores[0].lease({ ...all.next('a', 1), ...part }), message)
+    assert.equal((await all.ask('b', 1_000)).grant, 1_000)
+  })
+
+  if (forget !== undefined)
+    add('grants nothing more in a window whose beginning it has forgotten', async () => {
+      const all = members(terms(LONG_MS))
+      assert.equal((await all.ask('a', 300)).grant, 300)
+      await forget()
+      assert.equal((await all.ask('a', 1)).grant, 0)
+      assert.equal((await all.ask('new', 1)).grant, 0)
+    })
+  return cases
+}
+
+/** Four hundred calls: needs and returns, retries and late arrivals, weights or tenants. */
+async function play(all: Members, seed: number): Promise<void> {
+  const random = seededRandom(seed)
+  const upTo = (most: number): number => Math.floor(random() * most)
+  const names = ['a', 'b', 'c', 'd', 'e']
+  for (let step = 0; step < 400; step++) {
+    const old = all.log[upTo(all.log.length)]
+    if (old !== undefined && random() < 0.1) {
+      await all.send(old.call)
+      continue
+    }
+    const name = names[upTo(names.length)]!
+    const need = random() < 0.2 ? 0 : random() < 0.5 ? 1 + upTo(20) : 30 * random()
+    const back = random() < 0.1 ? upTo(10) : 0
+    const tenants = Array.from({ length: upTo(4) }, () => ({
+      tenant: `t${upTo(6)}`,
+      weight: 1 + upTo(3),
+      demand: 1 + step * random(),
+    }))
+    // The last two report tenants; they need some before they may ask.
+    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4) })
+    else await all.ask(name, tenants.length > 0 ? need : 0, { back, tenants })
+  }
+}

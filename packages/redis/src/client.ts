@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+
+/** What is used of a client of the package `redis`: a client, a pool of them, a cluster or a sentinel. */
+export interface NodeRedisClient {
+  evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+}
+
+/** What is used of a client of the package `ioredis`: a `Redis` or a `Cluster`. */
+export interface IoRedisClient {
+  evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
+  eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
+}
+
+export type RedisClient = NodeRedisClient | IoRedisClient
+
+/** A script that Redis runs in one step. */
+export interface Script {
+  readonly source: string
+  readonly sha1: string
+}
+
+export function scriptOf(source: string): Script {
+  return { source, sha1: createHash('sha1').update(source).digest('hex') }
+}
+
+/** Runs a script on one key by its hash; sends it whole only to a Redis that does not have it. */
+export type RunScript = (script: Script, key: string, args: string[]) => Promise<unknown>
+
+/** Tells the two clients apart by their methods, so neither package is imported. */
+export function scriptRunner(client: unknown): RunScript {
+  if (isNodeRedis(client))
+    return (script, key, args) => {
+      const options = { keys: [key], arguments: args }
+      return unlessMissing(client.evalSha(script.sha1, options), () => client.eval(script.source, options))
+    }
+  if (isIoRedis(client))
+    return (script, key, args) =>
+      unlessMissing(client.evalsha(script.sha1, 1, key, ...args), () => client.eval(script.source, 1, key, ...args))
+  throw new TypeError('client must be a client of the package redis or ioredis')
+}
+
+async function unlessMissing(reply: Promise<unknown>, send: () => Promise<unknown>): Promise<unknown> {
+  try {
+    return await reply
+  } catch (error) {
+    if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return send()
+    throw error
+  }
+}
+
+function isNodeRedis(client: unknown): client is NodeRedisClient {
+  return hasMethod(client, 'evalSha') && hasMethod(client, 'eval')
+}
+
+function isIoRedis(client: unknown): client is IoRedisClient {
+  return hasMethod(client, 'evalsha') && hasMethod(client, 'eval')
+}
+
+function hasMethod(value: unknown, name: string): boolean {
+  return typeof value === 'object' && value !== null && typeof Reflect.get(value, name) === 'function'
+}

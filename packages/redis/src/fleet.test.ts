@@ -1,0 +1,97 @@
+import { type RedisServer, startRedis } from '@fairlead-testing/servers'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { type Admission, Member, type MemberOptions } from './fixtures/fleet.js'
+
+const LIMIT = 400
+const WINDOW_MS = 1_000
+/** Nothing waits for so long when all is well, however busy the machine is. */
+const WATCHDOG = { timeout: 90_000, interval: 10 }
+
+let servers: RedisServer[] = []
+let members: Member[] = []
+afterEach(async () => {
+  await Promise.all([...members.map((member) => member.kill()), ...servers.map((server) => server.stop())])
+  members = []
+  servers = []
+})
+
+async function redis(port?: number): Promise<RedisServer> {
+  const server = await startRedis(port === undefined ? {} : { port })
+  servers.push(server)
+  return server
+}
+
+/** Processes on clocks up to a second apart, which go up to 0.03 % faster or slower than Redis's. */
+function member(url: string, at: number, tenants: MemberOptions['tenants']): Member {
+  const library = at % 2 === 0 ? 'redis' : 'ioredis'
+  const pool = { url, library, prefix: 'fleet-test', limit: LIMIT, windowMs: WINDOW_MS, quantum: 10 } as const
+  const one = new Member({ ...pool, tenants, skewMs: (at * 1_000) / 3, rate: 1 + (at - 1.5) * 2e-4 })
+  members.push(one)
+  return one
+}
+
+/** Waits until each of them has admitted something out of a window `windows` after those it has now. */
+function pass(windows: number, some: readonly Member[]): Promise<void> {
+  const goals = some.map(({ win }) => Math.max(win, windowNow()) + windows)
+  return vi.waitFor(() => {
+    for (const [at, { win }] of some.entries()) expect(win).toBeGreaterThanOrEqual(goals[at]!)
+  }, WATCHDOG)
+}
+
+function windowNow(): number {
+  return Math.floor(Date.now() / WINDOW_MS)
+}
+
+/** How much was admitted out of each window's credit. */
+function sums(admissions: readonly Admission[]): Map<number, number> {
+  const all = new Map<number, number>()
+  for (const { win } of admissions) all.set(win, (all.get(win) ?? 0) + 1)
+  return all
+}
+
+describe('four processes on one Redis', () => {
+  it('never admit more than the limit: one killed, one stopped over the end of a window, Redis started anew', async () => {
+    const server = await redis()
+    const heavy = member(server.url, 0, { heavy: 4 })
+    const victim = member(server.url, 1, { a: 1 })
+    const sleeper = member(server.url, 2, { b: 1 })
+    const other = member(server.url, 3, { c: 1 })
+    const fleet = [heavy, victim, sleeper, other]
+    await pass(1, fleet)
+    const quietFrom = windowNow() + 1
+    await pass(4, fleet)
+    const quietUntil = windowNow()
+
+    victim.signal('SIGKILL')
+    const heir = member(server.url, 1, { a: 1 })
+    await pass(1, [heavy, sleeper, other, heir])
+
+    sleeper.signal('SIGSTOP')
+    await pass(2, [heavy, other, heir])
+    sleeper.signal('SIGCONT')
+    await pass(1, [heavy, sleeper, other, heir])
+
+    const errors = heavy.storeErrors
+    await server.stop()
+    await vi.waitFor(() => expect(heavy.storeErrors).toBeGreaterThan(errors), WATCHDOG)
+    await redis(server.port)
+    await pass(2, [heavy, sleeper, other, heir])
+    await Promise.all([heavy, sleeper, other, heir].map((one) => one.finish()))
+
+    const all = members.flatMap(({ admitted }) => admitted)
+    for (const [win, sum] of sums(all)) expect(sum, `window ${win}`).toBeLessThanOrEqual(LIMIT)
+    // Nothing was admitted out of the credit of a window that was over, or had not begun.
+    for (const { win, from, until } of all) {
+      expect(Math.floor(from / WINDOW_MS)).toBeLessThanOrEqual(win)
+      expect(Math.floor(until / WINDOW_MS)).toBeGreaterThanOrEqual(win)
+      if (Math.floor(from / WINDOW_MS) === Math.floor(until / WINDOW_MS))
+        expect(Math.floor(until / WINDOW_MS)).toBe(win)
+    }
+    // While nothing happened it was used, four parts of seven by the one that weighs 4. A window on a busy machine may
+    // be anything; the best of them is not.
+    const quiet = [...sums(all)].filter(([win]) => win >= quietFrom && win < quietUntil)
+    const shares = quiet.map(([win]) => (sums(heavy.admitted).get(win) ?? 0) / LIMIT)
+    expect(Math.max(...quiet.map(([, sum]) => sum))).toBeGreaterThan(0.95 * LIMIT)
+    expect(Math.min(...shares.map((share) => Math.abs(share - 4 / 7)))).toBeLessThan(0.1)
+  })
+})

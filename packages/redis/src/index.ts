@@ -1,0 +1,2 @@
+export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.js'
+export { RedisPoolStore, type RedisPoolStoreOptions } from './pool-store.js'

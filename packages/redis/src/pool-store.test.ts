@@ -1,0 +1,198 @@
+import { FederatedFairEscrow, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
+import { poolStoreContract } from '@fairlead/core/testing'
+import { type RedisServer, startRedis, withRedisUrl } from '@fairlead-testing/servers'
+import { Cluster } from 'ioredis'
+import { createClient, createClientPool, createCluster } from 'redis'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
+import type { RedisClient } from './client.js'
+import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
+import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
+
+const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: 60_000 })
+
+let calls = 0
+
+/** The first call of a member that nobody has seen, for all that there is. */
+function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
+  const call = { pool: TERMS, member: `m${calls++}`, seq: 1, win: -1, weight: 1, need: 1_000, back: 0 }
+  return { ...call, ...more }
+}
+
+let server: Pick<RedisServer, 'url' | 'stop'>
+let clients: TestClient[]
+beforeAll(async () => {
+  server = await withRedisUrl()
+  clients = [await nodeRedis(server.url), await ioRedis(server.url)]
+})
+afterAll(async () => {
+  await Promise.all(clients.map((client) => client.close()))
+  await server.stop()
+})
+
+/** A prefix of its own for each test, so that they share a Redis. */
+function prefix(): string {
+  return `fairlead-test-${Math.random()}`
+}
+
+describe('contract of stores, in Redis', () => {
+  const names = ['redis', 'ioredis', 'redis and ioredis together'] as const
+  for (const [at, name] of names.entries()) {
+    const own = prefix()
+    const store = (index: number): RedisPoolStore => new RedisPoolStore({ client: clients[index]!.client, prefix: own })
+    const [first, second] = [at % 2, at === 2 ? 1 : at]
+    // The clients are made later than the cases, so the stores are, too.
+    const cases = poolStoreContract({
+      stores: [{ lease: (call) => store(first).lease(call) }, { lease: (call) => store(second).lease(call) }],
+      forget: async () => {
+        const keys = await clients[0]!.command('KEYS', `${own}:*`)
+        if (Array.isArray(keys)) await clients[0]!.command('DEL', ...keys.map(String))
+      },
+    })
+    describe(name, () => {
+      for (const { name, run } of cases) it(name, run)
+    })
+  }
+})
+
+describe.each([0, 1])('the store in Redis, client %d', (which) => {
+  it('sends the script whole only to a Redis that does not have it', async () => {
+    const { client, command } = clients[which]!
+    const store = new RedisPoolStore({ client, prefix: prefix() })
+    const counts = async (): Promise<(number | undefined)[]> => {
+      const stats = String(await command('INFO', 'commandstats'))
+      return ['eval', 'evalsha'].map((name) => Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0))
+    }
+    await command('SCRIPT', 'FLUSH')
+    const [evals, hashes] = await counts()
+    for (let call = 0; call < 5; call++) await store.lease(firstCall())
+    expect(await counts()).toEqual([evals! + 1, hashes! + 5])
+  })
+
+  it('keeps one key per pool, until a window later than its own', async () => {
+    const { client, command } = clients[which]!
+    const own = prefix()
+    const store = new RedisPoolStore({ client, prefix: own })
+    const { win } = await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
+    await store.lease(firstCall())
+    const key = `${own}:pool:{api}:60000`
+    expect(await command('KEYS', `${own}:*`)).toEqual([key])
+    expect(store.keyOf('api', 60_000)).toBe(key)
+    expect(await command('PEXPIRETIME', key)).toBe((win + 2) * 60_000)
+  })
+
+  it('rejects with what the client rejects with', async () => {
+    const { client, command } = clients[which]!
+    const own = prefix()
+    await command('SET', `${own}:pool:{api}:60000`, 'not a pool')
+    await expect(new RedisPoolStore({ client, prefix: own }).lease(firstCall())).rejects.toThrow(/WRONGTYPE/)
+    await command('DEL', `${own}:pool:{api}:60000`)
+  })
+})
+
+describe('a Redis that was started anew', () => {
+  /** A member that was answered in the window before this one, by a Redis that is gone. */
+  async function survivor(client: RedisClient, windowMs: number): Promise<number> {
+    const pool = { ...TERMS, name: `survivor-${calls}`, windowMs }
+    const store = new RedisPoolStore({ client, prefix: prefix() })
+    const { win } = await store.lease(firstCall({ pool: { ...pool, name: 'probe' } }))
+    return (await store.lease(firstCall({ pool, win: win - 1 }))).grant
+  }
+
+  it('grants nothing in the window it was started in to who was there before, and then does', async () => {
+    const server = await startRedis()
+    const { client, command, close } = await nodeRedis(server.url)
+    expect(await survivor(client, 1_000_000_000)).toBe(0)
+    await vi.waitFor(async () => {
+      expect(String(await command('INFO', 'server'))).toMatch(/uptime_in_seconds:[2-9]/)
+    }, 60_000)
+    expect(await survivor(client, 500)).toBe(1_000)
+    await close()
+    await server.stop()
+  })
+})
+
+describe('regions on a pool in Redis', () => {
+  it('split a tenant that is active in two of them', async () => {
+    const own = prefix()
+    const escrows = clients.map(({ client }, at) => {
+      const store = new RedisPoolStore({ client, prefix: own })
+      const pool = new RegionFairPool({ limit: 900, windowMs: 1_000_000_000, quantum: 5, store })
+      return new FederatedFairEscrow({ region: `region-${at}`, pool, storeTimeoutMs: 30_000 })
+    })
+    const got: Record<string, number> = { both: 0, own0: 0, own1: 0 }
+    for (let any = true; any; ) {
+      any = false
+      for (const [at, escrow] of escrows.entries())
+        for (const tenant of ['both', `own${at}`])
+          if ((await escrow.check(tenant, 1)).allowed) {
+            got[tenant]!++
+            any = true
+          }
+    }
+    // The window began some time ago, so what all of them let pass goes to whoever asks; all ask equally often.
+    expect(got['both']! + got['own0']! + got['own1']!).toBeGreaterThan(890)
+    expect(got['both']! + got['own0']! + got['own1']!).toBeLessThanOrEqual(900)
+    expect(got['both']!).toBeLessThan(2 * got['own0']!)
+    await Promise.all(escrows.map((escrow) => escrow.close()))
+  })
+})
+
+describe('what the store is made of', () => {
+  it('is checked', () => {
+    for (const client of [undefined, null, {}, 'redis://127.0.0.1', { eval: () => {} }]) {
+      // @ts-expect-error -- what JavaScript may pass
+      const options: RedisPoolStoreOptions = { client }
+      expect(() => new RedisPoolStore(options)).toThrow('client must be a client of the package redis or ioredis')
+    }
+    // @ts-expect-error -- what JavaScript may pass
+    expect(() => new RedisPoolStore({ client: clients[0]!.client, prefix: 1 })).toThrow('prefix must be a string')
+    const misspelt = { client: clients[0]!.client, prefx: 'a' }
+    expect(() => new RedisPoolStore(misspelt)).toThrow(/no option "prefx"/)
+  })
+
+  it('may be a pool of clients', async () => {
+    const client = createClientPool({ url: server.url })
+    client.on('error', () => {})
+    await client.connect()
+    const store = new RedisPoolStore({ client, prefix: prefix() })
+    expect(await store.lease(firstCall())).toMatchObject({ grant: 1_000 })
+    client.destroy()
+  })
+})
+
+describe('on a cluster', () => {
+  let node: RedisServer
+  beforeAll(async () => {
+    node = await startRedis({ cluster: true })
+  })
+  afterAll(() => node.stop())
+
+  it('works with redis, and any number of pools', async () => {
+    const client = createCluster({ rootNodes: [{ url: node.url }] })
+    client.on('error', () => {})
+    await client.connect()
+    await useManyPools(client)
+    client.destroy()
+  })
+
+  it('works with ioredis, and any number of pools', async () => {
+    const client = new Cluster([node.url])
+    await useManyPools(client)
+    client.disconnect()
+  })
+
+  it('keeps a pool in the slot of its name', async () => {
+    const single = createClient({ url: node.url })
+    await single.connect()
+    const store = new RedisPoolStore({ client: single })
+    const slot = (key: string): Promise<unknown> => single.sendCommand(['CLUSTER', 'KEYSLOT', key])
+    for (const name of ['api', 'orders', 'ä']) expect(await slot(store.keyOf(name, 1_000))).toBe(await slot(name))
+    single.destroy()
+  })
+
+  async function useManyPools(client: RedisClient): Promise<void> {
+    const store = new RedisPoolStore({ client, prefix: prefix() })
+    for (let at = 0; at < 50; at++)
+      expect(await store.lease(firstCall({ pool: { ...TERMS, name: `pool-${at}` } }))).toMatchObject({ grant: 1_000 })
+  }
+})

@@ -1,0 +1,30 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { startRedis } from '@fairlead-testing/servers'
+import { describe, expect, it } from 'vitest'
+
+const folder = fileURLToPath(new URL('..', import.meta.url))
+
+describe('the program in the README', () => {
+  it('runs, in several processes at once, which share by weight', async () => {
+    const program = /```ts\n(.*?)```/s.exec(readFileSync(`${folder}/README.md`, 'utf8'))![1]!
+    const redis = await startRedis()
+    try {
+      const env = { ...process.env, REDIS_URL: redis.url }
+      const run = () =>
+        promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], { cwd: folder, env })
+      const outputs = await Promise.all([run(), run()])
+      const numbers = outputs.map(({ stdout }) =>
+        /'enterprise' => (\d+), 'free' => (\d+)/.exec(stdout)!.slice(1).map(Number),
+      )
+      const [enterprise, free] = [0, 1].map((at) => numbers.reduce((sum, one) => sum + one[at]!, 0))
+      // Windows of 1000, about six of them; the first has begun already, and then shares are only nearly by weight.
+      expect(enterprise!).toBeGreaterThan(2 * free!)
+      expect(enterprise! + free!).toBeGreaterThan(2_000)
+    } finally {
+      await redis.stop()
+    }
+  })
+})

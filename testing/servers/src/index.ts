@@ -1,0 +1,1 @@
+export { type RedisServer, type RedisServerOptions, startRedis, withRedisUrl } from './redis.js'

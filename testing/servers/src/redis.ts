@@ -1,0 +1,154 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { accessSync, constants } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { promisify } from 'node:util'
+
+export interface RedisServerOptions {
+  /** @default a free one */
+  port?: number
+  /** Starts a cluster of one node that owns all slots. @default false */
+  cluster?: boolean
+}
+
+/** A real Redis of one's own on 127.0.0.1, which keeps nothing on disk. */
+export interface RedisServer {
+  readonly url: string
+  readonly port: number
+  /** Ends it at once, like a crash. Whoever wants to go on starts another on the same port. */
+  stop(): Promise<void>
+  /** Lets it hang: connections stay open and nothing is answered, until it is resumed. */
+  hang(): void
+  resume(): void
+}
+
+/** How long a server may take to answer, and how often it is asked. */
+const WATCHDOG_MS = 30_000
+const POLL_MS = 20
+
+/** Starts a Redis, and waits until it answers. Ends with this process at the latest. */
+export async function startRedis({ port, cluster = false }: RedisServerOptions = {}): Promise<RedisServer> {
+  const binary = await redisBinary()
+  for (let attempt = 1; ; attempt++) {
+    const chosen = port ?? (await freePort())
+    try {
+      return await launch(binary, chosen, cluster)
+    } catch (error) {
+      // Somebody else may have taken the port in between; only one that was asked for must be had.
+      if (port !== undefined || attempt === 3) throw error
+    }
+  }
+}
+
+/**
+ * The Redis at `REDIS_URL`, where that is set, else one of one's own, for tests that are content with any.
+ * `stop` of one that was found does nothing.
+ */
+export async function withRedisUrl(): Promise<Pick<RedisServer, 'url' | 'stop'>> {
+  const url = process.env['REDIS_URL']
+  return url ? { url, stop: async () => {} } : startRedis()
+}
+
+async function launch(binary: string, port: number, cluster: boolean): Promise<RedisServer> {
+  const dir = await mkdtemp(join(tmpdir(), 'fairlead-redis-'))
+  const options = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir }
+  const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, `${value}`])
+  // A node of a cluster insists on a file; the folder goes with the server.
+  if (cluster) args.push('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')
+  const child = spawn(binary, args, { stdio: 'ignore' })
+  const kill = (): void => {
+    child.kill('SIGKILL')
+  }
+  process.once('exit', kill)
+  const exited = once(child, 'exit')
+  const stop = async (): Promise<void> => {
+    process.off('exit', kill)
+    kill()
+    await exited
+    await rm(dir, { recursive: true, force: true })
+  }
+  try {
+    await answering(child, port)
+    if (cluster) await ask(port, 'CLUSTER ADDSLOTSRANGE 0 16383', '+OK')
+    if (cluster) await until(child, () => ask(port, 'CLUSTER INFO', 'cluster_state:ok'))
+  } catch (error) {
+    await stop()
+    throw error
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    stop,
+    hang: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  }
+}
+
+function answering(child: ChildProcess, port: number): Promise<void> {
+  return until(child, () => ask(port, 'PING', '+PONG'))
+}
+
+async function until(child: ChildProcess, attempt: () => Promise<void>): Promise<void> {
+  const endMs = performance.now() + WATCHDOG_MS
+  for (;;) {
+    try {
+      return await attempt()
+    } catch (error) {
+      if (child.exitCode !== null) throw new Error(`redis-server ended with status ${child.exitCode}`, { cause: error })
+      if (performance.now() > endMs) throw new Error('redis-server did not answer', { cause: error })
+    }
+    await pause(POLL_MS)
+  }
+}
+
+/** Sends an inline command on a connection of its own; rejects unless the reply has `expected` in it. */
+async function ask(port: number, command: string, expected: string): Promise<void> {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    socket.write(`${command}\r\n`)
+    const [reply] = await once(socket, 'data')
+    if (!String(reply).includes(expected)) throw new Error(`${command}: ${reply}`)
+  } finally {
+    socket.destroy()
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  if (address === null || typeof address === 'string') throw new Error('no port to be had')
+  return address.port
+}
+
+/** Finds the program, or installs Debian's where that is allowed. */
+async function redisBinary(): Promise<string> {
+  const found = findBinary()
+  if (found !== undefined) return found
+  if (process.getuid?.() === 0) {
+    await promisify(execFile)('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server']).catch(() => {})
+    const installed = findBinary()
+    if (installed !== undefined) return installed
+  }
+  throw new Error('redis-server is not installed: apt-get install redis-server, or set REDIS_URL')
+}
+
+function findBinary(): string | undefined {
+  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
+    const path = join(folder, 'redis-server')
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined
+}
