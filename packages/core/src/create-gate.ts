@@ -96,15 +96,10 @@ export function createGate(options: GateOptions = {}): Gate {
 
 /** The budget's stage: around an escrow that somebody made, or that is made here. */
 function budgetOf(budget: BudgetOptions | Escrow, clock: Clock): Stage {
-  if (typeof budget === 'object' && budget !== null && 'check' in budget) {
-    requireFunction('budget.check', budget.check)
-    requireFunction('budget.settle', budget.settle)
-    requireFunction('budget.refund', budget.refund)
-    return budgetStage(budget)
-  }
+  if (typeof budget === 'object' && budget !== null && 'check' in budget) return budgetStage(budget)
   requireOptions('budget', budget, BUDGET_OPTIONS)
   const { onError = 'admit', ...options } = budget
-  return budgetStage(new WeightedFairEscrow({ ...options, clock }), onError)
+  return budgetStage(new WeightedFairEscrow({ ...options, clock }), { onError })
 }
 
 function requireStage(stage: unknown): void {

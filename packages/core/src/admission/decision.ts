@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.js'
+import type { Quota } from './quota.js'
 import type { Refusal } from './refusal.js'
 
 /** What a caller asks of a gate. */
@@ -40,6 +41,11 @@ export interface Permit {
    * Throws on an unknown outcome (`TypeError`) or a bad cost (`RangeError`), and then it did not count.
    */
   finish(outcome: Outcome, settlement?: Settlement): void
+  /**
+   * What is left to the flow with each stage that has quotas, in their order, as it was when the request was admitted,
+   * for what is left of their windows. Empty where no stage has any. O(stages).
+   */
+  quotas(): readonly Quota[]
 }
 
 /** Admitted, or refused with the reason and the numbers that decided. */

@@ -168,6 +168,11 @@ export class Gate {
     }
   }
 
+  /** @internal */
+  now(): number {
+    return this.#clock()
+  }
+
   #walk(visit: Visit, from: number): Decision | Promise<Decision> {
     for (let i = from; i < this.#stages.length; i++) {
       const stage = this.#stages[i]!

@@ -1,11 +1,13 @@
 import { requireNumber, requireOneOf } from '../options.js'
 import type { Permit, Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
+import { NO_QUOTAS, type Quota } from './quota.js'
 import type { Hold, Passage } from './stage.js'
 
 /** The gate's end of a visit. */
 interface Host {
   finished(visit: Visit, outcome: Outcome, cost: number): void
+  now(): number
 }
 
 /**
@@ -62,6 +64,22 @@ export class Visit implements Passage, Permit {
   /** What the stage of this index handed out; only of those that did. */
   hold(index: number): Hold {
     return this.#holds[index]!
+  }
+
+  quotas(): readonly Quota[] {
+    let quotas: Quota[] | undefined
+    let elapsedMs = 0
+    for (let i = 0; i < this.held; i++) {
+      const hold = this.#holds[i]!
+      if (hold.quota === undefined) continue
+      if (quotas === undefined) {
+        quotas = []
+        elapsedMs = this.#host.now() - this.nowMs + this.waitedMs
+      }
+      const quota = hold.quota(elapsedMs)
+      if (quota !== undefined) quotas.push(quota)
+    }
+    return quotas ?? NO_QUOTAS
   }
 
   finish(outcome: Outcome, settlement?: Settlement): void {

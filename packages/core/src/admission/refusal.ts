@@ -1,3 +1,5 @@
+import type { Quota } from './quota.js'
+
 /**
  * Why a request was refused. The built-in reasons; a stage of your own may add its words.
  *
@@ -21,6 +23,8 @@ export interface Refusal {
   readonly retryAfterMs: number
   /** The numbers that decided, for people: a probability, a load, a position. */
   readonly detail: Readonly<Record<string, unknown>>
+  /** What is left to the flow, where the stage that refused has quotas. */
+  readonly quota?: Quota | undefined
 }
 
 const NO_DETAIL: Readonly<Record<string, unknown>> = Object.freeze({})
@@ -32,6 +36,7 @@ export function refuse(
   shortage: boolean,
   retryAfterMs: number,
   detail: Readonly<Record<string, unknown>> = NO_DETAIL,
+  quota?: Quota,
 ): Refusal {
-  return { admitted: false, stage, reason, shortage, retryAfterMs, detail }
+  return { admitted: false, stage, reason, shortage, retryAfterMs, detail, quota }
 }

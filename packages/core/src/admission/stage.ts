@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.js'
+import type { Quota } from './quota.js'
 import type { Refusal } from './refusal.js'
 
 /** What a stage sees of a request. One object per request: stages read it, and may leave a hint for later ones. */
@@ -31,6 +32,11 @@ export interface Hold {
   finish(outcome: Outcome, cost: number, nowMs: number): void
   /** A later stage refused, or the client left while it waited: give back what was taken; nothing ran. */
   undo(refusal: Refusal, nowMs: number): void
+  /**
+   * The flow's quota, as it was when the request was admitted; `elapsedMs` have passed since it was asked about. Only
+   * of stages that have quotas; undefined once the window is over. Asked on behalf of the client, and perhaps never.
+   */
+  quota?(elapsedMs: number): Quota | undefined
 }
 
 /** A stage's answer: a {@link Refusal}, or admission: a {@link Hold}, or nothing where nothing is to be given back. */

@@ -49,6 +49,11 @@ export class WeightedFairEscrow {
     this.#ledger = new Ledger(windowMs, reserve, maxTenants)
   }
 
+  /** Length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#windowMs
+  }
+
   /**
    * Asks for `cost` units for `tenant`, and spends them if it is allowed.
    *

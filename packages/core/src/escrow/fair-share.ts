@@ -64,6 +64,11 @@ export class WeightedFairShare {
     this.#accounts = new Accounts(maxTenants)
   }
 
+  /** Length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#windowMs
+  }
+
   /** As {@link WeightedFairEscrow.check}. */
   check(tenant: string, cost = 1): EscrowDecision {
     const { ticket, name, slot, weight } = this.#judge(tenant, cost)

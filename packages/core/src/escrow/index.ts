@@ -17,4 +17,4 @@ export { type Hierarchy, type HierarchyNode, hierarchy } from './hierarchy/tree.
 export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
 export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'
-export { budgetStage, type Escrow, type EscrowAnswer } from './stage.js'
+export { type BudgetStageOptions, budgetStage, type Escrow, type EscrowAnswer } from './stage.js'

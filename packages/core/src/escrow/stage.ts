@@ -1,17 +1,20 @@
 import type { Outcome } from '../admission/outcome.js'
+import type { Quota } from '../admission/quota.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
-import { requireOneOf } from '../options.js'
+import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText } from '../options.js'
 import type { EscrowDecision, Settled } from './decision.js'
 
 /** What the gate needs of an escrow's answer. */
 export interface EscrowAnswer extends Omit<EscrowDecision, 'reason'> {
-  /** A short word for why not. */
+  /** A short word for why not. `store-error`: nobody knows, and so the numbers say nothing. */
   readonly reason: string | undefined
 }
 
 /** What the gate needs of an escrow: {@link WeightedFairEscrow}, one that shares its budget with others, or your own. */
 export interface Escrow {
+  /** Length of its windows, in milliseconds, for those who are told of it. */
+  readonly windowMs?: number
   /** Asks for `cost` units for `tenant`, and spends them if it is allowed. */
   check(tenant: string, cost: number): EscrowAnswer | Promise<EscrowAnswer>
   /** Says what something that was allowed really cost. */
@@ -21,27 +24,48 @@ export interface Escrow {
   snapshot?(): unknown
 }
 
-/** The stage's name in gates, decisions and refusals. */
-const STAGE = 'budget'
+/** Options of {@link budgetStage}. */
+export interface BudgetStageOptions {
+  /** The stage's name in gates, decisions and refusals, and the policy's in what clients are told. @default 'budget' */
+  name?: string
+  /** What becomes of a request about which the escrow threw. @default 'admit' */
+  onError?: 'admit' | 'refuse'
+  /** The tenant that a flow spends for: its organisation, say. @default the flow itself */
+  tenantOf?: (flow: string) => string
+  /** Length of the escrow's windows, in milliseconds, where it does not tell itself. */
+  windowMs?: number
+}
+
+/** A stage's escrow, and what is said about it. */
+interface Budget {
+  readonly escrow: Escrow
+  readonly name: string
+  readonly windowMs: number | undefined
+}
 
 /** What was spent for a request, until it is known what that came to. */
 class BudgetHold implements Hold {
-  readonly #escrow: Escrow
+  readonly #budget: Budget
   readonly #decision: EscrowAnswer
 
-  constructor(escrow: Escrow, decision: EscrowAnswer) {
-    this.#escrow = escrow
+  constructor(budget: Budget, decision: EscrowAnswer) {
+    this.#budget = budget
     this.#decision = decision
   }
 
   finish(outcome: Outcome, cost: number): void {
+    const { escrow } = this.#budget
     const spent = this.#decision.cost
-    if (outcome === 'failure' && cost === spent) this.#forget(this.#escrow.refund(this.#decision))
-    else if (cost !== spent) this.#forget(this.#escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
+    if (outcome === 'failure' && cost === spent) this.#forget(escrow.refund(this.#decision))
+    else if (cost !== spent) this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
   }
 
   undo(): void {
-    this.#forget(this.#escrow.refund(this.#decision))
+    this.#forget(this.#budget.escrow.refund(this.#decision))
+  }
+
+  quota(elapsedMs: number): Quota | undefined {
+    return quotaOf(this.#budget, this.#decision, elapsedMs)
   }
 
   /** The request is over: there is nobody left to tell that its budget was settled somewhere, or not. */
@@ -51,31 +75,55 @@ class BudgetHold implements Hold {
 }
 
 /**
- * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost.
+ * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost. A gate may
+ * have several, with names of their own: a request must be allowed by all of them, and spends from each.
  *
- * The tenant is the request's flow. A refusal is the tenant's own affair, or a matter of policy: never a shortage, so
- * FAIR learns nothing from it. What was spent comes back if a later stage refuses, or the client leaves before its turn.
+ * The tenant is the request's flow, or what `tenantOf` makes of it. A refusal is the tenant's own affair, or a matter of
+ * policy: never a shortage, so FAIR learns nothing from it. What was spent comes back if a later stage refuses, or the
+ * client leaves before its turn.
  *
  * In the end: `success` and `ignored` cost what the caller says, else what was asked for, because the work was done, or
  * begun, whoever is to blame. `failure` means that the request did not get what it came for: it costs nothing, unless
  * the caller says another cost than the one it was admitted with. Exempt requests pass, and spend nothing.
+ *
+ * Throws a `TypeError` or `RangeError` that names what is wrong with the escrow or an option.
  */
-export function budgetStage(escrow: Escrow, onError: 'admit' | 'refuse' = 'admit'): Stage {
+export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): Stage {
+  requireOptions('budgetStage', options, ['name', 'onError', 'tenantOf', 'windowMs'])
+  const { name = 'budget', onError = 'admit', tenantOf, windowMs = escrow.windowMs } = options
+  requireText('name', name)
   requireOneOf('onError', onError, ['admit', 'refuse'])
+  if (tenantOf !== undefined) requireFunction('tenantOf', tenantOf)
+  if (windowMs !== undefined) requireAbove('windowMs', windowMs, 0)
+  for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow[method])
+  const budget: Budget = { escrow, name, windowMs }
   const verdictOf = (decision: EscrowAnswer): Verdict =>
-    decision.allowed ? new BudgetHold(escrow, decision) : refusalOf(decision)
+    decision.allowed ? new BudgetHold(budget, decision) : refusalOf(budget, decision)
   return {
-    name: STAGE,
+    name,
     onError,
     admit({ flow, cost, exempt }: Passage): Verdict | Promise<Verdict> {
       if (exempt) return undefined
-      const decision = escrow.check(flow, Math.min(cost, Number.MAX_SAFE_INTEGER))
+      const tenant = tenantOf === undefined ? flow : tenantOf(flow)
+      const decision = escrow.check(tenant, Math.min(cost, Number.MAX_SAFE_INTEGER))
       return decision instanceof Promise ? decision.then(verdictOf) : verdictOf(decision)
     },
     snapshot: () => escrow.snapshot?.(),
   }
 }
 
-function refusalOf({ reason, retryAfterMs, limit, remaining, guarantee, resetAfterMs }: EscrowAnswer): Refusal {
-  return refuse(STAGE, reason ?? 'over-share', false, retryAfterMs, { limit, remaining, guarantee, resetAfterMs })
+function refusalOf(budget: Budget, decision: EscrowAnswer): Refusal {
+  const { reason, retryAfterMs, limit, remaining, guarantee, resetAfterMs } = decision
+  const detail = { limit, remaining, guarantee, resetAfterMs }
+  return refuse(budget.name, reason ?? 'over-share', false, retryAfterMs, detail, quotaOf(budget, decision, 0))
+}
+
+/** What a decision says of its tenant's quota, `elapsedMs` later; nothing if its window is over, or nobody knows. */
+function quotaOf({ name, windowMs }: Budget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
+  const { reason, limit, remaining, guarantee } = decision
+  const resetAfterMs = decision.resetAfterMs - elapsedMs
+  // A leased escrow does not look at what it has if the cost is above all there is.
+  const isUnknown = reason === 'store-error' || (reason === 'never' && guarantee === 0)
+  if (isUnknown || resetAfterMs <= 0) return undefined
+  return { policy: name, guarantee, windowMs, limit, remaining, resetAfterMs }
 }

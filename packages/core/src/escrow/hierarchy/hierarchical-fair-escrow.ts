@@ -63,6 +63,11 @@ export class HierarchicalFairEscrow {
     this.#ledger = new TreeLedger(root, windowMs, reserve)
   }
 
+  /** Length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#windowMs
+  }
+
   /**
    * Asks for `cost` units for `tenant`, and spends them if it is allowed. Throws, and leaves no trace, on a tenant that
    * is not in the hierarchy, or a cost that is not above 0 and at most 2^53 − 1.

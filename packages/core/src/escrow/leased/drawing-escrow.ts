@@ -73,6 +73,11 @@ export class DrawingEscrow {
     this.#idle = new IdleWatch(terms.windowMs * IDLE, this.#clock, after, hasCredit, () => void this.#giveBack())
   }
 
+  /** Length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#settings.terms.windowMs
+  }
+
   /**
    * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member, else
    * after a lease was drawn, which takes `storeTimeoutMs` at most. O(log n) of the active tenants.
