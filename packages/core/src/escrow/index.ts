@@ -1,4 +1,5 @@
 export type { Reserve } from './budget.js'
+export { type Answer, type Combined, combine } from './combine.js'
 export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
 export { WeightedFairEscrow } from './escrow.js'
 export {
