@@ -1,4 +1,4 @@
-import type { Decision } from '../admission/decision.js'
+import type { Decision, Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
@@ -6,9 +6,11 @@ import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Random, systemRandom } from '../random.js'
 import type { LoadSignal } from '../shed/index.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
-import { gateOf, type HttpOptions, type OnError, requireHttpOptions } from './options.js'
+import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
+import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
+import { type NodeHead, onResponseHead } from './response-head.js'
 import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 import { consoleWarning, Warnings } from './warnings.js'
 
@@ -33,6 +35,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   readonly #framework: Framework<Target>
   readonly #options: HttpOptions<Target>
   readonly #onError: OnError
+  readonly #rateLimit: TellRateLimit
   readonly #random: Random
   readonly #warnings: Warnings
   readonly #addresses: AddressFlows
@@ -42,6 +45,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     requireHttpOptions(framework.name, options)
     const { onError = 'address', onWarning = consoleWarning, ipv6Prefix = 56, random = systemRandom } = options
     requireFunction('random', random)
+    this.#rateLimit = options.rateLimit ?? 'near'
     this.#framework = framework
     this.#options = { ...options }
     this.#onError = onError
@@ -81,7 +85,29 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   /** A refusal in HTTP's words. */
   refusal(refusal: Refusal): HttpRefusal {
-    return httpRefusal(refusal, this.#random)
+    return httpRefusal(refusal, this.#random, this.#rateLimit !== 'never')
+  }
+
+  /**
+   * What the response to an admitted request, of this status, is to tell of its budgets at this moment; undefined for
+   * most. A redirect tells nothing unless that is always wanted: clients may wait before they follow it.
+   */
+  fields(permit: Permit, status: number = 200): Fields | undefined {
+    const when = this.#rateLimit
+    if (when === 'never' || status < 200) return undefined
+    if (when === 'near' && status >= 300 && status < 400 && status !== 304) return undefined
+    try {
+      const quotas = permit.quotas()
+      return quotas.length === 0 ? undefined : rateLimitFields(quotas, when)
+    } catch (error) {
+      this.warn('The quota of a stage failed: clients are not told of it.', error)
+      return undefined
+    }
+  }
+
+  /** Sees to it that a response of Node tells {@link fields}, if there are any, whoever writes its head. */
+  tell(permit: Permit, response: NodeHead): void {
+    if (this.fields(permit) !== undefined) onResponseHead(response, (status) => this.fields(permit, status))
   }
 
   /** What to tell the user once, and never again. */

@@ -2,16 +2,18 @@
 export { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, requireText } from '../options.js'
 export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Framework, HttpAdmission } from './admission.js'
-export { type HttpOptions, type OnError, type RequestOptions, requireHttpOptions } from './options.js'
-export { outcomeOf, statusOfError } from './outcome.js'
 export {
-  type RateLimitFields,
-  type RateLimitPolicy,
-  type RateLimitState,
-  rateLimitFields,
-} from './rate-limit-fields.js'
+  type HttpOptions,
+  type OnError,
+  type RequestOptions,
+  requireHttpOptions,
+  type TellRateLimit,
+} from './options.js'
+export { outcomeOf, statusOfError } from './outcome.js'
+export { type Fields, rateLimitFields } from './rate-limit-fields.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
 export { type EndListener, type NodeRequest, type NodeResponse, onResponseEnd } from './response-end.js'
+export type { NodeHead } from './response-head.js'
 export { type FairRequest, HttpVisit, type Judge } from './visit.js'
 export { consoleWarning, type OnWarning } from './warnings.js'

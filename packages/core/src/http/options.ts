@@ -12,6 +12,9 @@ import type { OnWarning } from './warnings.js'
  */
 export type OnError = 'address' | 'admit' | 'refuse'
 
+/** When a response tells what is left of a budget: near its exhaustion, always, or never. */
+export type TellRateLimit = 'near' | 'always' | 'never'
+
 /**
  * Options that all adapters share: what a request is, and how it is answered. Functions get what a handler of the
  * framework gets (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), must answer at once (a
@@ -50,6 +53,11 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   handler?: (...args: [...target: Target, refusal: HttpRefusal]) => unknown
   /** @default 'address' */
   onError?: OnError
+  /**
+   * When the `RateLimit` fields tell a client what is left of its budgets: when little is, on each response, or never.
+   * Refusals by a budget tell it, but for `'never'`. Without a budget there is nothing to tell. @default 'near'
+   */
+  rateLimit?: TellRateLimit
   /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
   onWarning?: OnWarning
   /** Bits of an IPv6 address that make a flow, from 1 to 128. One client often holds a /56. @default 56 */
@@ -61,7 +69,8 @@ export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Targ
 
 const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'address', 'outcome', 'handler', 'onWarning'] as const
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
-const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'ipv6Prefix', ...GATE_OPTIONS]
+const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
+const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'rateLimit', 'ipv6Prefix', ...GATE_OPTIONS]
 
 /**
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
@@ -74,6 +83,7 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
   requireOptions(name, options, KNOWN)
   for (const key of FUNCTIONS) if (options[key] !== undefined) requireFunction(key, options[key])
   if (options.onError !== undefined) requireOneOf('onError', options.onError, ON_ERROR)
+  if (options.rateLimit !== undefined) requireOneOf('rateLimit', options.rateLimit, RATE_LIMIT)
   if (options.ipv6Prefix !== undefined) requireInteger('ipv6Prefix', options.ipv6Prefix, 1, 128)
   const { gate } = options
   if (gate === undefined) return

@@ -1,47 +1,99 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { WeightedFairEscrow } from '../escrow/index.js'
-import { manualClock } from '../testing/manual-clock.js'
-import { rateLimitFields } from './rate-limit-fields.js'
+import type { Quota } from '../admission/quota.js'
+import { policyName, rateLimitFields } from './rate-limit-fields.js'
 
-const policy = { windowMs: 60_000 }
-const state = { limit: 100, remaining: 40, guarantee: 100, resetAfterMs: 12_345 }
+const quota: Quota = {
+  policy: 'budget',
+  guarantee: 100,
+  windowMs: 60_000,
+  limit: 100,
+  remaining: 40,
+  resetAfterMs: 12_345,
+}
+
+function near(changed: Partial<Quota>): string | undefined {
+  return rateLimitFields([{ ...quota, ...changed }], 'near')?.['RateLimit']
+}
+
+/** One member of a list of strings with whole numbers as parameters, as RFC 9651 (sections 3.1 and 3.3.3) has them. */
+const MEMBER = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"((?:;[a-z]+=\d{1,15})*)/
+
+function parse(field: string): [name: string, parameters: Record<string, number>][] {
+  const members: [string, Record<string, number>][] = []
+  for (let rest = field; ; ) {
+    const [text, name, parameters] = MEMBER.exec(rest) ?? []
+    if (text === undefined) throw new Error(`not a list: ${field}`)
+    const pairs = parameters!.split(';').slice(1)
+    const values = pairs.map((pair) => pair.split('=')).map(([key, value]) => [key, Number(value)])
+    members.push([name!.replace(/\\(["\\])/g, '$1'), Object.fromEntries(values)])
+    rest = rest.slice(text.length)
+    if (rest === '') return members
+    if (!rest.startsWith(', ')) throw new Error(`not a list: ${field}`)
+    rest = rest.slice(2)
+  }
+}
 
 describe('rateLimitFields', () => {
-  it('tells the policy always, and the state near exhaustion', () => {
-    expect(rateLimitFields(state, policy)).toEqual({ policy: '"budget";q=100;w=60', rateLimit: undefined })
-    expect(rateLimitFields({ ...state, remaining: 10 }, policy).rateLimit).toBeUndefined()
-    expect(rateLimitFields({ ...state, remaining: 9 }, policy).rateLimit).toBe('"budget";r=9;t=13')
-    expect(rateLimitFields({ ...state, limit: 2, remaining: 0.9 }, policy).rateLimit).toBe('"budget";r=0;t=13')
-  })
-
-  it('tells the state always where that is wanted', () => {
-    expect(rateLimitFields(state, { ...policy, state: 'always' }).rateLimit).toBe('"budget";r=40;t=13')
-  })
-
-  it('rounds quotas down and times up, and sends nothing that a field cannot carry', () => {
-    const odd = { limit: 33.4, remaining: 0, guarantee: 33.4, resetAfterMs: 0.5 }
-    expect(rateLimitFields(odd, { windowMs: 1500 })).toEqual({
-      policy: '"budget";q=33;w=2',
-      rateLimit: '"budget";r=0;t=1',
+  it('tells a quota near its exhaustion', () => {
+    expect(rateLimitFields([quota], 'near')).toBeUndefined()
+    expect(near({ remaining: 10 })).toBeUndefined()
+    expect(rateLimitFields([{ ...quota, remaining: 9 }], 'near')).toEqual({
+      'RateLimit-Policy': '"budget";q=100;w=60',
+      RateLimit: '"budget";r=9;t=13',
     })
-    const huge = { ...odd, guarantee: 2 ** 53, remaining: -1e-9 }
-    expect(rateLimitFields(huge, { windowMs: 1 })).toEqual({
-      policy: '"budget";q=999999999999999;w=1',
-      rateLimit: '"budget";r=0;t=1',
+    expect(near({ limit: 2, remaining: 0.9 })).toBe('"budget";r=0;t=13')
+  })
+
+  it('tells all where that is wanted, and nothing where there is nothing', () => {
+    expect(rateLimitFields([quota], 'always')?.['RateLimit']).toBe('"budget";r=40;t=13')
+    expect(rateLimitFields([], 'always')).toBeUndefined()
+  })
+
+  it('lists several, and of those that are not near exhaustion none', () => {
+    const day = { ...quota, policy: 'day', guarantee: 1_000, windowMs: 86_400_000, remaining: 1 }
+    expect(rateLimitFields([quota, day], 'always')).toEqual({
+      'RateLimit-Policy': '"budget";q=100;w=60, "day";q=1000;w=86400',
+      RateLimit: '"budget";r=40;t=13, "day";r=1;t=13',
+    })
+    expect(rateLimitFields([quota, day], 'near')).toEqual({
+      'RateLimit-Policy': '"day";q=1000;w=86400',
+      RateLimit: '"day";r=1;t=13',
     })
   })
 
-  it('quotes the name, and refuses one that cannot be quoted', () => {
-    expect(rateLimitFields(state, { ...policy, name: 'a "b" \\c' }).policy).toBe('"a \\"b\\" \\\\c";q=100;w=60')
-    expect(() => rateLimitFields(state, { ...policy, name: 'naïve' })).toThrow('name must be of printable ASCII')
-    expect(() => rateLimitFields(state, { ...policy, name: '' })).toThrow('name must be of printable ASCII')
+  it('leaves out a window that is not known', () => {
+    const fields = rateLimitFields([{ ...quota, windowMs: undefined }], 'always')
+    expect(fields?.['RateLimit-Policy']).toBe('"budget";q=100')
   })
 
-  it('takes an escrow’s decision as it is', () => {
-    const escrow = new WeightedFairEscrow({ limit: 10, windowMs: 60_000, clock: manualClock(20_000) })
-    expect(rateLimitFields(escrow.check('a', 10), policy)).toEqual({
-      policy: '"budget";q=10;w=60',
-      rateLimit: '"budget";r=0;t=40',
+  it('is a list of structured fields, rounds quotas down and times up, whatever the numbers and names', () => {
+    const number = fc.oneof(fc.double({ noNaN: true }), fc.double({ min: 0, max: 100, noNaN: true }))
+    const some = fc.record<Quota>({
+      policy: fc.string({ minLength: 1, unit: 'binary' }),
+      guarantee: number,
+      windowMs: fc.option(fc.double({ min: 1, noNaN: true }), { nil: undefined }),
+      limit: number,
+      remaining: number,
+      resetAfterMs: number,
     })
+    fc.assert(
+      fc.property(fc.array(some, { minLength: 1, maxLength: 3 }), (quotas) => {
+        const fields = rateLimitFields(quotas, 'always')
+        const policies = parse(fields?.['RateLimit-Policy'] ?? '')
+        const states = parse(fields?.['RateLimit'] ?? '')
+        expect(policies.map(([name]) => name)).toEqual(quotas.map(({ policy }) => policyName(policy)))
+        expect(states.map(([name]) => name)).toEqual(quotas.map(({ policy }) => policyName(policy)))
+        for (const [i, { guarantee, windowMs, remaining, resetAfterMs }] of quotas.entries()) {
+          const { q, w } = policies[i]![1]
+          const { r, t } = states[i]![1]
+          expect(q).toBeLessThanOrEqual(Math.max(0, guarantee))
+          expect(r).toBeLessThanOrEqual(Math.max(0, remaining))
+          expect(t).toBeGreaterThanOrEqual(Math.min(resetAfterMs / 1_000, 999_999_999_999_999))
+          expect(w === undefined).toBe(windowMs === undefined)
+          if (w !== undefined) expect(w).toBeGreaterThanOrEqual(1)
+        }
+      }),
+    )
   })
 })

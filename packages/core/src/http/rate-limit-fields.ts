@@ -1,57 +1,42 @@
-/** What a budget's answer says of a tenant: a decision of an escrow, or the detail of a refusal by a gate's budget. */
-export interface RateLimitState {
-  /** The tenant's present ceiling, in units of cost. */
-  readonly limit: number
-  /** A cost up to this is admitted if it is asked next. */
-  readonly remaining: number
-  /** What the tenant is guaranteed in a window. */
-  readonly guarantee: number
-  /** Until the window ends, in milliseconds. */
-  readonly resetAfterMs: number
-}
+import type { Quota } from '../admission/quota.js'
 
-/** Names and values of the two fields; `rateLimit` is absent where nothing needs to be said. */
-export interface RateLimitFields {
-  /** For `RateLimit-Policy`. */
-  readonly policy: string
-  /** For `RateLimit`. */
-  readonly rateLimit: string | undefined
-}
+/** Names and values of fields, ready to be sent. */
+export type Fields = Readonly<Record<string, string>>
 
-/** What is said of a policy besides its numbers. */
-export interface RateLimitPolicy {
-  /** A name for the policy, of printable ASCII characters. @default 'budget' */
-  name?: string
-  /** Length of its window, in milliseconds. */
-  windowMs: number
-  /** When the state is told: `'near'` exhaustion only, or `'always'`. @default 'near' */
-  state?: 'near' | 'always'
-}
-
-/** The state is told from here on: when less than this share of the ceiling remains. */
+/** A quota is nearly exhausted if less than this share of its ceiling remains. */
 const NEAR = 1 / 10
 /** The largest integer of a structured field (RFC 9651). */
 const MOST = 999_999_999_999_999
 
 /**
- * The values of `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11.
+ * `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11: a list of the quotas that are nearly
+ * exhausted, or of all. Undefined if there is nothing to tell.
  *
- * `q` is what the tenant is guaranteed in a window of `w` seconds, `r` what it may ask for next, for the next `t`
- * seconds. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No partition key is
- * sent: it would tell clients apart to whoever reads the fields. On an ordinary response the state is told only near
- * exhaustion, because a low figure may stall a client that need not wait; on a refusal it should be told always.
- *
- * Throws a `TypeError` if `name` has characters that a field cannot carry.
+ * `q` is what the flow is guaranteed in a window of `w` seconds; `r` what it may ask for next, and no more than that for
+ * the next `t` seconds. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No
+ * partition key is sent: it would tell clients apart to whoever reads the fields. Where nothing is near exhaustion a
+ * figure may stall a client that need not wait.
  */
-export function rateLimitFields(state: RateLimitState, policy: RateLimitPolicy): RateLimitFields {
-  const { name = 'budget', windowMs, state: when = 'near' } = policy
-  const label = quoted(name)
-  const remaining = whole(Math.floor(state.remaining))
-  const told = when === 'always' || state.remaining < NEAR * state.limit || remaining === 0
-  return {
-    policy: `${label};q=${whole(Math.floor(state.guarantee))};w=${Math.max(1, whole(Math.ceil(windowMs / 1000)))}`,
-    rateLimit: told ? `${label};r=${remaining};t=${whole(Math.ceil(state.resetAfterMs / 1000))}` : undefined,
+export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
+  const policies: string[] = []
+  const states: string[] = []
+  for (const quota of quotas) {
+    const remaining = whole(Math.floor(quota.remaining))
+    if (when === 'near' && quota.remaining >= NEAR * quota.limit && remaining > 0) continue
+    const name = quoted(quota.policy)
+    policies.push(`${name};q=${whole(Math.floor(quota.guarantee))}${windowOf(quota)}`)
+    states.push(`${name};r=${remaining};t=${whole(Math.ceil(quota.resetAfterMs / 1000))}`)
   }
+  return policies.length === 0 ? undefined : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
+}
+
+/** A policy's name as it is sent: of printable ASCII characters, others are question marks. */
+export function policyName(name: string): string {
+  return name.replace(/[^\x20-\x7e]/g, '?')
+}
+
+function windowOf({ windowMs }: Quota): string {
+  return windowMs === undefined ? '' : `;w=${Math.max(1, whole(Math.ceil(windowMs / 1000)))}`
 }
 
 function whole(number: number): number {
@@ -60,7 +45,5 @@ function whole(number: number): number {
 
 /** A string of a structured field. */
 function quoted(name: string): string {
-  if (!/^[\x20-\x7e]+$/.test(name))
-    throw new TypeError(`name must be of printable ASCII characters, got ${JSON.stringify(name)}`)
-  return `"${name.replace(/["\\]/g, '\\$&')}"`
+  return `"${policyName(name).replace(/["\\]/g, '\\$&')}"`
 }

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { refuse } from '../admission/refusal.js'
+import { type Refusal, refuse } from '../admission/refusal.js'
+import { createGate } from '../create-gate.js'
+import { budgetStage, type Reserve, WeightedFairEscrow } from '../escrow/index.js'
+import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { httpRefusal, retryAfterSeconds, statusOfRefusal } from './refusal.js'
 
@@ -16,6 +19,9 @@ describe('the status of a refusal', () => {
     ['too-wide', false, 503],
     ['closed', false, 503],
     ['error', false, 503],
+    ['store-error', false, 503],
+    ['exhausted', false, 429],
+    ['over-share', false, 429],
   ] as const)('%s with shortage %s: %d', (reason, shortage, status) =>
     expect(statusOfRefusal(refuse('stage', reason, shortage, 0))).toBe(status),
   )
@@ -58,12 +64,81 @@ describe('the problem document', () => {
     })
   })
 
-  it('names no policy where none was violated', () => {
-    const { body } = httpRefusal(refuse('gate', 'closed', false, 1_000), () => 0)
+  it.each(['closed', 'error', 'store-error'])('names no policy where none was violated: %s', (reason) => {
+    const { body } = httpRefusal(refuse('gate', reason, false, 1_000), () => 0)
     expect(JSON.parse(body)).toEqual({
       type: 'https://iana.org/assignments/http-problem-types#temporary-reduced-capacity',
       title: 'The service is short of capacity',
       status: 503,
     })
+  })
+})
+
+/** What a gate with one budget answers to a cost that it refuses. */
+function overBudget(options: { reserve?: Reserve; spent: [tenant: string, cost: number][]; asks: number }) {
+  const clock = manualClock(10_000)
+  const { reserve = 'paced' } = options
+  const escrow = new WeightedFairEscrow({ limit: 100, windowMs: 60_000, reserve, clock })
+  const gate = createGate({ fair: false, stages: [budgetStage(escrow, { name: 'tokens "in"' })], clock })
+  for (const [flow, cost] of options.spent) gate.admit({ flow, cost })
+  const refusal = gate.admit({ flow: 'a', cost: options.asks }) as Refusal
+  return { clock, escrow, refusal, asks: options.asks }
+}
+
+describe('the fields of a refusal by a budget', () => {
+  it('tell what is left, and name the policy that was violated', () => {
+    const { refusal } = overBudget({ spent: [['a', 98]], asks: 101 })
+    const { headers, body, status } = httpRefusal(refusal, () => 0)
+    expect(status).toBe(429)
+    expect(headers).toEqual({
+      'RateLimit-Policy': '"tokens \\"in\\"";q=100;w=60',
+      RateLimit: '"tokens \\"in\\"";r=2;t=50',
+    })
+    expect(JSON.parse(body)['violated-policies']).toEqual(['tokens "in"'])
+  })
+
+  it('are not sent where clients are to know nothing', () => {
+    const { refusal } = overBudget({ spent: [['a', 100]], asks: 1 })
+    expect(httpRefusal(refusal, () => 0, false).headers).toEqual({ 'Retry-After': '50' })
+  })
+
+  it('say no later time than Retry-After, and none at which it would still be in vain', () => {
+    const { clock, escrow, refusal } = overBudget({ spent: [['a', 100]], asks: 1 })
+    expect(httpRefusal(refusal, () => 0).headers).toEqual({
+      'Retry-After': '50',
+      'RateLimit-Policy': '"tokens \\"in\\"";q=100;w=60',
+      RateLimit: '"tokens \\"in\\"";r=0;t=50',
+    })
+    clock.advance(49_999)
+    expect(escrow.peek('a', 1).allowed).toBe(false)
+    clock.advance(1)
+    expect(escrow.peek('a', 1).allowed).toBe(true)
+  })
+
+  it('never say a later time than Retry-After does, nor let it be later than what would be admitted', () => {
+    const tenant = fc.constantFrom('a', 'b', 'c')
+    const cost = fc.integer({ min: 1, max: 60 })
+    const reserve = fc.constantFrom<Reserve>('paced', 'strict')
+    const spent = fc.array(fc.tuple(tenant, cost), { minLength: 1, maxLength: 8 })
+    let refused = 0
+    fc.assert(
+      fc.property(spent, cost, reserve, fc.nat(), (spent, asks, reserve, seed) => {
+        const { clock, escrow, refusal } = overBudget({ spent, asks, reserve })
+        if (refusal.admitted !== false) return
+        refused++
+        const { headers } = httpRefusal(refusal, seededRandom(seed))
+        const [, r, t] = /;r=(\d+);t=(\d+)$/.exec(headers['RateLimit'] ?? '') ?? []
+        expect(Number(headers['Retry-After'])).toBeGreaterThanOrEqual(Number(t))
+        expect(Number(r)).toBeLessThan(asks)
+        // Without the jitter on top it is the time that the escrow says; just before it nothing has changed.
+        const least = Number(httpRefusal(refusal, () => 0).headers['Retry-After'])
+        expect(least).toBe(Math.ceil(refusal.retryAfterMs / 1_000))
+        expect(Number(t)).toBe(least)
+        clock.advance(refusal.retryAfterMs - 1)
+        expect(escrow.peek('a', asks).allowed).toBe(false)
+      }),
+      { numRuns: 300 },
+    )
+    expect(refused).toBeGreaterThan(50)
   })
 })
