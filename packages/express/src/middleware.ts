@@ -59,7 +59,9 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       return
     }
     if (!visit.admit(decision)) return
-    visit.target[0].fair = visit
+    const [req, res] = visit.target
+    admission.tell(decision, res)
+    req.fair = visit
     next()
   }
 

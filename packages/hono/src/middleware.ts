@@ -5,6 +5,7 @@ import { runtime } from '#runtime'
 import { addressOf, carryOn, isWorkerd, statusOf } from './host.js'
 import { answerNobody, refuse } from './refuse.js'
 import { watchResponse } from './response-end.js'
+import { tell } from './tell.js'
 
 declare module 'hono' {
   interface ContextVariableMap {
@@ -71,6 +72,8 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       watch?.settled()
       visit.handlerSettled()
     }
+    // Last: the copy that it may make of an answer from elsewhere forgets where that came from.
+    if (c.finalized) tell(c, admission.fields(decision, c.res.status))
   }
 
   function passWorkerd(c: Context, next: Next): Promise<void> {

@@ -52,6 +52,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       return
     }
     if (!visit.admit(decision)) return
+    admission.tell(decision, ctx.res)
     ctx.state.fair = visit
     visit.handlerStarted()
     try {

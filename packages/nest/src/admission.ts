@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
-import { type Decision, type Gate, type Refusal, refuse } from '@fairlead/core'
+import { type Decision, type Gate, type Permit, type Refusal, refuse } from '@fairlead/core'
 import {
   type Framework,
   HttpAdmission,
@@ -84,6 +84,17 @@ export class FairAdmission {
   /** Asks the gate. Undefined: the request is none of our business. */
   ask(visit: Visit): Decision | Promise<Decision> | undefined {
     return this.#http.ask(visit)
+  }
+
+  /**
+   * The gate said yes: false if the client left meanwhile. An HTTP response tells what is left of its budgets; one that
+   * answers others, too, tells nothing.
+   */
+  admit(visit: Visit, permit: Permit): boolean {
+    const { target } = visit
+    // The guard has seen to it before the interceptor comes.
+    if (visit.permit === undefined && target[0].getType() === 'http') this.#http.tell(permit, rawResponse(target[0]))
+    return visit.admit(permit)
   }
 
   /** Rejects with what is to be thrown for a visit that the gate, or its own end, does not let in. */

@@ -30,7 +30,7 @@ export class FairGuard implements CanActivate {
       this.#admission.leave(context, null)
       return true
     }
-    if (!decision.admitted || !visit.admit(decision)) return this.#admission.refuse(visit, decision)
+    if (!decision.admitted || !this.#admission.admit(visit, decision)) return this.#admission.refuse(visit, decision)
     showVisit(context, visit)
     this.#admission.leave(context, visit)
     return true

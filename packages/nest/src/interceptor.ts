@@ -54,7 +54,7 @@ export class FairInterceptor implements NestInterceptor {
     visit: Visit,
     decision: Decision,
   ): void {
-    if (!decision.admitted || !visit.admit(decision)) {
+    if (!decision.admitted || !this.#admission.admit(visit, decision)) {
       this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
       return
     }

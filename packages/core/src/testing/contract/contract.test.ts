@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { pipeline, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
-import type { Decision } from '../../admission/index.js'
+import type { Decision, Permit } from '../../admission/index.js'
 import { HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON, statusOfError } from '../../http/index.js'
 import { type AdapterHarness, type Answer, type AppSetup, adapterContract, listen } from './index.js'
 
@@ -23,6 +23,10 @@ type Defect =
   | 'runs the handler of refused requests'
   | 'releases when the handler has settled'
   | 'releases wrapped handlers when the client leaves'
+  | 'tells nothing of budgets'
+  | 'tells budgets before an error handler clears them away'
+  | 'tells budgets in refusals only'
+  | 'forgets that it told another'
 
 const framework = {
   name: 'plain',
@@ -76,16 +80,32 @@ function hear(visit: Visit, defect: Defect | undefined): void {
 }
 
 function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
-  if (decision.admitted) return visit.admit(decision)
+  const [, response] = visit.target
+  if (decision.admitted) {
+    tell(gate, visit, decision, defect)
+    return visit.admit(decision)
+  }
   if (defect === 'runs the handler of refused requests') return true
   if (decision.reason === 'gone') return false
-  const { status, retryAfterSeconds, body } = gate.refusal(decision)
-  const [, response] = visit.target
+  const { status, headers, body } = gate.refusal(decision)
   response.statusCode = status
-  if (defect !== 'answers refusals without Retry-After') response.setHeader('Retry-After', retryAfterSeconds ?? 1)
+  for (const [name, value] of Object.entries(headers)) {
+    const isLeftOut =
+      (defect === 'answers refusals without Retry-After' && name === 'Retry-After') ||
+      (defect === 'tells nothing of budgets' && name.startsWith('RateLimit'))
+    if (!isLeftOut) response.setHeader(name, value)
+  }
   response.setHeader('Content-Type', PROBLEM_JSON)
   response.end(body)
   return false
+}
+
+function tell(gate: HttpAdmission<Target>, visit: Visit, permit: Permit, defect: Defect | undefined): void {
+  const [, response] = visit.target
+  if (defect === 'tells nothing of budgets' || defect === 'tells budgets in refusals only') return
+  if (defect === 'tells budgets before an error handler clears them away' || defect === 'forgets that it told another')
+    for (const [name, value] of Object.entries(gate.fields(permit) ?? {})) response.setHeader(name, value)
+  else gate.tell(permit, response)
 }
 
 async function handle(
@@ -100,6 +120,8 @@ async function handle(
     send(await play(request.url ?? '/', visit), response)
   } catch (error) {
     visit?.failed(error)
+    if (defect !== 'forgets that it told another')
+      for (const name of response.getHeaderNames()) response.removeHeader(name)
     response.writeHead(statusOfError(error) ?? 500).end()
   } finally {
     done?.()
@@ -144,6 +166,14 @@ describe('the contract notices an adapter that', () => {
     ['runs the handler of refused requests', /a flow over its share/],
     ['releases when the handler has settled', /held until its last byte/],
     ['releases wrapped handlers when the client leaves', /abort and retry .* wrapped/],
+    ['tells nothing of budgets', /near its exhaustion/],
+    ['tells nothing of budgets', /a refusal by a budget/],
+    ['tells budgets in refusals only', /a streamed body tells a budget/],
+    ['tells budgets before an error handler clears them away', /^a thrown error tells a budget/],
+    ['tells budgets before an error handler clears them away', /a redirect never/],
+    ['tells budgets before an error handler clears them away', /while a handler works/],
+    ['tells budgets before an error handler clears them away', /HTTP.2: a thrown error tells/],
+    ['forgets that it told another', /two gates/],
   ])('%s', async (defect, name) => {
     const cases = adapterContract(plainHarness(defect)).filter((one) => name.test(one.name))
     expect(cases.length).toBeGreaterThan(0)

@@ -5,6 +5,7 @@ import type { AdapterHarness } from './harness.js'
 import { http2Cases } from './http2-cases.js'
 import { leavingCases } from './leaving-cases.js'
 import { optionCases } from './option-cases.js'
+import { rateLimitCases } from './rate-limit-cases.js'
 import { refusalCases } from './refusal-cases.js'
 
 export type { ContractCase } from './cases.js'
@@ -24,7 +25,6 @@ export { listen } from './listen.js'
  * the client at least.
  */
 export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
-  return [endingCases, leavingCases, refusalCases, optionCases, http2Cases, crowdCases].flatMap((cases) =>
-    cases(harness),
-  )
+  const topics = [endingCases, leavingCases, refusalCases, rateLimitCases, optionCases, http2Cases, crowdCases]
+  return topics.flatMap((cases) => cases(harness))
 }
