@@ -14,7 +14,7 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, clock, cost, exempt, fair, flow, gate,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clock, cost, exempt, fair, flow, gate,',
     ],
     [{ keyGenerator: () => 'a' }, 'fairMiddleware has no option "keyGenerator"'],
     [{ onError: 'ignore' }, 'onError must be one of "address", "admit", "refuse", got "ignore"'],
@@ -26,6 +26,8 @@ describe('options', () => {
     [{ ipv6Prefix: Number.NaN }, 'ipv6Prefix must be an integer from 1 to 128, got NaN'],
     [{ ipv6Prefix: '56' }, 'ipv6Prefix must be an integer from 1 to 128, got "56"'],
     [{ ipv6Prefix: null }, 'ipv6Prefix must be an integer from 1 to 128, got null'],
+    [{ rateLimit: 'sometimes' }, 'rateLimit must be one of "near", "always", "never", got "sometimes"'],
+    [{ rateLimit: false }, 'rateLimit must be one of "near", "always", "never", got false'],
     [{ gate: {} }, 'gate must be made by createGate, got an object'],
     [{ gate: null }, 'gate must be made by createGate, got null'],
     [{ gate: createGate, fair: {} }, 'gate must be made by createGate, got a function'],
@@ -74,6 +76,7 @@ describe('options', () => {
     [{ gate: createGate(), random: () => 0 }],
     [{ shed: { sampleEveryMs: 200 } }],
     [{ ipv6Prefix: 64, onError: 'refuse' }],
+    [{ gate: createGate(), rateLimit: 'always' }],
   ])('%j is accepted', (options) => expect(fairMiddleware(options).gate.snapshot().closed).toBe(false))
 
   it('with a queue: sheds by event-loop delay later, because the queue bounds what runs', () => {

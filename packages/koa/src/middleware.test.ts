@@ -45,6 +45,25 @@ describe.each(majors)('%s', (_, Koa) => {
     expect(await names(appWith({}))).toEqual(await names(bare))
   })
 
+  it('tells a budget beside the headers of an error, which alone Koa keeps, and whatever answers it', async () => {
+    const budget = { limit: 10, windowMs: 60_000 }
+    const app = new Koa()
+    app.use(fairMiddleware({ budget, clock: () => 0, rateLimit: 'always' }))
+    app.use((ctx) => ctx.throw(418, 'tea', { headers: { 'x-tea': 'green' } }))
+    const outside = new Koa()
+    outside.use(async (ctx, next) => {
+      await next().catch(() => {})
+      ctx.respond = false
+      ctx.res.writeHead(200).end('answered by hand')
+    })
+    outside.use(fairMiddleware({ budget, clock: () => 0, rateLimit: 'always' }))
+    outside.use(() => Promise.reject(new Error('caught outside')))
+    const thrown = await fetch((await serve(app)).url)
+    const byHand = await fetch((await serve(outside)).url)
+    expect([thrown.status, thrown.headers.get('x-tea'), byHand.status]).toEqual([418, 'green', 200])
+    for (const { headers } of [thrown, byHand]) expect(headers.get('ratelimit')).toBe('"budget";r=9;t=60')
+  })
+
   it('judges by the address of the connection, and by proxies only if they are trusted', async () => {
     const probe = probeStage()
     const app = appWith({ gate: gateOf(probe) })

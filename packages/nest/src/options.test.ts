@@ -17,6 +17,7 @@ describe('options', () => {
     [{ keyGenerator: () => 'a' }, 'FairModule has no option "keyGenerator"'],
     [{ at: 'middleware' }, 'at must be one of "interceptor", "guard", "nowhere", got "middleware"'],
     [{ at: null }, 'at must be one of "interceptor", "guard", "nowhere", got null'],
+    [{ rateLimit: 'sometimes' }, 'rateLimit must be one of "near", "always", "never", got "sometimes"'],
     [{ gate: {} }, 'gate must be made by createGate, got an object'],
     [{ gate: createGate(), fair: {} }, 'fair is an option of the gate'],
     [null, 'FairModule must be an object, got null'],

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import type { Decision, Permit } from '../admission/decision.js'
 import { refuse } from '../admission/refusal.js'
 import type { Stage } from '../admission/stage.js'
@@ -6,7 +6,7 @@ import { createGate, type GateOptions } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
 import type { EscrowSnapshot } from './snapshot.js'
-import type { Escrow } from './stage.js'
+import { budgetStage, type Escrow } from './stage.js'
 
 function gateOf(options: GateOptions = {}) {
   const clock = manualClock()
@@ -138,12 +138,116 @@ describe('the budget of a gate', () => {
     expect(gate.snapshot().stageErrors).toBe(0)
   })
 
+  it('tells a quota by the permit, and by the refusal, as long as its window lasts', () => {
+    const { clock, admit, permit } = gateOf()
+    const first = permit('a', 60)
+    const quota = { policy: 'budget', guarantee: 100, windowMs: 1000, limit: 100, remaining: 40 }
+    expect(first.quotas()).toEqual([{ ...quota, resetAfterMs: 1000 }])
+    expect(admit('a', 50)).toMatchObject({ admitted: false, quota: { ...quota, resetAfterMs: 1000 } })
+    clock.advance(400)
+    expect(first.quotas()).toEqual([{ ...quota, resetAfterMs: 600 }])
+    clock.advance(600)
+    expect(first.quotas()).toEqual([])
+  })
+
+  it('tells none of what it has not judged', async () => {
+    const { gate, admit } = gateOf({ stages: [{ name: 'other', admit: () => ({ finish: () => {}, undo: () => {} }) }] })
+    const exempt = gate.admit({ flow: 'a', exempt: true }) as Permit
+    expect(exempt.quotas()).toEqual([])
+    expect(admit('a', 1)).toMatchObject({ admitted: true })
+    const bare = createGate({ fair: false }).admit({ flow: 'a' }) as Permit
+    expect(bare.quotas()).toEqual([])
+  })
+
+  it('tells none where nobody knows: the store is away', () => {
+    const away = { ...new WeightedFairEscrow({ limit: 1, windowMs: 1000 }).peek('a'), reason: 'store-error' }
+    const answers = [
+      { ...away, allowed: true },
+      { ...away, allowed: false },
+    ]
+    const escrow: Escrow = { check: () => answers.shift()!, settle: vi.fn(), refund: vi.fn() }
+    const { admit } = gateOf({ budget: escrow })
+    expect((admit('a', 1) as Permit).quotas()).toEqual([])
+    expect(admit('a', 1)).toMatchObject({ reason: 'store-error', quota: undefined })
+  })
+
   it('refuses bad options by name', () => {
     const make = (budget: object) => () => createGate({ budget: budget as never })
     expect(make({ limit: 100, windowMs: 1000, limits: 3 })).toThrow('budget has no option "limits"')
     expect(make({ limit: -1, windowMs: 1000 })).toThrow('limit must be a number > 0')
     expect(make({ limit: 1, windowMs: 1000, onError: 'shrug' })).toThrow('onError must be one of')
     expect(make({ check: () => {} })).toThrow('budget.settle must be a function')
+    const escrow = new WeightedFairEscrow({ limit: 1, windowMs: 1000 })
+    const stage = (options: object) => () => budgetStage(escrow, options)
+    expect(stage({ name: '' })).toThrow('name must be a non-empty string, got ""')
+    expect(stage({ title: 'org' })).toThrow(
+      'budgetStage has no option "title"; it knows name, onError, tenantOf, windowMs',
+    )
+    expect(stage({ onError: 'shrug' })).toThrow('onError must be one of')
+    expect(stage({ tenantOf: 'org' })).toThrow('tenantOf must be a function')
+    expect(stage({ windowMs: 0 })).toThrow('windowMs must be a number > 0, got 0')
+    expect(() => createGate({ stages: [budgetStage(escrow), budgetStage(escrow)] })).toThrow('distinct names')
     expect(() => createGate({ budget: null as never })).toThrow('budget must be an object')
+  })
+})
+
+describe('several budgets in one gate', () => {
+  /** Keys like `acme/7` have 100 each, their organisations 150, per second. */
+  function budgets() {
+    const clock = manualClock()
+    const org = new WeightedFairEscrow({ limit: 150, windowMs: 1000, reserve: 'strict', clock })
+    const key = new WeightedFairEscrow({ limit: 100, windowMs: 1000, reserve: 'strict', clock })
+    const tenantOf = (flow: string): string => flow.split('/')[0] ?? flow
+    const stages = [budgetStage(org, { name: 'org', tenantOf }), budgetStage(key, { name: 'key' })]
+    const used = () => [org.snapshot().used, key.snapshot().used]
+    return { ...gateOf({ budget: false, stages }), used, org, key }
+  }
+
+  it('spend from each, under the names of their own tenants', () => {
+    const { permit, used, org, key } = budgets()
+    permit('acme/7', 30)
+    permit('acme/8', 20)
+    expect(used()).toEqual([50, 50])
+    expect(org.snapshot().heaviest.map(({ tenant }) => tenant)).toEqual(['acme'])
+    expect(key.snapshot().heaviest.map(({ tenant }) => tenant)).toEqual(['acme/7', 'acme/8'])
+  })
+
+  it('admit only what all allow, and what one refuses costs the others nothing', () => {
+    const { admit, permit, used } = budgets()
+    permit('acme/7', 100)
+    expect(admit('acme/7', 1)).toMatchObject({
+      stage: 'key',
+      reason: 'exhausted',
+      quota: { policy: 'key', remaining: 0 },
+    })
+    expect(used()).toEqual([100, 100])
+    expect(admit('acme/7', 51)).toMatchObject({ stage: 'org', quota: { policy: 'org', remaining: 50 } })
+    expect(used()).toEqual([100, 100])
+  })
+
+  it('are each settled, and tell their quotas in the order of the stages', () => {
+    const { permit, used } = budgets()
+    const one = permit('acme/7', 60)
+    expect(one.quotas().map(({ policy, remaining }) => [policy, remaining])).toEqual([
+      ['org', 90],
+      ['key', 40],
+    ])
+    one.finish('success', { cost: 25 })
+    expect(used()).toEqual([25, 25])
+    permit('acme/8', 10).finish('failure')
+    expect(used()).toEqual([25, 25])
+  })
+
+  it('have snapshots of their own, and an escrow that cannot tell its window is told', () => {
+    const { gate } = budgets()
+    expect(gate.snapshot().stages).toMatchObject({ org: { limit: 150 }, key: { limit: 100 } })
+    const inner = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
+    const escrow: Escrow = { check: (tenant, cost) => inner.check(tenant, cost), settle: vi.fn(), refund: vi.fn() }
+    const windowOf = (stage: Stage): number | undefined =>
+      gateOf({ budget: false, stages: [stage] })
+        .permit('a', 1)
+        .quotas()[0]?.windowMs
+    expect(windowOf(budgetStage(escrow))).toBeUndefined()
+    expect(windowOf(budgetStage(escrow, { windowMs: 1000 }))).toBe(1000)
   })
 })

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
+import type { Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
@@ -122,6 +123,28 @@ describe('what adapters have in common', () => {
     const visit = subject.visit([{ address: '1.2.3.4' }], undefined)
     visit.responseEnded(true)
     expect(subject.ask(visit)).toMatchObject({ admitted: false, reason: 'gone' })
+  })
+
+  it('warns once of a stage whose quota throws, and tells clients nothing of it', () => {
+    const onWarning = vi.fn()
+    const fault = new Error('no quota')
+    const quota = (): never => {
+      throw fault
+    }
+    const stage = { name: 'odd', admit: () => ({ finish: () => {}, undo: () => {}, quota }) }
+    const subject = admission({ fair: false, shed: false, stages: [stage], onWarning })
+    const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
+    for (let i = 0; i < 2; i++) expect(subject.fields(permit)).toBeUndefined()
+    expect(onWarning.mock.calls).toEqual([['The quota of a stage failed: clients are not told of it.', fault]])
+  })
+
+  it('touches no response that has nothing to tell', () => {
+    const subject = admission({ budget: { limit: 100, windowMs: 1_000 }, shed: false })
+    const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
+    const writeHead = vi.fn()
+    const response = { headersSent: false, getHeader: vi.fn(), setHeader: vi.fn(), writeHead }
+    subject.tell(permit, response)
+    expect(response.writeHead).toBe(writeHead)
   })
 
   it('jitters Retry-After by the injected chance', () => {

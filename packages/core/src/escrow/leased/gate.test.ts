@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import type { Permit, Refusal } from '../../admission/index.js'
 import { createGate } from '../../create-gate.js'
+import { statusOfRefusal } from '../../http/refusal.js'
 import { World } from '../../queue/simulation/world.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import { LeasedFairEscrow } from './leased-fair-escrow.js'
@@ -27,6 +29,7 @@ describe('a leased escrow as the budget of a gate', () => {
     expect(second).toMatchObject({ admitted: true })
     if (permit.admitted) permit.finish('success', { cost: 1 })
     expect(escrow.snapshot()).toMatchObject({ granted: 10, used: 5 })
+    expect((second as Permit).quotas()).toMatchObject([{ policy: 'budget', windowMs: 1_000, remaining: 92 }])
   })
 
   it('gives back what a later stage had no place for', async () => {
@@ -59,7 +62,9 @@ describe('a leased escrow as the budget of a gate', () => {
     const asked = gate.admit({ flow: 'a', cost: 1 })
     world.advance(20)
     await settled()
-    expect(await asked).toMatchObject({ admitted: false, stage: 'budget', reason: 'store-error' })
+    const refused = await asked
+    expect(refused).toMatchObject({ admitted: false, stage: 'budget', reason: 'store-error', quota: undefined })
+    expect(statusOfRefusal(refused as Refusal)).toBe(503)
     expect(gate.admit({ flow: 'a', cost: 1 })).toMatchObject({ admitted: false, reason: 'store-error' })
   })
 })
