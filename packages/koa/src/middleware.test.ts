@@ -486,7 +486,10 @@ describe.each(majors)('%s', (_, Koa) => {
 
 describe('options', () => {
   it.each<[object, string]>([
-    [{ flwo: () => 'a' }, 'fairMiddleware has no option "flwo"; it knows address, after, clock, cost, exempt, fair,'],
+    [
+      { flwo: () => 'a' },
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clock, cost, exempt, fair,',
+    ],
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
     [{ handler: true }, 'handler must be a function, got true'],
     [{ gate: {} }, 'gate must be made by createGate, got an object'],
