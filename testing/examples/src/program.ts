@@ -17,9 +17,9 @@ export class Program {
     this.lines = lines
   }
 
-  /** Starts it, on the Node that runs this, and waits for the line that names its port. */
-  static async start(file: URL): Promise<Program> {
-    const env = { ...process.env, PORT: '0' }
+  /** Starts it, on the Node that runs this, and waits for the line that names its port. `settings` go to its environment. */
+  static async start(file: URL, settings: Readonly<Record<string, string>> = {}): Promise<Program> {
+    const env = { ...process.env, ...settings, PORT: '0' }
     const child = spawn(process.execPath, [fileURLToPath(file)], { env, stdio: ['ignore', 'pipe', 'inherit'] })
     const lines: string[] = []
     const reader = createInterface({ input: child.stdout })
@@ -30,9 +30,12 @@ export class Program {
     return new Program(child, `http://127.0.0.1:${port}`, lines)
   }
 
-  /** Asks it, as the owner of a key. */
-  ask(path: string, key: string = 'quiet'): Promise<Response> {
-    return fetch(`${this.url}${path}`, { headers: { 'x-api-key': key } })
+  /** Asks it, as the owner of a key. With a body, which is sent as JSON, it is a POST. */
+  ask(path: string, key: string = 'quiet', body?: unknown, signal: AbortSignal | null = null): Promise<Response> {
+    const headers = { 'x-api-key': key }
+    if (body === undefined) return fetch(`${this.url}${path}`, { headers, signal })
+    const json = { ...headers, 'content-type': 'application/json' }
+    return fetch(`${this.url}${path}`, { method: 'POST', headers: json, body: JSON.stringify(body), signal })
   }
 
   async json(path: string, key?: string): Promise<unknown> {
