@@ -130,15 +130,19 @@ export interface DiscoveryResponse {
   isMaster: boolean
 }
 
+/** An answer, now or later. */
+export type Eventually<T> = T | Promise<T>
+
 /**
  * The `Capacity` service: what a server node offers, and what a connection to one looks like from outside. A call may
- * answer at once. It throws, or rejects, with a {@link CapacityError} when the request was bad.
+ * answer at once. It throws, or rejects, with a {@link CapacityError} when the request was bad. `signal` fires when
+ * nobody waits for the answer any more; a node in the same process need not look at it.
  */
 export interface CapacityService {
-  discovery(request: DiscoveryRequest): DiscoveryResponse | Promise<DiscoveryResponse>
-  getCapacity(request: GetCapacityRequest): GetCapacityResponse | Promise<GetCapacityResponse>
-  getServerCapacity(request: GetServerCapacityRequest): GetServerCapacityResponse | Promise<GetServerCapacityResponse>
-  releaseCapacity(request: ReleaseCapacityRequest): ReleaseCapacityResponse | Promise<ReleaseCapacityResponse>
+  discovery(request: DiscoveryRequest, signal?: AbortSignal): Eventually<DiscoveryResponse>
+  getCapacity(request: GetCapacityRequest, signal?: AbortSignal): Eventually<GetCapacityResponse>
+  getServerCapacity(request: GetServerCapacityRequest, signal?: AbortSignal): Eventually<GetServerCapacityResponse>
+  releaseCapacity(request: ReleaseCapacityRequest, signal?: AbortSignal): Eventually<ReleaseCapacityResponse>
 }
 
 /** Why a call failed: the gRPC status, in the words that JSON over HTTP uses for it. */

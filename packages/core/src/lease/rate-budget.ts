@@ -1,0 +1,103 @@
+/** What sums of fractions may be off by. */
+const ROUNDING = 1e-9
+const SECOND_MS = 1_000
+/** Shortest part of a second that `smooth` makes, in milliseconds. */
+const SHORTEST_MS = 20
+
+/**
+ * A rate, spent second by second: each second brings `capacity` units, which are spent as they come; then callers wait
+ * for the next. `smooth` does the same with the second's equal parts, each of at least 20 ms and a unit or more.
+ *
+ * No more than `capacity`, rounded up, is spent in a second by units of 1; if it is a whole number, no more than that,
+ * and a fraction is kept for the next second, so that 2.5 a second are five in two. In all, since the first second,
+ * never more than the seconds so far have brought. A cost beyond a whole second's budget saves up until it is there.
+ *
+ * A unit not spent in its second is lost. Knows no clock: times are milliseconds that do not run backwards. O(1),
+ * allocates nothing.
+ *
+ * @see the Doorman design document, "Client library"
+ */
+export class RateBudget {
+  readonly #smooth: boolean
+  /** Parts of a second, and the length of one. */
+  #parts = 1
+  #lengthMs: number = SECOND_MS
+  #startMs: number = Number.NaN
+  /** Left over from earlier windows. */
+  #carry = 0
+  #spent = 0
+  /** Capacity at the last call: what the window that ends then has brought. Below 0: unlimited. */
+  #capacity = 0
+  /** A cost that was refused, and may be saved up for. */
+  #wanted = 0
+
+  constructor(smooth: boolean) {
+    this.#smooth = smooth
+  }
+
+  /** Spends `cost`, or answers `false` and changes nothing. A `capacity` below 0 is unlimited; 0 lets nothing pass. */
+  take(cost: number, capacity: number, nowMs: number): boolean {
+    this.#roll(capacity, nowMs)
+    if (capacity >= 0) {
+      const share = capacity / this.#parts
+      const most = Math.min(this.#carry + share, Math.max(Math.ceil(share - ROUNDING), cost))
+      if (capacity === 0 || this.#spent + cost > most + ROUNDING) {
+        if (cost > this.#wanted) this.#wanted = cost
+        return false
+      }
+      if (cost >= this.#wanted) this.#wanted = 0
+    }
+    this.#spent += cost
+    return true
+  }
+
+  /** Spends `cost` whatever is left; below 0, gives back what was spent in this window. */
+  spend(cost: number, capacity: number, nowMs: number): void {
+    this.#roll(capacity, nowMs)
+    this.#spent = Math.max(0, this.#spent + cost)
+  }
+
+  /** Units spent in the present window. */
+  spent(capacity: number, nowMs: number): number {
+    this.#roll(capacity, nowMs)
+    return this.#spent
+  }
+
+  /** When `cost`, refused now, might pass; infinite while the capacity is 0. Always later than `nowMs`. */
+  nextMs(cost: number, capacity: number, nowMs: number): number {
+    this.#roll(capacity, nowMs)
+    if (capacity === 0) return Number.POSITIVE_INFINITY
+    if (capacity < 0) return this.#startMs + this.#lengthMs
+    const share = capacity / this.#parts
+    const windows = Math.ceil((cost - this.#carry - share + this.#spent) / share - ROUNDING)
+    return this.#startMs + this.#lengthMs * Math.max(1, windows)
+  }
+
+  /** Begins the window of `nowMs`, if it is another one. */
+  #roll(capacity: number, nowMs: number): void {
+    if (nowMs - this.#startMs < this.#lengthMs) {
+      this.#capacity = capacity
+      return
+    }
+    const before = this.#capacity < 0 ? 0 : this.#carry + this.#capacity / this.#parts
+    const first = Number.isNaN(this.#startMs)
+    const windows = first ? 1 : Math.floor((nowMs - this.#startMs) / this.#lengthMs)
+    this.#startMs = first ? nowMs : this.#startMs + windows * this.#lengthMs
+    this.#capacity = capacity
+    // What was saved up for and not taken for a whole window is not wanted any more.
+    if (before >= this.#wanted) this.#wanted = 0
+    this.#divide(capacity)
+    const share = Math.max(0, capacity) / this.#parts
+    const most = Math.max(Math.ceil(share - ROUNDING), this.#wanted) - share
+    const left = Math.max(0, before - this.#spent) + (windows - 1) * share
+    this.#carry = share === 0 ? 0 : Math.max(0, Math.min(left, most))
+    this.#spent = 0
+  }
+
+  #divide(capacity: number): void {
+    if (!this.#smooth) return
+    const most = SECOND_MS / SHORTEST_MS
+    this.#parts = Math.max(1, Math.min(most, Math.floor(capacity)))
+    this.#lengthMs = SECOND_MS / this.#parts
+  }
+}
