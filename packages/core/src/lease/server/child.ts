@@ -1,0 +1,56 @@
+import type { Band } from './bands.js'
+import type { Block } from './block.js'
+import type { Waking } from './expiry-wheel.js'
+
+/** What some of a child's clients of one priority want together; a client is one bucket of one. */
+export class Bucket {
+  block: Block | undefined = undefined
+  band: Band | undefined = undefined
+  readonly priority: number
+  readonly subclients: number
+  /** Sum of their weights, or their number. */
+  readonly mass: number
+  readonly wants: number
+  /** What counts of that while the child is silent. */
+  counted = 0
+
+  constructor(priority: number, subclients: number, mass: number, wants: number) {
+    this.priority = priority
+    this.subclients = subclients
+    this.mass = mass
+    this.wants = wants
+  }
+}
+
+/**
+ * A client, or a server that speaks for many, as a node knows it for one resource. Times are seconds since the epoch.
+ */
+export class Child implements Waking {
+  readonly id: string
+  readonly isServer: boolean
+  buckets: readonly Bucket[] = []
+  wants = 0
+  subclients = 0
+  /** What it may still be using: it counts against the node's own lease. */
+  held = 0
+  heldUntil = 0
+  /** The last answer. */
+  granted = 0
+  expiry = 0
+  refreshSeconds = 0
+  /** When it last asked, and was answered. */
+  askedAt: number = Number.NEGATIVE_INFINITY
+  /** It has missed two refreshes. */
+  silent = false
+  wakeAt = 0
+
+  constructor(id: string, isServer: boolean) {
+    this.id = id
+    this.isServer = isServer
+  }
+
+  /** The capacity of its lease, 0 once that has run out. */
+  leased(now: number): number {
+    return this.expiry > now ? this.granted : 0
+  }
+}
