@@ -3,6 +3,7 @@ import type { Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { FAIR_OPTIONS } from './fair/options.js'
+import { LEASE_OPTIONS, LeaseStage, type LeaseStageOptions } from './lease/stage.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import { type QueueOptions, WaitingRoom } from './queue/index.js'
 import { QUEUE_OPTIONS } from './queue/options.js'
@@ -10,7 +11,7 @@ import { type Random, systemRandom } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
-/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed, then `queue`. */
+/** What a gate is made of. Stages run in this order: `fair`, `shed`, `stages` as listed, `lease`, `queue`. */
 export interface GateOptions {
   /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
   fair?: FairOptions | false
@@ -18,6 +19,8 @@ export interface GateOptions {
   shed?: ShedOptions | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
+  /** Keeps all requests inside a Doorman lease, first come, first served. `false` leaves it out. @default false */
+  lease?: LeaseStageOptions | false
   /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
   queue?: QueueOptions | false
   /** @default the platform's monotonic clock */
@@ -29,7 +32,7 @@ export interface GateOptions {
 }
 
 /** Names of the options above, for whoever passes them on. */
-export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'queue', 'clock', 'random', 'after']
+export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'lease', 'queue', 'clock', 'random', 'after']
 
 /**
  * Makes a gate. Starts no timer and no background work. Throws a `TypeError` or `RangeError` that names the option
@@ -37,7 +40,15 @@ export const GATE_OPTIONS: readonly string[] = ['fair', 'shed', 'stages', 'queue
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { fair = {}, shed = false, stages = [], queue = false, random = systemRandom, after = systemAfter } = options
+  const {
+    fair = {},
+    shed = false,
+    stages = [],
+    lease = false,
+    queue = false,
+    random = systemRandom,
+    after = systemAfter,
+  } = options
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
   requireFunction('after', after)
@@ -55,6 +66,10 @@ export function createGate(options: GateOptions = {}): Gate {
   for (const stage of stages) {
     requireStage(stage)
     chain.push(stage)
+  }
+  if (lease !== false) {
+    requireOptions('lease', lease, LEASE_OPTIONS)
+    chain.push(new LeaseStage({ ...lease, after }))
   }
   if (queue !== false) requireOptions('queue', queue, QUEUE_OPTIONS)
   const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])

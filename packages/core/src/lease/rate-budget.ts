@@ -12,7 +12,7 @@ const SHORTEST_MS = 20
  * and a fraction is kept for the next second, so that 2.5 a second are five in two. In all, since the first second,
  * never more than the seconds so far have brought. A cost beyond a whole second's budget saves up until it is there.
  *
- * A unit not spent in its second is lost. Knows no clock: times are milliseconds that do not run backwards. O(1),
+ * A unit not spent in its second is lost, one that was forced is paid back by the next ones. Knows no clock: times are milliseconds that do not run backwards. O(1),
  * allocates nothing.
  *
  * @see the Doorman design document, "Client library"
@@ -23,7 +23,7 @@ export class RateBudget {
   #parts = 1
   #lengthMs: number = SECOND_MS
   #startMs: number = Number.NaN
-  /** Left over from earlier windows. */
+  /** Left over from earlier windows; below 0: owed by this one. */
   #carry = 0
   #spent = 0
   /** Capacity at the last call: what the window that ends then has brought. Below 0: unlimited. */
@@ -51,10 +51,16 @@ export class RateBudget {
     return true
   }
 
-  /** Spends `cost` whatever is left; below 0, gives back what was spent in this window. */
-  spend(cost: number, capacity: number, nowMs: number): void {
+  /** Spends `cost` whatever is left; what is not there is a debt of the seconds that come. */
+  force(cost: number, capacity: number, nowMs: number): void {
     this.#roll(capacity, nowMs)
-    this.#spent = Math.max(0, this.#spent + cost)
+    this.#carry -= cost
+  }
+
+  /** Gives back what was spent at `spentMs` and not used, unless its second is over. */
+  giveBack(cost: number, spentMs: number, capacity: number, nowMs: number): void {
+    this.#roll(capacity, nowMs)
+    if (spentMs >= this.#startMs) this.#spent = Math.max(0, this.#spent - cost)
   }
 
   /** Units spent in the present window. */
@@ -89,8 +95,9 @@ export class RateBudget {
     this.#divide(capacity)
     const share = Math.max(0, capacity) / this.#parts
     const most = Math.max(Math.ceil(share - ROUNDING), this.#wanted) - share
-    const left = Math.max(0, before - this.#spent) + (windows - 1) * share
-    this.#carry = share === 0 ? 0 : Math.max(0, Math.min(left, most))
+    // Below 0 only by what was forced, and not by a capacity that fell in the middle of a window.
+    const left = Math.min(before, Math.max(0, before - this.#spent)) + (windows - 1) * share
+    this.#carry = Math.min(left, share === 0 ? 0 : Math.max(0, most))
     this.#spent = 0
   }
 
