@@ -1,6 +1,9 @@
-/** What sums of fractions may be off by. */
+/** What sums of fractions may be off by, in units; and what times may be, in milliseconds. */
 const ROUNDING = 1e-9
+const INSTANT_MS = 1e-6
 const SECOND_MS = 1_000
+/** What a window leaves to the next, in units: less than one, or a second that follows could spend one too many. */
+const FRACTION = 1 - 1e-6
 /** Shortest part of a second that `smooth` makes, in milliseconds. */
 const SHORTEST_MS = 20
 
@@ -23,8 +26,10 @@ export class RateBudget {
   #parts = 1
   #lengthMs: number = SECOND_MS
   #startMs: number = Number.NaN
-  /** Left over from earlier windows; below 0: owed by this one. */
+  /** Left over from earlier windows, less than a unit; below 0: owed by this one. */
   #carry = 0
+  /** Left over from earlier windows for a cost of more than a window. */
+  #saved = 0
   #spent = 0
   /** Capacity at the last call: what the window that ends then has brought. Below 0: unlimited. */
   #capacity = 0
@@ -38,17 +43,22 @@ export class RateBudget {
   /** Spends `cost`, or answers `false` and changes nothing. A `capacity` below 0 is unlimited; 0 lets nothing pass. */
   take(cost: number, capacity: number, nowMs: number): boolean {
     this.#roll(capacity, nowMs)
-    if (capacity >= 0) {
-      const share = capacity / this.#parts
-      const most = Math.min(this.#carry + share, Math.max(Math.ceil(share - ROUNDING), cost))
-      if (capacity === 0 || this.#spent + cost > most + ROUNDING) {
-        if (cost > this.#wanted) this.#wanted = cost
-        return false
-      }
-      if (cost >= this.#wanted) this.#wanted = 0
+    if (capacity < 0) {
+      this.#spent += cost
+      return true
     }
-    this.#spent += cost
-    return true
+    const share = capacity / this.#parts
+    const whole = Math.ceil(share - ROUNDING)
+    const own = this.#carry + share
+    if (capacity > 0) {
+      if (cost > whole) return this.#draw(cost, own)
+      if (this.#spent + cost <= Math.min(own, whole) + ROUNDING) {
+        this.#spent += cost
+        return true
+      }
+    }
+    if (cost > this.#wanted) this.#wanted = cost
+    return false
   }
 
   /** Spends `cost` whatever is left; what is not there is a debt of the seconds that come. */
@@ -60,7 +70,7 @@ export class RateBudget {
   /** Gives back what was spent at `spentMs` and not used, unless its second is over. */
   giveBack(cost: number, spentMs: number, capacity: number, nowMs: number): void {
     this.#roll(capacity, nowMs)
-    if (spentMs >= this.#startMs) this.#spent = Math.max(0, this.#spent - cost)
+    if (spentMs >= this.#startMs - INSTANT_MS) this.#spent = Math.max(0, this.#spent - cost)
   }
 
   /** Units spent in the present window. */
@@ -75,29 +85,46 @@ export class RateBudget {
     if (capacity === 0) return Number.POSITIVE_INFINITY
     if (capacity < 0) return this.#startMs + this.#lengthMs
     const share = capacity / this.#parts
-    const windows = Math.ceil((cost - this.#carry - share + this.#spent) / share - ROUNDING)
+    const saved = cost > Math.ceil(share - ROUNDING) ? this.#saved : 0
+    const windows = Math.ceil((cost - saved - this.#carry - share + this.#spent) / share - ROUNDING)
     return this.#startMs + this.#lengthMs * Math.max(1, windows)
+  }
+
+  /** Takes a cost of more than a window, if so much has been saved up. */
+  #draw(cost: number, own: number): boolean {
+    const left = Math.max(0, own - this.#spent)
+    if (left + this.#saved < cost - ROUNDING) {
+      if (cost > this.#wanted) this.#wanted = cost
+      return false
+    }
+    if (cost >= this.#wanted) this.#wanted = 0
+    this.#spent += left
+    this.#saved = Math.max(0, this.#saved - (cost - left))
+    return true
   }
 
   /** Begins the window of `nowMs`, if it is another one. */
   #roll(capacity: number, nowMs: number): void {
-    if (nowMs - this.#startMs < this.#lengthMs) {
+    const passedMs = nowMs - this.#startMs + INSTANT_MS
+    if (passedMs < this.#lengthMs) {
       this.#capacity = capacity
       return
     }
     const before = this.#capacity < 0 ? 0 : this.#carry + this.#capacity / this.#parts
     const first = Number.isNaN(this.#startMs)
-    const windows = first ? 1 : Math.floor((nowMs - this.#startMs) / this.#lengthMs)
+    const windows = first ? 1 : Math.floor(passedMs / this.#lengthMs)
     this.#startMs = first ? nowMs : this.#startMs + windows * this.#lengthMs
     this.#capacity = capacity
-    // What was saved up for and not taken for a whole window is not wanted any more.
-    if (before >= this.#wanted) this.#wanted = 0
     this.#divide(capacity)
     const share = Math.max(0, capacity) / this.#parts
-    const most = Math.max(Math.ceil(share - ROUNDING), this.#wanted) - share
     // Below 0 only by what was forced, and not by a capacity that fell in the middle of a window.
-    const left = Math.min(before, Math.max(0, before - this.#spent)) + (windows - 1) * share
-    this.#carry = Math.min(left, share === 0 ? 0 : Math.max(0, most))
+    const rest = Math.min(before, Math.max(0, before - this.#spent))
+    // What was saved up for and there, and not taken, is not wanted any more.
+    if (rest + this.#saved >= this.#wanted) this.#wanted = 0
+    const left = rest + (windows - 1) * share
+    this.#carry = Math.min(left, share === 0 ? 0 : FRACTION)
+    const most = share === 0 ? 0 : Math.max(0, this.#wanted - share - this.#carry)
+    this.#saved = Math.min(this.#saved + Math.max(0, left - this.#carry), most)
     this.#spent = 0
   }
 
