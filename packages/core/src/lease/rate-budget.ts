@@ -92,13 +92,13 @@ export class RateBudget {
 
   /** Takes a cost of more than a window, if so much has been saved up. */
   #draw(cost: number, own: number): boolean {
-    const left = Math.max(0, own - this.#spent)
-    if (left + this.#saved < cost - ROUNDING) {
+    const left = own - this.#spent
+    if (left < -ROUNDING || left + this.#saved < cost - ROUNDING) {
       if (cost > this.#wanted) this.#wanted = cost
       return false
     }
     if (cost >= this.#wanted) this.#wanted = 0
-    this.#spent += left
+    this.#spent = own
     this.#saved = Math.max(0, this.#saved - (cost - left))
     return true
   }
