@@ -4,6 +4,7 @@ import type {
   GetCapacityResponse,
   GetServerCapacityRequest,
   GetServerCapacityResponse,
+  Lease,
   ReleaseCapacityRequest,
   ReleaseCapacityResponse,
 } from '../protocol.js'
@@ -146,6 +147,11 @@ export class LeaseNode {
     this.#question = undefined
     for (const { resourceId } of question.request.resource)
       this.#resources.get(resourceId)?.upstream?.unanswered(againAt)
+  }
+
+  /** The node's own lease of a resource from its parent, while it is good. */
+  lease(resourceId: string, now: number): Lease | undefined {
+    return this.#resources.get(resourceId)?.upstream?.lease(now)
   }
 
   /** What people and pages want to see. */

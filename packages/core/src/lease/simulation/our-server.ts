@@ -57,7 +57,7 @@ export class OurServer implements Server, Thread {
 
   own(now: number): Grant | undefined {
     if (this.#job.parent === undefined) return { capacity: CAPACITY, expiry: Number.POSITIVE_INFINITY }
-    const lease = this.node.snapshot(now).resources[0]?.lease
+    const lease = this.node.lease(RESOURCE, now)
     return lease === undefined ? undefined : { capacity: lease.capacity, expiry: lease.expiryTime }
   }
 

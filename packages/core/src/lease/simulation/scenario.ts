@@ -17,7 +17,7 @@ export interface Scenario {
   plan?<S extends Server>(simulation: Simulation<S>): void
 }
 
-/** How often clients want something else, and by which part of what they were made with. */
+/** How often clients want something else, and by which part at most. */
 const DRIFT_SECONDS = 10
 const DRIFT = 0.1
 
@@ -67,7 +67,7 @@ export class Simulation<S extends Server> {
     const client = this.#system.client(this.world, job, `client:${this.clients.length + 1}`, wants)
     this.clients.push({ client, job })
     const drift = (): void => {
-      client.wants = Math.max(0, client.wants + DRIFT * (1 - 2 * this.world.chances.wants.real()) * wants)
+      client.wants += DRIFT * (1 - 2 * this.world.chances.wants.real()) * client.wants
     }
     drift()
     this.world.timeline.every(DRIFT_SECONDS, drift)
