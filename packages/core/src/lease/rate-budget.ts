@@ -98,8 +98,9 @@ export class RateBudget {
       return false
     }
     if (cost >= this.#wanted) this.#wanted = 0
-    this.#spent = own
-    this.#saved = Math.max(0, this.#saved - (cost - left))
+    const saved = Math.min(this.#saved, cost)
+    this.#saved -= saved
+    this.#spent += cost - saved
     return true
   }
 
@@ -123,7 +124,7 @@ export class RateBudget {
     if (rest + this.#saved >= this.#wanted) this.#wanted = 0
     const left = rest + (windows - 1) * share
     this.#carry = Math.min(left, share === 0 ? 0 : FRACTION)
-    const most = share === 0 ? 0 : Math.max(0, this.#wanted - share - this.#carry)
+    const most = share === 0 ? 0 : this.#wanted
     this.#saved = Math.min(this.#saved + Math.max(0, left - this.#carry), most)
     this.#spent = 0
   }
