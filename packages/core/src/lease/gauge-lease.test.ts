@@ -220,7 +220,7 @@ describe('a leased gauge', () => {
         }
         expect([gauge.inFlight, gauge.waiting]).toEqual([0, 0])
       }),
-      { numRuns: 60 },
+      { numRuns: 500 },
     )
   })
 })

@@ -50,6 +50,23 @@ describe('a rate, spent second by second', () => {
     expect(perSecond(new RateBudget(true), 33.5, 4)).toEqual([33, 34, 33, 34])
   })
 
+  it('does not spend a second at once that is to be smooth from now on', () => {
+    const budget = new RateBudget(true)
+    expect(budget.take(1, 0, 0)).toBe(false)
+    const taken = [0, 0, 0]
+    for (let atMs = 400; atMs < 3_400; atMs += 5)
+      while (budget.take(1, 50, atMs)) taken[Math.floor((atMs - 400) / 1_000)]!++
+    expect(taken).toEqual([50, 50, 50])
+  })
+
+  it('begins no more than one part when parts become shorter after a pause', () => {
+    const budget = new RateBudget(true)
+    budget.take(1, 0.5, 0)
+    let taken = 0
+    while (budget.take(1, 50, 10_900)) taken++
+    expect(taken).toBe(1)
+  })
+
   it('has no parts of less than a unit, or less than 20 ms', () => {
     for (const [capacity, parts] of [
       [4, 4],

@@ -108,7 +108,7 @@ export class RateBudget {
   #roll(capacity: number, nowMs: number): void {
     const passedMs = nowMs - this.#startMs + INSTANT_MS
     if (passedMs < this.#lengthMs) {
-      this.#capacity = capacity
+      if (capacity !== this.#capacity) this.#change(capacity, nowMs)
       return
     }
     const before = this.#capacity < 0 ? 0 : this.#carry + this.#capacity / this.#parts
@@ -117,6 +117,8 @@ export class RateBudget {
     this.#startMs = first ? nowMs : this.#startMs + windows * this.#lengthMs
     this.#capacity = capacity
     this.#divide(capacity)
+    // Parts that are shorter from now on: the present one is that of `nowMs`.
+    this.#startMs += Math.floor((nowMs - this.#startMs + INSTANT_MS) / this.#lengthMs) * this.#lengthMs
     const share = Math.max(0, capacity) / this.#parts
     // Below 0 only by what was forced, and not by a capacity that fell in the middle of a window.
     const rest = Math.min(before, Math.max(0, before - this.#spent))
@@ -129,10 +131,22 @@ export class RateBudget {
     this.#spent = 0
   }
 
+  /** A new capacity in the middle of a window. */
+  #change(capacity: number, nowMs: number): void {
+    this.#capacity = capacity
+    const parts = this.#parts
+    this.#divide(capacity)
+    // A long window must not be spent at once where shorter ones are due; a shorter one may be seen to its end.
+    if (this.#parts > parts) this.#startMs = nowMs
+    else this.#setParts(parts)
+  }
+
   #divide(capacity: number): void {
-    if (!this.#smooth) return
-    const most = SECOND_MS / SHORTEST_MS
-    this.#parts = Math.max(1, Math.min(most, Math.floor(capacity)))
-    this.#lengthMs = SECOND_MS / this.#parts
+    if (this.#smooth) this.#setParts(Math.max(1, Math.min(SECOND_MS / SHORTEST_MS, Math.floor(capacity))))
+  }
+
+  #setParts(parts: number): void {
+    this.#parts = parts
+    this.#lengthMs = SECOND_MS / parts
   }
 }

@@ -201,7 +201,7 @@ describe('a leased rate', () => {
         await office.client.close()
         expect(office.world.timers).toBe(0)
       }),
-      { numRuns: 60 },
+      { numRuns: 500 },
     )
   })
 })
