@@ -29,7 +29,8 @@ export function overHttp(options: HttpTransportOptions): Transport {
   const urls = (Array.isArray(url) ? url : [url]).map((one: unknown) => requireUrl(one))
   if (urls.length === 0) throw new TypeError('url must be a URL or several, got an empty array')
   requireFunction('fetch', send)
-  if (typeof headers !== 'object' || headers === null) throw new TypeError(`headers must be an object, got ${headers}`)
+  if (typeof headers !== 'object' || headers === null)
+    throw new TypeError(`headers must be an object, got ${show(headers)}`)
   const { urlOf = (address: string) => (address.includes('://') ? address : `${schemeOf(urls[0]!)}${address}`) } =
     options
   requireFunction('urlOf', urlOf)
