@@ -62,6 +62,13 @@ export class Bands {
     this.#changed()
   }
 
+  /** Other wants of a bucket that stays in its band count from now on. O(log n). */
+  change(bucket: Bucket, counted: number): void {
+    bucket.counted = counted
+    bucket.band!.blocks.change(bucket, counted, bucket.mass)
+    this.#changed()
+  }
+
   /** O(log n). */
   leave(bucket: Bucket): void {
     const band = bucket.band!

@@ -1,16 +1,15 @@
 import type { Band } from './bands.js'
-import type { Block } from './block.js'
 import type { Waking } from './expiry-wheel.js'
 
 /** What some of a child's clients of one priority want together; a client is one bucket of one. */
 export class Bucket {
-  block: Block | undefined = undefined
+  place = 0
   band: Band | undefined = undefined
-  readonly priority: number
-  readonly subclients: number
+  priority: number
+  subclients: number
   /** Sum of their weights, or their number. */
-  readonly mass: number
-  readonly wants: number
+  mass: number
+  wants: number
   /** What counts of that while the child is silent. */
   counted = 0
 

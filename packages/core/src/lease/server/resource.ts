@@ -16,8 +16,9 @@ import { type Standing, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
 const GRACE_SECONDS = 1
-/** Grant and target that differ by no more than this part are the same. */
-const SETTLED = 0.01
+/** A grant this close to its target, as a part of it, is as good: a client's, and that of a server with many. */
+const SETTLED_CLIENT = 0.01
+const SETTLED_SERVER = 0.02
 /** Part of the minimum interval that has to pass: timers and networks are not exact. */
 const PUNCTUAL = 0.9
 
@@ -99,10 +100,12 @@ export class Resource {
     const known = this.#ledger.find(id, false)
     if (known !== undefined && this.#tooEarly(known, now)) return undefined
     const child = known ?? this.#ledger.add(id, false)
-    const buckets = this.#bucketOf(child, request)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     if (known === undefined && has !== undefined) this.#believe(child, has.capacity, has.expiryTime, now)
-    return this.#decide(child, buckets, request.has, has?.capacity ?? 0, undefined, now)
+    this.#note(child)
+    const wants = roundUp(request.wants, this.#ledger.unit)
+    this.#ledger.enterClient(child, request.priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
+    return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now)
   }
 
   /** Decides on a server's request; `undefined` when it asks again too early. */
@@ -122,7 +125,9 @@ export class Resource {
     const claimed = Math.max(has?.capacity ?? 0, outstanding ?? 0)
     if (known === undefined || (outstanding ?? 0) > known.held)
       this.#believe(child, claimed, has?.expiryTime ?? now + this.#rules.leaseLengthSeconds, now)
-    const gets = this.#decide(child, this.#bucketsOf(request), request.has, has?.capacity ?? 0, outstanding, now)
+    this.#note(child)
+    this.#ledger.enter(child, this.#bucketsOf(request), now)
+    const gets = this.#decide(child, request.has !== undefined, has?.capacity ?? 0, outstanding, now)
     const response: ServerCapacityResourceResponse = {
       resourceId: this.id,
       gets,
@@ -177,22 +182,17 @@ export class Resource {
     this.#considerAsking(now)
   }
 
-  #decide(
-    child: Child,
-    buckets: readonly Bucket[],
-    claim: Lease | undefined,
-    has: number,
-    outstanding: number | undefined,
-    now: number,
-  ): Lease {
+  /** How things stand before a child's new wants are entered. */
+  #note(child: Child): void {
+    this.#before.known = child.askedAt > Number.NEGATIVE_INFINITY
+    this.#before.wants = this.#ledger.bands.wants
+    this.#before.subclients = this.#ledger.bands.subclients
+  }
+
+  #decide(child: Child, claims: boolean, has: number, outstanding: number | undefined, now: number): Lease {
     const ledger = this.#ledger
     const reserve = this.#reserve.at(now)
     const leased = child.leased(now)
-    this.#before.known = child.askedAt > Number.NEGATIVE_INFINITY
-    this.#before.wants = ledger.bands.wants
-    this.#before.subclients = ledger.bands.subclients
-    ledger.enter(child, buckets, now)
-
     const lease = this.#upstream?.lease(now)
     const rootOrLeased = this.#upstream === undefined || lease !== undefined
     const capacity = this.capacity(now)
@@ -203,8 +203,8 @@ export class Resource {
       bounded || this.#upstream !== undefined
         ? capacity - reserve - (ledger.held - child.held)
         : Number.POSITIVE_INFINITY
-    const floor = outstanding === undefined ? 0 : claim === undefined ? child.held : Math.min(outstanding, leased)
-    this.#target = Math.max(target, claim === undefined ? floor : 0)
+    const floor = outstanding === undefined ? 0 : claims ? Math.min(outstanding, leased) : child.held
+    this.#target = claims ? target : Math.max(target, floor)
     this.#share = capacity / Math.max(1, ledger.bands.subclients)
 
     let granted: number
@@ -221,11 +221,7 @@ export class Resource {
     granted = Number.isFinite(granted) ? roundDown(granted, ledger.unit) : granted
 
     if (outstanding !== undefined || !this.#rules.confirm) ledger.hold(child, granted)
-    else
-      ledger.hold(
-        child,
-        Math.max(granted, claim === undefined ? leased : Math.min(roundUp(has, ledger.unit), child.held)),
-      )
+    else ledger.hold(child, Math.max(granted, claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased))
     child.granted = granted
     child.expiry = expiry
     child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
@@ -259,21 +255,14 @@ export class Resource {
   }
 
   #refreshOf(child: Child, target: number, expiry: number, now: number): number {
-    const settled = Math.abs(child.granted - target) <= SETTLED * target && child.held <= child.granted
+    const close = child.isServer ? SETTLED_SERVER : SETTLED_CLIENT
+    const settled = Math.abs(child.granted - target) <= close * target && child.held <= child.granted
     const shortest = Math.ceil(Math.max(1, this.#minimum()))
     let refresh = settled ? this.#rules.refreshSeconds : shortest
     if (this.#reserve.learning(now))
       refresh = Math.min(refresh, Math.max(shortest, Math.ceil(this.#reserve.until - now)))
     const room = expiry - Math.floor(now) - 1
     return room >= 1 ? Math.min(refresh, room) : shortest
-  }
-
-  #bucketOf(child: Child, { priority, wants, weight }: ResourceRequest): readonly Bucket[] {
-    const present = child.buckets[0]
-    const mass = this.#rules.weighted ? (weight ?? 1) : 1
-    const rounded = roundUp(wants, this.#ledger.unit)
-    if (present?.wants === rounded && present.mass === mass && present.priority === priority) return child.buckets
-    return [new Bucket(priority, 1, mass, rounded)]
   }
 
   #bucketsOf({ wants }: ServerCapacityResourceRequest): Bucket[] {

@@ -1,11 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import type { Block } from './block.js'
 import { SortedBlocks } from './sorted-blocks.js'
 
 class Wish {
-  block: Block | undefined = undefined
+  place = 0
   readonly wants: number
   readonly mass: number
 

@@ -1,9 +1,14 @@
-import { BLOCK_SIZE, Block, type Placed } from './block.js'
+import { BLOCK_SIZE, Block } from './block.js'
 import { SumTree } from './sum-tree.js'
 
 /** Below this mean number of entries the blocks are filled anew, to this number. */
 const SPARSE = BLOCK_SIZE / 4
 const PACKED = (BLOCK_SIZE * 3) / 4
+
+/** Somebody's wish: its number in the blocks. */
+export interface Placed {
+  place: number
+}
 
 /**
  * What children want, sorted by wants per mass, so that the exact max-min level is found in O(log n) while one of them
@@ -14,6 +19,10 @@ const PACKED = (BLOCK_SIZE * 3) / 4
 export class SortedBlocks<E extends Placed> {
   #blocks: Block[] = [new Block()]
   readonly #tree = new SumTree()
+  /** By number of the entry. */
+  readonly #entries: (E | undefined)[] = []
+  readonly #blockOf: Block[] = []
+  readonly #freed: number[] = []
   #size = 0
   #foundWants = 0
   #foundMass = 0
@@ -34,6 +43,27 @@ export class SortedBlocks<E extends Placed> {
 
   /** O(log n). */
   add(entry: E, wants: number, mass: number): void {
+    entry.place = this.#freed.pop() ?? this.#entries.length
+    this.#entries[entry.place] = entry
+    this.#insert(entry.place, wants, mass)
+  }
+
+  /** O(log n). */
+  remove(entry: E): void {
+    this.#takeOut(entry.place)
+    this.#entries[entry.place] = undefined
+    this.#freed.push(entry.place)
+    this.#packIfSparse()
+  }
+
+  /** The same entry now wants this. O(log n). */
+  change(entry: E, wants: number, mass: number): void {
+    this.#takeOut(entry.place)
+    this.#insert(entry.place, wants, mass)
+    this.#packIfSparse()
+  }
+
+  #insert(place: number, wants: number, mass: number): void {
     const ratio = wants / mass
     let position = this.#firstAbove(ratio)
     if (this.#blocks[position]!.full) {
@@ -41,17 +71,20 @@ export class SortedBlocks<E extends Placed> {
       if (this.#tree.last[position]! <= ratio) position++
     }
     const block = this.#blocks[position]!
-    block.insert(entry, wants, mass)
+    block.insert(place, wants, mass)
+    this.#blockOf[place] = block
     this.#size++
     this.#tree.update(block)
   }
 
-  /** O(log n). */
-  remove(entry: E): void {
-    const block = entry.block!
-    block.remove(entry)
+  #takeOut(place: number): void {
+    const block = this.#blockOf[place]!
+    block.remove(place)
     this.#size--
     this.#tree.update(block)
+  }
+
+  #packIfSparse(): void {
     if (this.#blocks.length > 1 && this.#size < this.#blocks.length * SPARSE) this.#pack()
   }
 
@@ -122,9 +155,8 @@ export class SortedBlocks<E extends Placed> {
 
   /** Calls `visit` with every entry, in the order of the ratios. */
   forEach(visit: (entry: E, wants: number, mass: number) => void): void {
-    // Only `add` puts entries in.
-    for (const { entries, wantsOf, massOf } of this.#blocks)
-      for (let at = 0; at < entries.length; at++) visit(entries[at] as E, wantsOf[at]!, massOf[at]!)
+    for (const { entries, wantsOf, massOf, size } of this.#blocks)
+      for (let at = 0; at < size; at++) visit(this.#entries[entries[at]!]!, wantsOf[at]!, massOf[at]!)
   }
 
   /** The first position whose largest ratio is above `ratio`, else the last one. */
@@ -146,6 +178,7 @@ export class SortedBlocks<E extends Placed> {
     const upper = new Block()
     upper.take(full, BLOCK_SIZE / 2, BLOCK_SIZE / 2)
     full.keep(BLOCK_SIZE / 2)
+    this.#settle(upper)
     this.#blocks.splice(position + 1, 0, upper)
     this.#tree.rebuild(this.#blocks)
   }
@@ -162,6 +195,12 @@ export class SortedBlocks<E extends Placed> {
         from += count
       }
     this.#blocks = packed
+    for (const block of packed) this.#settle(block)
     this.#tree.rebuild(packed)
+  }
+
+  /** Its entries are in this block now. */
+  #settle(block: Block): void {
+    for (let at = 0; at < block.size; at++) this.#blockOf[block.entries[at]!] = block
   }
 }
