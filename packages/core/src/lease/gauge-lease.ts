@@ -227,7 +227,7 @@ export class GaugeLease implements Capacity {
 
   #wants(nowMs: number): number {
     const most = this.#peak.most(nowMs)
-    if (nowMs - this.#pressedMs > PRESSED_MS) return most
+    if (!this.#slots.awaited && nowMs - this.#pressedMs > PRESSED_MS) return most
     return Math.max(most, 2 * this.#resource.capacityAt(nowMs))
   }
 }

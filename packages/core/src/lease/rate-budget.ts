@@ -28,6 +28,8 @@ export class RateBudget {
   #startMs: number = Number.NaN
   /** Left over from earlier windows, less than a unit; below 0: owed by this one. */
   #carry = 0
+  /** Forced in this window. */
+  #debt = 0
   /** Left over from earlier windows for a cost of more than a window. */
   #saved = 0
   #spent = 0
@@ -49,7 +51,7 @@ export class RateBudget {
     }
     const share = capacity / this.#parts
     const whole = Math.ceil(share - ROUNDING)
-    const own = this.#carry + share
+    const own = this.#carry + share - this.#debt
     if (capacity > 0) {
       if (cost > whole) return this.#draw(cost, own)
       if (this.#spent + cost <= Math.min(own, whole) + ROUNDING) {
@@ -64,7 +66,7 @@ export class RateBudget {
   /** Spends `cost` whatever is left; what is not there is a debt of the seconds that come. */
   force(cost: number, capacity: number, nowMs: number): void {
     this.#roll(capacity, nowMs)
-    this.#carry -= cost
+    this.#debt += cost
   }
 
   /** Gives back what was spent at `spentMs` and not used, unless its second is over. */
@@ -86,7 +88,7 @@ export class RateBudget {
     if (capacity < 0) return this.#startMs + this.#lengthMs
     const share = capacity / this.#parts
     const saved = cost > Math.ceil(share - ROUNDING) ? this.#saved : 0
-    const windows = Math.ceil((cost - saved - this.#carry - share + this.#spent) / share - ROUNDING)
+    const windows = Math.ceil((cost - saved - this.#carry - share + this.#debt + this.#spent) / share - ROUNDING)
     return this.#startMs + this.#lengthMs * Math.max(1, windows)
   }
 
@@ -120,15 +122,16 @@ export class RateBudget {
     // Parts that are shorter from now on: the present one is that of `nowMs`.
     this.#startMs += Math.floor((nowMs - this.#startMs + INSTANT_MS) / this.#lengthMs) * this.#lengthMs
     const share = Math.max(0, capacity) / this.#parts
-    // Below 0 only by what was forced, and not by a capacity that fell in the middle of a window.
+    // Below 0 only by what is owed, and not by a capacity that fell in the middle of a window.
     const rest = Math.min(before, Math.max(0, before - this.#spent))
     // What was saved up for and there, and not taken, is not wanted any more.
     if (rest + this.#saved >= this.#wanted) this.#wanted = 0
-    const left = rest + (windows - 1) * share
+    const left = rest + (windows - 1) * share - this.#debt
     this.#carry = Math.min(left, share === 0 ? 0 : FRACTION)
     const most = share === 0 ? 0 : this.#wanted
     this.#saved = Math.min(this.#saved + Math.max(0, left - this.#carry), most)
     this.#spent = 0
+    this.#debt = 0
   }
 
   /** A new capacity in the middle of a window. */

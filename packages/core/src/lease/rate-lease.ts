@@ -240,7 +240,7 @@ export class RateLease implements Capacity {
 
   #wants(nowMs: number): number {
     const measured = this.#attempts.perSecond(nowMs)
-    if (nowMs - this.#pressedMs > PRESSED_MS) return measured
+    if (!this.#bell.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured
     return Math.max(measured, 2 * this.#resource.capacityAt(nowMs))
   }
 }
