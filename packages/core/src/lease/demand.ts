@@ -87,6 +87,8 @@ export class Peak {
 
   most(nowMs: number): number {
     this.#last.at(nowMs, this.#level)
-    return Math.max(...this.#last.values)
+    let most = 0
+    for (const level of this.#last.values) if (level > most) most = level
+    return most
   }
 }

@@ -24,6 +24,8 @@ export interface GaugeSnapshot extends ResourceSnapshot {
   readonly inFlight: number
 }
 
+/** How often a change of demand is looked for, at most, while nobody waits; in milliseconds. */
+const LOOK_MS = 100
 /** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
@@ -47,6 +49,7 @@ export class GaugeLease implements Capacity {
   readonly #line = new Line()
   readonly #take: (width: number) => boolean
   #nowMs = 0
+  #lookMs: number = Number.NEGATIVE_INFINITY
   #pressedMs: number = Number.NEGATIVE_INFINITY
 
   /** @internal */
@@ -202,7 +205,8 @@ export class GaugeLease implements Capacity {
   #attempt(width: number): boolean {
     const nowMs = this.#clock()
     if (this.#line.length > 0 || !this.#tryTake(width, nowMs)) return false
-    this.#look(nowMs)
+    if (nowMs >= this.#lookMs) this.#look(nowMs)
+    else this.#peak.set(this.#slots.inFlight, nowMs)
     return true
   }
 
@@ -221,6 +225,7 @@ export class GaugeLease implements Capacity {
 
   /** Demand has grown. */
   #look(nowMs: number): void {
+    this.#lookMs = nowMs + LOOK_MS
     this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
     this.#resource.look(nowMs)
   }
