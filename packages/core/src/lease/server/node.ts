@@ -47,6 +47,8 @@ export class LeaseNode {
   #templates: Templates
   #question: Question | undefined
   #sweptAt = 0
+  /** Not after the earliest time at which a resource wants the parent to be asked. */
+  #askAt = Number.POSITIVE_INFINITY
 
   /** Throws a `RangeError` or `TypeError` when the repository is wrong. */
   constructor({ id, repository, isRoot, minimumSeconds, mastership }: LeaseNodeSettings) {
@@ -70,6 +72,7 @@ export class LeaseNode {
       const resource = this.#resource(each.resourceId, now)
       const gets = resource?.decideClient(request.clientId, each, now)
       if (resource === undefined || gets === undefined) continue
+      this.#mayAsk(resource)
       answer.response.push({ resourceId: each.resourceId, gets, safeCapacity: resource.safeCapacity })
     }
     return answer
@@ -81,8 +84,11 @@ export class LeaseNode {
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
     const answer: GetServerCapacityResponse = { response: [] }
     for (const each of request.resource) {
-      const response = this.#resource(each.resourceId, now)?.decideServer(request.serverId, each, now)
-      if (response !== undefined) answer.response.push(response)
+      const resource = this.#resource(each.resourceId, now)
+      const response = resource?.decideServer(request.serverId, each, now)
+      if (resource === undefined || response === undefined) continue
+      this.#mayAsk(resource)
+      answer.response.push(response)
     }
     return answer
   }
@@ -91,7 +97,11 @@ export class LeaseNode {
   releaseCapacity(request: ReleaseCapacityRequest, now: number): ReleaseCapacityResponse {
     requireReleaseCapacity(request)
     if (!this.mastership.isMaster(now)) return { mastership: this.mastership.answer(now) }
-    for (const id of request.resourceId) this.#resources.get(id)?.release(request.clientId, now)
+    for (const id of request.resourceId) {
+      const resource = this.#resources.get(id)
+      resource?.release(request.clientId, now)
+      if (resource !== undefined) this.#mayAsk(resource)
+    }
     return {}
   }
 
@@ -109,14 +119,13 @@ export class LeaseNode {
   forget(): void {
     this.#resources.clear()
     this.#question = undefined
+    this.#askAt = Number.POSITIVE_INFINITY
   }
 
   /** When the parent should be asked; infinite while there is nothing to ask, or no answer yet. */
   askAt(now: number): number {
     if (this.#isRoot || this.#question !== undefined || !this.mastership.isMaster(now)) return Number.POSITIVE_INFINITY
-    let at = Number.POSITIVE_INFINITY
-    for (const { upstream } of this.#resources.values()) at = Math.min(at, upstream!.nextAt)
-    return at
+    return this.#askAt
   }
 
   /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
@@ -124,6 +133,8 @@ export class LeaseNode {
     if (this.askAt(now) > now) return undefined
     const due = [...this.#resources.values()].filter(({ upstream }) => upstream!.nextAt <= now)
     const resource = due.map((each) => each.ask(now, this.#minimumSeconds))
+    this.#lookWhenToAsk()
+    if (resource.length === 0) return undefined
     this.#question = { request: { serverId: this.id, resource } }
     return this.#question
   }
@@ -139,6 +150,7 @@ export class LeaseNode {
       if (response === undefined) resource?.upstream?.unanswered(now)
       else resource?.answered(response, now)
     }
+    this.#lookWhenToAsk()
   }
 
   /** There will be no answer; ask again at `againAt`. */
@@ -147,6 +159,7 @@ export class LeaseNode {
     this.#question = undefined
     for (const { resourceId } of question.request.resource)
       this.#resources.get(resourceId)?.upstream?.unanswered(againAt)
+    this.#lookWhenToAsk()
   }
 
   /** The node's own lease of a resource from its parent, while it is good. */
@@ -157,6 +170,15 @@ export class LeaseNode {
   /** What people and pages want to see. */
   snapshot(now: number): NodeSnapshot {
     return snapshotOf(this, this.#resources.values(), this.#templates.all, now)
+  }
+
+  #mayAsk({ upstream }: Resource): void {
+    if (upstream !== undefined) this.#askAt = Math.min(this.#askAt, upstream.nextAt)
+  }
+
+  #lookWhenToAsk(): void {
+    this.#askAt = Number.POSITIVE_INFINITY
+    for (const resource of this.#resources.values()) this.#mayAsk(resource)
   }
 
   #resource(id: string, now: number): Resource | undefined {
