@@ -35,9 +35,12 @@ export class ExpiryWheel<T extends Waking> {
     for (let at = first; at <= second; at++) {
       const due = this.#slots[at % SLOTS]!
       if (due.length === 0) continue
-      this.#slots[at % SLOTS] = []
+      const stay: T[] = []
+      this.#slots[at % SLOTS] = stay
       for (const item of due) {
-        // It may stand here from earlier, and have been forgotten or woken meanwhile.
+        // After a long time the wheel turns once, and meets those that were just put in again.
+        if (item.wakeAt > second && item.wakeAt % SLOTS === at % SLOTS) stay.push(item)
+        // What stands here from earlier may have been forgotten, or brought forward and woken.
         if (item.wakeAt === 0 || item.wakeAt > second) continue
         item.wakeAt = 0
         wake(item)
