@@ -16,9 +16,8 @@ import { type Standing, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
 const GRACE_SECONDS = 1
-/** A grant this close to its target, as a part of it, is as good: a client's, and that of a server with many. */
-const SETTLED_CLIENT = 0.01
-const SETTLED_SERVER = 0.02
+/** A grant this close to its target, as a part of it, is as good, and so is a cut of less. */
+const SETTLED = 0.015
 /** Part of the minimum interval that has to pass: timers and networks are not exact. */
 const PUNCTUAL = 0.9
 
@@ -255,8 +254,8 @@ export class Resource {
   }
 
   #refreshOf(child: Child, target: number, expiry: number, now: number): number {
-    const close = child.isServer ? SETTLED_SERVER : SETTLED_CLIENT
-    const settled = Math.abs(child.granted - target) <= close * target && child.held <= child.granted
+    const { granted, held } = child
+    const settled = Math.abs(granted - target) <= SETTLED * target && held - granted <= SETTLED * granted
     const shortest = Math.ceil(Math.max(1, this.#minimum()))
     let refresh = settled ? this.#rules.refreshSeconds : shortest
     if (this.#reserve.learning(now))

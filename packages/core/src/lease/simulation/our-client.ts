@@ -1,29 +1,49 @@
 import type { Lease } from '../protocol.js'
 import type { Job } from './job.js'
 import { type OurServer, RESOURCE } from './our-server.js'
-import { type Client, RETRY_SECONDS, type World } from './system.js'
+import { type Client, MINIMUM_SECONDS, RETRY_SECONDS, type World } from './system.js'
 import type { Thread } from './timeline.js'
 
 /** After that long without an answer it asks again. */
 const PATIENCE_SECONDS = 3
 
-/** A client that asks when its refresh is due, and not before: as much as the published one knows and does. */
+/** A change of wants by more than this part of them is told at once, by a client that is eager. */
+const EARLY_CHANGE = 0.2
+
+/**
+ * A client that asks when its refresh is due, and not before: as much as the published one knows and does. An eager one
+ * does not keep a great change of its wants until then.
+ */
 export class OurClient implements Client, Thread {
   at = 0
-  wants: number
   readonly name: string
   readonly #world: World
   readonly #job: Job<OurServer>
   #master: OurServer | undefined
   #lease: Lease | undefined
   #question = 0
+  #wants: number
+  #askedWants = 0
+  #askedAt = Number.NEGATIVE_INFINITY
+  readonly #eager: boolean
 
-  constructor(world: World, job: Job<OurServer>, name: string, wants: number) {
+  constructor(world: World, job: Job<OurServer>, name: string, wants: number, eager: boolean) {
     this.#world = world
+    this.#eager = eager
     this.#job = job
     this.name = name
-    this.wants = wants
+    this.#wants = wants
     world.timeline.add(this)
+  }
+
+  get wants(): number {
+    return this.#wants
+  }
+
+  set wants(wants: number) {
+    this.#wants = wants
+    if (!this.#eager || Math.abs(wants - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    this.at = Math.min(this.at, Math.max(this.#world.timeline.now, this.#askedAt + MINIMUM_SECONDS))
   }
 
   has(now: number): number {
@@ -38,10 +58,12 @@ export class OurClient implements Client, Thread {
     const master = this.#master
     this.at = now + RETRY_SECONDS
     if (master === undefined) return
-    if (this.has(now) === 0 && this.#lease !== undefined && this.#lease.expiryTime <= now) this.#lease = undefined
-    const request = { resourceId: RESOURCE, priority: 0, wants: this.wants }
+    if (this.#lease !== undefined && this.#lease.expiryTime <= now) this.#lease = undefined
+    const request = { resourceId: RESOURCE, priority: 0, wants: this.#wants }
     const resource = [this.#lease === undefined ? request : { ...request, has: this.#lease }]
     const question = ++this.#question
+    this.#askedWants = this.#wants
+    this.#askedAt = now
     this.at = now + PATIENCE_SECONDS
     this.#world.messages++
     this.#world.network.call(

@@ -13,7 +13,6 @@ import {
   type Grant,
   LEASE_SECONDS,
   MINIMUM_SECONDS,
-  REFRESH_SECONDS,
   RETRY_SECONDS,
   SAFE_CAPACITY,
   type Server,
@@ -34,7 +33,7 @@ export class OurServer implements Server, Thread {
   readonly node: LeaseNode
   #parent: OurServer | undefined
 
-  constructor(world: World, job: Job<OurServer>, repository: ResourceRepository = ours()) {
+  constructor(world: World, job: Job<OurServer>, repository: ResourceRepository) {
     this.#world = world
     this.#job = job
     const isRoot = job.parent === undefined
@@ -121,7 +120,7 @@ export class OurServer implements Server, Thread {
   }
 }
 
-export function ours(refreshInterval: number = REFRESH_SECONDS): ResourceRepository {
+export function ours(refreshInterval: number): ResourceRepository {
   const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: LEASE_SECONDS, refreshInterval, parameters: [] }
   return { resources: [{ identifierGlob: '*', capacity: CAPACITY, safeCapacity: SAFE_CAPACITY, algorithm }] }
 }

@@ -28,20 +28,20 @@ export const six: Scenario = {
 }
 
 /** What happens to a tree: somebody wants more, another task wins an election, or a job has no master for a while. */
-export type Mishap = 'spike' | 'election' | 'loss'
+type Mishap = 'spike' | 'election' | 'loss'
 
 /** How likely each is. The published table was read in two ways, by the order in which its rows come. */
-export type MishapTable = readonly (readonly [Mishap, weight: number])[]
+type MishapTable = readonly (readonly [Mishap, weight: number])[]
 
 /** Rows in the order of the system that the figures were published from: 1, 10 and 4 of 15. */
-export const MISHAPS: MishapTable = [
+const MISHAPS: MishapTable = [
   ['election', 1],
   ['spike', 10],
   ['loss', 4],
 ]
 
 /** Rows in the order in which they are written: 1, 5 and 9 of 15. */
-export const MISHAPS_AS_WRITTEN: MishapTable = [
+const MISHAPS_AS_WRITTEN: MishapTable = [
   ['spike', 1],
   ['election', 5],
   ['loss', 9],
@@ -58,7 +58,7 @@ export const seven: Scenario = {
 }
 
 /** Lets a mishap happen every so many seconds, from the 60th on. */
-export function mishaps<S extends Server>(simulation: Simulation<S>, seconds: number, table: MishapTable): void {
+function mishaps<S extends Server>(simulation: Simulation<S>, seconds: number, table: MishapTable): void {
   const { timeline } = simulation.world
   const again = (): void => {
     timeline.after(seconds, again)
@@ -84,6 +84,45 @@ function mishap<S extends Server>({ clients, jobs, world }: Simulation<S>, table
   if (job.master === undefined) return
   job.loseMaster(timeline.now)
   timeline.after(seconds, () => job.elect(timeline.now))
+}
+
+/** The published tree for an hour, without mishaps. */
+export const fiveForAnHour: Scenario = { ...five, name: 'five for an hour', seconds: 3_600 }
+
+/** The other reading of the mishap table. */
+export const sevenAsWritten: Scenario = {
+  ...seven,
+  name: 'seven, the table as written',
+  plan: (simulation) => mishaps(simulation, 60, MISHAPS_AS_WRITTEN),
+}
+
+/** Messages that take their time, and some that are lost. */
+export const sevenFarAway: Scenario = {
+  ...seven,
+  name: 'seven, 0 to 1 s, 2 % lost',
+  weather: { mostSeconds: 1, lost: 0.02 },
+}
+
+/** A mishap every 7 s, in bad weather. */
+export const sevenInAStorm: Scenario = {
+  ...seven,
+  name: 'a mishap every 7 s, 0 to 1 s, 5 % lost',
+  weather: { mostSeconds: 1, lost: 0.05 },
+  plan: (simulation) => mishaps(simulation, 7, MISHAPS),
+}
+
+/** One server with 45 clients, one of which wants 100 more, every minute. */
+export const spikes: Scenario = {
+  name: 'spikes',
+  seconds: 3_600,
+  branches: [],
+  clientsPerLeaf: 45,
+  wants: 15,
+  plan({ clients, world: { timeline, chances } }) {
+    timeline.every(60, () => {
+      clients[chances.mishaps.upTo(clients.length - 1)]!.client.wants += SPIKE
+    })
+  },
 }
 
 function outage<S extends Server>(

@@ -45,7 +45,7 @@ const ASLEEP_SECONDS = 86_400
  * The simulation of the original system, as published: leases are echoed while a master learns, then proportional
  * shares, with the sum of all wants sent up the tree. It knows one resource.
  */
-class PublishedServer implements Server, Thread {
+export class PublishedServer implements Server, Thread {
   at = 0
   readonly #world: World
   readonly #job: Job<PublishedServer>

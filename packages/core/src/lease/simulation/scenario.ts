@@ -13,11 +13,12 @@ export interface Scenario {
   readonly clientsPerLeaf: number
   readonly wants: number
   readonly weather?: Weather
+  /** By which part of what they want clients change it every 10 s, at most. @default 0.1 */
+  readonly drift?: number
   /** What is planned when it begins. */
   plan?<S extends Server>(simulation: Simulation<S>): void
 }
 
-/** How often clients want something else, and by which part at most. */
 const DRIFT_SECONDS = 10
 const DRIFT = 0.1
 
@@ -28,6 +29,7 @@ export class Simulation<S extends Server> {
   /** With the leaf that each of them asks. */
   readonly clients: { readonly client: Client; readonly job: Job<S> }[] = []
   readonly #system: System<S>
+  readonly #drift: number
   readonly #looked: (() => void)[] = []
 
   constructor(scenario: Scenario, system: System<S>, chances: Chances) {
@@ -37,6 +39,7 @@ export class Simulation<S extends Server> {
     const network = new Network(timeline, chances.network, scenario.weather ?? CALM)
     this.world = { timeline, chances, network, messages: 0 }
     this.#system = system
+    this.#drift = scenario.drift ?? DRIFT
     this.#grow(scenario, undefined, 0)
     scenario.plan?.(this)
   }
@@ -67,7 +70,7 @@ export class Simulation<S extends Server> {
     const client = this.#system.client(this.world, job, `client:${this.clients.length + 1}`, wants)
     this.clients.push({ client, job })
     const drift = (): void => {
-      client.wants += DRIFT * (1 - 2 * this.world.chances.wants.real()) * client.wants
+      client.wants += this.#drift * (1 - 2 * this.world.chances.wants.real()) * client.wants
     }
     drift()
     this.world.timeline.every(DRIFT_SECONDS, drift)

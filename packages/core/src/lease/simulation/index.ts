@@ -1,0 +1,8 @@
+export { type Chances, seededChances } from './chance.js'
+export { type Findings, measure } from './measure.js'
+export { ourSystem } from './our-system.js'
+export * from './published-scenarios.js'
+export { publishedSystem } from './published-system.js'
+export type { Scenario } from './scenario.js'
+export { LEVEL, secondsToFollow, TREE, type Welcome, welcome } from './shifts.js'
+export type { Server, System } from './system.js'
