@@ -198,6 +198,19 @@ describe('a Doorman client', () => {
     expect(rate.capacity).toBe(3)
   })
 
+  it('brings a master what it has at that moment, and not what has run out on the way', async () => {
+    const office = new Office((request) => office.grant(request, 3, { lengthS: 20 }), { deadlineMs: 60_000 })
+    office.client.rate('a', { wants: 3 })
+    await office.advance(15_000)
+    office.answer = (request) => {
+      if (request.address !== undefined) return office.grant(request, 3)
+      office.world.stall(10_000)
+      return { response: [], mastership: { masterAddress: 'b:1' } }
+    }
+    await office.advance(30_000)
+    expect(office.asked.slice(1, 3).map(({ resource }) => resource[0]!.has?.capacity)).toEqual([3, undefined])
+  })
+
   it('asks at once for a new resource, but not in the middle of a back-off', async () => {
     const office = new Office((request) => office.grant(request, 1))
     office.client.rate('a', { wants: 1 })
@@ -416,6 +429,22 @@ describe('a Doorman client', () => {
       await office.advance(1)
       expect(office.times).toEqual([0, dueMs])
       expect(rate.capacity).toBe(300)
+    })
+
+    it('counts the minimum interval from the answer, because the server does from its decision', async () => {
+      const { office, rate } = await wanting(100)
+      office.answer = async (request) => {
+        const granted = office.grant(request, 1)
+        await new Promise<void>((resolve) => office.world.after(2_000, resolve))
+        return granted
+      }
+      await office.advance(20_000)
+      const askedMs = office.times[1]!
+      rate.setWants(200)
+      await office.advance(askedMs + 2_000 + 4_999 - office.world.clock())
+      expect(office.times.length).toBe(2)
+      await office.advance(1)
+      expect(office.times[2]).toBe(askedMs + 7_000)
     })
 
     it('does so after the answer, if they moved in the meantime', async () => {
