@@ -33,9 +33,11 @@ export class Reserve {
     return now < this.#until && (this.#left > 0 || !this.#known)
   }
 
-  /** A child has come and brought this much. */
-  claim(amount: number): void {
-    this.#left = Math.max(0, this.#left - amount)
+  /** A child has come and brought this much. Answers what of it is believed: no more than can be. */
+  claim(amount: number): number {
+    const believed = this.#known ? Math.min(amount, this.#left) : amount
+    this.#left = Math.max(0, this.#left - believed)
+    return believed
   }
 
   /**

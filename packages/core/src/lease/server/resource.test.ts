@@ -235,6 +235,14 @@ describe('a root that succeeds another master', () => {
     expect(ask(resource, 'new', 1_004, 10).capacity).toBeGreaterThan(9)
   })
 
+  it('believes no more than its predecessor had, nor longer than a lease', () => {
+    const resource = root(100, [], 1_000)
+    ask(resource, 'liar', 1_001, 0, lease(1e300, 1e12))
+    expect([resource.ledger.held, resource.reserve(1_001)]).toEqual([100, 0])
+    resource.ledger.advance(1_070)
+    expect(resource.ledger.held).toBe(0)
+  })
+
   it('asks children back at the end of learning', () => {
     const resource = root(100, [], 1_000)
     expect(ask(resource, 'old', 1_055, 40, lease(40, 1_058)).refreshInterval).toBe(5)
@@ -328,6 +336,12 @@ describe('a root with servers', () => {
     // More of the old leases shows up behind it.
     askServer(resource, 1_003, 50, 35, lease(20, 1_060))
     expect([resource.ledger.held, resource.reserve(1_003)]).toEqual([35, 65])
+  })
+
+  it('believes what a server has promised rather than its lease, which the predecessor may have cut', () => {
+    const resource = root(100, [], 1_000)
+    askServer(resource, 1_001, 50, 20, lease(80, 1_050))
+    expect([resource.ledger.held, resource.reserve(1_001)]).toEqual([20, 80])
   })
 
   it('cuts a published server, that promises nothing, as it would a client', () => {

@@ -121,7 +121,8 @@ export class Resource {
     const inherited = known?.held ?? (this.#reserve.learning(now) ? undefined : 0)
     const child = known ?? this.#ledger.add(id, true)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
-    const claimed = Math.max(has?.capacity ?? 0, outstanding ?? 0)
+    // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
+    const claimed = outstanding ?? has?.capacity ?? 0
     if (known === undefined || (outstanding ?? 0) > known.held)
       this.#believe(child, claimed, has?.expiryTime ?? now + this.#rules.leaseLengthSeconds, now)
     this.#note(child)
@@ -233,12 +234,12 @@ export class Resource {
   /** What a predecessor gave counts as held, and stays its child's for as long as it was given. */
   #believe(child: Child, capacity: number, expiry: number, now: number): void {
     if (!this.#reserve.believes(now)) return
-    const held = roundUp(capacity, this.#ledger.unit)
-    this.#reserve.claim(held - child.held)
+    const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
-    child.granted = capacity
-    child.expiry = expiry
-    child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
+    child.granted = Math.min(capacity, held)
+    // No lease was ever longer.
+    child.expiry = Math.min(expiry, Math.floor(now + this.#rules.leaseLengthSeconds))
+    child.heldUntil = Math.max(child.heldUntil, child.expiry + GRACE_SECONDS)
   }
 
   #echoes(now: number): boolean {

@@ -111,6 +111,13 @@ export const sevenInAStorm: Scenario = {
   plan: (simulation) => mishaps(simulation, 7, MISHAPS),
 }
 
+/** As many, and most of them leave a node without a master. */
+export const sevenInChaos: Scenario = {
+  ...sevenInAStorm,
+  name: 'that, the table as written',
+  plan: (simulation) => mishaps(simulation, 7, MISHAPS_AS_WRITTEN),
+}
+
 /** One server with 45 clients, one of which wants 100 more, every minute. */
 export const spikes: Scenario = {
   name: 'spikes',
