@@ -136,6 +136,33 @@ describe('a queue that drains into a leased gauge', () => {
   })
 })
 
+describe('a listener of a lease that throws', () => {
+  it('harms neither the others nor the client', async () => {
+    let capacity = 0
+    const office = new Office((request) => office.grant(request, capacity, { refreshS: 5 }))
+    const leases = [office.client.gauge('g', { wants: 1 }), office.client.rate('r', { wants: 1 })]
+    const told = [0, 0]
+    for (const [i, lease] of leases.entries()) {
+      lease.onAvailable(() => {
+        told[i]!++
+        throw new Error('broken')
+      })
+      expect(lease.tryTake()).toBe(false)
+    }
+    await office.advance(5_500)
+    capacity = 2
+    await office.advance(5_500)
+    expect(told.every((count) => count > 0)).toBe(true)
+    expect(leases.map((lease) => [lease.capacity, lease.snapshot().listenerErrors > 0])).toEqual([
+      [2, true],
+      [2, true],
+    ])
+    const count = office.asked.length
+    await office.advance(5_500)
+    expect(office.asked.length).toBe(count + 1)
+  })
+})
+
 describe('a queue that drains into a leased rate', () => {
   it('starts as many each second as were granted', async () => {
     const office = new Office((request) => office.grant(request, 10))

@@ -7,7 +7,7 @@ import type { Transport } from './transport.js'
 export interface HttpTransportOptions {
   /** `scheme://host:port`, with a path if there is one in front. Of several, the next is tried when one gives nothing. */
   url: string | readonly string[]
-  /** Sent with each request: an `authorization`, say. @default none */
+  /** Sent with each request, also to a master that a server named: an `authorization`, say. @default none */
   headers?: Readonly<Record<string, string>>
   /** @default the platform's */
   fetch?: typeof fetch

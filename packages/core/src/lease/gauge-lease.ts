@@ -220,7 +220,9 @@ export class GaugeLease implements Capacity {
     this.#nowMs = nowMs
     this.#line.serve(this.#take)
     this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
-    if (this.#line.length === 0 && this.#slots.inFlight < limitOf(this.#resource.capacityAt(nowMs))) this.#slots.tell()
+    if (this.#line.length > 0 || !this.#slots.awaited) return
+    if (this.#slots.inFlight < limitOf(this.#resource.capacityAt(nowMs)))
+      this.#resource.shield(() => this.#slots.tell())
   }
 
   /** Demand has grown. */

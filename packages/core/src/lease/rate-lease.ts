@@ -222,7 +222,7 @@ export class RateLease implements Capacity {
     this.#line.serve(this.#take)
     if (this.#line.length === 0 && this.#bell.awaited) {
       this.#refused = Number.POSITIVE_INFINITY
-      this.#bell.tell()
+      this.#resource.shield(() => this.#bell.tell())
     }
     this.#arm()
   }

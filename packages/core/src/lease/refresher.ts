@@ -143,7 +143,7 @@ export class Refresher {
         this.#follow(answer.mastership.masterAddress, redirects)
       }
     } catch (error) {
-      this.#failed(asked, error)
+      this.#failed(error)
     }
   }
 
@@ -186,7 +186,7 @@ export class Refresher {
     this.#retryMs = Number.NEGATIVE_INFINITY
   }
 
-  #failed(asked: readonly Resource[], error: unknown): void {
+  #failed(error: unknown): void {
     this.#service = undefined
     this.#master = undefined
     this.#lastError = String(error)
@@ -194,8 +194,7 @@ export class Refresher {
     this.#failures++
     this.#retryMs =
       this.#options.clock() + Math.min(LAST_RETRY_MS, retryMs * (1 + RETRY_JITTER * this.#options.random()))
-    for (const resource of asked) resource.failed()
-    // Those that came meanwhile are not kept waiting for longer than the others.
+    // Also those that came meanwhile: they are not kept waiting for longer than the others.
     for (const resource of this.#resources) resource.failed()
   }
 

@@ -216,12 +216,15 @@ export class Resource {
     if (capacity === this.#told) return
     this.#told = capacity
     this.#use.wake(nowMs)
-    for (const listener of [...this.#listeners]) {
-      try {
-        listener(capacity)
-      } catch {
-        this.#listenerErrors++
-      }
+    for (const listener of [...this.#listeners]) this.shield(() => listener(capacity))
+  }
+
+  /** Calls what may throw, from where nobody could catch that. */
+  shield(call: () => void): void {
+    try {
+      call()
+    } catch {
+      this.#listenerErrors++
     }
   }
 
