@@ -24,15 +24,11 @@ describe('a Doorman client', () => {
     office.client.rate('a', { wants: 10, priority: 3, weight: 2 })
     office.client.gauge('b', { wants: 4 })
     await office.advance(0)
-    expect(office.last).toEqual({
-      atMs: 0,
-      address: undefined,
-      clientId: 'host:1:1',
-      resource: [
-        { resourceId: 'a', priority: 3, weight: 2, wants: 10 },
-        { resourceId: 'b', priority: 0, wants: 4 },
-      ],
-    })
+    expect(office.last).toMatchObject({ atMs: 0, address: undefined, clientId: 'host:1:1' })
+    expect(office.last.resource).toEqual([
+      { resourceId: 'a', priority: 3, weight: 2, wants: 10 },
+      { resourceId: 'b', priority: 0, wants: 4 },
+    ])
     await office.advance(18_000)
     expect(office.asked.length).toBe(2)
     const expiryTime = EPOCH_S + 60
@@ -596,6 +592,31 @@ describe('a Doorman client', () => {
       await office.advance(1_000)
       expect([office.released.length, office.world.timers]).toEqual([1, 0])
     })
+  })
+
+  it.each([1_000, 100_000])(
+    'tells when a lease ends that nobody uses, with %d ms to wait for answers',
+    async (deadlineMs) => {
+      const office = new Office((request) => office.grant(request, 10), { mode: 'pessimistic', deadlineMs })
+      const heard: [number, number][] = []
+      office.client.rate('a', { wants: 1 }).onChange((capacity) => heard.push([office.world.clock(), capacity]))
+      await office.advance(0)
+      office.answer = never
+      await office.advance(70_000)
+      expect(heard).toEqual([
+        [0, 10],
+        [60_000, 0],
+      ])
+    },
+  )
+
+  it('lets the transport know that it waits no longer', async () => {
+    const office = new Office(never, { deadlineMs: 3_000 })
+    office.client.rate('a')
+    await office.advance(2_999)
+    expect(office.last.signal?.aborted).toBe(false)
+    await office.advance(1)
+    expect(office.last.signal?.reason).toMatchObject({ name: 'CapacityError', code: 'deadline_exceeded' })
   })
 
   it('tells each change once, and only to those who listen', async () => {
