@@ -9,6 +9,11 @@ export class Bell {
   /** Slots came back while listeners were being told. */
   #again = false
 
+  /** Somebody listens. */
+  get heard(): boolean {
+    return this.#listeners.length > 0
+  }
+
   /** Somebody listens, and was turned away and has not been told since. */
   get awaited(): boolean {
     return this.#wanted && this.#listeners.length > 0

@@ -96,7 +96,7 @@ export class RateLease implements Capacity {
     requireAbove('cost', cost, 0)
     if (signal?.aborted === true) return Promise.reject(signal.reason)
     if (this.closed) return Promise.reject(new LeaseClosedError(this.id))
-    if (this.#attempt(cost)) return GRANTED
+    if (this.#attempt(cost, true)) return GRANTED
     const promise = waiting(this.#line, cost, signal, () => this.#serve(this.#clock()))
     this.#arm()
     return promise
@@ -105,7 +105,8 @@ export class RateLease implements Capacity {
   /** Spends `cost` units if they are there and nobody waits. Throws as {@link wait} does; `false` when closed. */
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
-    if (this.#stake.open && this.#attempt(cost)) return true
+    // A queue tries again and again for the same request.
+    if (this.#stake.open && this.#attempt(cost, !this.#bell.heard)) return true
     this.#turnAway(cost)
     return false
   }
@@ -197,11 +198,12 @@ export class RateLease implements Capacity {
     this.#stake.release()
   }
 
-  #attempt(cost: number): boolean {
+  /** `counts`: as demand, even if it is refused. */
+  #attempt(cost: number, counts: boolean): boolean {
     const nowMs = this.#clock()
-    this.#attempts.add(cost, nowMs)
     const capacity = this.#resource.capacityAt(nowMs)
     const taken = this.#line.length === 0 && this.#budget.take(cost, capacity, nowMs)
+    if (taken || counts) this.#attempts.add(cost, nowMs)
     if (nowMs >= this.#lookMs) {
       this.#lookMs = nowMs + LOOK_MS
       this.#resource.look(nowMs)
