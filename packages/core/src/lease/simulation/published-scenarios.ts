@@ -57,6 +57,9 @@ export const seven: Scenario = {
   plan: (simulation) => mishaps(simulation, 60, MISHAPS),
 }
 
+/** In the order of their names. */
+export const PUBLISHED_SCENARIOS: readonly Scenario[] = [one, two, three, four, five, six, seven]
+
 /** Lets a mishap happen every so many seconds, from the 60th on. */
 function mishaps<S extends Server>(simulation: Simulation<S>, seconds: number, table: MishapTable): void {
   const { timeline } = simulation.world

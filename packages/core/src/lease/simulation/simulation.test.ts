@@ -31,10 +31,10 @@ function expectNeverOver(findings: readonly Findings[], nodesToo: boolean): void
 }
 
 describe('the published scenarios with our servers', () => {
-  it.each(['one', 'two', 'four'] as const)(
-    '%s: nothing wasted, nobody worse off than with the published rule',
-    (name) => {
-      const [findings, theirs] = [ours(scenarios[name]), published(scenarios[name])]
+  it.each([scenarios.one, scenarios.two, scenarios.four])(
+    '$name: nothing wasted, nobody worse off than with the published rule',
+    (scenario) => {
+      const [findings, theirs] = [ours(scenario), published(scenario)]
       expectNeverOver(findings, true)
       expect(mean(findings, 'handedOutOfWanted')).toBeGreaterThanOrEqual(0.99)
       expect(mean(findings, 'useful')).toBeGreaterThanOrEqual(mean(theirs, 'useful') - 0.004)
@@ -48,8 +48,8 @@ describe('the published scenarios with our servers', () => {
     expect(mean(published(scenarios.three), 'handedOut')).toBeLessThan(0.65)
   })
 
-  it.each(['five', 'six'] as const)('%s: a tree of thirteen nodes', (name) => {
-    const [findings, theirs] = [ours(scenarios[name]), published(scenarios[name])]
+  it.each([scenarios.five, scenarios.six])('$name: a tree of thirteen nodes', (scenario) => {
+    const [findings, theirs] = [ours(scenario), published(scenario)]
     expectNeverOver(findings, true)
     expect(mean(findings, 'handedOut')).toBeGreaterThanOrEqual(0.995)
     expect(mean(findings, 'misallocated')).toBeLessThanOrEqual(0.02)
@@ -73,11 +73,12 @@ describe('the published scenarios with our servers', () => {
     const findings = ours(scenarios.sevenFarAway, [1])
     expectNeverOver(findings, false)
     expect(mean(findings, 'handedOut')).toBeGreaterThanOrEqual(0.97)
-  }, 60_000)
+  }, 120_000)
 
   it('never too much in a storm of mishaps either', () => {
-    expectNeverOver(ours(scenarios.sevenInAStorm, [1, 2]), false)
-  }, 60_000)
+    expectNeverOver(ours(scenarios.sevenInAStorm, [1]), false)
+    expectNeverOver(ours(scenarios.sevenInChaos, [10, 20]), false)
+  }, 120_000)
 })
 
 describe('demand that moves', () => {
