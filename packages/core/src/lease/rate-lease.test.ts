@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Office, watch } from './fixtures/office.js'
@@ -95,6 +96,17 @@ describe('a leased rate', () => {
     await office.advance(0)
     expect(waiting).toEqual({ done: true, value: undefined })
     expect(rate.inFlight).toBe(1)
+  })
+
+  it('leaves nothing with a signal that lives longer', async () => {
+    const { office, rate } = await rateOf(1)
+    const { signal } = new AbortController()
+    for (let i = 0; i < 3; i++) void rate.wait(signal).catch(() => {})
+    expect(getEventListeners(signal, 'abort').length).toBe(2)
+    await office.advance(1_000)
+    expect(getEventListeners(signal, 'abort').length).toBe(1)
+    rate.close()
+    expect(getEventListeners(signal, 'abort').length).toBe(0)
   })
 
   it('turns everybody away when it is closed', async () => {

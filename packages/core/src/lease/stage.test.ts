@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type GateOptions, type Permit } from '../index.js'
 import { Office, settled } from './fixtures/office.js'
@@ -78,6 +79,16 @@ describe("a gate's stage that keeps inside a lease", () => {
     expect(await waiting).toMatchObject({ reason: 'gone', shortage: false })
     await settled()
     expect([resource.waiting, office.world.timers]).toEqual([0, 1])
+  })
+
+  it('leaves nothing with a signal that lives longer', async () => {
+    const { office, gate } = await gateOn('rate', 1, { maxWaitMs: 1_500 })
+    const { signal } = new AbortController()
+    const asked = [0, 1, 2, 3].map(() => gate.admit({ flow: 'a', signal }))
+    expect(getEventListeners(signal, 'abort').length).toBeGreaterThan(0)
+    await office.advance(1_500)
+    expect((await Promise.all(asked)).map(({ admitted }) => admitted)).toEqual([true, true, false, false])
+    expect(getEventListeners(signal, 'abort').length).toBe(0)
   })
 
   it.each(['rate', 'gauge'] as const)('lets exempt requests pass, and counts them, on a %s', async (kind) => {
