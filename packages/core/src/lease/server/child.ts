@@ -1,5 +1,7 @@
+import type { PriorityBandAggregate } from '../protocol.js'
 import type { Band } from './bands.js'
 import type { Waking } from './expiry-wheel.js'
+import { roundUp } from './grid.js'
 
 /** What some of a child's clients of one priority want together; a client is one bucket of one. */
 export class Bucket {
@@ -19,6 +21,14 @@ export class Bucket {
     this.mass = mass
     this.wants = wants
   }
+}
+
+/** What a server says that its clients want, in multiples of `unit`. */
+export function bucketsOf(wants: readonly PriorityBandAggregate[], weighted: boolean, unit: number): Bucket[] {
+  return wants.map(({ priority, numClients, wants: each, weight }) => {
+    const mass = weighted ? (weight ?? numClients) : numClients
+    return new Bucket(priority, numClients, mass, roundUp(each, unit))
+  })
 }
 
 /**

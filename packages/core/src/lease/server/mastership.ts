@@ -53,5 +53,7 @@ export class Mastership {
   follows(address: string | undefined): void {
     this.#isMaster = false
     this.#address = address
+    // It was an earlier master's lock.
+    this.#vanishedAt = undefined
   }
 }

@@ -78,9 +78,9 @@ export class ParentLink {
   async #ask({ request }: Question): Promise<GetServerCapacityResponse> {
     const { transport, after, deadlineMs } = this.#settings
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
-      const answer = await withinDeadline(deadlineMs, after, () => {
+      const answer = await withinDeadline(deadlineMs, after, (signal) => {
         this.#service ??= transport.connect()
-        return this.#service.getServerCapacity(request)
+        return this.#service.getServerCapacity(request, signal)
       })
       if (answer.mastership === undefined || answer.response.length > 0) return answer
       const { masterAddress } = answer.mastership

@@ -25,7 +25,7 @@ export class Templates {
 }
 
 /** Checks a configuration as a whole: throws, naming the entry, and nothing of it counts. */
-export function requireRepository({ resources }: ResourceRepository): void {
+function requireRepository({ resources }: ResourceRepository): void {
   const last = resources.findIndex(({ identifierGlob }) => identifierGlob === '*')
   if (last < 0) throw new RangeError('the resource repository must contain an entry for "*"')
   if (last < resources.length - 1) throw new RangeError('the entry for "*" must be the last one')

@@ -344,6 +344,16 @@ describe('a root with servers', () => {
     expect([resource.ledger.held, resource.reserve(1_001)]).toEqual([20, 80])
   })
 
+  it('counts what an unknown server has promised for a lease length, but extends nothing that is not covered', () => {
+    const inner = new Resource('r', template(), false, 1_000, MINIMUM_SECONDS)
+    // The node has no lease of its own yet, and the server does not know its old one.
+    expect(askServer(inner, 1_001, 50, 20).gets).toMatchObject({ capacity: 0, expiryTime: 1_001 })
+    expect(inner.ledger.held).toBe(20)
+    expect(askServer(inner, 1_003, 50, 15).gets).toMatchObject({ capacity: 0, expiryTime: 1_003 })
+    expect(inner.ledger.held).toBe(15)
+    expect(askServer(inner, 1_005, 50, 30, lease(30, 1_040)).gets).toMatchObject({ capacity: 30, expiryTime: 1_040 })
+  })
+
   it('cuts a published server, that promises nothing, as it would a client', () => {
     const resource = root()
     const first = askServer(resource, 1_000, 200, undefined)

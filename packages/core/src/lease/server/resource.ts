@@ -5,7 +5,8 @@ import type {
   ServerCapacityResourceResponse,
 } from '../protocol.js'
 import { aggregate } from './aggregate.js'
-import { Bucket, type Child } from './child.js'
+import { bucketsOf, type Child } from './child.js'
+import { clientGrant, serverGrant } from './grant.js'
 import { roundDown, roundUp } from './grid.js'
 import { Ledger } from './ledger.js'
 import { Reserve } from './reserve.js'
@@ -123,10 +124,9 @@ export class Resource {
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
     const claimed = outstanding ?? has?.capacity ?? 0
-    if (known === undefined || (outstanding ?? 0) > known.held)
-      this.#believe(child, claimed, has?.expiryTime ?? now + this.#rules.leaseLengthSeconds, now)
+    if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has?.expiryTime, now)
     this.#note(child)
-    this.#ledger.enter(child, this.#bucketsOf(request), now)
+    this.#ledger.enter(child, bucketsOf(request.wants, this.#rules.weighted, this.#ledger.unit), now)
     const gets = this.#decide(child, request.has !== undefined, has?.capacity ?? 0, outstanding, now)
     const response: ServerCapacityResourceResponse = {
       resourceId: this.id,
@@ -189,39 +189,42 @@ export class Resource {
     this.#before.subclients = this.#ledger.bands.subclients
   }
 
+  /**
+   * The answer to a child whose wants have been entered. `claims`: it says what it has, which is `has`. `outstanding`
+   * is what a server promises not to exceed.
+   */
   #decide(child: Child, claims: boolean, has: number, outstanding: number | undefined, now: number): Lease {
     const ledger = this.#ledger
-    const reserve = this.#reserve.at(now)
     const leased = child.leased(now)
-    const lease = this.#upstream?.lease(now)
-    const rootOrLeased = this.#upstream === undefined || lease !== undefined
     const capacity = this.capacity(now)
-    const goal = (this.#upstream === undefined ? capacity : this.#upstream.target(now)) - reserve
-    const target = targetOf(this.#rules, ledger, child, Math.max(0, goal), this.#before)
-    const bounded = this.#rules.kind === 'PROPORTIONAL_SHARE' || this.#rules.kind === 'FAIR_SHARE'
-    const free =
-      bounded || this.#upstream !== undefined
-        ? capacity - reserve - (ledger.held - child.held)
-        : Number.POSITIVE_INFINITY
+    const reserve = this.#reserve.at(now)
+    const goal = this.#upstream === undefined ? capacity : this.#upstream.target(now)
+    const target = targetOf(this.#rules, ledger, child, Math.max(0, goal - reserve), this.#before)
+    const free = this.#bounded ? capacity - reserve - (ledger.held - child.held) : Number.POSITIVE_INFINITY
     const floor = outstanding === undefined ? 0 : claims ? Math.min(outstanding, leased) : child.held
     this.#target = claims ? target : Math.max(target, floor)
     this.#share = capacity / Math.max(1, ledger.bands.subclients)
 
+    const lease = this.#upstream?.lease(now)
+    const end = Math.min(lease?.expiryTime ?? Number.POSITIVE_INFINITY, now + this.#rules.leaseLengthSeconds)
+    let expiry = Math.floor(end)
     let granted: number
-    let expiry = Math.floor(
-      Math.min(lease?.expiryTime ?? Number.POSITIVE_INFINITY, now + this.#rules.leaseLengthSeconds),
-    )
-    if (this.#echoes(now)) granted = has
-    else if (!rootOrLeased || (floor > free && outstanding !== undefined)) {
+    const covered =
+      (this.#upstream === undefined || lease !== undefined) && (outstanding === undefined || floor <= free)
+    if (this.#rules.published && this.#reserve.learning(now)) granted = has
+    else if (!covered) {
+      // The old lease goes on as it was.
       granted = leased
       expiry = leased > 0 ? child.expiry : Math.floor(now)
-    } else if (outstanding !== undefined) granted = Math.max(Math.min(target, Math.max(0, free)), floor)
-    else if (free >= 0) granted = Math.min(target, free)
-    else granted = Math.max(0, Math.min(target, leased + free))
-    granted = Number.isFinite(granted) ? roundDown(granted, ledger.unit) : granted
+    } else if (outstanding === undefined) granted = clientGrant(target, free, leased)
+    else granted = serverGrant(target, free, floor)
+    granted = roundDown(granted, ledger.unit)
 
-    if (outstanding !== undefined || !this.#rules.confirm) ledger.hold(child, granted)
-    else ledger.hold(child, Math.max(granted, claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased))
+    // Nothing new was given, so a server may go on using what it has promised to others.
+    const kept = covered ? 0 : Math.min(child.held, outstanding ?? 0)
+    const shown = claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased
+    const confirms = outstanding === undefined && this.#rules.confirm
+    ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0))
     child.granted = granted
     child.expiry = expiry
     child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
@@ -231,19 +234,27 @@ export class Resource {
     return { expiryTime: expiry, refreshInterval: child.refreshSeconds, capacity: granted }
   }
 
-  /** What a predecessor gave counts as held, and stays its child's for as long as it was given. */
-  #believe(child: Child, capacity: number, expiry: number, now: number): void {
+  /**
+   * What a predecessor gave counts as held. Where the child tells its lease, that stays good for as long as it was
+   * given; where it does not, it has none, but what it has promised to others may last for a lease length.
+   */
+  #believe(child: Child, capacity: number, expiry: number | undefined, now: number): void {
     if (!this.#reserve.believes(now)) return
+    const longest = Math.floor(now + this.#rules.leaseLengthSeconds)
     const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
-    child.granted = Math.min(capacity, held)
-    // No lease was ever longer.
-    child.expiry = Math.min(expiry, Math.floor(now + this.#rules.leaseLengthSeconds))
-    child.heldUntil = Math.max(child.heldUntil, child.expiry + GRACE_SECONDS)
+    if (expiry !== undefined) {
+      child.granted = Math.min(capacity, held)
+      child.expiry = Math.min(expiry, longest)
+    }
+    child.heldUntil = Math.max(child.heldUntil, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
   }
 
-  #echoes(now: number): boolean {
-    return this.#rules.published && this.#reserve.learning(now)
+  /** NO_ALGORITHM and STATIC at the root look at nobody else. */
+  get #bounded(): boolean {
+    return (
+      this.#upstream !== undefined || this.#rules.kind === 'PROPORTIONAL_SHARE' || this.#rules.kind === 'FAIR_SHARE'
+    )
   }
 
   #minimum(): number {
@@ -263,13 +274,6 @@ export class Resource {
       refresh = Math.min(refresh, Math.max(shortest, Math.ceil(this.#reserve.until - now)))
     const room = expiry - Math.floor(now) - 1
     return room >= 1 ? Math.min(refresh, room) : shortest
-  }
-
-  #bucketsOf({ wants }: ServerCapacityResourceRequest): Bucket[] {
-    return wants.map(({ priority, numClients, wants, weight }) => {
-      const mass = this.#rules.weighted ? (weight ?? numClients) : numClients
-      return new Bucket(priority, numClients, mass, roundUp(wants, this.#ledger.unit))
-    })
   }
 
   #govern(rules: Rules): void {

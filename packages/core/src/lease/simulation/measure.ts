@@ -67,7 +67,7 @@ export function measure<S extends Server>(scenario: Scenario, system: System<S>,
 }
 
 /** What all clients have together. */
-export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
+function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
   let total = 0
   for (const { client } of clients) total += client.has(now)
   return total
