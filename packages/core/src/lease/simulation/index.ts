@@ -1,6 +1,6 @@
 export { type Chances, seededChances } from './chance.js'
-export { type Findings, measure } from './measure.js'
-export { ourSystem } from './our-system.js'
+export { type Findings, measure, measureSettling } from './measure.js'
+export { ourSystem, realSystem } from './our-system.js'
 export * from './published-scenarios.js'
 export { publishedSystem } from './published-system.js'
 export type { Scenario } from './scenario.js'

@@ -32,6 +32,31 @@ export interface Findings {
 /** Runs a scenario, and looks at it after everything that happens. */
 export function measure<S extends Server>(scenario: Scenario, system: System<S>, chances: Chances): Findings {
   const simulation = new Simulation(scenario, system, chances)
+  const findings = observe(simulation)
+  simulation.world.timeline.run(scenario.seconds)
+  return findings()
+}
+
+/** The same for a system whose clients or servers answer with promises. */
+export async function measureSettling<S extends Server>(
+  scenario: Scenario,
+  system: System<S>,
+  chances: Chances,
+): Promise<Findings> {
+  const simulation = new Simulation(scenario, system, chances)
+  const findings = observe(simulation)
+  await simulation.world.timeline.runSettling(scenario.seconds, settled)
+  return findings()
+}
+
+/** Longer than any chain of promises in a client. */
+const TURNS = 40
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await Promise.resolve()
+}
+
+function observe<S extends Server>(simulation: Simulation<S>): () => Findings {
   const totals = { handedOut: 0, ofWanted: 0, useful: 0, misallocated: 0, samples: 0, over: 0, most: 0, nodesOver: 0 }
   simulation.watch(() => {
     totals.most = Math.max(totals.most, hasOfAll(simulation))
@@ -51,9 +76,8 @@ export function measure<S extends Server>(scenario: Scenario, system: System<S>,
     totals.misallocated += sum(shares.map((share, i) => Math.max(0, share - has[i]!))) / sum(shares)
     if (sum(has) > CAPACITY * (1 + DUST)) totals.over++
   })
-  simulation.world.timeline.run(scenario.seconds)
   const mean = (total: number): number => total / totals.samples
-  return {
+  return () => ({
     handedOut: mean(totals.handedOut),
     handedOutOfWanted: mean(totals.ofWanted),
     useful: mean(totals.useful),
@@ -63,7 +87,7 @@ export function measure<S extends Server>(scenario: Scenario, system: System<S>,
     samples: totals.samples,
     nodesOver: totals.nodesOver,
     messages: simulation.world.messages,
-  }
+  })
 }
 
 /** What all clients have together. */

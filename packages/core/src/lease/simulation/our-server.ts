@@ -31,9 +31,11 @@ export class OurServer implements Server, Thread {
   readonly #world: World
   readonly #job: Job<OurServer>
   readonly node: LeaseNode
+  readonly address: string
   #parent: OurServer | undefined
 
-  constructor(world: World, job: Job<OurServer>, repository: ResourceRepository) {
+  constructor(world: World, job: Job<OurServer>, task: number, repository: ResourceRepository) {
+    this.address = `${job.name}/${task}`
     this.#world = world
     this.#job = job
     const isRoot = job.parent === undefined
@@ -45,7 +47,7 @@ export class OurServer implements Server, Thread {
   win(now: number, vanishedAt: number | undefined): void {
     if (vanishedAt !== undefined) this.node.mastership.lockVanished(vanishedAt)
     this.node.forget()
-    this.node.mastership.won(this.#job.name, vanishedAt !== undefined, now)
+    this.node.mastership.won(this.address, vanishedAt !== undefined, now)
   }
 
   lose(): void {
@@ -61,6 +63,8 @@ export class OurServer implements Server, Thread {
   }
 
   getCapacity(request: GetCapacityRequest): GetCapacityResponse {
+    const { master } = this.#job
+    if (master !== this) this.node.mastership.follows(master?.address)
     const answer = this.node.getCapacity(request, this.#world.timeline.now)
     this.run(this.#world.timeline.now)
     return answer

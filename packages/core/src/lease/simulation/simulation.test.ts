@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { seededChances } from './chance.js'
-import { type Findings, measure } from './measure.js'
-import { ourSystem } from './our-system.js'
+import { type Findings, measure, measureSettling } from './measure.js'
+import { ourSystem, realSystem } from './our-system.js'
 import * as scenarios from './published-scenarios.js'
 import { publishedSystem } from './published-system.js'
 import type { Scenario } from './scenario.js'
@@ -78,6 +78,22 @@ describe('the published scenarios with our servers', () => {
   it('never too much in a storm of mishaps either', () => {
     expectNeverOver(ours(scenarios.sevenInAStorm, [1]), false)
     expectNeverOver(ours(scenarios.sevenInChaos, [10, 20]), false)
+  }, 120_000)
+})
+
+describe('the client that everybody uses, with our servers', () => {
+  it('five: a tree of thirteen nodes', async () => {
+    const findings = await measureSettling({ ...scenarios.five, seconds: 150 }, realSystem(), seededChances(1))
+    expectNeverOver([findings], true)
+    expect(findings.handedOut).toBeGreaterThanOrEqual(0.99)
+    expect(findings.misallocated).toBeLessThanOrEqual(0.02)
+  }, 60_000)
+
+  it('seven, with slow and lost messages, for a while', async () => {
+    const scenario = { ...scenarios.sevenFarAway, seconds: 300 }
+    const findings = await measureSettling(scenario, realSystem(), seededChances(1))
+    expectNeverOver([findings], false)
+    expect(findings.handedOut).toBeGreaterThanOrEqual(0.95)
   }, 120_000)
 })
 

@@ -48,24 +48,38 @@ export class Timeline {
 
   /** Runs up to `seconds`, that second included. */
   run(seconds: number): void {
+    for (const _ of this.#happenings(seconds)) this.#looked()
+  }
+
+  /** The same for what answers with promises: `settled` waits until nothing more comes of what has happened. */
+  async runSettling(seconds: number, settled: () => Promise<void>): Promise<void> {
+    await settled()
+    for (const _ of this.#happenings(seconds)) {
+      await settled()
+      this.#looked()
+    }
+  }
+
+  /** Lets one thing after the other happen. */
+  *#happenings(seconds: number): Generator<void> {
     while (this.#now < seconds) {
       this.#now = Math.min(seconds, this.#next())
-      this.#runActions()
+      yield* this.#dueActions()
       for (const thread of this.#threads)
         if (thread.at <= this.#now) {
           thread.run(this.#now)
-          this.#looked()
+          yield
         }
     }
   }
 
-  #runActions(): void {
+  *#dueActions(): Generator<void> {
     const due = this.#actions.filter(({ at }) => at <= this.#now)
     if (due.length === 0) return
     this.#actions = this.#actions.filter(({ at }) => at > this.#now)
     for (const action of due) {
       action.run()
-      this.#looked()
+      yield
     }
   }
 
