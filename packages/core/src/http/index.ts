@@ -1,3 +1,5 @@
+/** @internal How adapters check options of their own. */
+export { requireFunction, requireInteger, requireNumber, requireOptions, requireText, show } from '../options.js'
 export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Framework, HttpAdmission } from './admission.js'
 export type { HttpOptions, OnError, RequestOptions } from './options.js'
