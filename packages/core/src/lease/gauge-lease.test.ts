@@ -131,6 +131,7 @@ describe('a leased gauge', () => {
     const { office, gauge } = await gaugeOf(2)
     const slot = await gauge.take()
     gauge.close()
+    gauge.close()
     expect(office.client.gauge('g')).toBe(gauge)
     slot.release()
     await office.advance(0)

@@ -49,9 +49,9 @@ export class Stake {
     return this.#references === 0
   }
 
-  /** Gives the capacity back, if nobody has come meanwhile. */
+  /** Gives the capacity back. To be called when nobody uses it any more. */
   release(): void {
-    if (this.open || !this.#registered) return
+    if (!this.#registered) return
     this.#registered = false
     this.#owner.refresher.remove(this.resource)
     this.#owner.gone()

@@ -119,6 +119,15 @@ describe('a rate, spent second by second', () => {
     budget.take(9, 2.5, 2_000)
     for (const atMs of [2_001, 3_000, 9_000])
       for (const cost of [0.1, 1, 5]) expect(budget.take(cost, 0, atMs)).toBe(false)
+    // Nor has it saved up meanwhile.
+    expect(budget.take(4, 2.5, 10_000)).toBe(false)
+  })
+
+  it('begins with a whole second after one without a limit', () => {
+    const budget = new RateBudget(false)
+    expect(budget.take(1, -1, 0)).toBe(true)
+    for (let i = 0; i < 3; i++) expect(budget.take(1, 3, 1_000)).toBe(true)
+    expect(budget.take(1, 3, 1_000)).toBe(false)
   })
 
   it('grows and shrinks in the middle of a second', () => {

@@ -127,7 +127,7 @@ export class RateBudget {
     // What was saved up for and there, and not taken, is not wanted any more.
     if (rest + this.#saved >= this.#wanted) this.#wanted = 0
     const left = rest + (windows - 1) * share - this.#debt
-    this.#carry = Math.min(left, share === 0 ? 0 : FRACTION)
+    this.#carry = Math.min(left, FRACTION)
     const most = share === 0 ? 0 : this.#wanted
     this.#saved = Math.min(this.#saved + Math.max(0, left - this.#carry), most)
     this.#spent = 0
