@@ -19,7 +19,8 @@ export async function serveGrpc(
   port: number,
   credentials: ServerCredentials,
 ): Promise<GrpcPort> {
-  const server = new Server({ 'grpc.enable_channelz': 0, 'grpc.max_receive_message_length': MOST_BYTES })
+  // Without channelz the library would not find the connections again that `forceShutdown` ends.
+  const server = new Server({ 'grpc.max_receive_message_length': MOST_BYTES })
   server.addService(METHODS, {
     discovery: unary(METHODS.discovery, (request, signal) => service().discovery(request, signal)),
     getCapacity: unary(METHODS.getCapacity, (request, signal) => service().getCapacity(request, signal)),

@@ -6,6 +6,7 @@ import {
   type ChannelOptions,
   Client,
   credentials as channelCredentials,
+  connectivityState,
   type MethodDefinition,
   status,
 } from '@grpc/grpc-js'
@@ -81,7 +82,8 @@ export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
       )
       function abandon(): void {
         call.cancel()
-        give(address, channel)
+        // One that is still being made goes on, and the next call finds it: each end of it would have to be waited for.
+        if (channel.getChannel().getConnectivityState(false) === connectivityState.READY) give(address, channel)
       }
       if (signal?.aborted) abandon()
       else signal?.addEventListener('abort', abandon, { once: true })

@@ -40,7 +40,7 @@ ${STYLE}
 <header><h1>Doorman</h1><span class="soft">${snapshot.id}</span>${badge(snapshot)}</header>
 ${problems.map((problem) => html`<div class="card warning">${problem}</div>`)}
 ${facts(status)}
-${chosen === undefined ? resources(snapshot.resources) : children(chosen, status.now)}
+${chosen === undefined ? resources(snapshot.resources) : children(chosen, status)}
 ${configuration(snapshot.templates)}
 </main>
 </body>
@@ -110,8 +110,8 @@ function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSnapshot): H
 </div>`
 }
 
-function children(resource: ServerResourceSnapshot, now: number): Html {
-  const { id, safeCapacity, reserve, lease } = resource
+function children(resource: ServerResourceSnapshot, { now, parent }: Status): Html {
+  const { id, safeCapacity, reserve } = resource
   const sorted = resource.children.toSorted((a, b) => b.has - a.has || b.wants - a.wants)
   const shown = sorted.slice(0, MOST_CHILDREN)
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
@@ -119,11 +119,11 @@ function children(resource: ServerResourceSnapshot, now: number): Html {
 <section class="card scroll"><table>
 <thead><tr><th>Leased, and wanted</th><th class="number">Capacity</th><th class="number">Leased</th>
 <th class="number">Wanted</th><th class="number">Kept back</th><th class="number">Safe capacity</th>
-<th>Own lease</th></tr></thead>
+${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
 <tbody><tr><td>${bar(resource)}</td><td class="number">${amount(resource.capacity)}</td>
 <td class="number">${amount(resource.sumHas)}</td><td class="number">${amount(resource.sumWants)}</td>
 <td class="number">${amount(reserve)}</td><td class="number">${amount(safeCapacity)}</td>
-<td>${lease === undefined ? 'not needed, or none' : `${amount(lease.capacity)}, ${expiry(lease.expiryTime, now)}`}</td></tr>
+${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</tr>
 </tbody></table></section>
 ${LEGEND}
 <h2>${amount(sorted.length)} ${sorted.length === 1 ? 'client' : 'clients'}</h2>
@@ -133,6 +133,10 @@ ${LEGEND}
 <tbody>${shown.map((child) => childRow(child, largest, now))}</tbody>
 </table>${shown.length < sorted.length ? html`<div class="empty">and ${amount(sorted.length - shown.length)} smaller ones</div>` : undefined}
 </section>`
+}
+
+function leaseOf({ lease }: ServerResourceSnapshot, now: number): string {
+  return lease === undefined ? 'none' : `${amount(lease.capacity)}, ${expiry(lease.expiryTime, now)}`
 }
 
 function childRow(child: ChildSnapshot, largest: number, now: number): Html {

@@ -27,7 +27,7 @@ a:hover { text-decoration: underline; }
 .badge.none { background: var(--bad); }
 @media (prefers-color-scheme: dark) { .badge { color: #10151b; } }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; }
-.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(210px, 1fr)); gap: 1px; overflow: hidden; }
+.facts { display: grid; grid-template-columns: repeat(auto-fit, minmax(300px, 1fr)); gap: 1px; overflow: hidden; }
 .fact { padding: 12px 16px; }
 .fact div:first-child { color: var(--soft); font-size: 12.5px; }
 .fact div:last-child { overflow-wrap: anywhere; }
