@@ -25,7 +25,10 @@ export interface LeaseServerOptions {
   address?: string
   /** Servers of the node's parent, which then gives the capacity. @default none: the repository does */
   parent?: Transport
-  /** False: the server is the master from the start, after nobody. True: wait for {@link LeaseServer.won}. @default false */
+  /**
+   * False: the server is the master from the start, after nobody. True: it is none until {@link LeaseServer.won}.
+   * @default false
+   */
   elected?: boolean
   /**
    * Shortest time between two answers to the same child about the same resource, in milliseconds; 0 answers always.
@@ -36,7 +39,10 @@ export interface LeaseServerOptions {
   deadlineMs?: number
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /** Milliseconds since the Unix epoch; looked at once, so that a clock that is set does not end leases. @default Date.now */
+  /**
+   * Milliseconds since the Unix epoch; looked at once, so that a clock that is set does not end leases.
+   * @default Date.now
+   */
   wallClock?: Clock
   /** The timer for questions to the parent; must not keep the process alive. @default the platform's */
   after?: After

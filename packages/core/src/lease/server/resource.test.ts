@@ -82,7 +82,7 @@ describe('a root with clients', () => {
     expect(resource.ledger.held).toBe(11)
   })
 
-  it('counts a lease for one second after it ended, and forgets the client a lease length after its last request', () => {
+  it('counts a lease for a second after it ended, and forgets the client a lease length after its last request', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
     expect(ask(resource, 'b', 1_060.9, 10).capacity).toBe(0)

@@ -6,7 +6,7 @@ import { REFRESH_SECONDS, type System } from './system.js'
 export interface OurSystemOptions {
   /** Of the root. @default that of the published simulation, 8 */
   refreshSeconds?: number
-  /** Clients tell of a great change of their wants at once. @default false: at the next refresh, as the published ones */
+  /** Clients tell of a great change of their wants at once, not at the next refresh. @default false, as published */
   eager?: boolean
 }
 
