@@ -193,7 +193,7 @@ describe('LeaseServer', () => {
   it.each<[object, string]>([
     [{ id: '' }, 'id must be a non-empty string, got ""'],
     [{ minimumIntervalMs: -1 }, 'minimumIntervalMs must be a number >= 0, got -1'],
-    [{ deadlineMs: 0 }, 'deadlineMs must be a number >= 1, got 0'],
+    [{ deadlineMs: 0 }, 'deadlineMs must be a number > 0, got 0'],
     [{ clock: 5 }, 'clock must be a function, got 5'],
     [{ adress: 'a' }, 'options has no option "adress"'],
     [{ repository: { resources: [] } }, 'must contain an entry for "*"'],

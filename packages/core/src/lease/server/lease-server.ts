@@ -1,5 +1,5 @@
 import { type After, type Clock, steady, systemAfter, systemClock } from '../../clock.js'
-import { requireFunction, requireNumber, requireOptions, requireText } from '../../options.js'
+import { requireAbove, requireFunction, requireNumber, requireOptions, requireText } from '../../options.js'
 import type {
   CapacityService,
   DiscoveryResponse,
@@ -90,7 +90,7 @@ export class LeaseServer implements CapacityService {
     requireText('id', id)
     if (address !== undefined) requireText('address', address)
     requireNumber('minimumIntervalMs', minimumIntervalMs, 0)
-    requireNumber('deadlineMs', deadlineMs, 1)
+    requireAbove('deadlineMs', deadlineMs, 0)
     for (const [name, seam] of Object.entries({ clock, wallClock, after })) requireFunction(name, seam)
     if (parent !== undefined) requireFunction('parent.connect', parent.connect)
     this.#clock = steady(clock)
