@@ -7,6 +7,9 @@ export interface HttpPort {
   close(graceMs: number): Promise<void>
 }
 
+/** Between two looks for connections that have nothing more to do, once a server closes. */
+const SWEEP_MS = 20
+
 /** Lets `server` listen; `port` 0 is any free one. Rejects when the port cannot be had. */
 export async function listen(server: Server, host: string, port: number): Promise<HttpPort> {
   await new Promise<void>((resolve, reject) => {
@@ -22,11 +25,13 @@ export async function listen(server: Server, host: string, port: number): Promis
     close: (graceMs) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), graceMs)
+        // A connection that is kept alive would stay open for seconds after its last answer.
+        const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
         server.close(() => {
           clearTimeout(timer)
+          clearInterval(sweep)
           resolve()
         })
-        server.closeIdleConnections()
       }),
   }
 }

@@ -1,4 +1,4 @@
-import type { CapacityService, Eventually, LeaseServer } from '@fairlead/core'
+import type { CapacityService, Eventually, LeaseServer, ServerResourceSnapshot } from '@fairlead/core'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 const METHOD_NAMES: { readonly [Name in keyof CapacityService]: string } = {
@@ -13,7 +13,8 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Figures for Prometheus, with the published names where there are such; the rest begins with `doorman_` too. */
 export class Metrics {
-  readonly registry: Registry = new Registry()
+  readonly #server: LeaseServer
+  readonly #registry = new Registry()
   readonly #requests = this.#counter('doorman_server_requests', 'Requests that came.')
   readonly #errors = this.#counter('doorman_server_request_errors', 'Requests that were refused as wrong, or failed.')
   readonly #durations = new Histogram({
@@ -21,18 +22,37 @@ export class Metrics {
     help: 'Seconds from a request to its answer.',
     labelNames: ['method'],
     buckets: BUCKETS,
-    registers: [this.registry],
+    registers: [this.#registry],
   })
   readonly #reloads = new Counter({
     name: 'doorman_server_configurations',
     help: 'Configurations that were read, by whether they were taken.',
     labelNames: ['result'],
-    registers: [this.registry],
+    registers: [this.#registry],
   })
 
+  readonly #isMaster = this.#gauge('is_master', '1 on the master, 0 elsewhere.')
+  readonly #resources = [
+    this.#ofResource('has', 'Capacity that is leased.', ({ sumHas }) => sumHas),
+    this.#ofResource('wants', 'Capacity that is wanted.', ({ sumWants }) => sumWants),
+    this.#ofResource('subclients', 'Clients, those behind servers included.', ({ clients }) => clients),
+    this.#ofResource('capacity', 'Capacity that may be handed out.', ({ capacity }) => capacity),
+    this.#ofResource('reserve', 'Kept back for what a predecessor may have leased.', ({ reserve }) => reserve),
+  ]
+
   constructor(server: LeaseServer) {
-    collectDefaultMetrics({ register: this.registry })
-    this.#resources(server)
+    this.#server = server
+    collectDefaultMetrics({ register: this.#registry })
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** What Prometheus reads. O(clients). */
+  text(): Promise<string> {
+    this.#look()
+    return this.#registry.metrics()
   }
 
   configured(result: 'taken' | 'refused'): void {
@@ -77,36 +97,24 @@ export class Metrics {
   }
 
   #counter(name: string, help: string): Counter<'method'> {
-    return new Counter({ name, help, labelNames: ['method'], registers: [this.registry] })
+    return new Counter({ name, help, labelNames: ['method'], registers: [this.#registry] })
   }
 
-  /** Looked at when somebody asks for them. */
-  #resources(server: LeaseServer): void {
-    const gauge = (name: string, help: string): Gauge<'resource'> =>
-      new Gauge({ name: `doorman_server_${name}`, help, labelNames: ['resource'], registers: [this.registry] })
-    const has = gauge('has', 'Capacity that is leased.')
-    const wants = gauge('wants', 'Capacity that is wanted.')
-    const subclients = gauge('subclients', 'Clients, those behind servers included.')
-    const capacity = gauge('capacity', 'Capacity that may be handed out.')
-    const reserve = gauge('reserve', 'Capacity that is kept back for what a predecessor may have leased.')
-    const all = [has, wants, subclients, capacity, reserve]
-    new Gauge({
-      name: 'doorman_server_is_master',
-      help: '1 on the master, 0 elsewhere.',
-      registers: [this.registry],
-      collect() {
-        const snapshot = server.snapshot()
-        this.set(snapshot.isMaster ? 1 : 0)
-        for (const each of all) each.reset()
-        for (const resource of snapshot.resources) {
-          const labels = { resource: resource.id }
-          has.set(labels, resource.sumHas)
-          wants.set(labels, resource.sumWants)
-          subclients.set(labels, resource.clients)
-          capacity.set(labels, resource.capacity)
-          reserve.set(labels, resource.reserve)
-        }
-      },
-    })
+  #ofResource(name: string, help: string, of: (resource: ServerResourceSnapshot) => number) {
+    return { gauge: this.#gauge(name, help, 'resource'), of }
+  }
+
+  #gauge<Label extends string>(name: string, help: string, ...labelNames: Label[]): Gauge<Label> {
+    return new Gauge({ name: `doorman_server_${name}`, help, labelNames, registers: [this.#registry] })
+  }
+
+  /** One look at the server for all of them. */
+  #look(): void {
+    const { isMaster, resources } = this.#server.snapshot()
+    this.#isMaster.set(isMaster ? 1 : 0)
+    for (const { gauge, of } of this.#resources) {
+      gauge.reset()
+      for (const resource of resources) gauge.set({ resource: resource.id }, of(resource))
+    }
   }
 }

@@ -29,8 +29,8 @@ export function debugHandler(standing: Standing): RequestListener {
       const { isMaster, mastership } = server.discovery()
       send(response, 200, 'application/json', JSON.stringify({ status: 'ok', isMaster, ...mastership }))
     } else if (pathname === '/metrics')
-      metrics.registry.metrics().then(
-        (text) => send(response, 200, metrics.registry.contentType, text),
+      metrics.text().then(
+        (text) => send(response, 200, metrics.contentType, text),
         (error: unknown) => send(response, 500, 'text/plain', String(error)),
       )
     else send(response, 404, 'text/plain', `nothing at ${pathname}`)
