@@ -1,5 +1,5 @@
+import { Alarm } from '../alarm.js'
 import type { After, Clock } from '../clock.js'
-import { Alarm } from '../queue/alarm.js'
 import type { Random } from '../random.js'
 import { withinDeadline } from './deadline.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'

@@ -1,5 +1,5 @@
+import { Alarm } from '../../alarm.js'
 import type { After } from '../../clock.js'
-import { Alarm } from '../../queue/alarm.js'
 import { withinDeadline } from '../deadline.js'
 import { CapacityError, type CapacityService, type GetServerCapacityResponse } from '../protocol.js'
 import type { Transport } from '../transport.js'
