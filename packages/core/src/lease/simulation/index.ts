@@ -1,4 +1,5 @@
 export { type Chances, seededChances } from './chance.js'
+export { type Course, course } from './course.js'
 export { type Findings, measure, measureSettling } from './measure.js'
 export { ourSystem, realSystem } from './our-system.js'
 export * from './published-scenarios.js'

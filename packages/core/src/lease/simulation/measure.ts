@@ -91,7 +91,7 @@ function observe<S extends Server>(simulation: Simulation<S>): () => Findings {
 }
 
 /** What all clients have together. */
-function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
+export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
   let total = 0
   for (const { client } of clients) total += client.has(now)
   return total
