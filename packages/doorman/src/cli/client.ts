@@ -1,8 +1,10 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { DoormanClient, type RateLease } from '@fairlead/core'
 import { clientId } from '@fairlead/core/node'
 import { CONNECTION_FLAGS, transportTo } from './connection.js'
 import { durationMs } from './duration.js'
 import { type Flags, flagsFrom, UsageError } from './flags.js'
+import { rounded } from './rounded.js'
 
 type ClientFlag = 'server' | 'ca-file' | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
 
@@ -14,6 +16,8 @@ export const CLIENT_FLAGS: Flags<ClientFlag> = {
   priority: { value: 'NUMBER', help: 'a higher band is served first [0]' },
   duration: { value: 'DURATION', help: 'how long to load it; 0: prints the first capacity, and ends [10s]' },
 }
+
+const LOOK_MS = 20
 
 /** Loads one resource: takes all that its lease allows, and says each second how much that was. */
 export async function client(args: readonly string[], print: (line: string) => void): Promise<void> {
@@ -27,8 +31,8 @@ export async function client(args: readonly string[], print: (line: string) => v
   // The timers of a lease do not keep a process alive.
   const alive = setInterval(() => {}, 60_000)
   try {
-    await firstAnswer(doorman, rate)
-    print(`${resource}: ${rate.capacity} of ${wants} wanted`)
+    await firstAnswer(doorman)
+    print(`${resource}: ${rounded(rate.capacity)} of ${wants} wanted`)
     if (forMs > 0) await load(rate, forMs, print)
   } finally {
     await doorman.close()
@@ -37,22 +41,20 @@ export async function client(args: readonly string[], print: (line: string) => v
 }
 
 /** Rejects with what went wrong when the first question has failed. */
-function firstAnswer(doorman: DoormanClient, rate: RateLease): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const stop = rate.onChange(() => {
-      stop()
-      const { lastError, failures } = doorman.snapshot()
-      if (failures > 0) reject(new Error(lastError))
-      else resolve()
-    })
-  })
+async function firstAnswer(doorman: DoormanClient): Promise<void> {
+  for (;;) {
+    const { failures, lastError, resources } = doorman.snapshot()
+    if (failures > 0) throw new Error(lastError)
+    if (resources[0]?.by === 'lease') return
+    await pause(LOOK_MS)
+  }
 }
 
 async function load(rate: RateLease, forMs: number, print: (line: string) => void): Promise<void> {
   const until = AbortSignal.timeout(forMs)
   let taken = 0
   const tell = setInterval(() => {
-    print(`${taken} taken, capacity ${rate.capacity}`)
+    print(`${taken} taken, capacity ${rounded(rate.capacity)}`)
     taken = 0
   }, 1_000)
   try {

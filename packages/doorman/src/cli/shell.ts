@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline'
 import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core'
 import { CONNECTION_FLAGS, transportTo } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
+import { rounded } from './rounded.js'
 
 export const SHELL_FLAGS: Flags<'server' | 'ca-file'> = CONNECTION_FLAGS
 
@@ -73,7 +74,7 @@ class Players {
     }
     const lease = client.doorman.gauge(resource, { wants })
     client.leases.set(resource, lease)
-    lease.onChange((capacity) => this.#print(`${id} ${resource}: ${capacity}`))
+    lease.onChange((capacity) => this.#print(`${id} ${resource}: ${rounded(capacity)}`))
   }
 
   #release(id: string, resource: string): void {
@@ -94,7 +95,7 @@ class Players {
       for (const [resource, lease] of leases) {
         const { capacity, wants, by, leaseEndsInMs } = lease.snapshot()
         const until = leaseEndsInMs === undefined ? '' : `, ${Math.round(leaseEndsInMs / 1_000)} s left`
-        this.#print(`${id} ${resource}: ${capacity} of ${wants} wanted, by ${by}${until}`)
+        this.#print(`${id} ${resource}: ${rounded(capacity)} of ${rounded(wants)} wanted, by ${by}${until}`)
       }
       if (failures > 0) this.#print(`${id}: ${lastError}`)
     }
