@@ -1,14 +1,18 @@
 import {
-  type Findings,
+  course,
   fiveForAnHour,
   LEVEL,
   measure,
+  one,
   ourSystem,
   PUBLISHED_SCENARIOS,
   publishedSystem,
   type Scenario,
+  type Server,
+  type System,
   secondsToFollow,
   seededChances,
+  seven,
   sevenAsWritten,
   sevenFarAway,
   sevenInAStorm,
@@ -17,25 +21,15 @@ import {
   TREE,
   welcome,
 } from '@fairlead/core/simulation/lease'
+import { type Followed, goalsTable, meanOf, meanPercent, most, nodesOver, type Row, worst } from './doorman-goals.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { seedsOf } from './measure.js'
-import { mean } from './numbers.js'
+import { beside } from './numbers.js'
+import { type Courses, plotAlone, plotMishaps } from './plots/courses.js'
 
 const SEEDS = Array.from({ length: 20 }, (_, i) => i + 1)
 /** A scenario's figures begin with its 60th second. */
 const SHORTEST_SECONDS = 90
-
-interface Row {
-  readonly scenario: string
-  readonly ours: readonly Findings[]
-  /** Absent where the published system has no such thing: its messages take no time. */
-  readonly published?: readonly Findings[]
-}
-
-interface Followed {
-  readonly title: string
-  readonly seconds: readonly number[]
-}
 
 export const doorman: Figure = {
   name: 'doorman',
@@ -54,43 +48,21 @@ export const doorman: Figure = {
     tell('moves')
     const followed = moves(seeds)
     const asks = (45 * shortened(spikes, effort).seconds) / 16
+    const courses = { one: coursesOf(one, effort, 1), seven: coursesOf(seven, effort, 5) }
     return {
-      tables: [
-        handedOut(rows),
-        {
-          title: `Seconds until clients have 99 % of their max-min shares, ${seeds.length} seeds`,
-          head: ['', 'median', 'longest'],
-          rows: followed.map(({ title, seconds }) => [
-            title,
-            median(seconds).toFixed(0),
-            Math.max(...seconds).toFixed(0),
-          ]),
-        },
-        {
-          title: 'One server, 45 clients, refresh 16 s, one wants 100 more every minute',
-          head: ['handed out, %', 'least', 'messages per refresh interval', 'most at once, %'],
-          rows: [
-            [
-              percent(mean(spiky.map((each) => each.handedOut))),
-              percent(Math.min(...spiky.map((each) => each.handedOut))),
-              mean(spiky.map((each) => each.messages / asks)).toFixed(2),
-              percent(Math.max(...spiky.map((each) => each.most))),
-            ],
-          ],
-        },
-      ],
-      pictures: {},
-      data: { seeds, rows, followed, spiky },
+      tables: [goalsTable(rows, followed, { found: spiky, asks }), everything(rows)],
+      pictures: { one: plotAlone(courses.one), seven: plotMishaps(courses.seven) },
+      data: { seeds, rows, followed, spiky, courses },
     }
   },
 }
 
-function row(scenario: Scenario, effort: Effort, tell: Tell, beside: boolean): Row {
+function row(scenario: Scenario, effort: Effort, tell: Tell, compared: boolean): Row {
   tell(scenario.name)
   const seeds = seedsOf(effort, SEEDS)
   const short = shortened(scenario, effort)
   const ours = seeds.map((seed) => measure(short, ourSystem(), seededChances(seed)))
-  if (!beside) return { scenario: scenario.name, ours }
+  if (!compared) return { scenario: scenario.name, ours }
   const published = seeds.map((seed) => measure(short, publishedSystem, seededChances(seed)))
   return { scenario: scenario.name, ours, published }
 }
@@ -99,60 +71,76 @@ function shortened(scenario: Scenario, { part }: Effort): Scenario {
   return { ...scenario, seconds: Math.max(SHORTEST_SECONDS, Math.round(scenario.seconds * part)) }
 }
 
-function handedOut(rows: readonly Row[]): Table {
-  const both = ({ ours, published }: Row, show: (findings: readonly Findings[]) => string): string =>
-    `${show(ours)} / ${published === undefined ? '–' : show(published)}`
-  const meanOf = (key: keyof Findings) => (findings: readonly Findings[]) =>
-    percent(mean(findings.map((each) => each[key])))
+/** The first seed, whatever it shows. */
+function coursesOf(scenario: Scenario, effort: Effort, everySeconds: number): Courses {
+  const short = shortened(scenario, effort)
+  const [seed] = SEEDS
   return {
-    title: `Ours / published, in per cent, mean of ${rows[0]!.ours.length} seeds`,
-    head: [
-      '',
-      'handed out',
-      'least',
-      'of what is wanted',
-      'useful',
-      'wrong hands',
-      'most at once',
-      'nodes over',
-      'messages',
-    ],
-    rows: rows.map((each) => [
-      each.scenario,
-      both(each, meanOf('handedOut')),
-      both(each, (findings) => percent(Math.min(...findings.map(({ handedOut: part }) => part)))),
-      both(each, meanOf('handedOutOfWanted')),
-      both(each, meanOf('useful')),
-      both(each, meanOf('misallocated')),
-      both(each, (findings) => percent(Math.max(...findings.map(({ most }) => most)))),
-      both(each, (findings) => mean(findings.map(({ nodesOver }) => nodesOver)).toFixed(0)),
-      both(each, (findings) => mean(findings.map(({ messages }) => messages)).toFixed(0)),
-    ]),
+    published: course(short, publishedSystem, seededChances(seed!), everySeconds),
+    ours: course(short, ourSystem(), seededChances(seed!), everySeconds),
+  }
+}
+
+function everything(rows: readonly Row[]): Table {
+  const both = ({ ours, published }: Row, show: (found: Row['ours']) => string): string =>
+    beside(show(ours), published && show(published))
+  const messages = (found: Row['ours']): string => meanOf('messages', found).toFixed(0)
+  const columns = [
+    ['handed out', meanPercent('handedOut')],
+    ['least', worst],
+    ['of what is wanted', meanPercent('handedOutOfWanted')],
+    ['useful', meanPercent('useful')],
+    ['wrong hands', meanPercent('misallocated')],
+    ['most at once', most],
+    ['nodes over', nodesOver],
+    ['messages', messages],
+  ] as const
+  return {
+    title: `Everything: ours / published, in per cent, mean of ${rows[0]!.ours.length} seeds`,
+    head: ['', ...columns.map(([title]) => title)],
+    rows: rows.map((row) => [row.scenario, ...columns.map(([, show]) => both(row, show))]),
   }
 }
 
 function moves(seeds: readonly number[]): Followed[] {
   const tree = ourSystem()
   const level = ourSystem({ refreshSeconds: 16, eager: true })
-  const follow = (where: Scenario, system: typeof tree, move: 'return' | 'leave'): number[] =>
+  const follow = <S extends Server>(where: Scenario, system: System<S>, move: 'return' | 'leave'): number[] =>
     seeds.map((seed) => secondsToFollow(where, system, seededChances(seed), move, seed % 16))
-  const newcomer = (at: number, what: 'something' | 'share'): number[] =>
-    seeds.map((seed) => welcome(tree, seededChances(seed), at, (seed % 4) * 10, seed % 8)[what])
+  const newcomer = <S extends Server>(system: System<S>, at: number, what: 'something' | 'share'): number[] =>
+    seeds.map((seed) => welcome(system, seededChances(seed), at, (seed % 4) * 10, seed % 8)[what])
+  const both = <T>(of: <S extends Server>(system: System<S>) => T): { ours: T; published: T } => ({
+    ours: of(tree),
+    published: of(publishedSystem),
+  })
   return [
-    { title: 'a region comes back, three levels, 8, 4 and 2 s', seconds: follow(TREE, tree, 'return') },
-    { title: 'a region leaves', seconds: follow(TREE, tree, 'leave') },
-    { title: '15 of 45 clients come back, one server, 16 s', seconds: follow(LEVEL, level, 'return') },
+    {
+      title: 'a region comes back, 99 % of max-min',
+      ...both((system) => follow(TREE, system, 'return')),
+      goal: { median: 18, longest: 24 },
+    },
+    {
+      title: 'a region leaves, 99 % of max-min',
+      ...both((system) => follow(TREE, system, 'leave')),
+      goal: { longest: 15 },
+    },
+    {
+      title: '15 of 45 clients come back, one server, refresh 16 s',
+      ours: follow(LEVEL, level, 'return'),
+      goal: { median: 14, longest: 20 },
+    },
     ...[0, 1, 2].flatMap((at) => [
-      { title: `new client after a change of master at level ${at}: something`, seconds: newcomer(at, 'something') },
-      { title: `new client after a change of master at level ${at}: 90 %`, seconds: newcomer(at, 'share') },
+      {
+        title: `new client after a change of master at level ${at}: something`,
+        ...both((system) => newcomer(system, at, 'something')),
+        // Two refresh intervals of the level: 8, 4 and 2 s.
+        goal: { longest: 2 * (8 >> at) },
+      },
+      {
+        title: `new client after a change of master at level ${at}: 90 % of its share`,
+        ...both((system) => newcomer(system, at, 'share')),
+        goal: { longest: 14 },
+      },
     ]),
   ]
-}
-
-function median(values: readonly number[]): number {
-  return values.toSorted((x, y) => x - y)[Math.floor(values.length / 2)]!
-}
-
-function percent(part: number): string {
-  return (100 * part).toFixed(1)
 }
