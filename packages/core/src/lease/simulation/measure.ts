@@ -58,9 +58,10 @@ async function settled(): Promise<void> {
 
 function observe<S extends Server>(simulation: Simulation<S>): () => Findings {
   const totals = { handedOut: 0, ofWanted: 0, useful: 0, misallocated: 0, samples: 0, over: 0, most: 0, nodesOver: 0 }
+  const nodesOver = overseer(simulation)
   simulation.watch(() => {
     totals.most = Math.max(totals.most, hasOfAll(simulation))
-    totals.nodesOver += nodesOver(simulation)
+    totals.nodesOver += nodesOver()
   })
   simulation.world.timeline.every(SAMPLE_SECONDS, () => {
     if (simulation.now <= SETTLED_SECONDS) return
@@ -97,19 +98,31 @@ export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): num
   return total
 }
 
-/** How many nodes have a lease that is smaller than what their children have of them. */
-function nodesOver<S extends Server>({ clients, jobs, now }: Simulation<S>): number {
-  const given = new Map<unknown, number>()
-  const add = (job: unknown, capacity: number): void => void given.set(job, (given.get(job) ?? 0) + capacity)
-  for (const { client, job } of clients) add(job, client.has(now))
-  const leases = new Map(jobs.map((job) => [job, job.master?.own(now)]))
-  for (const job of jobs) if (job.parent !== undefined) add(job.parent, leases.get(job)?.capacity ?? 0)
-  let over = 0
-  for (const job of jobs) {
-    const lease = leases.get(job)
-    if (lease !== undefined && (given.get(job) ?? 0) > lease.capacity * (1 + DUST) + DUST) over++
+/**
+ * Tells how many nodes have a lease that is smaller than what their children have of them, for the clients that are
+ * there now. It is asked after everything that happens, so it allocates nothing.
+ */
+function overseer<S extends Server>(simulation: Simulation<S>): () => number {
+  const { clients, jobs } = simulation
+  const places = new Map(jobs.map((job, place) => [job, place]))
+  const leaves = clients.map(({ job }) => places.get(job)!)
+  const parents = jobs.map(({ parent }) => (parent === undefined ? undefined : places.get(parent)!))
+  const given = new Float64Array(jobs.length)
+  const leases = new Float64Array(jobs.length)
+  return () => {
+    const { now } = simulation
+    given.fill(0)
+    for (let i = 0; i < leaves.length; i++) given[leaves[i]!]! += clients[i]!.client.has(now)
+    for (let i = 0; i < parents.length; i++) {
+      const lease = jobs[i]!.master?.own(now)
+      leases[i] = lease?.capacity ?? Number.POSITIVE_INFINITY
+      const parent = parents[i]
+      if (parent !== undefined) given[parent]! += lease?.capacity ?? 0
+    }
+    let over = 0
+    for (let i = 0; i < leases.length; i++) if (given[i]! > leases[i]! * (1 + DUST) + DUST) over++
+    return over
   }
-  return over
 }
 
 /** Max-min, by sorting and filling. */
