@@ -5,6 +5,7 @@ import { measure } from './measure.js'
 import { ourSystem } from './our-system.js'
 import { seven, three, two } from './published-scenarios.js'
 import { publishedSystem } from './published-system.js'
+import { secondsToFollow, TREE } from './shifts.js'
 
 describe('the course of a scenario', () => {
   it('is what is measured, look by look', () => {
@@ -34,5 +35,13 @@ describe('the course of a scenario', () => {
     const ours = course(scenario, ourSystem(), seededChances(3), 60)
     const published = course(scenario, publishedSystem, seededChances(3), 60)
     expect(ours.wanted).toEqual(published.wanted)
+  })
+
+  it('is one of numbers also where nobody wants anything', () => {
+    const { handedOut } = course({ ...TREE, wants: 0, seconds: 150 }, publishedSystem, seededChances(1), 10)
+    expect(new Set(handedOut)).toEqual(new Set([0]))
+    const seconds = secondsToFollow(TREE, publishedSystem, seededChances(1), 'return', 1)
+    expect(seconds).toBeGreaterThan(8)
+    expect(seconds).toBeLessThan(60)
   })
 })

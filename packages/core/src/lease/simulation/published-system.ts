@@ -132,6 +132,8 @@ export class PublishedServer implements Server, Thread {
   #share(record: Record): number {
     record.lease = undefined
     const [wants, own, leases] = this.sums()!
+    // The original divides by zero here, and ends; in its own scenarios everybody always wants something.
+    if (wants === 0) return 0
     const free = Math.max(own - leases, 0)
     return wants < own ? Math.min(record.wants, free) : Math.min((record.wants * own) / wants, free)
   }
