@@ -64,7 +64,7 @@ export function goalsTable(rows: readonly Row[], followed: readonly Followed[], 
       line('times a node had less than its children, hour of seven', 'seven', nodesOver, '0'),
       line('in the wrong hands, seven, %', 'seven', meanPercent('misallocated'), '≤ 2'),
       ...followed.map(({ title, ours, published, goal }) => [
-        `${title}, s`,
+        `${title}, s: ${goal.median === undefined ? '' : 'median, '}longest`,
         published === undefined ? '–' : spread(published, goal.median !== undefined),
         spread(ours, goal.median !== undefined),
         goal.median === undefined ? `≤ ${goal.longest}` : `${goal.median}, ≤ ${goal.longest}`,
@@ -82,7 +82,7 @@ function spread(seconds: readonly number[], median: boolean): string {
   return median ? `${whole(medianOf(seconds))}, ${longest}` : longest
 }
 
-/** Runs end after 200 s. */
+/** Nobody is watched for longer than about that. */
 function whole(seconds: number): string {
   return Number.isFinite(seconds) ? seconds.toFixed(0) : '> 180'
 }

@@ -115,12 +115,12 @@ function moves(seeds: readonly number[]): Followed[] {
   })
   return [
     {
-      title: 'a region comes back, 99 % of max-min',
+      title: 'a region comes back, until 99 % of max-min',
       ...both((system) => follow(TREE, system, 'return')),
       goal: { median: 18, longest: 24 },
     },
     {
-      title: 'a region leaves, 99 % of max-min',
+      title: 'a region leaves',
       ...both((system) => follow(TREE, system, 'leave')),
       goal: { longest: 15 },
     },
@@ -131,13 +131,13 @@ function moves(seeds: readonly number[]): Followed[] {
     },
     ...[0, 1, 2].flatMap((at) => [
       {
-        title: `new client after a change of master at level ${at}: something`,
+        title: `new client after a change of master at level ${at} has something`,
         ...both((system) => newcomer(system, at, 'something')),
         // Two refresh intervals of the level: 8, 4 and 2 s.
         goal: { longest: 2 * (8 >> at) },
       },
       {
-        title: `new client after a change of master at level ${at}: 90 % of its share`,
+        title: `new client after a change of master at level ${at} has 90 % of its share`,
         ...both((system) => newcomer(system, at, 'share')),
         goal: { longest: 14 },
       },
