@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 
 /** A flag of a command: `--name VALUE`, or a switch where `value` is missing. */
-export interface Flag {
+interface Flag {
   /** How its value is called in the help. */
   readonly value?: string
   readonly help: string

@@ -4,7 +4,7 @@ import { WatchedKey } from '../etcd/watched-key.js'
 import type { Log } from '../observe/log.js'
 
 /** Who can be elected: a `LeaseServer` is such. */
-export interface Candidate {
+interface Candidate {
   won(how: { afterNobody: boolean }): void
   lost(master?: string): void
   lockVanished(): void
