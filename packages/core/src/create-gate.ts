@@ -6,6 +6,7 @@ import { BUDGET_OPTIONS, type BudgetOptions } from './escrow/options.js'
 import { budgetStage, type Escrow } from './escrow/stage.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { FAIR_OPTIONS } from './fair/options.js'
+import { LEASE_OPTIONS, LeaseStage, type LeaseStageOptions } from './lease/stage.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import { type QueueOptions, WaitingRoom } from './queue/index.js'
 import { QUEUE_OPTIONS } from './queue/options.js'
@@ -13,7 +14,7 @@ import { type Random, systemRandom } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
-/** What a gate is made of. Stages run in this order: `fair`, `shed`, then `stages` as listed, `budget`, `queue`. */
+/** What a gate is made of. Stages run in this order: `fair`, `shed`, `stages` as listed, `budget`, `lease`, `queue`. */
 export interface GateOptions {
   /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
   fair?: FairOptions | false
@@ -26,6 +27,8 @@ export interface GateOptions {
    * your own, which the gate does not close. `false` leaves it out. @default false
    */
   budget?: BudgetOptions | Escrow | false
+  /** Keeps all requests inside a Doorman lease, first come, first served. `false` leaves it out. @default false */
+  lease?: LeaseStageOptions | false
   /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
   queue?: QueueOptions | false
   /**
@@ -48,6 +51,7 @@ export const GATE_OPTIONS: readonly string[] = [
   'shed',
   'stages',
   'budget',
+  'lease',
   'queue',
   'leaseMs',
   'clock',
@@ -61,7 +65,7 @@ export const GATE_OPTIONS: readonly string[] = [
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { fair = {}, shed = false, stages = [], budget = false, queue = false } = options
+  const { fair = {}, shed = false, stages = [], budget = false, lease = false, queue = false } = options
   const { random = systemRandom, after = systemAfter } = options
   requireFunction('clock', options.clock ?? systemClock)
   requireFunction('random', random)
@@ -83,6 +87,10 @@ export function createGate(options: GateOptions = {}): Gate {
     chain.push(stage)
   }
   if (budget !== false) chain.push(budgetOf(budget, clock))
+  if (lease !== false) {
+    requireOptions('lease', lease, LEASE_OPTIONS)
+    chain.push(new LeaseStage({ ...lease, after }))
+  }
   if (queue !== false) requireOptions('queue', queue, QUEUE_OPTIONS)
   const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
   for (const { name } of chain) {

@@ -1,5 +1,14 @@
 /** @internal How adapters check options of their own. */
-export { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, requireText } from '../options.js'
+export {
+  requireAbove,
+  requireFunction,
+  requireInteger,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  show,
+} from '../options.js'
 export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Framework, HttpAdmission } from './admission.js'
 export {

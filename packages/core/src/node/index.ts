@@ -3,6 +3,7 @@ import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'
 import { memorySignal } from './memory.js'
 
+export { clientId } from './client-id.js'
 export { type EventLoopDelayOptions, eventLoopDelaySignal } from './event-loop.js'
 export { eventLoopUtilizationSignal } from './event-loop-utilization.js'
 export { type Heap, type HeapSignalOptions, heapSignal } from './heap.js'

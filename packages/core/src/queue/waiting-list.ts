@@ -1,6 +1,6 @@
+import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import type { Refused } from '../sfq/index.js'
-import { Alarm } from './alarm.js'
 import { UNKNOWN_MS } from './appointments.js'
 import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'

@@ -1,4 +1,4 @@
-import type { After } from '../clock.js'
+import type { After } from './clock.js'
 
 /** One timer, for whatever comes next. May ring early or late, so whoever is rung has to look at the clock. */
 export class Alarm {

@@ -1,0 +1,29 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+/** Stands for a database with so many connections: it refuses what comes beyond. */
+export class Pool {
+  readonly size: number
+  inUse = 0
+  most = 0
+  refused = 0
+
+  constructor(size: number) {
+    this.size = size
+  }
+
+  /** A query that takes `ms` milliseconds. */
+  async query(ms: number): Promise<{ rows: number }> {
+    if (this.inUse >= this.size) {
+      this.refused++
+      throw new Error('too many connections')
+    }
+    this.inUse++
+    this.most = Math.max(this.most, this.inUse)
+    try {
+      await pause(ms)
+      return { rows: 1 }
+    } finally {
+      this.inUse--
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import { LeaseServer, type NamedParameter } from '@fairlead/core'
+import { flowNames } from './flow-names.js'
+import { costOf } from './measure.js'
+import { printTable } from './table.js'
+
+/**
+ * What it costs a Doorman server to decide on one client's request: the call of `getCapacity` with one resource, in
+ * process, in overload, while so many clients take turns; beside the published FAIR_SHARE, which our server has too.
+ *
+ * Each client comes back every 5 s, brings its lease, and wants something new, or what it wanted before.
+ */
+const CLIENTS = [1, 1_000, 10_000, 100_000]
+const CAPACITY_EACH = 20
+const ROUND_MS = 5_000
+
+const forms: readonly [string, number[], boolean, NamedParameter[]][] = [
+  ['max-min, every wants new', CLIENTS, true, []],
+  ['max-min, wants unchanged', CLIENTS, false, []],
+  ['published FAIR_SHARE, every wants new', [1, 1_000], true, [{ name: 'compatible', value: 'published' }]],
+]
+
+/** A server with its clients, whose state lies in flat arrays, as it would with real ones: elsewhere. */
+function serverWith(clients: readonly string[], fresh: boolean, parameters: NamedParameter[]) {
+  let nowMs = 0
+  const capacity = CAPACITY_EACH * clients.length
+  const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 300, refreshInterval: 16, parameters }
+  const server = new LeaseServer({
+    id: 'bench',
+    repository: { resources: [{ identifierGlob: '*', capacity, algorithm }] },
+    minimumIntervalMs: clients.length === 1 ? 0 : ROUND_MS,
+    clock: () => nowMs,
+  })
+  const index = new Map(clients.map((client, i) => [client, i]))
+  const has = new Float64Array(clients.length)
+  const expiry = new Float64Array(clients.length)
+  const wants = new Float64Array(clients.length).map(() => 10 + 90 * Math.random())
+  return (clientId: string) => {
+    nowMs += ROUND_MS / clients.length
+    const i = index.get(clientId)!
+    if (fresh) wants[i] = 10 + 90 * Math.random()
+    const lease = { capacity: has[i]!, expiryTime: expiry[i]!, refreshInterval: 16 }
+    const request = { resourceId: 'r', priority: 0, wants: wants[i]!, has: lease }
+    const [answer] = server.getCapacity({ clientId, resource: [request] }).response
+    if (answer === undefined) throw new Error('asked again too early')
+    has[i] = answer.gets.capacity
+    expiry[i] = answer.gets.expiryTime
+    return answer
+  }
+}
+
+const rows: string[][] = []
+for (const [form, sizes, fresh, parameters] of forms) {
+  const row = [form]
+  for (const clients of CLIENTS) {
+    const names = flowNames(clients)
+    const measured = sizes.includes(clients)
+    row.push(measured ? (await costOf(serverWith(names, fresh, parameters), names)).ns.toFixed(0) : '-')
+  }
+  rows.push(row)
+}
+
+printTable(['ns per decision', ...CLIENTS.map((clients) => `${clients.toLocaleString('en')} clients`)], rows)

@@ -1,0 +1,145 @@
+/**
+ * How many GetCapacity calls a second a Doorman server answers, and how late, beside a gRPC server that answers
+ * constants: 16 calls in flight on one connection, each client in turn, bringing its lease and wanting something new;
+ * in overload, every resource by exact FAIR_SHARE.
+ *
+ * All servers run at once, each in a process of its own, and are loaded in turn, round after round, so that whatever
+ * else the machine does meets all of them alike.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect } from 'node:http2'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { WIRE_REQUEST, WIRE_RESPONSE } from './doorman-wire.js'
+import { flowNames } from './flow-names.js'
+import type { Usage } from './http/serve.js'
+import { printTable } from './table.js'
+
+const SIZES = [1_000, 10_000]
+const IN_FLIGHT = 16
+
+/** A server under load, and what its clients have. */
+interface Target {
+  readonly kind: 'stub' | 'doorman'
+  readonly size: number
+  readonly process: ChildProcess
+  readonly session: ClientHttp2Session
+  readonly clients: { id: string; has: object | undefined }[]
+  next: number
+  readonly rounds: { perSecond: number; p99Ms: number; cpuUs: number }[]
+}
+
+const HEADERS = {
+  ':method': 'POST',
+  ':path': '/doorman.Capacity/GetCapacity',
+  'content-type': 'application/grpc',
+  te: 'trailers',
+}
+const FRAME_HEAD = 5
+
+/** One call: asks for the next client, and remembers its lease. Rejects for any other answer than a lease. */
+function ask(target: Target): Promise<void> {
+  const client = target.clients[target.next++ % target.clients.length]!
+  const resource = [{ resourceId: 'r', priority: 0, wants: 21 + 90 * Math.random(), has: client.has }]
+  const message = WIRE_REQUEST.encode({ clientId: client.id, resource }).finish()
+  const frame = Buffer.allocUnsafe(FRAME_HEAD + message.length)
+  frame[0] = 0
+  frame.writeUInt32BE(message.length, 1)
+  frame.set(message, FRAME_HEAD)
+  return new Promise((resolve, reject) => {
+    const stream = target.session.request(HEADERS)
+    const chunks: Buffer[] = []
+    let status: unknown
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.on('trailers', (trailers) => {
+      status = trailers['grpc-status']
+    })
+    stream.on('error', reject)
+    stream.on('end', () => {
+      const answer = Buffer.concat(chunks)
+      const decoded = WIRE_RESPONSE.toObject(WIRE_RESPONSE.decode(answer.subarray(FRAME_HEAD)), { longs: Number })
+      client.has = decoded['response']?.[0]?.gets
+      if (status === '0' && client.has !== undefined) resolve()
+      else reject(new Error(`no lease: grpc-status ${String(status)}`))
+    })
+    stream.end(frame)
+  })
+}
+
+/** So many calls, {@link IN_FLIGHT} at a time; gives how long each took, in milliseconds. */
+async function load(target: Target, calls: number): Promise<number[]> {
+  const tookMs: number[] = []
+  let left = calls
+  const one = async (): Promise<void> => {
+    while (left-- > 0) {
+      const startMs = performance.now()
+      await ask(target)
+      tookMs.push(performance.now() - startMs)
+    }
+  }
+  await Promise.all(Array.from({ length: IN_FLIGHT }, one))
+  return tookMs
+}
+
+async function start(kind: Target['kind'], size: number): Promise<Target> {
+  const path = fileURLToPath(new URL('./doorman-server-process.js', import.meta.url))
+  const child = fork(path, [kind, `${size}`], { env: { ...process.env, NODE_ENV: 'production' } })
+  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
+  const clients = flowNames(size).map((id) => ({ id, has: undefined }))
+  return { kind, size, process: child, session: connect(`http://127.0.0.1:${port}`), clients, next: 0, rounds: [] }
+}
+
+async function cpuUs(target: Target): Promise<number> {
+  const answer = once(target.process, 'message') as Promise<[Usage]>
+  target.process.send('usage')
+  const [usage] = await answer
+  return usage.cpuUs
+}
+
+async function round(target: Target, calls: number): Promise<void> {
+  const before = await cpuUs(target)
+  const startMs = performance.now()
+  const tookMs = (await load(target, calls)).toSorted((a, b) => a - b)
+  const perSecond = (calls * 1_000) / (performance.now() - startMs)
+  const used = ((await cpuUs(target)) - before) / calls
+  target.rounds.push({ perSecond, p99Ms: tookMs[Math.floor(0.99 * calls)]!, cpuUs: used })
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+const { values } = parseArgs({
+  options: { rounds: { type: 'string', default: '15' }, calls: { type: 'string', default: '10000' } },
+})
+const rounds = Number(values.rounds)
+const calls = Number(values.calls)
+const targets: Target[] = []
+for (const size of SIZES) for (const kind of ['stub', 'doorman'] as const) targets.push(await start(kind, size))
+// Everybody has a lease, and the compiler has done its work.
+for (const target of targets) await load(target, 2 * Math.max(target.size, calls))
+for (let i = 0; i < rounds; i++) for (const target of targets) await round(target, calls)
+for (const { session, process: child } of targets) {
+  session.close()
+  child.disconnect()
+}
+
+console.log(`GetCapacity over gRPC, ${IN_FLIGHT} in flight; medians of ${rounds} rounds of ${calls} calls each`)
+printTable(
+  ['clients', 'server', 'calls/s', 'of the stub', 'p99 ms', 'server CPU µs/call'],
+  targets.map(({ kind, size, rounds: each }, i) => {
+    const stub = targets[i - (i % 2)]!.rounds
+    const column = (name: 'perSecond' | 'p99Ms' | 'cpuUs'): number => median(each.map((one) => one[name]))
+    // Round by round, because neighbours in time share what else the machine was doing.
+    const ratio = median(each.map(({ perSecond }, at) => perSecond / stub[at]!.perSecond))
+    return [
+      size.toLocaleString('en'),
+      kind,
+      column('perSecond').toFixed(0),
+      ratio.toFixed(2),
+      column('p99Ms').toFixed(1),
+      column('cpuUs').toFixed(1),
+    ]
+  }),
+)

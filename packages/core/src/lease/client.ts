@@ -1,0 +1,123 @@
+import { requireText, show } from '../options.js'
+import { GaugeLease, type GaugeSnapshot } from './gauge-lease.js'
+import {
+  type ClientSettings,
+  clientSettings,
+  type DoormanClientOptions,
+  type GaugeOptions,
+  type LeaseTerms,
+  leaseTerms,
+  type RateOptions,
+} from './options.js'
+import type { Owner } from './owner.js'
+import { RateLease, type RateSnapshot } from './rate-lease.js'
+import { Refresher } from './refresher.js'
+
+/** As plain JSON. */
+export interface DoormanClientSnapshot {
+  readonly id: string
+  readonly closed: boolean
+  /** Address of the master, where a server named one. */
+  readonly master: string | undefined
+  /** Asks without an answer since the last one with. */
+  readonly failures: number
+  readonly lastError: string | undefined
+  readonly resources: readonly (RateSnapshot | GaugeSnapshot)[]
+}
+
+/**
+ * Shares limited resources with other processes: asks a Doorman server for capacity, and keeps inside the leases it
+ * gets.
+ *
+ * Starts nothing when it is made. From the first lease asked for until the last is closed it has one timer, and asks
+ * in the background for all its resources at once, before their leases run out; each lease has a timer while
+ * somebody waits. A server that does not answer is asked again after 1 s to 60 s, and each lease says by its mode what
+ * it is worth without one. Nothing here throws because of a server.
+ *
+ * @see the Doorman design document, "Client operation" and "Client library"
+ */
+export class DoormanClient {
+  readonly #settings: ClientSettings
+  readonly #refresher: Refresher
+  readonly #leases = new Map<string, { lease: RateLease | GaugeLease; terms: LeaseTerms }>()
+  #closed = false
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: DoormanClientOptions) {
+    this.#settings = clientSettings(options)
+    this.#refresher = new Refresher(this.#settings)
+  }
+
+  get id(): string {
+    return this.#settings.clientId
+  }
+
+  /**
+   * A leased rate, in units per second. The same id gives the same lease, which then has one more user: options, if
+   * given, must be the same, and each user closes it once. Throws for a wrong option, by its name, for an id that is
+   * a gauge, and when the client is closed.
+   */
+  rate(id: string, options?: RateOptions): RateLease {
+    const lease = this.#lease('rate', id, options, (owner, { smooth }) => new RateLease(owner, smooth))
+    if (lease instanceof RateLease) return lease
+    throw new TypeError(`${show(id)} is a gauge, not a rate`)
+  }
+
+  /** A leased gauge: so many at once. Otherwise as {@link rate}. */
+  gauge(id: string, options?: GaugeOptions): GaugeLease {
+    const lease = this.#lease('gauge', id, options, (owner) => new GaugeLease(owner))
+    if (lease instanceof GaugeLease) return lease
+    throw new TypeError(`${show(id)} is a rate, not a gauge`)
+  }
+
+  /**
+   * Closes every lease and gives back what they have; what is still in use when its last slot comes back. Fulfilled
+   * when the server has heard of it, or did not within the deadline; never rejected. Closing twice is no error.
+   */
+  close(): Promise<void> {
+    this.#closed = true
+    for (const { lease } of [...this.#leases.values()]) lease.closeAll()
+    return this.#refresher.close()
+  }
+
+  snapshot(): DoormanClientSnapshot {
+    return {
+      id: this.id,
+      closed: this.#closed,
+      ...this.#refresher.standing,
+      resources: [...this.#leases.values()].map(({ lease }) => lease.snapshot()),
+    }
+  }
+
+  #lease(
+    kind: 'rate' | 'gauge',
+    id: string,
+    options: RateOptions | undefined,
+    make: (owner: Owner, terms: LeaseTerms) => RateLease | GaugeLease,
+  ): RateLease | GaugeLease {
+    requireText('id', id)
+    const terms = leaseTerms(kind, options ?? {}, this.#settings)
+    if (this.#closed) throw new TypeError(`the client ${show(this.id)} is closed`)
+    let known = this.#leases.get(id)
+    if (known !== undefined) {
+      if (known.lease instanceof RateLease !== (kind === 'rate')) return known.lease
+      if (options !== undefined) requireSame(id, terms, known.terms)
+    } else {
+      const { clock, wallClock, after } = this.#settings
+      const gone = (): void => void this.#leases.delete(id)
+      const owner: Owner = { id, terms, wants: terms.wants, clock, wallClock, after, refresher: this.#refresher, gone }
+      known = { lease: make(owner, terms), terms }
+      this.#leases.set(id, known)
+    }
+    known.lease.share()
+    return known.lease
+  }
+}
+
+function requireSame(id: string, terms: LeaseTerms, known: LeaseTerms): void {
+  for (const name of ['wants', 'minWants', 'priority', 'weight', 'mode', 'smooth'] as const)
+    if (terms[name] !== known[name])
+      throw new TypeError(
+        `${name} of ${show(id)} must be the same for all its users, ${known[name]}, got ${terms[name]}`,
+      )
+}

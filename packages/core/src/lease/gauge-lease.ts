@@ -1,0 +1,244 @@
+import type { Outcome } from '../admission/outcome.js'
+import type { Capacity } from '../capacity/index.js'
+import { Slots } from '../capacity/slots.js'
+import type { Clock } from '../clock.js'
+import { requireAbove, requireFunction } from '../options.js'
+import { LeaseClosedError } from './closed.js'
+import { Peak } from './demand.js'
+import { Line, waiting } from './line.js'
+import { type Owner, Stake } from './owner.js'
+import type { Resource, ResourceSnapshot } from './resource.js'
+
+/** A part of a gauge, held until it is released. */
+export interface Slot {
+  /** Gives it back; a second call does nothing. */
+  release(): void
+  [Symbol.dispose](): void
+}
+
+/** As plain JSON. */
+export interface GaugeSnapshot extends ResourceSnapshot {
+  readonly kind: 'gauge'
+  readonly closed: boolean
+  readonly waiting: number
+  readonly inFlight: number
+}
+
+/** How often a change of demand is looked for, at most, while nobody waits; in milliseconds. */
+const LOOK_MS = 100
+/** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
+const PRESSED_MS = 2_000
+
+/**
+ * A leased gauge: so many at once, first come, first served. Made by `DoormanClient.gauge`.
+ *
+ * A slot is counted until it is released, also when the lease shrinks meanwhile: then nobody gets one until enough have
+ * come back, and the server hears that they are still out. A lease of 2.5 is two slots of width 1.
+ *
+ * As the `capacity` of a queue it keeps to what it was granted: what is wider than its limit waits until that grows. A
+ * queue does not show how much waits in it, so while it is short twice its capacity is asked for.
+ */
+export class GaugeLease implements Capacity {
+  readonly id: string
+  readonly maximum: number = Number.POSITIVE_INFINITY
+  readonly #stake: Stake
+  readonly #resource: Resource
+  readonly #clock: Clock
+  readonly #slots = new Slots()
+  readonly #peak: Peak
+  readonly #line = new Line()
+  readonly #take: (width: number) => boolean
+  #nowMs = 0
+  #lookMs: number = Number.NEGATIVE_INFINITY
+  #pressedMs: number = Number.NEGATIVE_INFINITY
+
+  /** @internal */
+  constructor(owner: Owner) {
+    this.id = owner.id
+    this.#clock = owner.clock
+    this.#peak = new Peak(owner.clock())
+    this.#stake = new Stake(owner, {
+      wants: (nowMs) => this.#wants(nowMs),
+      inUse: () => this.#slots.inFlight,
+      wake: (nowMs) => this.#serve(nowMs),
+    })
+    this.#resource = this.#stake.resource
+    this.#take = (width) => this.#tryTake(width, this.#nowMs)
+  }
+
+  /** As much at once at present; below 0: without limit. */
+  get capacity(): number {
+    return this.#resource.capacityAt(this.#clock())
+  }
+
+  get closed(): boolean {
+    return !this.#stake.open
+  }
+
+  /** The same for a queue, where unlimited is a very large number. */
+  get limit(): number {
+    return limitOf(this.capacity)
+  }
+
+  get inFlight(): number {
+    return this.#slots.inFlight
+  }
+
+  /** Those who wait. */
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /**
+   * Waits for a slot of `width`: `using slot = await gauge.take()`. Rejected with the signal's reason when `signal`
+   * fires, and with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a width that is no
+   * number above 0.
+   */
+  async take(signal?: AbortSignal, width = 1): Promise<Slot> {
+    requireAbove('width', width, 0)
+    signal?.throwIfAborted()
+    if (this.closed) throw new LeaseClosedError(this.id)
+    if (!this.#attempt(width)) {
+      const promise = waiting(this.#line, width, signal, () => this.#serve(this.#clock()))
+      this.#look(this.#clock())
+      await promise
+    }
+    return this.#slot(width)
+  }
+
+  /** Takes `width` slots if they are free and nobody waits; to be ended by one `release` or `undo` of that width. */
+  tryTake(width = 1): boolean {
+    if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
+    if (this.#stake.open && this.#attempt(width)) return true
+    this.#slots.want()
+    if (this.#slots.awaited) {
+      const nowMs = this.#clock()
+      this.#pressedMs = nowMs
+      this.#resource.look(nowMs)
+    }
+    return false
+  }
+
+  /** @internal Waits in line until `end` is called, when the width has been taken, or what this returns. */
+  join(width: number, end: (error?: Error) => void): () => void {
+    const leave = this.#line.join(width, end)
+    this.#look(this.#clock())
+    return () => {
+      leave()
+      this.#serve(this.#clock())
+    }
+  }
+
+  /** Takes `width` slots, whether they are free or not. */
+  charge(width: number): void {
+    this.#slots.take(width)
+    this.#look(this.#clock())
+  }
+
+  release(width: number, _outcome?: Outcome, _durationMs?: number, _nowMs?: number): void {
+    if (!this.#slots.giveBack(width)) return
+    this.#serve(this.#clock())
+    if (this.closed && this.#slots.inFlight === 0) this.#stake.release()
+  }
+
+  undo(width: number, _nowMs: number): void {
+    this.release(width)
+  }
+
+  onAvailable(listener: () => void): () => void {
+    return this.#slots.onAvailable(listener)
+  }
+
+  /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
+  onChange(listener: (capacity: number) => void): () => void {
+    requireFunction('listener', listener)
+    return this.#resource.onChange(listener)
+  }
+
+  /** Asks for `wants` from now on; without it, for what is measured. */
+  setWants(wants?: number): void {
+    this.#stake.setWants(wants)
+  }
+
+  /**
+   * One user less; the last one turns away who waits, and gives the capacity back, once all slots have come back.
+   */
+  close(): void {
+    if (this.#stake.leave(false)) this.#end()
+  }
+
+  snapshot(): GaugeSnapshot {
+    return {
+      kind: 'gauge',
+      ...this.#resource.snapshot(this.#clock()),
+      closed: this.closed,
+      waiting: this.#line.length,
+      inFlight: this.#slots.inFlight,
+    }
+  }
+
+  /** @internal One more user. */
+  share(): void {
+    this.#stake.share()
+  }
+
+  /** @internal No users any more. */
+  closeAll(): void {
+    if (this.#stake.leave(true)) this.#end()
+  }
+
+  #end(): void {
+    this.#line.close(new LeaseClosedError(this.id))
+    if (this.#slots.inFlight === 0) this.#stake.release()
+  }
+
+  #slot(width: number): Slot {
+    let held = true
+    const release = (): void => {
+      if (!held) return
+      held = false
+      this.release(width)
+    }
+    return { release, [Symbol.dispose]: release }
+  }
+
+  #attempt(width: number): boolean {
+    const nowMs = this.#clock()
+    if (this.#line.length > 0 || !this.#tryTake(width, nowMs)) return false
+    if (nowMs >= this.#lookMs) this.#look(nowMs)
+    else this.#peak.set(this.#slots.inFlight, nowMs)
+    return true
+  }
+
+  #tryTake(width: number, nowMs: number): boolean {
+    if (!this.#slots.fits(width, limitOf(this.#resource.capacityAt(nowMs)))) return false
+    this.#slots.take(width)
+    return true
+  }
+
+  #serve(nowMs: number): void {
+    this.#nowMs = nowMs
+    this.#line.serve(this.#take)
+    this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
+    if (this.#line.length > 0 || !this.#slots.awaited) return
+    if (this.#slots.inFlight < limitOf(this.#resource.capacityAt(nowMs)))
+      this.#resource.shield(() => this.#slots.tell())
+  }
+
+  /** Demand has grown. */
+  #look(nowMs: number): void {
+    this.#lookMs = nowMs + LOOK_MS
+    this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
+    this.#resource.look(nowMs)
+  }
+
+  #wants(nowMs: number): number {
+    const most = this.#peak.most(nowMs)
+    if (!this.#slots.awaited && nowMs - this.#pressedMs > PRESSED_MS) return most
+    return Math.max(most, 2 * this.#resource.capacityAt(nowMs))
+  }
+}
+
+function limitOf(capacity: number): number {
+  return capacity < 0 ? Number.MAX_SAFE_INTEGER : capacity
+}

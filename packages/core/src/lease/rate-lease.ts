@@ -1,0 +1,248 @@
+import type { Outcome } from '../admission/outcome.js'
+import { Alarm } from '../alarm.js'
+import { Bell } from '../capacity/bell.js'
+import type { Capacity } from '../capacity/index.js'
+import type { Clock } from '../clock.js'
+import { requireAbove, requireFunction } from '../options.js'
+import { LeaseClosedError } from './closed.js'
+import { Attempts } from './demand.js'
+import { Line, waiting } from './line.js'
+import { type Owner, Stake } from './owner.js'
+import { RateBudget } from './rate-budget.js'
+import type { Resource, ResourceSnapshot } from './resource.js'
+
+/** As plain JSON. */
+export interface RateSnapshot extends ResourceSnapshot {
+  readonly kind: 'rate'
+  readonly closed: boolean
+  readonly waiting: number
+  /** Units spent in the present second, or part of it. */
+  readonly spent: number
+}
+
+const GRANTED: Promise<void> = Promise.resolve()
+/** How often a change of demand is looked for, at most; in milliseconds. */
+const LOOK_MS = 100
+/** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
+const PRESSED_MS = 2_000
+
+/**
+ * A leased rate: so many units a second, spent as they come, first come, first served. Made by `DoormanClient.rate`.
+ *
+ * As the `capacity` of a queue, a width is so many units; they are spent when a request starts, whatever becomes of it.
+ * A queue does not show how much waits in it, so while it is short twice its capacity is asked for.
+ */
+export class RateLease implements Capacity {
+  readonly id: string
+  readonly maximum: number = Number.POSITIVE_INFINITY
+  readonly #stake: Stake
+  readonly #resource: Resource
+  readonly #clock: Clock
+  readonly #budget: RateBudget
+  readonly #attempts: Attempts
+  readonly #line = new Line()
+  readonly #bell = new Bell()
+  readonly #alarm: Alarm
+  readonly #take: (cost: number) => boolean
+  #nowMs = 0
+  #lookMs: number = Number.NEGATIVE_INFINITY
+  #pressedMs: number = Number.NEGATIVE_INFINITY
+  /** Least cost that somebody was turned away with who is to be told. */
+  #refused: number = Number.POSITIVE_INFINITY
+
+  /** @internal */
+  constructor(owner: Owner, smooth: boolean) {
+    this.id = owner.id
+    this.#clock = owner.clock
+    this.#budget = new RateBudget(smooth)
+    this.#attempts = new Attempts(owner.clock())
+    this.#alarm = new Alarm(owner.after, () => this.#serve(this.#clock()))
+    this.#stake = new Stake(owner, {
+      wants: (nowMs) => this.#wants(nowMs),
+      inUse: () => 0,
+      wake: (nowMs) => this.#serve(nowMs),
+    })
+    this.#resource = this.#stake.resource
+    this.#take = (cost) => this.#budget.take(cost, this.#resource.capacityAt(this.#nowMs), this.#nowMs)
+  }
+
+  /** Units per second at present; below 0: without limit. */
+  get capacity(): number {
+    return this.#resource.capacityAt(this.#clock())
+  }
+
+  get closed(): boolean {
+    return !this.#stake.open
+  }
+
+  /** The same for a queue, where unlimited is a very large number. */
+  get limit(): number {
+    const { capacity } = this
+    return capacity < 0 ? Number.MAX_SAFE_INTEGER : capacity
+  }
+
+  /** Units spent in the present second, or part of it. */
+  get inFlight(): number {
+    const nowMs = this.#clock()
+    return this.#budget.spent(this.#resource.capacityAt(nowMs), nowMs)
+  }
+
+  /**
+   * Waits until `cost` units may be spent, and spends them: at once if they are there and nobody waits. A cost of more
+   * than a second's capacity is saved up for. Rejected with the signal's reason when `signal` fires, and with a
+   * {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above 0.
+   */
+  wait(signal?: AbortSignal, cost = 1): Promise<void> {
+    requireAbove('cost', cost, 0)
+    if (signal?.aborted === true) return Promise.reject(signal.reason)
+    if (this.closed) return Promise.reject(new LeaseClosedError(this.id))
+    if (this.#attempt(cost, true)) return GRANTED
+    const promise = waiting(this.#line, cost, signal, () => this.#serve(this.#clock()))
+    this.#arm()
+    return promise
+  }
+
+  /** Spends `cost` units if they are there and nobody waits. Throws as {@link wait} does; `false` when closed. */
+  tryTake(cost = 1): boolean {
+    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    // A queue tries again and again for the same request.
+    if (this.#stake.open && this.#attempt(cost, !this.#bell.heard)) return true
+    this.#turnAway(cost)
+    return false
+  }
+
+  /** @internal Waits in line until `end` is called, or what this returns. */
+  join(cost: number, end: (error?: Error) => void): () => void {
+    const leave = this.#line.join(cost, end)
+    this.#arm()
+    return () => {
+      leave()
+      this.#serve(this.#clock())
+    }
+  }
+
+  /** Those who wait. */
+  get waiting(): number {
+    return this.#line.length
+  }
+
+  /** @internal The client's clock. */
+  get nowMs(): number {
+    return this.#clock()
+  }
+
+  /** Spends `cost` units, at least 0, whether they are there or not: the seconds that come have so much less. */
+  charge(cost: number): void {
+    const nowMs = this.#clock()
+    this.#attempts.add(cost, nowMs)
+    this.#budget.force(cost, this.#resource.capacityAt(nowMs), nowMs)
+  }
+
+  /** Takes back what was spent at `spentMs` by the client's clock, and not used; nothing if that second is over. */
+  refund(cost: number, spentMs: number): void {
+    const nowMs = this.#clock()
+    this.#budget.giveBack(cost, spentMs, this.#resource.capacityAt(nowMs), nowMs)
+    this.#serve(nowMs)
+  }
+
+  /** A rate is not given back. */
+  release(_width: number, _outcome: Outcome, _durationMs: number, _nowMs: number): void {}
+
+  /** Nor here: nobody can tell which second it was of. */
+  undo(_width: number, _nowMs: number): void {}
+
+  onAvailable(listener: () => void): () => void {
+    return this.#bell.onAvailable(listener)
+  }
+
+  /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
+  onChange(listener: (capacity: number) => void): () => void {
+    requireFunction('listener', listener)
+    return this.#resource.onChange(listener)
+  }
+
+  /** Asks for `wants` units per second from now on; without it, for what is measured. */
+  setWants(wants?: number): void {
+    this.#stake.setWants(wants)
+  }
+
+  /** One user less; the last one gives the capacity back, and turns away who waits. */
+  close(): void {
+    if (this.#stake.leave(false)) this.#end()
+  }
+
+  snapshot(): RateSnapshot {
+    const nowMs = this.#clock()
+    return {
+      kind: 'rate',
+      ...this.#resource.snapshot(nowMs),
+      closed: this.closed,
+      waiting: this.#line.length,
+      spent: this.inFlight,
+    }
+  }
+
+  /** @internal One more user. */
+  share(): void {
+    this.#stake.share()
+  }
+
+  /** @internal No users any more. */
+  closeAll(): void {
+    if (this.#stake.leave(true)) this.#end()
+  }
+
+  #end(): void {
+    this.#line.close(new LeaseClosedError(this.id))
+    this.#alarm.set(undefined, 0)
+    this.#stake.release()
+  }
+
+  /** `counts`: as demand, even if it is refused. */
+  #attempt(cost: number, counts: boolean): boolean {
+    const nowMs = this.#clock()
+    const capacity = this.#resource.capacityAt(nowMs)
+    const taken = this.#line.length === 0 && this.#budget.take(cost, capacity, nowMs)
+    if (taken || counts) this.#attempts.add(cost, nowMs)
+    if (nowMs >= this.#lookMs) {
+      this.#lookMs = nowMs + LOOK_MS
+      this.#resource.look(nowMs)
+    }
+    return taken
+  }
+
+  #turnAway(cost: number): void {
+    this.#bell.want()
+    if (!this.#bell.awaited) return
+    this.#pressedMs = this.#clock()
+    if (cost < this.#refused) this.#refused = cost
+    this.#arm()
+  }
+
+  #serve(nowMs: number): void {
+    this.#nowMs = nowMs
+    this.#line.serve(this.#take)
+    if (this.#line.length === 0 && this.#bell.awaited) {
+      this.#refused = Number.POSITIVE_INFINITY
+      this.#resource.shield(() => this.#bell.tell())
+    }
+    this.#arm()
+  }
+
+  /** Has the alarm ring when the first in line may be served, or those who listen. */
+  #arm(): void {
+    const cost = this.#line.first ?? (this.#bell.awaited ? this.#refused : undefined)
+    const nowMs = this.#clock()
+    const nextMs =
+      cost === undefined || this.closed
+        ? Number.POSITIVE_INFINITY
+        : this.#budget.nextMs(cost, this.#resource.capacityAt(nowMs), nowMs)
+    this.#alarm.set(nextMs === Number.POSITIVE_INFINITY ? undefined : nextMs, nowMs)
+  }
+
+  #wants(nowMs: number): number {
+    const measured = this.#attempts.perSecond(nowMs)
+    if (!this.#bell.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured
+    return Math.max(measured, 2 * this.#resource.capacityAt(nowMs))
+  }
+}

@@ -1,0 +1,204 @@
+import { Alarm } from '../alarm.js'
+import type { After, Clock } from '../clock.js'
+import type { Random } from '../random.js'
+import { withinDeadline } from './deadline.js'
+import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
+import type { Moment, Resource } from './resource.js'
+import type { Transport } from './transport.js'
+
+/** The world of a client. */
+export interface RefresherOptions {
+  readonly clientId: string
+  readonly transport: Transport
+  readonly deadlineMs: number
+  readonly clock: Clock
+  readonly wallClock: Clock
+  readonly random: Random
+  readonly after: After
+}
+
+/** Time to the next try after the first failure, twice as long after each more, and at most this; in milliseconds. */
+const FIRST_RETRY_MS = 1_000
+const LAST_RETRY_MS = 60_000
+/** A retry comes up to this part later. */
+const RETRY_JITTER = 0.25
+/** From server to server in one go, before it counts as a failure. */
+const MOST_REDIRECTS = 5
+
+/**
+ * Asks for the capacity of all resources of a client, in one question at a time, and again when the first of them is
+ * due. Goes where a server says that the master is; without an answer it starts over from the first server, and waits
+ * 1 s to 60 s before it does. One timer, and only while there are resources.
+ */
+export class Refresher {
+  readonly #options: RefresherOptions
+  readonly #resources = new Set<Resource>()
+  /** Ids to be released. */
+  readonly #releasing = new Set<string>()
+  readonly #alarm: Alarm
+  #idle: (() => void)[] = []
+  #service: CapacityService | undefined = undefined
+  /** Where the master is, if it was named. */
+  #master: string | undefined = undefined
+  #busy = false
+  #stepping = false
+  #soon = false
+  #closed = false
+  #failures = 0
+  #lastError: string | undefined = undefined
+  #retryMs: number = Number.NEGATIVE_INFINITY
+
+  constructor(options: RefresherOptions) {
+    this.#options = options
+    this.#alarm = new Alarm(options.after, () => this.#step())
+  }
+
+  get standing(): { master: string | undefined; failures: number; lastError: string | undefined } {
+    return { master: this.#master, failures: this.#failures, lastError: this.#lastError }
+  }
+
+  add(resource: Resource): void {
+    this.#resources.add(resource)
+    this.#releasing.delete(resource.id)
+    if (this.#failures > 0) resource.failed()
+    this.soon()
+  }
+
+  /** Asks for it no more, and gives back what it has. */
+  remove(resource: Resource): void {
+    if (!this.#resources.delete(resource)) return
+    if (resource.asked) this.#releasing.add(resource.id)
+    this.soon()
+  }
+
+  /** Looks what there is to do, once whoever calls this is done. */
+  soon(): void {
+    if (this.#soon) return
+    this.#soon = true
+    void Promise.resolve().then(() => {
+      this.#soon = false
+      this.#step()
+    })
+  }
+
+  /** Asks no more. Fulfilled when what is to be released has been, or could not be; never rejected. */
+  close(): Promise<void> {
+    this.#closed = true
+    return new Promise((resolve) => {
+      this.#idle.push(resolve)
+      this.soon()
+    })
+  }
+
+  #step(): void {
+    // A listener that is told here may close the client, or take a lease.
+    if (this.#stepping) {
+      this.soon()
+      return
+    }
+    this.#stepping = true
+    const nowMs = this.#options.clock()
+    for (const resource of [...this.#resources]) resource.tell(nowMs)
+    this.#stepping = false
+    if (!this.#busy) {
+      if (this.#releasing.size > 0) this.#run(this.#release())
+      else if (this.#dueMs() <= nowMs) this.#run(this.#ask())
+      else if (this.#closed) for (const resolve of this.#idle.splice(0)) resolve()
+    }
+    let nextMs = this.#busy ? Number.POSITIVE_INFINITY : this.#dueMs()
+    for (const { endsMs } of this.#resources) nextMs = Math.min(nextMs, endsMs)
+    this.#alarm.set(nextMs === Number.POSITIVE_INFINITY ? undefined : nextMs, nowMs)
+  }
+
+  #run(work: Promise<void>): void {
+    this.#busy = true
+    void work.then(() => {
+      this.#busy = false
+      this.#step()
+    })
+  }
+
+  #dueMs(): number {
+    let dueMs = Number.POSITIVE_INFINITY
+    if (this.#closed) return dueMs
+    for (const resource of this.#resources) dueMs = Math.min(dueMs, resource.dueMs)
+    return Math.max(dueMs, this.#retryMs)
+  }
+
+  async #ask(): Promise<void> {
+    const asked = [...this.#resources]
+    try {
+      for (let redirects = 0; ; redirects++) {
+        const sent = this.#moment()
+        const request = {
+          clientId: this.#options.clientId,
+          resource: asked.map((resource) => resource.request(sent.nowMs)),
+        }
+        const answer = await this.#call((service, signal) => service.getCapacity(request, signal))
+        if (answer.response.length > 0 || answer.mastership === undefined) {
+          this.#answered(asked, answer, sent)
+          return
+        }
+        if (this.#closed) return
+        this.#follow(answer.mastership.masterAddress, redirects)
+      }
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** Tells the server that is known; if there is none, or it does not answer, the leases just run out. */
+  async #release(): Promise<void> {
+    const request = { clientId: this.#options.clientId, resourceId: [...this.#releasing] }
+    this.#releasing.clear()
+    try {
+      await this.#call((service, signal) => service.releaseCapacity(request, signal))
+    } catch {
+      // Nothing depends on it.
+    }
+  }
+
+  #call<T>(send: (service: CapacityService, signal: AbortSignal) => T | Promise<T>): Promise<T> {
+    const { transport, deadlineMs, after } = this.#options
+    return withinDeadline(deadlineMs, after, (signal) => {
+      this.#service ??= transport.connect()
+      return send(this.#service, signal)
+    })
+  }
+
+  #follow(master: string | undefined, redirects: number): void {
+    if (master === undefined || master === '') throw new CapacityError('unavailable', 'no server knows the master')
+    if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'servers send us round in circles')
+    this.#service = this.#options.transport.connect(master)
+    this.#master = master
+  }
+
+  #answered(asked: readonly Resource[], { response }: GetCapacityResponse, sent: Moment): void {
+    const now = this.#moment()
+    const byId = new Map(response.map((entry) => [entry.resourceId, entry]))
+    const jitter = this.#options.random()
+    for (const resource of asked) {
+      const entry = byId.get(resource.id)
+      if (entry === undefined) resource.leftOut(now.nowMs)
+      else resource.answered(entry, sent, now, jitter)
+    }
+    this.#failures = 0
+    this.#retryMs = Number.NEGATIVE_INFINITY
+  }
+
+  #failed(error: unknown): void {
+    this.#service = undefined
+    this.#master = undefined
+    this.#lastError = String(error)
+    const retryMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures)
+    this.#failures++
+    this.#retryMs =
+      this.#options.clock() + Math.min(LAST_RETRY_MS, retryMs * (1 + RETRY_JITTER * this.#options.random()))
+    // Also those that came meanwhile: they are not kept waiting for longer than the others.
+    for (const resource of this.#resources) resource.failed()
+  }
+
+  #moment(): Moment {
+    return { nowMs: this.#options.clock(), wallMs: this.#options.wallClock() }
+  }
+}

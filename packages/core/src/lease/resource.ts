@@ -1,0 +1,260 @@
+import type { Clock } from '../clock.js'
+import type { Lease, ResourceRequest, ResourceResponse } from './protocol.js'
+
+/**
+ * What a client keeps to when its lease has run out and nobody answers: nothing (`pessimistic`), what it last wanted
+ * (`optimistic`), or the safe capacity that the server last named, 0 if it never did (`safe`).
+ */
+export type LeaseMode = 'pessimistic' | 'optimistic' | 'safe'
+
+/** {@link LeaseMode}, every one. */
+export const LEASE_MODES: readonly LeaseMode[] = ['pessimistic', 'optimistic', 'safe']
+
+/** How a resource is asked for. */
+export interface Terms {
+  readonly mode: LeaseMode
+  readonly priority: number
+  readonly weight: number | undefined
+  /** Least that is asked for when wants are measured. */
+  readonly minWants: number
+  /** Shortest time between two asks for a resource, in milliseconds. */
+  readonly minimumRefreshMs: number
+}
+
+/** Those who use a resource's capacity. */
+export interface Use {
+  /** What they would use, as measured. */
+  wants(nowMs: number): number
+  /** What they use and cannot let go at once. */
+  inUse(): number
+  /** The capacity may have changed. */
+  wake(nowMs: number): void
+}
+
+/** Both clocks at one moment. */
+export interface Moment {
+  readonly nowMs: number
+  readonly wallMs: number
+}
+
+/** As plain JSON. A capacity below 0 is unlimited. */
+export interface ResourceSnapshot {
+  readonly id: string
+  readonly mode: LeaseMode
+  readonly priority: number
+  /** Kept to at present. */
+  readonly capacity: number
+  /** What holds the capacity up: a lease, or the mode; `asking` before there was an answer or a failure. */
+  readonly by: 'lease' | 'mode' | 'asking'
+  readonly leaseEndsInMs: number | undefined
+  readonly safeCapacity: number | undefined
+  readonly wants: number
+  readonly listenerErrors: number
+}
+
+const SECOND_MS = 1_000
+/** Servers may leave out of their answer what was asked for less than this ago, or less than its refresh interval. */
+const SERVERS_MINIMUM_MS = 5_000
+/** A change of wants by more than this part of them is not kept for the next refresh. */
+const EARLY_CHANGE = 0.2
+/** A refresh comes up to this part of its interval later, so that clients do not come together. */
+const JITTER = 0.1
+
+/**
+ * One resource as a client knows it: its lease, what holds without one, and when to ask again. No timers, no promises.
+ *
+ * A lease ends when either clock says so. The steady one counts from the answer, or from the question if the wall clock
+ * moved in between, so a wall clock that is set back makes no lease longer; and the wall clock goes on while the
+ * machine sleeps, which the steady one may not notice.
+ */
+export class Resource {
+  readonly id: string
+  readonly terms: Terms
+  /** When to ask for it, at the latest. */
+  dueMs: number
+  readonly #use: Use
+  readonly #wallClock: Clock
+  readonly #changed: () => void
+  readonly #listeners = new Set<(capacity: number) => void>()
+  #given: number | undefined
+  #lease: Lease | undefined = undefined
+  #endsMs = 0
+  #endsWallMs = 0
+  #safeCapacity: number | undefined = undefined
+  #capacity = 0
+  #told = 0
+  #asking = true
+  #askedMs: number = Number.NEGATIVE_INFINITY
+  #askedWants = 0
+  #listenerErrors = 0
+
+  /** `changed` is called, from within whatever was called, when there is something to ask or to tell soon. */
+  constructor(
+    id: string,
+    terms: Terms,
+    wants: number | undefined,
+    use: Use,
+    wallClock: Clock,
+    changed: () => void,
+    nowMs: number,
+  ) {
+    this.id = id
+    this.terms = terms
+    this.dueMs = nowMs
+    this.#given = wants
+    this.#use = use
+    this.#wallClock = wallClock
+    this.#changed = changed
+  }
+
+  /** True once somebody may hold a record of this client. */
+  get asked(): boolean {
+    return this.#askedMs !== Number.NEGATIVE_INFINITY
+  }
+
+  /** When the lease ends; infinite without one. */
+  get endsMs(): number {
+    return this.#lease === undefined ? Number.POSITIVE_INFINITY : this.#endsMs
+  }
+
+  /** What may be used now; below 0: without limit. Calls nobody but `changed`. */
+  capacityAt(nowMs: number): number {
+    if (this.#lease !== undefined && (nowMs >= this.#endsMs || this.#wallClock() >= this.#endsWallMs)) {
+      this.#lease = undefined
+      this.#capacity = this.#without()
+      this.#changed()
+    }
+    return this.#capacity
+  }
+
+  wantsAt(nowMs: number): number {
+    return this.#given ?? Math.max(this.terms.minWants, this.#use.wants(nowMs))
+  }
+
+  /** From now on `wants`, or what is measured. */
+  want(wants: number | undefined, nowMs: number): void {
+    this.#given = wants
+    this.look(nowMs)
+  }
+
+  /** Demand may have changed: asks early if it has by much. */
+  look(nowMs: number): void {
+    if (!this.asked) return
+    if (Math.abs(this.wantsAt(nowMs) - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    const earlyMs = this.#askedMs + this.#spacingMs()
+    if (earlyMs >= this.dueMs) return
+    this.dueMs = earlyMs
+    this.#changed()
+  }
+
+  /** What to ask for, sent at `nowMs`. */
+  request(nowMs: number): ResourceRequest {
+    this.capacityAt(nowMs)
+    this.#askedMs = nowMs
+    this.#askedWants = this.wantsAt(nowMs)
+    const { priority, weight } = this.terms
+    const request: ResourceRequest = { resourceId: this.id, priority, wants: this.#askedWants }
+    if (weight !== undefined) request.weight = weight
+    if (this.#lease !== undefined) {
+      const { capacity } = this.#lease
+      // What is in use beyond a lease that shrank is not free yet: the server is to hold it back for as long.
+      request.has = { ...this.#lease, capacity: capacity < 0 ? capacity : Math.max(capacity, this.#use.inUse()) }
+    }
+    return request
+  }
+
+  /**
+   * An answer, to a question of `sent`. A lease that has ended already, or whose figures are none, is as no answer. The
+   * next ask is due after the interval that the server named, and `jitter`, from 0 to 1, of a tenth of it.
+   */
+  answered({ gets, safeCapacity }: ResourceResponse, sent: Moment, now: Moment, jitter: number): void {
+    const { nowMs, wallMs } = now
+    this.capacityAt(nowMs)
+    // The server counts its minimum interval from its decision, so from the answer we are never too early.
+    this.#askedMs = nowMs
+    if (safeCapacity !== undefined && Number.isFinite(safeCapacity)) this.#safeCapacity = safeCapacity
+    const untilMs = gets.expiryTime * SECOND_MS
+    const leftMs = Math.min(untilMs - wallMs, untilMs - sent.wallMs - (nowMs - sent.nowMs))
+    const intervalMs = Math.max(SECOND_MS, gets.refreshInterval * SECOND_MS, this.terms.minimumRefreshMs) || SECOND_MS
+    if (leftMs > 0 && Number.isFinite(gets.capacity)) {
+      this.#lease = gets
+      this.#endsMs = nowMs + leftMs
+      this.#endsWallMs = untilMs
+      this.#capacity = gets.capacity
+      this.#asking = false
+      const latestMs = Math.max(this.terms.minimumRefreshMs, leftMs - SECOND_MS)
+      this.dueMs = nowMs + Math.min(intervalMs * (1 + JITTER * jitter), latestMs)
+    } else {
+      this.failed()
+      this.dueMs = nowMs + intervalMs * (1 + JITTER * jitter)
+    }
+    this.look(nowMs)
+  }
+
+  /** The answer left it out: it was asked for too soon, or is no longer configured. */
+  leftOut(nowMs: number): void {
+    this.failed()
+    this.dueMs = Math.max(this.dueMs, nowMs + this.#spacingMs())
+  }
+
+  /** No answer. Changes nothing while there is a lease. */
+  failed(): void {
+    this.#asking = false
+    if (this.#lease === undefined) this.#capacity = this.#without()
+  }
+
+  /** Has `listener` called with each new capacity. Gives what stops that. */
+  onChange(listener: (capacity: number) => void): () => void {
+    const own = (capacity: number): void => listener(capacity)
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
+  }
+
+  /** Tells whoever wants to know what has changed since the last time. */
+  tell(nowMs: number): void {
+    const capacity = this.capacityAt(nowMs)
+    if (capacity === this.#told) return
+    this.#told = capacity
+    this.#use.wake(nowMs)
+    for (const listener of [...this.#listeners]) this.shield(() => listener(capacity))
+  }
+
+  /** Calls what may throw, from where nobody could catch that. */
+  shield(call: () => void): void {
+    try {
+      call()
+    } catch {
+      this.#listenerErrors++
+    }
+  }
+
+  snapshot(nowMs: number): ResourceSnapshot {
+    const capacity = this.capacityAt(nowMs)
+    const { mode, priority } = this.terms
+    const leased = this.#lease !== undefined
+    return {
+      id: this.id,
+      mode,
+      priority,
+      capacity,
+      by: leased ? 'lease' : this.#asking ? 'asking' : 'mode',
+      leaseEndsInMs: leased ? this.#endsMs - nowMs : undefined,
+      safeCapacity: this.#safeCapacity,
+      wants: this.wantsAt(nowMs),
+      listenerErrors: this.#listenerErrors,
+    }
+  }
+
+  /** Capacity without a lease. */
+  #without(): number {
+    const { mode } = this.terms
+    if (mode === 'pessimistic') return 0
+    return mode === 'optimistic' ? this.#askedWants : (this.#safeCapacity ?? 0)
+  }
+
+  /** Shortest time between two asks that a server still answers. */
+  #spacingMs(): number {
+    const refreshMs = this.#lease === undefined ? SERVERS_MINIMUM_MS : this.#lease.refreshInterval * SECOND_MS
+    return Math.max(this.terms.minimumRefreshMs, Math.min(SERVERS_MINIMUM_MS, refreshMs))
+  }
+}

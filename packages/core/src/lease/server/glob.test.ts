@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest'
+import { compileGlob } from './glob.js'
+
+describe('compileGlob', () => {
+  it.each([
+    ['foo', 'foo', true],
+    ['foo', 'Foo', false],
+    ['*', '', true],
+    ['*', 'a/b', false],
+    ['a/*', 'a/b', true],
+    ['a/*', 'a/b/c', false],
+    ['a?c', 'abc', true],
+    ['a?c', 'a/c', false],
+    ['?', 'ü', true],
+    ['?', '💧', true],
+    ['[a-c]x', 'bx', true],
+    ['[a-c]x', 'dx', false],
+    ['[^a-c]x', 'dx', true],
+    ['[^a-c]x', 'ax', false],
+    ['[ab-]', 'a', 'syntax error in pattern "[ab-]"'],
+    ['[a\\-c]', '-', true],
+    ['[a\\-c]', 'b', false],
+    ['[c-a]', 'b', false],
+    ['[^c-a]', 'b', true],
+    ['[', '[', 'syntax error in pattern "["'],
+    ['[]a]', ']', 'syntax error in pattern "[]a]"'],
+    ['[a', 'a', 'syntax error in pattern "[a"'],
+    ['a\\', 'a', 'syntax error in pattern "a\\\\"'],
+    ['a\\*b', 'a*b', true],
+    ['a\\*b', 'axb', false],
+    ['a.b+(c)', 'a.b+(c)', true],
+    ['a.b', 'axb', false],
+    ['*', 'two\nlines', true],
+  ])('%s on %s: %s', (glob, name, expected) => {
+    if (typeof expected === 'string') expect(() => compileGlob(glob)).toThrow(expected)
+    else expect(compileGlob(glob)(name)).toBe(expected)
+  })
+})

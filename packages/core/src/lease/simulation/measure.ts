@@ -1,0 +1,146 @@
+import type { Chances } from './chance.js'
+import type { Scenario } from './scenario.js'
+import { Simulation } from './scenario.js'
+import { CAPACITY, type Server, type System } from './system.js'
+
+const SAMPLE_SECONDS = 5
+/** Samples from here on count. */
+const SETTLED_SECONDS = 60
+/** Sums of doubles are exact to about this part. */
+const DUST = 1e-9
+
+/** What came of a scenario. Parts are of the capacity unless they say otherwise. */
+export interface Findings {
+  /** Handed out to clients, mean of the samples. */
+  readonly handedOut: number
+  /** Of what is wanted or there, whichever is less. */
+  readonly handedOutOfWanted: number
+  /** Of what each client wants, the part it has, and not more; over what is wanted or there. */
+  readonly useful: number
+  /** In the wrong hands: what clients lack of their max-min share, over all shares. */
+  readonly misallocated: number
+  /** The most that clients had together, at any instant. */
+  readonly most: number
+  /** Samples in which clients had more than there is. */
+  readonly samplesOver: number
+  readonly samples: number
+  /** Instants at which a node with a lease had less than its children. */
+  readonly nodesOver: number
+  readonly messages: number
+}
+
+/** Runs a scenario, and looks at it after everything that happens. */
+export function measure<S extends Server>(scenario: Scenario, system: System<S>, chances: Chances): Findings {
+  const simulation = new Simulation(scenario, system, chances)
+  const findings = observe(simulation)
+  simulation.world.timeline.run(scenario.seconds)
+  return findings()
+}
+
+/** The same for a system whose clients or servers answer with promises. */
+export async function measureSettling<S extends Server>(
+  scenario: Scenario,
+  system: System<S>,
+  chances: Chances,
+): Promise<Findings> {
+  const simulation = new Simulation(scenario, system, chances)
+  const findings = observe(simulation)
+  await simulation.world.timeline.runSettling(scenario.seconds, settled)
+  return findings()
+}
+
+/** Longer than any chain of promises in a client. */
+const TURNS = 40
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < TURNS; turn++) await Promise.resolve()
+}
+
+function observe<S extends Server>(simulation: Simulation<S>): () => Findings {
+  const totals = { handedOut: 0, ofWanted: 0, useful: 0, misallocated: 0, samples: 0, over: 0, most: 0, nodesOver: 0 }
+  const nodesOver = overseer(simulation)
+  simulation.watch(() => {
+    totals.most = Math.max(totals.most, hasOfAll(simulation))
+    totals.nodesOver += nodesOver()
+  })
+  simulation.world.timeline.every(SAMPLE_SECONDS, () => {
+    if (simulation.now <= SETTLED_SECONDS) return
+    const { now } = simulation
+    const wants = simulation.clients.map(({ client }) => client.wants)
+    const has = simulation.clients.map(({ client }) => client.has(now))
+    const shares = maxMin(wants, CAPACITY)
+    const wanted = Math.min(CAPACITY, sum(wants))
+    totals.samples++
+    totals.handedOut += sum(has) / CAPACITY
+    totals.ofWanted += sum(has) / wanted
+    totals.useful += sum(has.map((each, i) => Math.min(each, wants[i]!))) / wanted
+    totals.misallocated += sum(shares.map((share, i) => Math.max(0, share - has[i]!))) / sum(shares)
+    if (sum(has) > CAPACITY * (1 + DUST)) totals.over++
+  })
+  const mean = (total: number): number => total / totals.samples
+  return () => ({
+    handedOut: mean(totals.handedOut),
+    handedOutOfWanted: mean(totals.ofWanted),
+    useful: mean(totals.useful),
+    misallocated: mean(totals.misallocated),
+    most: totals.most / CAPACITY,
+    samplesOver: totals.over,
+    samples: totals.samples,
+    nodesOver: totals.nodesOver,
+    messages: simulation.world.messages,
+  })
+}
+
+/** What all clients have together. */
+export function hasOfAll<S extends Server>({ clients, now }: Simulation<S>): number {
+  let total = 0
+  for (const { client } of clients) total += client.has(now)
+  return total
+}
+
+/**
+ * Tells how many nodes have a lease that is smaller than what their children have of them, for the clients that are
+ * there now. It is asked after everything that happens, so it allocates nothing.
+ */
+function overseer<S extends Server>(simulation: Simulation<S>): () => number {
+  const { clients, jobs } = simulation
+  const places = new Map(jobs.map((job, place) => [job, place]))
+  const leaves = clients.map(({ job }) => places.get(job)!)
+  const parents = jobs.map(({ parent }) => (parent === undefined ? undefined : places.get(parent)!))
+  const given = new Float64Array(jobs.length)
+  const leases = new Float64Array(jobs.length)
+  return () => {
+    const { now } = simulation
+    given.fill(0)
+    for (let i = 0; i < leaves.length; i++) given[leaves[i]!]! += clients[i]!.client.has(now)
+    for (let i = 0; i < parents.length; i++) {
+      const lease = jobs[i]!.master?.own(now)
+      leases[i] = lease?.capacity ?? Number.POSITIVE_INFINITY
+      const parent = parents[i]
+      if (parent !== undefined) given[parent]! += lease?.capacity ?? 0
+    }
+    let over = 0
+    for (let i = 0; i < leases.length; i++) if (given[i]! > leases[i]! * (1 + DUST) + DUST) over++
+    return over
+  }
+}
+
+/** Max-min, by sorting and filling. */
+export function maxMin(wants: readonly number[], capacity: number): number[] {
+  const sorted = wants.toSorted((x, y) => x - y)
+  let left = capacity
+  let level = Number.POSITIVE_INFINITY
+  for (const [i, each] of sorted.entries()) {
+    const equal = left / (sorted.length - i)
+    if (each >= equal) {
+      level = equal
+      break
+    }
+    left -= each
+  }
+  return wants.map((each) => Math.min(each, level))
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}

@@ -1,0 +1,70 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { DoormanClient, type RateLease } from '@fairlead/core'
+import { clientId } from '@fairlead/core/node'
+import { CONNECTION_FLAGS, transportTo } from './connection.js'
+import { durationMs } from './duration.js'
+import { type Flags, flagsFrom, UsageError } from './flags.js'
+import { rounded } from './rounded.js'
+
+type ClientFlag = 'server' | 'ca-file' | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
+
+export const CLIENT_FLAGS: Flags<ClientFlag> = {
+  ...CONNECTION_FLAGS,
+  resource: { value: 'ID', help: 'a rate (required)' },
+  wants: { value: 'AMOUNT', help: 'units per second [10]' },
+  'client-id': { value: 'ID', help: 'tells this client from all others [host:pid:n]' },
+  priority: { value: 'NUMBER', help: 'a higher band is served first [0]' },
+  duration: { value: 'DURATION', help: 'how long to load it; 0: prints the first capacity, and ends [10s]' },
+}
+
+const LOOK_MS = 20
+
+/** Loads one resource: takes all that its lease allows, and says each second how much that was. */
+export async function client(args: readonly string[], print: (line: string) => void): Promise<void> {
+  const given = flagsFrom(CLIENT_FLAGS, args)
+  const { server, resource, wants = '10', priority = '0', duration = '10s' } = given
+  if (resource === undefined) throw new UsageError('--resource must be given')
+  const forMs = durationMs('--duration', duration)
+  const transport = await transportTo(server, given['ca-file'])
+  const doorman = new DoormanClient({ transport, id: given['client-id'] ?? clientId() })
+  const rate = doorman.rate(resource, { wants: Number(wants), priority: Number(priority) })
+  // The timers of a lease do not keep a process alive.
+  const alive = setInterval(() => {}, 60_000)
+  try {
+    await firstAnswer(doorman)
+    print(`${resource}: ${rounded(rate.capacity)} of ${wants} wanted`)
+    if (forMs > 0) await load(rate, forMs, print)
+  } finally {
+    await doorman.close()
+    clearInterval(alive)
+  }
+}
+
+/** Rejects with what went wrong when the first question has failed. */
+async function firstAnswer(doorman: DoormanClient): Promise<void> {
+  for (;;) {
+    const { failures, lastError, resources } = doorman.snapshot()
+    if (failures > 0) throw new Error(lastError)
+    if (resources[0]?.by === 'lease') return
+    await pause(LOOK_MS)
+  }
+}
+
+async function load(rate: RateLease, forMs: number, print: (line: string) => void): Promise<void> {
+  const until = AbortSignal.timeout(forMs)
+  let taken = 0
+  const tell = setInterval(() => {
+    print(`${taken} taken, capacity ${rounded(rate.capacity)}`)
+    taken = 0
+  }, 1_000)
+  try {
+    for (;;) {
+      await rate.wait(until)
+      taken++
+    }
+  } catch (error) {
+    if (!until.aborted) throw error
+  } finally {
+    clearInterval(tell)
+  }
+}

@@ -1,0 +1,105 @@
+import { afterEach, describe, expect, it } from 'vitest'
+import type { Child } from '../fixtures/child.js'
+import { ConfigFile, command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+
+const ends: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+function run(...args: string[]): Child {
+  const child = command(...args)
+  ends.push(() => child.stop())
+  return child
+}
+
+async function configFile(text: string): Promise<ConfigFile> {
+  const file = await ConfigFile.with(text)
+  ends.push(() => file.remove())
+  return file
+}
+
+async function serve(): Promise<DoormanProcess> {
+  const { path } = await configFile(fairShareYaml(100, 60, 5))
+  const server = await DoormanProcess.start('--config', path)
+  ends.push(() => server.child.stop())
+  return server
+}
+
+describe('doorman shell', () => {
+  it('plays many clients', async () => {
+    const { address } = await serve()
+    const shell = run('shell', '--server', address)
+    shell.write('master\nget a db 30\n')
+    await shell.said(new RegExp(`${address}, the one that was asked`))
+    await shell.said(/^a db: 33$/m)
+    shell.write('get b db 500\n')
+    await shell.said(/^b db: 67$/m)
+    shell.write('show\n')
+    await shell.said(/^a db: 33 of 30 wanted, by lease, \d+ s left$/m)
+    shell.write('release b db\nrelease b db\nwhat?\nquit\n')
+    expect(await shell.end()).toBe(0)
+    expect(shell.output).toMatch(/b db: released\nb has no db/)
+  })
+})
+
+describe('doorman client', () => {
+  it('prints its first capacity, and gives it back', async () => {
+    const { address, debugUrl } = await serve()
+    const client = run('client', '--server', address, '--resource', 'db', '--wants', '40', '--duration', '0')
+    expect(await client.end()).toBe(0)
+    expect(client.output).toMatch(/^db: 4\d of 40 wanted$/m)
+    expect(await (await fetch(`${debugUrl}/metrics`)).text()).toContain('doorman_server_has{resource="db"} 0')
+  })
+
+  it('loads a resource over HTTP as much as it may', async () => {
+    const { httpUrl } = await serve()
+    const client = run('client', '--server', httpUrl, '--resource', 'db', '--wants', '40', '--duration', '1500ms')
+    expect(await client.end()).toBe(0)
+    const [, taken, capacity] = /^(\d+) taken, capacity (\d+)$/m.exec(client.output)!
+    expect(Number(taken)).toBeGreaterThan(0)
+    // In a little more than one second there is the budget of two.
+    expect(Number(taken)).toBeLessThanOrEqual(2 * Number(capacity))
+  })
+
+  it('says what is wrong when nobody answers', async () => {
+    const client = run('client', '--server', '127.0.0.1:1', '--resource', 'db')
+    expect(await client.end()).toBe(1)
+    expect(client.output).toContain('ECONNREFUSED')
+  })
+})
+
+describe('doorman', () => {
+  it.each([
+    [['serve'], 2, '--config must be given'],
+    [['serve', '--config', 'x', '--prot', '1'], 2, '--prot'],
+    [['serve', '--config', 'x', '--port', 'many'], 2, '--port must be a port, got "many"'],
+    [['serve', '--config', 'x', '--tls'], 2, '--tls needs --cert-file and --key-file'],
+    [['serve', '--config', '/nowhere'], 1, 'ENOENT'],
+    [['serve', '--config', '/nowhere', '--master-delay', '10'], 1, '--master-delay must be a duration like 10s'],
+    [['shell'], 2, '--server must be given'],
+    [['client', '--server', 'a:1'], 2, '--resource must be given'],
+    [['dance'], 2, 'there is no command "dance"'],
+  ])('says how it was called wrong: %j', async (args, code, message) => {
+    const child = run(...args)
+    expect(await child.end()).toBe(code)
+    expect(child.output).toContain(message)
+  })
+
+  it('has help', async () => {
+    const help = run('--help')
+    expect(await help.end()).toBe(0)
+    for (const word of ['serve', 'shell', 'client', '--debug-port PORT', 'DOORMAN_DEBUG_PORT'])
+      expect(help.output).toContain(word)
+  })
+
+  it('looks at its configuration at SIGHUP', async () => {
+    const file = await configFile(fairShareYaml(100, 60, 5))
+    const server = await DoormanProcess.start('--config', file.path)
+    ends.push(() => server.child.stop())
+    await file.write(fairShareYaml(200, 60, 5))
+    server.child.kill('SIGHUP')
+    await server.child.said(/a new configuration is in force/)
+  })
+})

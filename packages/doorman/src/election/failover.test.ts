@@ -1,0 +1,175 @@
+import type { DiscoveryResponse, GetCapacityResponse } from '@fairlead/core'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { CutProxy } from '../fixtures/cut-proxy.js'
+import { ConfigFile, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+import { startEtcd, type TestEtcd } from '../fixtures/etcd.js'
+import { eventually } from '../fixtures/eventually.js'
+
+/** A server, and its network to etcd. */
+interface Member {
+  server: DoormanProcess
+  network: CutProxy
+}
+
+let etcd: TestEtcd
+let config: ConfigFile
+let members: Member[] = []
+let lock = 0
+
+beforeAll(async () => {
+  etcd = await startEtcd()
+  config = await ConfigFile.with(fairShareYaml(100, 20, 1))
+})
+
+afterAll(async () => {
+  await etcd.stop()
+  await config.remove()
+})
+
+beforeEach(async () => {
+  lock++
+  members = []
+})
+
+afterEach(async () => {
+  await Promise.all(members.map(({ server }) => server.child.stop()))
+  for (const { network } of members) network.close()
+})
+
+/** `delay`: how long the lock outlives a master that is silent. */
+function startThree(delay = '3s'): Promise<unknown> {
+  return Promise.all([start(delay), start(delay), start(delay)])
+}
+
+async function start(delay: string): Promise<void> {
+  const network = await CutProxy.to(etcd.port)
+  const where = ['--etcd-endpoints', `http://127.0.0.1:${network.port}`, '--config', config.path]
+  const election = ['--master-election-lock', `lock-${lock}`, '--master-delay', delay]
+  members.push({ network, server: await DoormanProcess.start(...where, ...election) })
+}
+
+async function call<T>({ server }: Member, method: string, request: unknown): Promise<T> {
+  const headers = { 'content-type': 'application/json' }
+  const url = `${server.httpUrl}/doorman.Capacity/${method}`
+  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(request) })
+  expect(response.status).toBe(200)
+  return (await response.json()) as T
+}
+
+function discovery(member: Member): Promise<DiscoveryResponse> {
+  return call(member, 'Discovery', {})
+}
+
+let clients = 0
+
+/** What a client that nobody knows is answered. */
+function ask(member: Member): Promise<Partial<GetCapacityResponse>> {
+  const clientId = `client-${++clients}`
+  return call(member, 'GetCapacity', { clientId, resource: [{ resourceId: 'db', priority: 0, wants: 1 }] })
+}
+
+/** Who says that it is the master. */
+async function masterAmong(some: readonly Member[]): Promise<Member | undefined> {
+  const found = await Promise.all(some.map(async (each) => (await discovery(each)).isMaster))
+  expect(found.filter((isMaster) => isMaster).length).toBeLessThanOrEqual(1)
+  return some[found.indexOf(true)]
+}
+
+/** Three servers, and the first master, once everybody knows it. */
+async function firstMaster(delay?: string): Promise<{ master: Member; others: Member[] }> {
+  await startThree(delay)
+  const master = await eventually('a master', () => masterAmong(members))
+  const others = members.filter((each) => each !== master)
+  await eventually('everybody knows the master', () => knownBy(others, master))
+  return { master, others }
+}
+
+async function knownBy(some: readonly Member[], { server }: Member): Promise<boolean> {
+  const answers = await Promise.all(some.map(discovery))
+  return answers.every(({ mastership }) => mastership.masterAddress === server.httpUrl)
+}
+
+describe('three servers and one lock', () => {
+  it('have one master, and the others send everybody there', async () => {
+    const { master, others } = await firstMaster()
+    expect((await ask(master)).response?.[0]).toMatchObject({ gets: { capacity: expect.any(Number) } })
+    for (const other of others)
+      expect(await ask(other)).toEqual({ response: [], mastership: { masterAddress: master.server.httpUrl } })
+    // Nobody held the lock before, so there is nothing to learn.
+    expect(await (await fetch(`${master.server.debugUrl}/metrics`)).text()).toContain(
+      'doorman_server_reserve{resource="db"} 0',
+    )
+  })
+
+  it('have another master when it is killed, which keeps back what the old one may have granted', async () => {
+    const { master, others } = await firstMaster()
+    master.server.child.kill('SIGKILL')
+    const next = await eventually('another master', () => masterAmong(others))
+    const [left] = others.filter((each) => each !== next)
+    await eventually('the other one knows it', () => knownBy([left!], next))
+    expect((await ask(next)).response?.[0]).toMatchObject({ gets: { capacity: 0 } })
+    expect(await (await fetch(`${next.server.debugUrl}/metrics`)).text()).toContain(
+      'doorman_server_reserve{resource="db"} 100',
+    )
+  })
+
+  it('have another master when it hangs, and what it was asked meanwhile it does not grant when it wakes', async () => {
+    const { master, others } = await firstMaster()
+    expect((await ask(master)).response).toHaveLength(1)
+    master.server.child.kill('SIGSTOP')
+    const asked = [ask(master), ask(master)]
+    const next = await eventually('another master', () => masterAmong(others))
+    master.server.child.kill('SIGCONT')
+    for (const answer of await Promise.all(asked)) expect(answer.response).toEqual([])
+    await eventually('the old one knows the new one', () => knownBy([master], next))
+  })
+
+  it('have another master when it is cut off from etcd, and the old one has stopped by then', async () => {
+    const { master, others } = await firstMaster()
+    master.network.cut()
+    const next = await eventually('another master', async () => {
+      const found = await masterAmong(others)
+      // Asked after the new one said that it is.
+      if (found !== undefined) expect((await ask(master)).response).toEqual([])
+      return found
+    })
+    expect((await discovery(master)).mastership).toEqual({})
+    master.network.mend()
+    await eventually('the old one knows the new one', () => knownBy([master], next))
+    expect((await discovery(next)).isMaster).toBe(true)
+  })
+
+  it('have another master at once when it is told to stop, and it ends in order', async () => {
+    // By itself the lock would not go in time.
+    const { master, others } = await firstMaster('1h')
+    master.server.child.kill('SIGTERM')
+    await eventually('another master', () => masterAmong(others))
+    expect(await master.server.child.end()).toBe(0)
+    expect(master.server.child.output).toContain('"msg":"closed"')
+  })
+
+  it('have no master while etcd is away, and have one when it is back', async () => {
+    const { master, others } = await firstMaster()
+    for (const { network } of members) network.cut()
+    await eventually('no master', async () => !(await discovery(master)).isMaster)
+    expect((await ask(master)).response).toEqual([])
+    for (const { network } of members) network.mend()
+    const next = await eventually('a master', () => masterAmong(members))
+    const rest = members.filter((each) => each !== next)
+    await eventually('everybody knows it', () => knownBy(rest, next))
+    expect(others.length).toBe(2)
+  })
+
+  it('have another master when somebody takes the lock away', async () => {
+    const { master } = await firstMaster()
+    await etcd.client.delete().key(`lock-${lock}`).exec()
+    await master.server.child.said(/not the master any more/)
+    const next = await eventually('a master', () => masterAmong(members))
+    await eventually('everybody knows it', () =>
+      knownBy(
+        members.filter((each) => each !== next),
+        next,
+      ),
+    )
+  })
+})

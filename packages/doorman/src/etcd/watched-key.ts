@@ -1,0 +1,73 @@
+import { Etcd3, type IKeyValue, type Watcher } from 'etcd3'
+import { Pause } from './pause.js'
+
+/**
+ * A key in etcd, that somebody looks at again whenever it changes; and at times without that, because a network that is
+ * cut says nothing. A connection that failed is thrown away, and the next look makes a new one.
+ */
+export class WatchedKey {
+  readonly key: string
+  readonly #endpoints: readonly string[]
+  readonly #deadlineMs: number
+  readonly #pause = new Pause()
+  #open: { etcd: Etcd3; watcher: Watcher } | undefined
+
+  /** `deadlineMs`: longest wait for an answer. */
+  constructor(endpoints: readonly string[], key: string, deadlineMs: number) {
+    this.#endpoints = endpoints
+    this.key = key
+    this.#deadlineMs = deadlineMs
+  }
+
+  /** What it holds now. Rejects within the deadline. */
+  async read(): Promise<IKeyValue | undefined> {
+    return this.use(async (etcd) => (await etcd.get(this.key).exec()).kvs[0])
+  }
+
+  /** A call of another kind on the same connection; one that fails ends the connection. */
+  async use<T>(call: (etcd: Etcd3) => Promise<T>): Promise<T> {
+    this.#open ??= this.#connect()
+    const { etcd } = this.#open
+    try {
+      return await call(etcd)
+    } catch (error) {
+      if (this.#open?.etcd === etcd) this.#disconnect()
+      throw error
+    }
+  }
+
+  /** Fulfilled when it may have changed, and after `ms` milliseconds in any case. */
+  changed(ms: number): Promise<void> {
+    return this.#pause.for(ms)
+  }
+
+  /** Ends the wait for a change. */
+  wake(): void {
+    this.#pause.wake()
+  }
+
+  close(): void {
+    this.#disconnect()
+  }
+
+  #connect(): { etcd: Etcd3; watcher: Watcher } {
+    const etcd = new Etcd3({
+      hosts: [...this.#endpoints],
+      defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.#deadlineMs }),
+      // Else the next connection is the same one again.
+      grpcOptions: { 'grpc.use_local_subchannel_pool': 1 },
+    })
+    const watcher = etcd.watch().key(this.key).watcher()
+    const wake = (): void => this.#pause.wake()
+    watcher.on('put', wake).on('delete', wake).on('connected', wake).on('error', wake)
+    return { etcd, watcher }
+  }
+
+  #disconnect(): void {
+    const open = this.#open
+    this.#open = undefined
+    // Without this the watcher would try for ever.
+    open?.watcher.cancel().catch(() => {})
+    open?.etcd.close()
+  }
+}

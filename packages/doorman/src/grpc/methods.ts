@@ -1,0 +1,64 @@
+import {
+  CapacityError,
+  type CapacityErrorCode,
+  type DiscoveryRequest,
+  type DiscoveryResponse,
+  type GetCapacityRequest,
+  type GetCapacityResponse,
+  type GetServerCapacityRequest,
+  type GetServerCapacityResponse,
+  type ReleaseCapacityRequest,
+  type ReleaseCapacityResponse,
+} from '@fairlead/core'
+import { type MethodDefinition, status } from '@grpc/grpc-js'
+import { WIRE, type Wire } from './wire.js'
+
+function method<Request, Response>(
+  name: string,
+  { request, response }: { request: Wire<Request>; response: Wire<Response> },
+): MethodDefinition<Request, Response> {
+  return {
+    path: `/doorman.Capacity/${name}`,
+    originalName: name,
+    requestStream: false,
+    responseStream: false,
+    requestSerialize: request.encode,
+    requestDeserialize: request.decode,
+    responseSerialize: response.encode,
+    responseDeserialize: response.decode,
+  }
+}
+
+/** The `Capacity` service, as gRPC wants it described. */
+export const METHODS: {
+  readonly discovery: MethodDefinition<DiscoveryRequest, DiscoveryResponse>
+  readonly getCapacity: MethodDefinition<GetCapacityRequest, GetCapacityResponse>
+  readonly getServerCapacity: MethodDefinition<GetServerCapacityRequest, GetServerCapacityResponse>
+  readonly releaseCapacity: MethodDefinition<ReleaseCapacityRequest, ReleaseCapacityResponse>
+} = {
+  discovery: method('Discovery', WIRE.discovery),
+  getCapacity: method('GetCapacity', WIRE.getCapacity),
+  getServerCapacity: method('GetServerCapacity', WIRE.getServerCapacity),
+  releaseCapacity: method('ReleaseCapacity', WIRE.releaseCapacity),
+}
+
+const STATUS: Readonly<Record<CapacityErrorCode, status>> = {
+  invalid_argument: status.INVALID_ARGUMENT,
+  deadline_exceeded: status.DEADLINE_EXCEEDED,
+  unimplemented: status.UNIMPLEMENTED,
+  unavailable: status.UNAVAILABLE,
+  internal: status.INTERNAL,
+  unknown: status.UNKNOWN,
+}
+
+/** The gRPC status of an error; what is not a {@link CapacityError} is our own fault. */
+export function statusOf(error: unknown): { code: status; details: string } {
+  if (error instanceof CapacityError) return { code: STATUS[error.code], details: error.message }
+  return { code: status.INTERNAL, details: String(error) }
+}
+
+/** What a gRPC status means; one that has no word of its own is `unknown`. */
+export function codeOf(code: status): CapacityErrorCode {
+  const words = Object.keys(STATUS) as CapacityErrorCode[]
+  return words.find((word) => STATUS[word] === code) ?? 'unknown'
+}

@@ -1,0 +1,192 @@
+import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
+import { Client, credentials, ServerCredentials, status } from '@grpc/grpc-js'
+import { afterEach, describe, expect, it } from 'vitest'
+import { WRITTEN } from '../fixtures/bytes.js'
+import { CutProxy } from '../fixtures/cut-proxy.js'
+import { eventually } from '../fixtures/eventually.js'
+import { type GrpcPort, serveGrpc } from './server.js'
+import { type GrpcTransport, overGrpc } from './transport.js'
+
+const ends: (() => unknown)[] = []
+afterEach(async () => {
+  for (const end of ends.splice(0)) await end()
+})
+
+const lease = { expiryTime: 4_102_444_800, refreshInterval: 8, capacity: 7 }
+
+/** Grants 7 of everything, unless it is told otherwise. */
+function service(parts: Partial<CapacityService> = {}): CapacityService {
+  return {
+    discovery: () => ({ mastership: { masterAddress: 'me:1' }, isMaster: true }),
+    getCapacity: ({ resource }) => ({ response: resource.map(({ resourceId }) => ({ resourceId, gets: lease })) }),
+    getServerCapacity: ({ resource }) => ({
+      response: resource.map(({ resourceId }) => ({ resourceId, gets: lease, target: 3 })),
+    }),
+    releaseCapacity: () => ({}),
+    ...parts,
+  }
+}
+
+async function serve(parts: Partial<CapacityService> = {}): Promise<GrpcPort> {
+  const port = await serveGrpc(() => service(parts), '127.0.0.1', 0, ServerCredentials.createInsecure())
+  ends.push(() => port.close(0))
+  return port
+}
+
+function transportTo(...ports: number[]): GrpcTransport {
+  const transport = overGrpc({ address: ports.map((port) => `127.0.0.1:${port}`) })
+  ends.push(() => transport.close())
+  return transport
+}
+
+const request = { clientId: 'c', resource: [{ resourceId: 'db', priority: 0, wants: 9 }] }
+
+describe('the service over gRPC', () => {
+  it('has all four calls', async () => {
+    const { port } = await serve()
+    const node = transportTo(port).connect()
+    expect(await node.discovery({})).toEqual({ mastership: { masterAddress: 'me:1' }, isMaster: true })
+    expect(await node.getCapacity(request)).toEqual({ response: [{ resourceId: 'db', gets: lease }] })
+    const upward = {
+      serverId: 's',
+      resource: [{ resourceId: 'db', wants: [{ priority: 0, numClients: 1, wants: 1 }] }],
+    }
+    expect(await node.getServerCapacity(upward)).toEqual({ response: [{ resourceId: 'db', gets: lease, target: 3 }] })
+    expect(await node.releaseCapacity({ clientId: 'c', resourceId: ['db'] })).toEqual({})
+  })
+
+  it('tells a refusal by its code, now or later, and what is our own fault as internal', async () => {
+    const { port } = await serve({
+      discovery: () => {
+        throw new Error('broken')
+      },
+      getCapacity: () => {
+        throw new CapacityError('invalid_argument', 'wants must be a number >= 0, got -1')
+      },
+      releaseCapacity: () => Promise.reject(new CapacityError('unavailable', 'not now')),
+    })
+    const node = transportTo(port).connect()
+    await expect(node.getCapacity(request)).rejects.toMatchObject({
+      name: 'CapacityError',
+      code: 'invalid_argument',
+      message: expect.stringContaining('wants must be a number >= 0, got -1'),
+    })
+    await expect(node.releaseCapacity({ clientId: 'c', resourceId: [] })).rejects.toMatchObject({ code: 'unavailable' })
+    await expect(node.discovery({})).rejects.toMatchObject({ code: 'internal' })
+  })
+
+  it('refuses bytes that are not the message', async () => {
+    const { port } = await serve()
+    const client = new Client(`127.0.0.1:${port}`, credentials.createInsecure())
+    ends.push(() => client.close())
+    const code = await new Promise((resolve) => {
+      const raw = (value: Buffer): Buffer => value
+      client.makeUnaryRequest('/doorman.Capacity/GetCapacity', raw, raw, WRITTEN.withoutPriority, (error) =>
+        resolve(error?.code),
+      )
+    })
+    expect(code).toBe(status.INTERNAL)
+  })
+
+  it('answers what is under way before it closes, and nothing afterwards', async () => {
+    let answer: (() => void) | undefined
+    const { port, close } = await serve({
+      releaseCapacity: () =>
+        new Promise((resolve) => {
+          answer = () => resolve({})
+        }),
+    })
+    const transport = transportTo(port)
+    const underWay = transport.connect().releaseCapacity({ clientId: 'c', resourceId: [] })
+    await eventually('the call arrives', () => answer !== undefined)
+    const closed = close(60_000)
+    answer!()
+    expect(await underWay).toEqual({})
+    await closed
+    await expect(transport.connect().discovery({})).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  it('does not wait for longer than the grace', async () => {
+    let arrived = false
+    const { port, close } = await serve({
+      releaseCapacity: () => {
+        arrived = true
+        return new Promise(() => {})
+      },
+    })
+    const underWay = transportTo(port).connect().releaseCapacity({ clientId: 'c', resourceId: [] })
+    await eventually('the call arrives', () => arrived)
+    await Promise.all([close(50), expect(underWay).rejects.toBeInstanceOf(CapacityError)])
+  })
+})
+
+describe('overGrpc', () => {
+  it('tries the next address in turn, and goes where it is told', async () => {
+    const asked: string[] = []
+    const named = (name: string) => ({ mastership: { masterAddress: name }, isMaster: false })
+    const [a, b] = await Promise.all(
+      ['a', 'b'].map((name) =>
+        serve({
+          discovery: () => {
+            asked.push(name)
+            return named(name)
+          },
+        }),
+      ),
+    )
+    const transport = transportTo(a!.port, b!.port)
+    for (let i = 0; i < 3; i++) await transport.connect().discovery({})
+    await transport.connect(`127.0.0.1:${b!.port}`).discovery({})
+    expect(asked).toEqual(['a', 'b', 'a', 'b'])
+  })
+
+  it('takes a client from a server that is not the master to the one that is', async () => {
+    const master = await serve()
+    const other = await serve({
+      getCapacity: () => ({ response: [], mastership: { masterAddress: `127.0.0.1:${master.port}` } }),
+    })
+    const client = new DoormanClient({ transport: transportTo(other.port) })
+    ends.push(() => client.close())
+    const lease = client.gauge('db', { wants: 9 })
+    await eventually('a lease', () => lease.capacity === 7)
+    expect(client.snapshot().master).toBe(`127.0.0.1:${master.port}`)
+  })
+
+  it('gives up a call, and the connection that gave no answer, when the signal fires', async () => {
+    const { port } = await serve()
+    const network = await CutProxy.to(port)
+    ends.push(() => network.close())
+    const transport = transportTo(network.port)
+    await transport.connect().discovery({})
+    network.cut()
+    const [connection] = network.sockets
+    const controller = new AbortController()
+    const call = transport.connect().discovery({}, controller.signal)
+    controller.abort()
+    await expect(call).rejects.toBeInstanceOf(CapacityError)
+    await expect(transport.connect().discovery({}, AbortSignal.abort())).rejects.toBeInstanceOf(CapacityError)
+    // The network does not say so until it is mended; by then there is another connection.
+    network.mend()
+    await eventually('an answer', () => transport.connect().discovery({}))
+    await eventually('the end of the old connection', () => connection!.destroyed)
+    expect(network.sockets.size).toBe(1)
+  })
+
+  it('reaches a server again that was gone', async () => {
+    const { port, close } = await serve()
+    const transport = transportTo(port)
+    await transport.connect().discovery({})
+    await close(0)
+    await expect(transport.connect().discovery({})).rejects.toMatchObject({ code: 'unavailable' })
+    const again = await serveGrpc(() => service(), '127.0.0.1', port, ServerCredentials.createInsecure())
+    ends.push(() => again.close(0))
+    await eventually('an answer', () => transport.connect().discovery({}))
+  })
+
+  it('refuses options by their names', () => {
+    expect(() => overGrpc({ address: 'nowhere' })).toThrow('address must be host:port, got "nowhere"')
+    expect(() => overGrpc({ address: [] })).toThrow('address must be host:port or several, got an empty array')
+    const misspelt: object = { address: 'a:1', adress: 'b:1' }
+    expect(() => overGrpc(misspelt as { address: string })).toThrow('grpc has no option "adress"')
+  })
+})

@@ -1,0 +1,111 @@
+import { CapacityError, type CapacityService, type Transport } from '@fairlead/core'
+import { requireOptions } from '@fairlead/core/http'
+import {
+  type CallOptions,
+  type ChannelCredentials,
+  type ChannelOptions,
+  Client,
+  credentials as channelCredentials,
+  connectivityState,
+  type MethodDefinition,
+  status,
+} from '@grpc/grpc-js'
+import { requireAddresses } from '../options.js'
+import { codeOf, METHODS } from './methods.js'
+
+/** Options of {@link overGrpc}. */
+export interface GrpcTransportOptions {
+  /** `host:port`, or several: the next is tried when one gives nothing. */
+  address: string | readonly string[]
+  /** For TLS: what `credentials.createSsl(ca)` of grpc-js returns. @default plain text */
+  credentials?: ChannelCredentials
+}
+
+/** Servers over gRPC. */
+export interface GrpcTransport extends Transport {
+  /** Ends all connections; what is under way may still end. An open one that is idle does not keep a process alive. */
+  close(): void
+}
+
+const CHANNEL: ChannelOptions = {
+  'grpc.enable_channelz': 0,
+  // A connection that is dead is replaced; it must not be shared with the one that replaces it.
+  'grpc.use_local_subchannel_pool': 1,
+  // The client has its own back-off; by the time it tries again, so should the channel.
+  'grpc.initial_reconnect_backoff_ms': 500,
+  'grpc.max_reconnect_backoff_ms': 5_000,
+}
+
+/**
+ * Servers over gRPC: one connection to each address that is in use. A call ends when the caller's signal fires, so the
+ * client's `deadlineMs` bounds it; the connection that gave no answer is then given up, because a network that is cut
+ * says nothing.
+ *
+ * @throws RangeError, TypeError for an option that is wrong, by its name
+ */
+export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
+  requireOptions('grpc', options, ['address', 'credentials'])
+  const { credentials = channelCredentials.createInsecure() } = options
+  const addresses = requireAddresses('address', options.address)
+  const channels = new Map<string, Client>()
+  let next = 0
+
+  function channelTo(address: string): Client {
+    const present = channels.get(address)
+    if (present !== undefined) return present
+    const channel = new Client(address, credentials, CHANNEL)
+    channels.set(address, channel)
+    return channel
+  }
+
+  function give(address: string, channel: Client): void {
+    if (channels.get(address) === channel) channels.delete(address)
+    channel.close()
+  }
+
+  function call<Q, A>(address: string, method: MethodDefinition<Q, A>, request: Q, signal?: AbortSignal): Promise<A> {
+    const { path, requestSerialize, responseDeserialize } = method
+    return new Promise((resolve, reject) => {
+      const channel = channelTo(address)
+      const options: CallOptions = {}
+      const call = channel.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        options,
+        (error, answer) => {
+          signal?.removeEventListener('abort', abandon)
+          if (error === null && answer !== undefined) resolve(answer)
+          else reject(failure(address, error?.code ?? status.UNKNOWN, error?.details ?? 'no answer', error))
+        },
+      )
+      function abandon(): void {
+        call.cancel()
+        // One that is still being made goes on, and the next call finds it: each end of it would have to be waited for.
+        if (channel.getChannel().getConnectivityState(false) === connectivityState.READY) give(address, channel)
+      }
+      if (signal?.aborted) abandon()
+      else signal?.addEventListener('abort', abandon, { once: true })
+    })
+  }
+
+  return {
+    connect(address = addresses[next++ % addresses.length]!): CapacityService {
+      const { discovery, getCapacity, getServerCapacity, releaseCapacity } = METHODS
+      return {
+        discovery: (request, signal) => call(address, discovery, request, signal),
+        getCapacity: (request, signal) => call(address, getCapacity, request, signal),
+        getServerCapacity: (request, signal) => call(address, getServerCapacity, request, signal),
+        releaseCapacity: (request, signal) => call(address, releaseCapacity, request, signal),
+      }
+    },
+    close() {
+      for (const [address, channel] of [...channels]) give(address, channel)
+    },
+  }
+}
+
+function failure(address: string, code: status, details: string, cause: unknown): CapacityError {
+  return new CapacityError(codeOf(code), `${details} (from ${address})`, { cause })
+}

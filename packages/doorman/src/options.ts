@@ -1,0 +1,130 @@
+import { hostname as machine } from 'node:os'
+import type { ResourceRepository, Transport } from '@fairlead/core'
+import { requireFunction, requireInteger, requireNumber, requireOptions, requireText, show } from '@fairlead/core/http'
+import type { Log } from './observe/log.js'
+
+/** What {@link startDoorman} starts. */
+export interface DoormanOptions {
+  /**
+   * Which resources there are: the configuration itself, or where it is: `file:PATH` (or just the path; looked at
+   * every half second), or `etcd:KEY` (watched).
+   */
+  config: ResourceRepository | string
+  /** Of gRPC; 0 is any free one. @default 0 */
+  port?: number
+  /** Of HTTP/JSON; 0 is any free one. @default none: not served */
+  httpPort?: number
+  /** Of the status page, `/metrics` and `/healthz`; 0 is any free one. @default none: not served */
+  debugPort?: number
+  /** The address to listen on. @default '0.0.0.0' */
+  host?: string
+  /** Under which others find this machine: with the ports it makes the address that a master gives out. @default the machine's */
+  hostname?: string
+  /**
+   * Servers of the node's parent, which then gives the capacity: `host:port`, several with commas between, for gRPC;
+   * an `http://` URL for HTTP/JSON; or any transport. @default none: the configuration gives it
+   */
+  parent?: string | Transport
+  /** Servers of etcd, for the election and an `etcd:` configuration: `http://host:port`. @default none */
+  etcdEndpoints?: readonly string[]
+  /** Elects one master among all servers with this lock, a key in etcd. @default none: always the master */
+  masterElectionLock?: string
+  /** How long the lock outlives a master that is silent, in whole seconds, at least 2. @default 10 */
+  masterDelaySeconds?: number
+  /**
+   * Shortest time between two answers to the same child about the same resource, and between two questions to the
+   * parent, in milliseconds; never more than the refresh interval of the level. @default 5000
+   */
+  minimumRefreshMs?: number
+  /** Longest that {@link Doorman.close} waits for calls under way, in milliseconds. @default 5000 */
+  graceMs?: number
+  /** Certificate chain and private key, PEM, for gRPC and HTTP/JSON. @default plain text */
+  tls?: { cert: string | Buffer; key: string | Buffer }
+  /** Shown on the status page. @default 'root', or 'intermediate' with a parent */
+  serverRole?: string
+  /** A logger of pino's, or like one. @default none */
+  log?: Log
+}
+
+/** Options that were checked, with every default in its place. */
+export type DoormanSettings = Omit<DoormanOptions, 'host' | 'hostname' | 'port' | 'log'> &
+  Required<Pick<DoormanOptions, 'host' | 'hostname' | 'port' | 'log'>> & {
+    readonly etcdEndpoints: readonly string[]
+    readonly masterDelaySeconds: number
+    readonly minimumRefreshMs: number
+    readonly graceMs: number
+    readonly serverRole: string
+  }
+
+const OPTIONS = [
+  'config',
+  'port',
+  'httpPort',
+  'debugPort',
+  'host',
+  'hostname',
+  'parent',
+  'etcdEndpoints',
+  'masterElectionLock',
+  'masterDelaySeconds',
+  'minimumRefreshMs',
+  'graceMs',
+  'tls',
+  'serverRole',
+  'log',
+]
+
+const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
+
+/** Throws a `RangeError` or `TypeError` that names the option and its value. */
+export function doormanSettings(options: DoormanOptions): DoormanSettings {
+  requireOptions('doorman', options, OPTIONS)
+  const { port = 0, host = '0.0.0.0', hostname = machine(), log = SILENT } = options
+  const { etcdEndpoints = [], masterDelaySeconds = 10, minimumRefreshMs = 5_000, graceMs = 5_000 } = options
+  const { serverRole = options.parent === undefined ? 'root' : 'intermediate' } = options
+  for (const [name, value] of Object.entries({ port, httpPort: options.httpPort, debugPort: options.debugPort }))
+    if (value !== undefined) requireInteger(name, value, 0, 65_535)
+  for (const [name, text] of Object.entries({ host, hostname, serverRole })) requireText(name, text)
+  requireInteger('masterDelaySeconds', masterDelaySeconds, 2)
+  requireNumber('minimumRefreshMs', minimumRefreshMs, 0)
+  requireNumber('graceMs', graceMs, 0)
+  for (const level of ['info', 'warn', 'error'] as const) requireFunction(`log.${level}`, log[level])
+  if (typeof options.config !== 'string') requireOptions('config', options.config, ['resources'])
+  else requireText('config', options.config)
+  if (etcdEndpoints.length > 0) requireEndpoints(etcdEndpoints)
+  else if (typeof options.config === 'string' && options.config.startsWith('etcd:'))
+    throw new TypeError('etcdEndpoints must be given for a configuration in etcd, got none')
+  if (options.masterElectionLock !== undefined) {
+    requireText('masterElectionLock', options.masterElectionLock)
+    if (etcdEndpoints.length === 0) throw new TypeError('etcdEndpoints must be given for an election, got none')
+  }
+  if (options.tls !== undefined) requireOptions('tls', options.tls, ['cert', 'key'])
+  return {
+    ...options,
+    port,
+    host,
+    hostname,
+    log,
+    etcdEndpoints,
+    masterDelaySeconds,
+    minimumRefreshMs,
+    graceMs,
+    serverRole,
+  }
+}
+
+function requireEndpoints(endpoints: readonly string[]): void {
+  for (const endpoint of endpoints)
+    if (typeof endpoint !== 'string' || !/^https?:\/\/[^/]+$/.test(endpoint))
+      throw new TypeError(`etcdEndpoints must be URLs like http://host:2379, got ${show(endpoint)}`)
+}
+
+/** `host:port`, one or several. */
+export function requireAddresses(name: string, given: string | readonly string[]): readonly string[] {
+  const addresses: readonly unknown[] = Array.isArray(given) ? given : [given]
+  if (addresses.length === 0) throw new TypeError(`${name} must be host:port or several, got an empty array`)
+  for (const address of addresses)
+    if (typeof address !== 'string' || !/^.+:\d+$/.test(address))
+      throw new TypeError(`${name} must be host:port, got ${show(address)}`)
+  return addresses as readonly string[]
+}

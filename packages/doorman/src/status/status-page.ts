@@ -1,0 +1,192 @@
+import type { ChildSnapshot, LeaseServerSnapshot, ResourceTemplate, ServerResourceSnapshot } from '@fairlead/core'
+import { type Html, html } from './html.js'
+import { STYLE } from './style.js'
+
+/** All that the page shows. Times are seconds since the epoch. */
+export interface Status {
+  snapshot: LeaseServerSnapshot
+  address: string
+  httpUrl: string | undefined
+  serverRole: string
+  /** How the master is found: by an election with a lock, or not at all. */
+  lock: string | undefined
+  parent: string | undefined
+  startedAt: number
+  now: number
+  /** What is not as it should be. */
+  problems: readonly string[]
+  /** Show the clients of this resource. */
+  resource: string | undefined
+}
+
+/** Clients on one page: the ones with the largest leases. */
+const MOST_CHILDREN = 200
+
+/** The page, with all it needs; it looks again every ten seconds. */
+export function statusPage(status: Status): string {
+  const { snapshot, problems } = status
+  const chosen = snapshot.resources.find(({ id }) => id === status.resource)
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="refresh" content="10">
+<title>Doorman ${snapshot.id}</title>
+${STYLE}
+</head>
+<body>
+<main>
+<header><h1>Doorman</h1><span class="soft">${snapshot.id}</span>${badge(snapshot)}</header>
+${problems.map((problem) => html`<div class="card warning">${problem}</div>`)}
+${facts(status)}
+${chosen === undefined ? resources(snapshot.resources) : children(chosen, status)}
+${configuration(snapshot.templates)}
+</main>
+</body>
+</html>
+`
+  return page.text
+}
+
+function badge({ isMaster, masterAddress }: LeaseServerSnapshot): Html {
+  if (isMaster) return html`<span class="badge master">master</span>`
+  if (masterAddress === undefined) return html`<span class="badge none">no master</span>`
+  return html`<span class="badge">not the master</span>`
+}
+
+function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt, now }: Status): Html {
+  const all: [string, string][] = [
+    ['Master', snapshot.masterAddress ?? (snapshot.isMaster ? address : 'unknown')],
+    ['Election', lock === undefined ? 'none: always the master' : `on etcd, ${lock}`],
+    ['Role', parent === undefined ? serverRole : `${serverRole}, below ${parent}`],
+    ['gRPC', address],
+    ['HTTP/JSON', httpUrl ?? 'not served'],
+    ['Running for', duration(now - startedAt)],
+  ]
+  const fact = ([name, value]: [string, string]): Html =>
+    html`<div class="fact"><div>${name}</div><div>${value}</div></div>`
+  return html`<section class="card facts">${all.map(fact)}</section>`
+}
+
+function resources(all: readonly ServerResourceSnapshot[]): Html {
+  if (all.length === 0)
+    return html`<h2>Resources</h2><section class="card empty">Nobody has asked for anything yet.</section>`
+  return html`<h2>Resources</h2>
+<section class="card scroll"><table>
+<thead><tr><th>Resource</th><th>Leased, and wanted</th><th class="number">Capacity</th><th class="number">Leased</th>
+<th class="number">Wanted</th><th class="number">Clients</th><th>Algorithm</th></tr></thead>
+<tbody>${all.map(resourceRow)}</tbody>
+</table></section>
+${LEGEND}`
+}
+
+const LEGEND = html`<div class="legend">
+<span><i style="background:var(--has)"></i>leased</span>
+<span><i style="background:var(--reserve)"></i>kept back: a predecessor may have leased it</span>
+<span><i style="background:var(--wants)"></i>wanted</span>
+<span><i style="background:var(--text);width:3px"></i>capacity</span>
+</div>`
+
+function resourceRow(resource: ServerResourceSnapshot): Html {
+  const { id, capacity, sumHas, sumWants, clients, algorithm, learning } = resource
+  return html`<tr>
+<td><a href="?resource=${encodeURIComponent(id)}">${id}</a> ${learning ? html`<span class="tag">learning</span>` : undefined}</td>
+<td>${bar(resource)}</td>
+<td class="number">${amount(capacity)}</td><td class="number">${amount(sumHas)}</td>
+<td class="number">${amount(sumWants)}</td><td class="number">${amount(clients)}</td><td>${algorithm.kind}</td>
+</tr>`
+}
+
+function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSnapshot): Html {
+  const whole = Math.max(capacity, sumWants, sumHas + reserve, Number.MIN_VALUE)
+  const part = (value: number): string => `${Math.round((1_000 * value) / whole) / 10}%`
+  const title = `${amount(sumHas)} leased, ${amount(sumWants)} wanted, of ${amount(capacity)}`
+  return html`<div class="bar" role="img" aria-label="${title}" title="${title}">
+<i class="wants" style="width:${part(sumWants)}"></i>
+<i class="reserve" style="left:${part(sumHas)};width:${part(reserve)}"></i>
+<i class="has" style="width:${part(sumHas)}"></i>
+<i class="capacity" style="left:calc(${part(capacity)} - 2px)"></i>
+</div>`
+}
+
+function children(resource: ServerResourceSnapshot, { now, parent }: Status): Html {
+  const { id, safeCapacity, reserve } = resource
+  const sorted = resource.children.toSorted((a, b) => b.has - a.has || b.wants - a.wants)
+  const shown = sorted.slice(0, MOST_CHILDREN)
+  const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
+  return html`<h2><a href="?">Resources</a> / ${id}</h2>
+<section class="card scroll"><table>
+<thead><tr><th>Leased, and wanted</th><th class="number">Capacity</th><th class="number">Leased</th>
+<th class="number">Wanted</th><th class="number">Kept back</th><th class="number">Safe capacity</th>
+${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
+<tbody><tr><td>${bar(resource)}</td><td class="number">${amount(resource.capacity)}</td>
+<td class="number">${amount(resource.sumHas)}</td><td class="number">${amount(resource.sumWants)}</td>
+<td class="number">${amount(reserve)}</td><td class="number">${amount(safeCapacity)}</td>
+${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</tr>
+</tbody></table></section>
+${LEGEND}
+<h2>${amount(sorted.length)} ${sorted.length === 1 ? 'client' : 'clients'}</h2>
+<section class="card scroll"><table>
+<thead><tr><th>Client</th><th>Has, and wants</th><th class="number">Has</th><th class="number">Wants</th>
+<th class="number">Subclients</th><th>Lease</th><th class="number">Refresh</th><th class="number">Asked</th></tr></thead>
+<tbody>${shown.map((child) => childRow(child, largest, now))}</tbody>
+</table>${shown.length < sorted.length ? html`<div class="empty">and ${amount(sorted.length - shown.length)} smaller ones</div>` : undefined}
+</section>`
+}
+
+function leaseOf({ lease }: ServerResourceSnapshot, now: number): string {
+  return lease === undefined ? 'none' : `${amount(lease.capacity)}, ${expiry(lease.expiryTime, now)}`
+}
+
+function childRow(child: ChildSnapshot, largest: number, now: number): Html {
+  const part = (value: number): string => `${Math.round((1_000 * value) / largest) / 10}%`
+  const { id, kind, has, wants, subclients, expiryTime, refreshInterval, askedAt } = child
+  return html`<tr>
+<td>${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
+<td><div class="bar" title="${amount(has)} of ${amount(wants)}"><i class="wants" style="width:${part(wants)}"></i>
+<i class="has" style="width:${part(has)}"></i></div></td>
+<td class="number">${amount(has)}</td><td class="number">${amount(wants)}</td><td class="number">${amount(subclients)}</td>
+<td>${expiry(expiryTime, now)}</td><td class="number">${amount(refreshInterval)} s</td>
+<td class="number">${duration(now - askedAt)} ago</td>
+</tr>`
+}
+
+function configuration(templates: readonly ResourceTemplate[]): Html {
+  return html`<h2>Configuration</h2>
+<section class="card scroll"><table>
+<thead><tr><th>Name or glob</th><th class="number">Capacity</th><th class="number">Safe</th><th>Algorithm</th>
+<th class="number">Lease</th><th class="number">Refresh</th><th class="number">Learning</th><th>Parameters</th>
+<th>Description</th></tr></thead>
+<tbody>${templates.map(templateRow)}</tbody>
+</table></section>`
+}
+
+function templateRow({ identifierGlob, capacity, safeCapacity, algorithm, description }: ResourceTemplate): Html {
+  const { kind, leaseLength, refreshInterval, learningModeDuration = leaseLength, parameters } = algorithm
+  return html`<tr>
+<td>${identifierGlob}</td><td class="number">${amount(capacity)}</td>
+<td class="number">${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td><td>${kind}</td>
+<td class="number">${leaseLength} s</td><td class="number">${refreshInterval} s</td>
+<td class="number">${learningModeDuration} s</td>
+<td>${parameters.map(({ name, value = '' }) => `${name}: ${value}`).join(', ')}</td><td class="wide">${description}</td>
+</tr>`
+}
+
+const NUMBERS = new Intl.NumberFormat('en', { maximumFractionDigits: 2 })
+
+function amount(value: number): string {
+  return NUMBERS.format(value)
+}
+
+function expiry(at: number, now: number): string {
+  return at > now ? `${duration(at - now)} left` : 'run out'
+}
+
+function duration(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds))
+  if (whole < 120) return `${whole} s`
+  if (whole < 7_200) return `${Math.floor(whole / 60)} min`
+  if (whole < 172_800) return `${Math.floor(whole / 3_600)} h ${Math.floor((whole % 3_600) / 60)} min`
+  return `${Math.floor(whole / 86_400)} days`
+}

@@ -1,0 +1,72 @@
+import { DoormanClient, type GaugeLease } from '@fairlead/core'
+import { afterEach, describe, expect, it } from 'vitest'
+import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'
+import { eventually } from './fixtures/eventually.js'
+import { overGrpc } from './grpc/transport.js'
+
+const ends: (() => unknown)[] = []
+
+afterEach(async () => {
+  for (const end of ends.splice(0).toReversed()) await end()
+})
+
+async function serve(...args: string[]): Promise<DoormanProcess> {
+  const server = await DoormanProcess.start('--minimum-refresh-interval', '1s', ...args)
+  ends.push(() => server.child.stop())
+  return server
+}
+
+async function configured(text: string): Promise<string> {
+  const file = await ConfigFile.with(text)
+  ends.push(() => file.remove())
+  return file.path
+}
+
+function leaseAt({ address }: DoormanProcess, id: string, wants: number): GaugeLease {
+  const transport = overGrpc({ address })
+  const client = new DoormanClient({ transport, id, mode: 'pessimistic', minimumRefreshMs: 500, deadlineMs: 2_000 })
+  ends.push(() => transport.close())
+  ends.push(() => client.close())
+  return client.gauge('db', { wants })
+}
+
+/** For its first lease a child goes by its own configuration; then by what its parent says. */
+const CHILD = fairShareYaml(0, 8, 2)
+
+describe.each([
+  ['gRPC', ({ address }: DoormanProcess) => address],
+  ['HTTP', ({ httpUrl }: DoormanProcess) => httpUrl],
+])('a tree of servers over %s', (_, placeOf) => {
+  it('shares what the root has among the clients below', async () => {
+    const root = await serve('--config', await configured(fairShareYaml(100, 30, 2)))
+    const config = await configured(CHILD)
+    const [left, right] = await Promise.all([1, 2].map(() => serve('--config', config, '--parent', placeOf(root))))
+    const leases = [leaseAt(left!, 'a', 60), leaseAt(left!, 'b', 60), leaseAt(right!, 'c', 60)]
+    await eventually('a third for everybody', () => {
+      const has = leases.map(({ capacity }) => capacity)
+      expect(has[0]! + has[1]! + has[2]!).toBeLessThanOrEqual(100 + 1e-6)
+      return has.every((each) => Math.abs(each - 100 / 3) < 1)
+    })
+  })
+})
+
+describe('a child whose parent dies', () => {
+  it('grants nothing beyond its own lease, says why, and comes back with the parent', async () => {
+    const config = await configured(fairShareYaml(100, 8, 2))
+    const parent = await serve('--config', config)
+    const child = await serve('--config', await configured(CHILD), '--parent', parent.address)
+    const lease = leaseAt(child, 'a', 60)
+    await eventually('a lease', () => lease.capacity >= 60)
+    await parent.child.stop()
+    // Until the parent's lease ends nothing changes.
+    expect(lease.capacity).toBeGreaterThanOrEqual(60)
+    await eventually('the end of the lease', () => lease.capacity === 0)
+    expect(await (await fetch(child.debugUrl)).text()).toContain('The parent does not answer')
+    await serve('--config', config, '--port', parent.address.split(':')[1]!)
+    await eventually('a lease again', () => lease.capacity >= 60)
+    await eventually(
+      'all is well',
+      async () => !(await (await fetch(child.debugUrl)).text()).includes('does not answer'),
+    )
+  })
+})
