@@ -150,6 +150,18 @@ describe('the budget of a gate', () => {
     expect(first.quotas()).toEqual([])
   })
 
+  it('counts the time that a request has waited after its budget was asked', async () => {
+    const { clock, gate, permit } = gateOf({ queue: { capacity: 1, maxWaiting: 1 } })
+    const running = permit('a', 10)
+    const waiting = gate.admit({ flow: 'b', cost: 10 })
+    clock.advance(300)
+    running.finish('success')
+    const late = (await waiting) as Permit
+    clock.advance(100)
+    expect(late.quotas()[0]?.resetAfterMs).toBe(600)
+    gate.close()
+  })
+
   it('tells none of what it has not judged', async () => {
     const { gate, admit } = gateOf({ stages: [{ name: 'other', admit: () => ({ finish: () => {}, undo: () => {} }) }] })
     const exempt = gate.admit({ flow: 'a', exempt: true }) as Permit
