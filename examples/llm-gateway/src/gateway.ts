@@ -72,7 +72,10 @@ app.get('/budget', (_req, res) => {
   res.json({ inFlight: fair.gate.snapshot().inFlight, budget: budget.escrow.snapshot() })
 })
 
-const server = app.listen(Number(PORT), () => console.log('listening on', server.address()))
+const server = app.listen(Number(PORT), (error) => {
+  if (error) throw error
+  console.log('listening on', server.address())
+})
 
 process.once('SIGTERM', () => {
   fair.gate.close()

@@ -89,7 +89,7 @@ describe.each(majors)('%s', (_, express) => {
   it.each(['', 'x'.repeat(1_000_000), '__proto__', 'constructor', 'toString', '\0', '\ud800', '../../etc'])(
     'a hostile flow does no harm (%#)',
     async (flow) => {
-      const fair = fairMiddleware({ flow: () => flow })
+      const fair = fairMiddleware({ flow: () => flow, shed: false })
       const app = express()
       app.use(fair)
       app.get('/', (_req: Request, res: Response) => {
@@ -108,7 +108,7 @@ describe.each(majors)('%s', (_, express) => {
 
   it('tells the handler of its permit, and nothing where it was skipped', async () => {
     const app = express()
-    app.use(fairMiddleware({ skip: (req) => req.path === '/health', cost: () => 3 }))
+    app.use(fairMiddleware({ skip: (req) => req.path === '/health', cost: () => 3, shed: false }))
     app.use((req: Request, res: Response) => {
       res.json({ cost: req.fair?.permit?.cost, signal: req.fair?.signal.aborted })
     })
@@ -184,7 +184,7 @@ describe.each(majors)('%s', (_, express) => {
   })
 
   it('passes what a wrapped handler does: next, errors, an error that is nothing', async () => {
-    const fair = fairMiddleware()
+    const fair = fairMiddleware({ shed: false })
     const app = express()
     app.use(fair)
     app.get(

@@ -121,7 +121,7 @@ describe('fairMiddleware, on Node', () => {
 
   it('tells the handler of its permit, and nothing where it was skipped', async () => {
     const app = newApp()
-    app.use(fairMiddleware({ skip: (c) => c.req.path === '/health', cost: () => 3 }))
+    app.use(fairMiddleware({ skip: (c) => c.req.path === '/health', cost: () => 3, shed: false }))
     app.get('*', (c) => c.json({ cost: c.get('fair')?.permit?.cost, aborted: c.var.fair?.signal.aborted }))
     const ask = await serve(app)
     expect(await (await ask()).json()).toEqual({ cost: 3, aborted: false })

@@ -102,6 +102,30 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
     },
   )
 
+  for (const stays of [true, false])
+    cases.add(
+      `a wrapped handler that settles its permit by hand, ${stays ? 'and is heard' : 'its client gone'}: that counts, once`,
+      () => ({ wrapped: true }),
+      async (rig) => {
+        const costs: number[] = []
+        rig.gate.observe((event) => event.type === 'finished' && costs.push(event.cost))
+        const client = await rig.connect()
+        client.get('/settle/42')
+        await rig.begun('/settle/42')
+        if (!stays) {
+          await client.leave()
+          await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+        }
+        rig.scenes.raiseCurtain()
+        if (stays) await client.received('done')
+        await rig.finished({ ignored: 1 })
+        // Whoever is asked next comes after whatever else the adapter may have had to say.
+        await rig.exchange('/settle/7')
+        assert.deepEqual(costs, [42, 7])
+        await client.leave()
+      },
+    )
+
   cases.add(
     'a client that leaves a wrapped handler: its permit is kept until the handler has settled',
     () => ({ wrapped: true }),

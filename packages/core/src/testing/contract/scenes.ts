@@ -72,6 +72,12 @@ export class Scenes {
       case 'wait':
         this.#watch(fair)
         return this.#curtain.then(() => ({ kind: 'send', status: 200, body: 'done' }))
+      case 'settle':
+        this.#watch(fair)
+        return this.#curtain.then(() => {
+          fair?.permit?.finish('ignored', { cost: status })
+          return { kind: 'send', status: 200, body: 'done' }
+        })
       case 'turns':
         return turns(status).then(() => ({ kind: 'send', status: 200, body: 'done' }))
       case 'late-throw':
