@@ -33,6 +33,8 @@ const doorman = await startDoorman({
   hostname: '127.0.0.1',
   httpPort: 0,
   minimumRefreshMs: 1_000,
+  // No earlier run of it has left leases.
+  fresh: true,
   config: {
     resources: [
       {

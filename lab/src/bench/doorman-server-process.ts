@@ -12,7 +12,13 @@ async function doorman(clients: number): Promise<number> {
   const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 600, refreshInterval: 16, parameters: [] }
   const config = { resources: [{ identifierGlob: '*', capacity: 20 * clients, algorithm }] }
   // Each client comes back at once, and wants an answer all the same.
-  const { address } = await startDoorman({ config, host: '127.0.0.1', hostname: '127.0.0.1', minimumRefreshMs: 0 })
+  const { address } = await startDoorman({
+    config,
+    host: '127.0.0.1',
+    hostname: '127.0.0.1',
+    minimumRefreshMs: 0,
+    fresh: true,
+  })
   return Number(address.split(':')[1])
 }
 

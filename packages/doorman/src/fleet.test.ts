@@ -16,7 +16,7 @@ const children: Child[] = []
 
 beforeEach(async () => {
   const config = await ConfigFile.with(fairShareYaml(100, 20, 2))
-  const server = await DoormanProcess.start('--config', config.path, '--minimum-refresh-interval', '1s')
+  const server = await DoormanProcess.start('--fresh', '--config', config.path, '--minimum-refresh-interval', '1s')
   fleet = { config, server }
 })
 

@@ -1,6 +1,14 @@
 import { hostname as machine } from 'node:os'
 import type { ResourceRepository, Transport } from '@fairlead/core'
-import { requireFunction, requireInteger, requireNumber, requireOptions, requireText, show } from '@fairlead/core/http'
+import {
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireNumber,
+  requireOptions,
+  requireText,
+  show,
+} from '@fairlead/core/http'
 import type { Log } from './observe/log.js'
 
 /** What {@link startDoorman} starts. */
@@ -29,6 +37,12 @@ export interface DoormanOptions {
   etcdEndpoints?: readonly string[]
   /** Elects one master among all servers with this lock, a key in etcd. @default none: always the master */
   masterElectionLock?: string
+  /**
+   * Nobody served these clients before, or all leases of whoever did are over: all capacity is there from the first
+   * second. Else a server without an election keeps back, for as long as leases may live, what an earlier run of it may
+   * have granted. @default false
+   */
+  fresh?: boolean
   /** How long the lock outlives a master that is silent, in whole seconds, at least 2. @default 10 */
   masterDelaySeconds?: number
   /**
@@ -66,6 +80,7 @@ const OPTIONS = [
   'parent',
   'etcdEndpoints',
   'masterElectionLock',
+  'fresh',
   'masterDelaySeconds',
   'minimumRefreshMs',
   'graceMs',
@@ -97,7 +112,9 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
   if (options.masterElectionLock !== undefined) {
     requireText('masterElectionLock', options.masterElectionLock)
     if (etcdEndpoints.length === 0) throw new TypeError('etcdEndpoints must be given for an election, got none')
+    if (options.fresh) throw new TypeError('fresh must not be given with an election, which knows by itself')
   }
+  if (options.fresh !== undefined) requireBoolean('fresh', options.fresh)
   if (options.tls !== undefined) requireOptions('tls', options.tls, ['cert', 'key'])
   return {
     ...options,

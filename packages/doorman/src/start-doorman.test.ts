@@ -18,7 +18,7 @@ afterEach(async () => {
 
 async function start(options: Partial<DoormanOptions> = {}): Promise<Doorman> {
   const here = { host: '127.0.0.1', hostname: '127.0.0.1' }
-  const doorman = await startDoorman({ config: fairShare(), ...here, ...options })
+  const doorman = await startDoorman({ config: fairShare(), fresh: true, ...here, ...options })
   ends.push(() => doorman.close())
   return doorman
 }
@@ -26,6 +26,19 @@ async function start(options: Partial<DoormanOptions> = {}): Promise<Doorman> {
 const request = { clientId: 'c', resource: [{ resourceId: 'db', priority: 0, wants: 9 }] }
 
 describe('startDoorman', () => {
+  it('keeps back what an earlier run may have granted, and grants what of it comes back', async () => {
+    const { server } = await start({ fresh: false })
+    const ask = (clientId: string, capacity?: number): number | undefined => {
+      const expiryTime = Math.ceil(Date.now() / 1_000) + 30
+      const has = capacity === undefined ? {} : { has: { expiryTime, refreshInterval: 5, capacity } }
+      const resource = [{ resourceId: 'db', priority: 0, wants: 9, ...has }]
+      return server.getCapacity({ clientId, resource }).response[0]?.gets.capacity
+    }
+    expect(ask('new')).toBe(0)
+    // What comes back is divided anew, between two that want as much.
+    expect(ask('old', 9)).toBe(4.5)
+  })
+
   it('serves over gRPC, over HTTP where it is told to, and in the process, the same resources', async () => {
     const doorman = await start({ httpPort: 0 })
     const transports = [

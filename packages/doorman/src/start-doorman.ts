@@ -70,7 +70,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
       id: settings.masterElectionLock ?? address,
       repository,
       address,
-      elected: settings.masterElectionLock !== undefined,
+      elected: true,
       minimumIntervalMs: settings.minimumRefreshMs,
       clock,
       ...(parent === undefined ? {} : { parent: parent.transport }),
@@ -87,7 +87,8 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
 
     service = metrics.counting(server)
     configuration?.follow({ configure: (next) => server.configure(next), counted: (how) => metrics.configured(how) })
-    election?.start()
+    if (election !== undefined) election.start()
+    else server.won({ afterNobody: settings.fresh ?? false })
     log.info({ address, httpUrl, debugUrl, parent: settings.parent && true }, 'serving')
     shutdown.on('end', () => log.info({}, 'closed'))
     return {

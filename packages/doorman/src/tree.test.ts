@@ -11,7 +11,7 @@ afterEach(async () => {
 })
 
 async function serve(...args: string[]): Promise<DoormanProcess> {
-  const server = await DoormanProcess.start('--minimum-refresh-interval', '1s', ...args)
+  const server = await DoormanProcess.start('--fresh', '--minimum-refresh-interval', '1s', ...args)
   ends.push(() => server.child.stop())
   return server
 }

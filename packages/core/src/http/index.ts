@@ -1,6 +1,7 @@
 /** @internal How adapters check options of their own. */
 export {
   requireAbove,
+  requireBoolean,
   requireFunction,
   requireInteger,
   requireNumber,

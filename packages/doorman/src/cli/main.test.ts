@@ -22,7 +22,7 @@ async function configFile(text: string): Promise<ConfigFile> {
 
 async function serve(): Promise<DoormanProcess> {
   const { path } = await configFile(fairShareYaml(100, 60, 5))
-  const server = await DoormanProcess.start('--config', path)
+  const server = await DoormanProcess.start('--fresh', '--config', path)
   ends.push(() => server.child.stop())
   return server
 }
@@ -94,7 +94,7 @@ describe('doorman', () => {
       expect(help.output).toContain(word)
   })
 
-  it('looks at its configuration at SIGHUP', async () => {
+  it('goes on at SIGHUP, with the configuration as it is now', async () => {
     const file = await configFile(fairShareYaml(100, 60, 5))
     const server = await DoormanProcess.start('--config', file.path)
     ends.push(() => server.child.stop())

@@ -16,6 +16,7 @@ type ServeFlag =
   | 'server-role'
   | 'etcd-endpoints'
   | 'master-election-lock'
+  | 'fresh'
   | 'master-delay'
   | 'minimum-refresh-interval'
   | 'tls'
@@ -35,6 +36,7 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   'server-role': { value: 'ROLE', help: 'shown on the status page [root, or intermediate]' },
   'etcd-endpoints': { value: 'URLS', help: 'http://host:port, with commas between' },
   'master-election-lock': { value: 'KEY', help: 'in etcd, elects the master [none: always the master]' },
+  fresh: { help: 'without an election: no earlier run has left leases, nothing to learn' },
   'master-delay': { value: 'DURATION', help: 'how long the lock outlives a silent master [10s]' },
   'minimum-refresh-interval': { value: 'DURATION', help: 'a child that asks again sooner is not answered [5s]' },
   tls: { help: 'needs --cert-file and --key-file' },
@@ -83,6 +85,7 @@ async function optionsFrom(given: Given<ServeFlag>): Promise<DoormanOptions> {
   const endpoints = given['etcd-endpoints']
   if (endpoints !== undefined)
     options.etcdEndpoints = endpoints.split(',').map((each) => (each.includes('://') ? each : `http://${each}`))
+  if (given.fresh !== undefined) options.fresh = true
   if (tls !== undefined) options.tls = await certificate(given['cert-file'], given['key-file'])
   return options
 }

@@ -13,7 +13,14 @@ beforeEach(async () => {
     safeCapacity: 3,
     description: 'Ours & <yours>',
   })
-  doorman = await startDoorman({ config, host: '127.0.0.1', hostname: '127.0.0.1', debugPort: 0, minimumRefreshMs: 0 })
+  doorman = await startDoorman({
+    config,
+    host: '127.0.0.1',
+    hostname: '127.0.0.1',
+    debugPort: 0,
+    minimumRefreshMs: 0,
+    fresh: true,
+  })
 })
 
 afterEach(() => doorman.close())
