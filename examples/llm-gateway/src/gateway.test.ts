@@ -38,7 +38,7 @@ async function shown(program: Program): Promise<Shown> {
   return (await program.json('/budget')) as Shown
 }
 
-/** Asks the same again and again, of each program in turn, until each refuses three times in a row. Gives what it got. */
+/** Asks the same of each program in turn, until each has refused three times in a row. Gives what it got. */
 async function askUntilRefused(programs: readonly Program[], tenant: string, words: number): Promise<number> {
   let got = 0
   let refused = 0
