@@ -38,7 +38,7 @@ async function shown(program: Program): Promise<Shown> {
   return (await program.json('/budget')) as Shown
 }
 
-/** Asks the same again and again, at each program in turn, until three answers in a row are refusals; gives what it got. */
+/** Asks the same of each program in turn, until each has refused three times in a row. Gives what it got. */
 async function askUntilRefused(programs: readonly Program[], tenant: string, words: number): Promise<number> {
   let got = 0
   let refused = 0

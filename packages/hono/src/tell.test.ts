@@ -22,7 +22,7 @@ let url = ''
 beforeAll(async () => {
   upstream = createServer((request, response) => {
     if (request.url === '/limited') response.setHeader('RateLimit', '"theirs";r=1;t=1')
-    // Neither a length nor chunks: its end is that of the connection, and only where it came from tells that it streams.
+    // Neither a length nor chunks: its end is the connection's, and only where it came from tells that it streams.
     if (request.url === '/bare') response.useChunkedEncodingByDefault = false
     response.write('from elsewhere')
     response.end()

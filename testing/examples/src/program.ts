@@ -17,7 +17,7 @@ export class Program {
     this.lines = lines
   }
 
-  /** Starts it, on the Node that runs this, and waits for the line that names its port. `settings` go to its environment. */
+  /** Starts it, on the Node that runs this, with these settings, and waits for the line that names its port. */
   static async start(file: URL, settings: Readonly<Record<string, string>> = {}): Promise<Program> {
     const env = { ...process.env, ...settings, PORT: '0' }
     const child = spawn(process.execPath, [fileURLToPath(file)], { env, stdio: ['ignore', 'pipe', 'inherit'] })

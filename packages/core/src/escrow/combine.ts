@@ -28,8 +28,8 @@ export interface Combined<A extends Answer = Answer> {
   /** The longest of all. */
   readonly resetAfterMs: number
   /**
-   * The answer that decided: of those that refuse, the one to wait for the longest; if none refuses, the one that leaves
-   * least. Where two of them say all the same, either.
+   * The answer that decided: of those that refuse, the one to wait for the longest; if none refuses, the one that
+   * leaves least. Where two of them say all the same, either.
    */
   readonly by: A
 }
@@ -38,8 +38,8 @@ export interface Combined<A extends Answer = Answer> {
  * Several answers to one request as a single one: allowed only if all are, and as strict in each number as the
  * strictest of them. The order does not matter, and an answer may come more than once.
  *
- * It only looks at answers. What those that allowed have spent is spent: if the whole is refused, refund it. A gate with
- * several budgets does so itself.
+ * It only looks at answers. What those that allowed have spent is spent: if the whole is refused, refund it. A gate
+ * with several budgets does so itself.
  */
 export function combine<A extends Answer>(first: A, ...others: readonly A[]): Combined<A> {
   let by = first

@@ -11,7 +11,7 @@ export interface EscrowAnswer extends Omit<EscrowDecision, 'reason'> {
   readonly reason: string | undefined
 }
 
-/** What the gate needs of an escrow: {@link WeightedFairEscrow}, one that shares its budget with others, or your own. */
+/** What the gate needs of an escrow: {@link WeightedFairEscrow}, one that shares its budget, or your own. */
 export interface Escrow {
   /** Length of its windows, in milliseconds, for those who are told of it. */
   readonly windowMs?: number
@@ -75,12 +75,12 @@ class BudgetHold implements Hold {
 }
 
 /**
- * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost. A gate may
- * have several, with names of their own: a request must be allowed by all of them, and spends from each.
+ * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost. A gate
+ * may have several, with names of their own: a request must be allowed by all of them, and spends from each.
  *
- * The tenant is the request's flow, or what `tenantOf` makes of it. A refusal is the tenant's own affair, or a matter of
- * policy: never a shortage, so FAIR learns nothing from it. What was spent comes back if a later stage refuses, or the
- * client leaves before its turn.
+ * The tenant is the request's flow, or what `tenantOf` makes of it. A refusal is the tenant's own affair, or a matter
+ * of policy: never a shortage, so FAIR learns nothing from it. What was spent comes back if a later stage refuses, or
+ * the client leaves before its turn.
  *
  * In the end: `success` and `ignored` cost what the caller says, else what was asked for, because the work was done, or
  * begun, whoever is to blame. `failure` means that the request did not get what it came for: it costs nothing, unless

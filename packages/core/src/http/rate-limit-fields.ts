@@ -12,8 +12,8 @@ const MOST = 999_999_999_999_999
  * `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11: a list of the quotas that are nearly
  * exhausted, or of all. Undefined if there is nothing to tell.
  *
- * `q` is what the flow is guaranteed in a window of `w` seconds; `r` what it may ask for next, and no more than that for
- * the next `t` seconds. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No
+ * `q` is what the flow is guaranteed in a window of `w` seconds; `r` what is admitted if it is asked next; after `t`
+ * seconds that is void. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No
  * partition key is sent: it would tell clients apart to whoever reads the fields. Where nothing is near exhaustion a
  * figure may stall a client that need not wait.
  */

@@ -104,7 +104,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
 
   for (const stays of [true, false])
     cases.add(
-      `a wrapped handler that settles its permit by hand, ${stays ? 'and is heard' : 'its client gone'}: that counts, once`,
+      `a wrapped handler that settles by hand, ${stays ? 'and is heard' : 'its client gone'}: that counts, once`,
       () => ({ wrapped: true }),
       async (rig) => {
         const costs: number[] = []
