@@ -1,5 +1,6 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
+import { escrow } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
@@ -17,6 +18,7 @@ export const FIGURES: readonly Figure[] = [
   noisyCustomers,
   waitingRoom,
   adaptiveLimit,
+  escrow,
 ]
 
 /** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */

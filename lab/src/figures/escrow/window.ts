@@ -1,6 +1,6 @@
-import { WeightedFairEscrow } from '@fairlead/core'
+import type { Random } from '@fairlead/core'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
-import { PublishedRule, type Rule } from './published-rule.js'
+import type { Rule, RuleOf } from './rule.js'
 
 /** What a request costs: so much, or a whole number from the first to the second, drawn anew for each request. */
 type Cost = number | readonly [number, number]
@@ -12,8 +12,10 @@ export interface Asker {
   readonly weight?: number
   /** Of its requests, one after the other; the last one stands for all that follow. */
   readonly costs: readonly Cost[]
-  /** Between two requests. */
+  /** Between two requests, on the average. */
   readonly every: number
+  /** Another pace, from some time on. */
+  readonly later?: { readonly from: number; readonly every: number }
   /** When the first one comes. @default by chance, within `every` */
   readonly from?: number
   /** It stops once it was admitted so much. @default it never does */
@@ -22,7 +24,7 @@ export interface Asker {
   readonly returns?: boolean
 }
 
-/** A window of weighted fair escrow, without its seed. */
+/** A window, without its seed. */
 export interface Story {
   readonly limit: number
   readonly askers: readonly Asker[]
@@ -37,23 +39,16 @@ export interface Told {
   readonly wanting: number
 }
 
-/** The published rule, and ours in both forms. */
-export const WAYS = ['published', 'strict', 'paced'] as const
-export type Way = (typeof WAYS)[number]
-
 const WINDOW_MS = 1_000
 const STEPS = 100
 
 /** Runs a window. Who asks when, and for what, depends on the seed alone. */
-export function play({ limit, askers }: Story, way: Way, seed: number): Told {
+export function play({ limit, askers }: Story, ruleOf: RuleOf, seed: number): Told {
   const clock = manualClock()
   const weights = new Map(askers.map(({ name, weight = 1 }) => [name, weight]))
   const weightOf = (tenant: string): number => weights.get(tenant)!
-  const rule: Rule =
-    way === 'published'
-      ? new PublishedRule(limit, WINDOW_MS, weightOf)
-      : new WeightedFairEscrow({ limit, windowMs: WINDOW_MS, weightOf, reserve: way, clock })
-  const tenants = askers.map((asker, i) => new Tenant(asker, rule, seed + i / 1_000))
+  const rule = ruleOf({ limit, windowMs: WINDOW_MS, weightOf, clock })
+  const tenants = askers.map((asker, i) => new Tenant(asker, rule, seed + (i + 1) / 1_000))
   const course: number[] = []
   const used = (): number => tenants.reduce((sum, { admitted }) => sum + admitted, 0)
   for (;;) {
@@ -76,7 +71,7 @@ class Tenant {
   admitted = 0
   readonly #asker: Asker
   readonly #rule: Rule
-  readonly #random: () => number
+  readonly #random: Random
   #arrivalMs: number
   #returnMs: number = Number.POSITIVE_INFINITY
   /** Requests that have come, and those that were admitted or dropped. */
@@ -111,11 +106,11 @@ class Tenant {
 
   /** Asks for all that is due, until something is refused. */
   ask(): void {
-    const { every, returns = true } = this.#asker
+    const { returns = true } = this.#asker
     const nowMs = this.nextMs
     if (this.#arrivalMs <= nowMs) {
       this.#come++
-      this.#arrivalMs += every * WINDOW_MS * (0.5 + this.#random())
+      this.#arrivalMs += this.#gapMs(nowMs)
     }
     this.#returnMs = Number.POSITIVE_INFINITY
     while (this.#gone < this.#come && !this.#isContent) {
@@ -129,6 +124,12 @@ class Tenant {
       this.#cost = undefined
       this.#gone++
     }
+  }
+
+  #gapMs(nowMs: number): number {
+    const { every, later } = this.#asker
+    const pace = later !== undefined && nowMs >= later.from * WINDOW_MS ? later.every : every
+    return pace * WINDOW_MS * (0.5 + this.#random())
   }
 
   #draw(): number {
