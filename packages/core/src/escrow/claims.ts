@@ -1,4 +1,5 @@
 import { highestLevel, type LevelledClaims } from './highest-level.js'
+import type { Plane } from './plane.js'
 import { Ranking } from './ranking.js'
 
 /** Steps of a search before it makes do. */
@@ -22,9 +23,9 @@ export class Claims implements LevelledClaims {
     this.#byShare.insert(slot, passed / weight, weight, passed)
   }
 
-  /** Counts a tenant no more. */
+  /** Counts a tenant no more, if it is counted. */
   drop(slot: number): void {
-    this.#byShare.remove(slot)
+    if (this.#byShare.has(slot)) this.#byShare.remove(slot)
   }
 
   clear(): void {
@@ -43,6 +44,22 @@ export class Claims implements LevelledClaims {
       this.slope -= ranking.x * tau
     }
     return sum
+  }
+
+  /** All claims near `level` and the part of it that has passed, `faded`, as a plane. */
+  plane(level: number, faded: number, into: Plane): void {
+    const ranking = this.#byShare
+    into.clear()
+    ranking.sumBelow(level)
+    into.weight = ranking.x
+    into.passed = ranking.y
+    into.lowLevel = ranking.below
+    into.highLevel = ranking.above
+    ranking.sumBelow(faded)
+    into.fading = ranking.x
+    into.passed -= ranking.y
+    into.lowFaded = ranking.below
+    into.highFaded = ranking.above
   }
 
   /** The highest level up to `ceiling` at which all claims, and a newcomer's, fit into `room`. */
