@@ -36,7 +36,7 @@ export const COARSE: readonly CoarseSet[] = [
   { title: '2 to 6 tenants, evenly 150 %', tenants: [2, 6], asked: 1.5, drawn: true, goals: DRAWN },
 ]
 
-const SEEDS = Array.from({ length: 1_000 }, (_, i) => 1 + i)
+const SEEDS = Array.from({ length: 500 }, (_, i) => 1 + i)
 
 /** Part of the limit that is used: mean over the seeds, each with a limit, tenants and costs of its own. */
 export function coarseUse(set: CoarseSet, most: number, way: Way, effort: Effort): number {
@@ -55,11 +55,13 @@ function storyOf({ tenants: [fewest, mostTenants], asked, drawn }: CoarseSet, mo
   const count = whole(fewest, mostTenants)
   const askers = Array.from({ length: count }, (_, i) => {
     const cost = whole(1, most)
-    const meanCost = drawn ? (1 + most) / 2 : cost
+    const [leastCost, meanCost] = drawn ? [1, (1 + most) / 2] : [cost, cost]
     return {
       name: `tenant-${i}`,
       costs: [drawn ? ([1, most] as const) : cost],
-      every: Number.isFinite(asked) ? (meanCost * count) / (limit * asked) : AT_ONCE,
+      ...(Number.isFinite(asked)
+        ? { every: (meanCost * count) / (limit * asked) }
+        : { every: AT_ONCE, requests: 1 + Math.ceil(limit / leastCost) }),
     }
   })
   return { limit, askers }

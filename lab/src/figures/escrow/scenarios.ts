@@ -11,7 +11,8 @@ export interface Scenario {
 const LIMIT = 1_000
 /** Asks evenly, for a quarter more than there is. */
 const REAL: Asker = { name: 'real', costs: [1], every: 0.8 / LIMIT, from: 0.001 }
-const AT_ONCE = 0.0001
+/** More than the limit has room for, all at the beginning. */
+const AT_ONCE = { every: 0.0001, requests: 80 }
 
 function many(count: number, of: (i: number) => Omit<Asker, 'name'>): Asker[] {
   return Array.from({ length: count }, (_, i) => ({ name: `tenant-${i}`, ...of(i) }))
@@ -56,7 +57,7 @@ const flagship: Story = {
   askers: TIERS.map(([name, weight], i) => ({
     name,
     weight,
-    every: AT_ONCE,
+    ...AT_ONCE,
     ...(i === 0 ? { costs: [8_000, 5_000], from: 0 } : { costs: [5_000] }),
   })),
 }
@@ -68,7 +69,7 @@ const flagshipWarm: Story = {
     name,
     weight,
     costs: [400, 5_000],
-    every: AT_ONCE,
+    ...AT_ONCE,
     from: 0,
   })),
 }

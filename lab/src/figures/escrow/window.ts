@@ -18,6 +18,8 @@ export interface Asker {
   readonly later?: { readonly from: number; readonly every: number }
   /** When the first one comes. @default by chance, within `every` */
   readonly from?: number
+  /** How many come. @default as many as there is time for */
+  readonly requests?: number
   /** It stops once it was admitted so much. @default it never does */
   readonly enough?: number
   /** Whether what was refused comes again: when it was told to, or before the next request. @default true */
@@ -127,7 +129,8 @@ class Tenant {
   }
 
   #gapMs(nowMs: number): number {
-    const { every, later } = this.#asker
+    const { every, later, requests = Number.POSITIVE_INFINITY } = this.#asker
+    if (this.#come >= requests) return Number.POSITIVE_INFINITY
     const pace = later !== undefined && nowMs >= later.from * WINDOW_MS ? later.every : every
     return pace * WINDOW_MS * (0.5 + this.#random())
   }
