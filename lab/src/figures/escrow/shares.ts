@@ -4,68 +4,78 @@ import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'
 import { type AskerShare, plotAskers } from '../plots/escrow-askers.js'
 import { RULES, TITLES, WAYS, type Way } from './rule.js'
-import { type Asker, play, type Story } from './window.js'
+import { percents } from './utilisation.js'
+import { play, type Story } from './window.js'
 
-const SEEDS = Array.from({ length: 20 }, (_, i) => 1 + i)
+const SEEDS = [1, 2, 3, 4, 5]
 
-/** Tenants of unlike weights. The heaviest is idle but for one unit; of the rest, those that weigh least ask most. */
-const SKEWED: Story = {
-  limit: 1_000,
-  askers: [
-    { name: 'idle, weight 5', weight: 5, costs: [1], every: 1, from: 0, enough: 1 },
-    { name: 'weight 4', weight: 4, costs: [1], every: 1 / 1_000 },
-    { name: 'weight 1, asks 10 times as often', weight: 1, costs: [1], every: 1 / 10_000 },
-  ],
+/**
+ * Tenants of unlike weights. The heaviest is idle but for one unit; of the rest, who weighs least asks ten times as
+ * often. Who weighs more asks for so many times the limit.
+ */
+function skewed(times: number): Story {
+  return {
+    limit: LIMIT,
+    askers: [
+      { name: 'idle, weight 5', weight: 5, costs: [1], every: 1, from: 0, enough: 1 },
+      { name: 'weight 4', weight: 4, costs: [1], every: 1 / (times * LIMIT) },
+      { name: 'weight 1, asks 10 times as often', weight: 1, costs: [1], every: 1 / (10 * times * LIMIT) },
+    ],
+  }
 }
+
+const LIMIT = 1_000
+export const EAGER: Story = skewed(4)
+/** Asks for just the limit, at an even pace: it does not want more than its guarantee before two fifths of the window. */
+const EVEN: Story = skewed(1)
 
 /** What each tenant of the window was admitted: means over the seeds. */
-export function sharesOf(way: Way, effort: Effort): number[] {
-  const runs = seedsOf(effort, SEEDS).map((seed) => play(SKEWED, RULES[way], seed))
-  return SKEWED.askers.map(({ name }) => mean(runs.map(({ by }) => by.get(name)!)))
+export function sharesOf(story: Story, way: Way, effort: Effort): number[] {
+  const runs = seedsOf(effort, SEEDS).map((seed) => play(story, RULES[way], seed))
+  return story.askers.map(({ name }) => mean(runs.map(({ by }) => by.get(name)!)))
 }
 
-/** Weighted max-min of what they ask for. */
-export const ENTITLED: readonly number[] = weightedMaxMin(
-  SKEWED.askers.map(demandOf),
-  SKEWED.askers.map(({ weight = 1 }) => weight),
-  SKEWED.limit,
-)
-
-function demandOf({ every, enough }: Asker): number {
-  return enough ?? 1 / every
+/** Weighted max-min of what they ask for in the whole window. */
+export function entitledOf({ askers, limit }: Story): number[] {
+  return weightedMaxMin(
+    askers.map(({ every, enough }) => enough ?? Math.floor(1 / every)),
+    askers.map(({ weight = 1 }) => weight),
+    limit,
+  )
 }
 
 /** Who gets what an idle tenant leaves. */
 export function shares(effort: Effort, tell: Tell): Findings {
   tell('weights')
-  const got = Object.fromEntries(WAYS.map((way) => [way, sharesOf(way, effort)])) as Record<Way, number[]>
-  const names = SKEWED.askers.map(({ name }) => name)
-  const total = (units: readonly number[]): number => units.reduce((sum, each) => sum + each, 0)
+  const got = Object.fromEntries(WAYS.map((way) => [way, sharesOf(EAGER, way, effort)])) as Record<Way, number[]>
+  const even = sharesOf(EVEN, 'paced', effort)
+  const entitled = entitledOf(EAGER)
+  const names = EAGER.askers.map(({ name }) => name)
   const row = (title: string, units: readonly number[]): string[] => [
     title,
     ...units.map((each) => each.toFixed(0)),
-    (total(units) / SKEWED.limit).toFixed(3),
+    percents(units.reduce((sum, each) => sum + each, 0) / LIMIT),
   ]
   return {
     tables: [
       {
-        title: `Who gets what an idle tenant leaves: units of ${SKEWED.limit}`,
-        head: ['', ...names, 'used'],
-        rows: [...WAYS.map((way) => row(TITLES[way], got[way])), row('goal: weighted max-min', ENTITLED)],
+        title: `Who gets what an idle tenant leaves: units of ${LIMIT}`,
+        head: ['', ...names, 'used, %'],
+        rows: [
+          ...WAYS.map((way) => row(TITLES[way], got[way])),
+          row('goal: weighted max-min', entitled),
+          row('ours, paced; weight 4 asks at an even pace, for the limit', even),
+        ],
       },
     ],
     pictures: {
       shares: plotAskers(
-        names.slice(1).map((name, i): AskerShare => {
-          const units = (values: readonly number[]): number => values[i + 1]!
-          return { name, byWay: mapWays((way) => units(got[way])), entitled: units(ENTITLED) }
+        EAGER.askers.map(({ name }, i): AskerShare => {
+          const byWay = Object.fromEntries(WAYS.map((way) => [way, got[way][i]!])) as Record<Way, number>
+          return { name, byWay, entitled: entitled[i]! }
         }),
       ),
     },
-    data: { names, got, entitled: ENTITLED },
+    data: { names, got, even, entitled },
   }
-}
-
-function mapWays(of: (way: Way) => number): Record<Way, number> {
-  return Object.fromEntries(WAYS.map((way) => [way, of(way)])) as Record<Way, number>
 }

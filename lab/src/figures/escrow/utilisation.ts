@@ -4,7 +4,7 @@ import { mean } from '../numbers.js'
 import { type Course, plotCourses } from '../plots/escrow-courses.js'
 import { RULES, TITLES, WAYS, type Way } from './rule.js'
 import { ONE_UNIT, PAUSING, SCENARIOS, type Scenario } from './scenarios.js'
-import { play, type Told } from './window.js'
+import { play } from './window.js'
 
 const SEEDS = Array.from({ length: 20 }, (_, i) => 1 + i)
 
@@ -14,8 +14,9 @@ export interface Utilisation {
   readonly used: number
   /** The least and the most of any seed. */
   readonly range: readonly [number, number]
-  /** Part of the seeds in which something was left for which somebody asked to the end. */
-  readonly stranded: number
+  /** Units that were left in the seed that left most, and the largest cost that was refused last in any. */
+  readonly mostLeft: number
+  readonly wanting: number
   /** Part of the limit that was used by so many hundredths of the window. */
   readonly course: readonly number[]
 }
@@ -26,13 +27,10 @@ export function utilise({ story }: Scenario, way: Way, effort: Effort): Utilisat
   return {
     used: mean(parts),
     range: [Math.min(...parts), Math.max(...parts)],
-    stranded: mean(runs.map((run) => (isStranded(run, story.limit) ? 1 : 0))),
+    mostLeft: story.limit - Math.min(...runs.map(({ used }) => used)),
+    wanting: Math.max(...runs.map(({ wanting }) => wanting)),
     course: runs[0]!.course.map((_, step) => mean(runs.map(({ course }) => course[step]! / story.limit))),
   }
-}
-
-function isStranded({ used, wanting }: Told, limit: number): boolean {
-  return wanting <= limit - used
 }
 
 /** How much of the limit is used where tenants leave some of theirs. */
@@ -50,13 +48,14 @@ export function utilisation(effort: Effort, tell: Tell): Findings {
     tables: [
       {
         title:
-          'Part of the limit that is used, in per cent. An asterisk: in some runs something was left for which ' +
-          'somebody asked to the end',
-        head: ['', ...WAYS.map((way) => TITLES[way]), 'goal'],
+          'Part of the limit that is used, in per cent; and ours, paced: most units left, and largest cost refused last',
+        head: ['', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused'],
         rows: rows.map(({ scenario: { title, goal }, byWay }) => [
           title,
-          ...WAYS.map((way) => `${percents(byWay[way].used)}${byWay[way].stranded > 0 ? ' *' : ''}`),
+          ...WAYS.map((way) => percents(byWay[way].used)),
           typeof goal === 'number' ? `≥ ${100 * goal}` : goal,
+          String(byWay.paced.mostLeft),
+          String(byWay.paced.wanting),
         ]),
       },
     ],

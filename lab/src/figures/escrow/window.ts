@@ -37,7 +37,7 @@ export interface Told {
   readonly by: ReadonlyMap<string, number>
   /** Used when so many hundredths of the window were over, from 0 to 100. */
   readonly course: readonly number[]
-  /** The least cost of those that were refused last and would come again; Infinity if there is none. */
+  /** The largest cost of those that were refused when they last asked; 0 if there is none. */
   readonly wanting: number
 }
 
@@ -64,13 +64,15 @@ export function play({ limit, askers }: Story, ruleOf: RuleOf, seed: number): To
     used: used(),
     by: new Map(tenants.map(({ name, admitted }) => [name, admitted])),
     course,
-    wanting: Math.min(...tenants.map(({ wanting }) => wanting)),
+    wanting: Math.max(...tenants.map(({ wanting }) => wanting)),
   }
 }
 
 /** A tenant in a window. */
 class Tenant {
   admitted = 0
+  /** The cost that was refused last; 0 if it was admitted. */
+  wanting = 0
   readonly #asker: Asker
   readonly #rule: Rule
   readonly #random: Random
@@ -98,10 +100,6 @@ class Tenant {
     return this.#isContent ? Number.POSITIVE_INFINITY : Math.min(this.#arrivalMs, this.#returnMs)
   }
 
-  get wanting(): number {
-    return this.#cost !== undefined && !this.#isContent ? this.#cost : Number.POSITIVE_INFINITY
-  }
-
   get #isContent(): boolean {
     return this.admitted >= (this.#asker.enough ?? Number.POSITIVE_INFINITY)
   }
@@ -118,6 +116,7 @@ class Tenant {
     while (this.#gone < this.#come && !this.#isContent) {
       this.#cost ??= this.#draw()
       const { allowed, retryAfterMs } = this.#rule.check(this.name, this.#cost)
+      this.wanting = allowed ? 0 : this.#cost
       if (allowed) this.admitted += this.#cost
       else if (returns) {
         this.#returnMs = nowMs + retryAfterMs

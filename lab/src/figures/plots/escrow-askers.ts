@@ -22,32 +22,33 @@ export function plotAskers(tenants: readonly AskerShare[]): string {
     {
       title: heading(
         'What an idle tenant leaves goes to others by weight, not to whoever asks most',
-        'Units admitted of 1000, beside a tenant of weight 5 that was admitted one unit and fell silent. Dashes: ' +
+        'Units admitted of 1000, beside a tenant of weight 5 that was admitted one unit and fell silent. Lines: ' +
           'weighted max-min of what is asked.',
       ),
-      legend: { top: 66, left: 76, itemGap: 24, textStyle: { fontSize: 13, color: INK }, selectedMode: false },
-      grid: { left: 76, right: 40, top: 112, bottom: 44 },
+      legend: { top: 74, left: 76, itemGap: 24, textStyle: { fontSize: 13, color: INK }, selectedMode: false },
+      grid: { left: 76, right: 40, top: 124, bottom: 44 },
       xAxis: { ...AXIS, type: 'category', data: tenants.map(({ name }) => name), axisTick: { show: false } },
       yAxis: { ...AXIS, type: 'value', min: 0, max: 1_000, interval: 200, name: 'units admitted', nameGap: 46 },
-      series: ways.map((way) => ({
-        type: 'bar' as const,
-        name: TITLES[way].replace(', excess', ''),
-        barWidth: 84,
-        itemStyle: { color: COLOUR[way] },
-        label: { show: true, position: 'top' as const, fontSize: 13, color: INK, formatter: wholes },
-        data: tenants.map(({ byWay }) => byWay[way]),
-        ...(way === 'paced' && {
-          markLine: {
-            silent: true,
-            symbol: 'none',
-            lineStyle: { color: INK, type: 'dashed' as const, width: 1.5 },
-            label: { show: false },
-            data: tenants.map(({ entitled }) => ({ yAxis: entitled })),
-          },
-        }),
-      })),
+      series: [
+        ...ways.map((way) => ({
+          type: 'bar' as const,
+          name: TITLES[way].replace(', excess', ''),
+          barWidth: 72,
+          itemStyle: { color: COLOUR[way] },
+          label: { show: true, position: 'top' as const, fontSize: 13, color: INK, formatter: wholes },
+          data: tenants.map(({ byWay }) => byWay[way]),
+        })),
+        {
+          type: 'scatter' as const,
+          symbol: 'rect',
+          symbolSize: [270, 2],
+          itemStyle: { color: INK },
+          z: 3,
+          data: tenants.map(({ entitled }) => entitled),
+        },
+      ],
     },
-    420,
+    430,
   )
 }
 

@@ -12,7 +12,7 @@ const PANELS = [
   { left: 590, title: 'Each call costs something else' },
 ] as const
 const PANEL_WIDTH = 450
-const TOP = 148
+const TOP = 156
 
 /** Part of the limit that is used, by the largest cost: costs fixed, and drawn anew. */
 export function plotCoarse(
@@ -30,7 +30,7 @@ export function plotCoarse(
         ),
         ...PANELS.map(({ left, title }) => words(title, left, TOP - 32, { size: 15, bold: true })),
       ],
-      legend: { top: 66, left: 76, itemGap: 24, textStyle: { fontSize: 13, color: INK }, selectedMode: false },
+      legend: { top: 74, left: 76, itemGap: 24, textStyle: { fontSize: 13, color: INK }, selectedMode: false },
       grid: PANELS.map(({ left }) => ({ left, top: TOP, width: PANEL_WIDTH, height: 240, containLabel: false })),
       xAxis: panels.map((_, gridIndex) => ({
         ...AXIS,
@@ -73,6 +73,6 @@ export function plotCoarse(
         },
       ]),
     },
-    470,
+    478,
   )
 }

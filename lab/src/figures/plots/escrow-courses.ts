@@ -19,12 +19,12 @@ interface Line {
 /** Both readings of the published rule do the same here. */
 const LINES: readonly Line[] = [
   { way: 'excess', label: 'published', color: COLOURS.grey, width: 4 },
-  { way: 'strict', label: 'strict', color: COLOURS.blue, width: 2, type: 'dashed' },
+  { way: 'strict', label: 'strict', color: COLOURS.blue, width: 3, type: 'dashed' },
   { way: 'paced', label: 'paced (default)', color: COLOURS.orange, width: 4 },
 ]
 
-const LEFTS = [72, 582] as const
-const PANEL_WIDTH = 400
+const LEFTS = [72, 606] as const
+const PANEL_WIDTH = 350
 const TOP = 136
 const HEIGHT = 280
 
@@ -35,8 +35,8 @@ export function plotCourses(courses: readonly Course[]): string {
       title: [
         heading(
           'What silent tenants leave is used, if it is lent as time goes by',
-          'Part of the limit that is used in a window. Those who still ask want more than there is. Strict keeps a' +
-            ' silent tenant its whole guarantee until the\nwindow ends; paced, what an even pace would have left of it.',
+          'Part of the limit that is used in a window. Those who still ask want more than there is. Strict keeps for a ' +
+            'silent tenant\nits whole guarantee until the window ends; paced, what an even pace would have left of it.',
         ),
         ...courses.map(({ title }, i) => words(title, LEFTS[i]!, TOP - 32, { size: 15, bold: true })),
       ],
@@ -84,7 +84,7 @@ function series({ label, color, width, type }: Line, course: readonly number[], 
     showSymbol: false,
     color,
     lineStyle: { color, width, ...(type !== undefined && { type }) },
-    z: width,
+    z: type === undefined ? width : 5,
     endLabel: { show: true, formatter: label, color, fontSize: 13, fontWeight: 'bold', distance: 8 },
     labelLayout: { moveOverlap: 'shiftY' },
   }

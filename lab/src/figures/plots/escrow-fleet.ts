@@ -69,7 +69,7 @@ export function plotFleet(pairs: readonly Pair[], fleets: readonly Fleet[]): str
       ],
       yAxis: [
         { ...AXIS, gridIndex: 0, type: 'value', min: 0, max: 1_000, interval: 200 },
-        { ...AXIS, gridIndex: 1, type: 'value', min: 90, max: 100, interval: 2, name: '% of the limit', nameGap: 40 },
+        { ...AXIS, gridIndex: 1, type: 'value', min: 95, max: 100, interval: 1, name: '% of the limit', nameGap: 40 },
       ],
       series: [
         ...bars,
