@@ -1,6 +1,7 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
+import { escrow } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
@@ -19,6 +20,7 @@ export const FIGURES: readonly Figure[] = [
   waitingRoom,
   adaptiveLimit,
   doorman,
+  escrow,
 ]
 
 /** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */

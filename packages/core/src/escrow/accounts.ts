@@ -1,3 +1,5 @@
+import { grown } from './grown.js'
+
 /** The name of the tenant that all newcomers share once there are too many. No tenant's own name is empty. */
 export const OVERFLOW = ''
 /** Stands for the slot of a tenant that is not active. */
@@ -72,16 +74,9 @@ export class Accounts {
   }
 
   #grow(length: number): void {
-    const wider = (from: Float64Array): Float64Array => {
-      const to = new Float64Array(length)
-      to.set(from)
-      return to
-    }
-    this.#weights = wider(this.#weights)
-    this.#used = wider(this.#used)
-    this.#passed = wider(this.#passed)
-    const released = new Uint8Array(length)
-    released.set(this.#released)
-    this.#released = released
+    this.#weights = grown(this.#weights, length, 0)
+    this.#used = grown(this.#used, length, 0)
+    this.#passed = grown(this.#passed, length, 0)
+    this.#released = grown(this.#released, length, 0)
   }
 }

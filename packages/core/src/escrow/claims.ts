@@ -1,6 +1,8 @@
+import { highestLevel, type LevelledClaims } from './highest-level.js'
+import type { Plane } from './plane.js'
 import { Ranking } from './ranking.js'
 
-/** Steps of a search before it makes do: more than halving alone needs, at every third step. */
+/** Steps of a search before it makes do. */
 const MOST_STEPS = 200
 
 /**
@@ -10,10 +12,10 @@ const MOST_STEPS = 200
  * over, is w·min(λ − r, λ(1 − τ)), if above 0. With S(x) the sum of w·x − v over those with r < x, that makes S(λ) −
  * S(λτ) for all: two sums over a ranking by r, whatever the time. O(log n).
  */
-export class Claims {
+export class Claims implements LevelledClaims {
   readonly #byShare: Ranking = new Ranking('sum')
   /** By how much the last {@link total} grows with the level. */
-  #slope = 0
+  slope = 0
 
   /** Counts a tenant, or counts it anew. */
   set(slot: number, weight: number, passed: number): void {
@@ -21,9 +23,9 @@ export class Claims {
     this.#byShare.insert(slot, passed / weight, weight, passed)
   }
 
-  /** Counts a tenant no more. */
+  /** Counts a tenant no more, if it is counted. */
   drop(slot: number): void {
-    this.#byShare.remove(slot)
+    if (this.#byShare.has(slot)) this.#byShare.remove(slot)
   }
 
   clear(): void {
@@ -35,37 +37,34 @@ export class Claims {
     const ranking = this.#byShare
     ranking.sumBelow(level)
     let sum = ranking.x * level - ranking.y
-    this.#slope = ranking.x
+    this.slope = ranking.x
     if (tau > 0) {
       ranking.sumBelow(level * tau)
       sum -= ranking.x * level * tau - ranking.y
-      this.#slope -= ranking.x * tau
+      this.slope -= ranking.x * tau
     }
     return sum
   }
 
-  /**
-   * The highest level, up to `ceiling`, at which all claims, and that of a newcomer of weight `newcomer`, fit into
-   * `room`, to within `slack`. Claims grow with the level in straight pieces: Newton's steps find the piece in a few
-   * of them, and halving at every third bounds their number.
-   */
+  /** All claims near `level` and the part of it that has passed, `faded`, as a plane. */
+  plane(level: number, faded: number, into: Plane): void {
+    const ranking = this.#byShare
+    into.clear()
+    ranking.sumBelow(level)
+    into.weight = ranking.x
+    into.passed = ranking.y
+    into.lowLevel = ranking.below
+    into.highLevel = ranking.above
+    ranking.sumBelow(faded)
+    into.fading = ranking.x
+    into.passed -= ranking.y
+    into.lowFaded = ranking.below
+    into.highFaded = ranking.above
+  }
+
+  /** The highest level up to `ceiling` at which all claims, and a newcomer's, fit into `room`. */
   highest(ceiling: number, tau: number, room: number, newcomer: number, slack: number): number {
-    const own = newcomer * (1 - tau)
-    let excess = this.total(ceiling, tau) + own * ceiling - room
-    if (excess <= slack) return ceiling
-    let low = 0
-    let high = ceiling
-    let level = ceiling
-    for (let step = 0; step < MOST_STEPS && high - low > Number.EPSILON * high; step++) {
-      const slope = this.#slope + own
-      const next = slope > 0 ? level - excess / slope : 0
-      level = next > low && next < high && step % 3 < 2 ? next : (low + high) / 2
-      excess = this.total(level, tau) + own * level - room
-      if (Math.abs(excess) <= slack && this.#slope + own > 0) return level
-      if (excess <= 0) low = level
-      else high = level
-    }
-    return low
+    return highestLevel(this, ceiling, ceiling, tau, room, newcomer, slack)
   }
 
   /**
@@ -77,16 +76,16 @@ export class Claims {
     const passedAt = (key: number): number => {
       this.#byShare.sumBelow(key)
       const mine = passed < weight * key ? 1 : 0
-      this.#slope = this.#byShare.x - mine * weight
+      this.slope = this.#byShare.x - mine * weight
       return this.#byShare.x * key - this.#byShare.y - mine * (weight * key - passed)
     }
     const target = passedAt(level) - room
     let key = level * latest
     for (let step = 0; step < MOST_STEPS; step++) {
       const over = passedAt(key) - target
-      if (over < 0 || this.#slope <= 0) break
+      if (over < 0 || this.slope <= 0) break
       // What passes is convex: from above, Newton's steps never overshoot, and end on the right piece.
-      const next = key - over / this.#slope
+      const next = key - over / this.slope
       if (next <= level * tau) return tau
       if (next >= key) break
       key = next

@@ -7,10 +7,10 @@ import type { Waits } from './waits.js'
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
 
 /** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
-const RETRY = 1 / 20
-const LEAST_RETRY_MS = 1
+export const RETRY: number = 1 / 20
+export const LEAST_RETRY_MS = 1
 /** Tags this close are equal. */
-const TIE = 1 + 1e-9
+export const TIE: number = 1 + 1e-9
 
 /**
  * One cost, and what becomes of it. One object is used again and again: a check allocates nothing here.
@@ -96,6 +96,6 @@ export class Judgement {
 }
 
 /** What remains, if it is more than rounding may leave. */
-function worth(remaining: number, budget: Budget): number {
+export function worth(remaining: number, budget: Budget): number {
   return remaining > budget.tolerance ? remaining : 0
 }

@@ -8,7 +8,7 @@ import { Waits } from './waits.js'
 export type { Verdict } from './judgement.js'
 
 /** A wait ends this share of the window after the refusal. */
-const WAIT = 1 / 10
+export const WAIT: number = 1 / 10
 
 /**
  * Weighted fair escrow: the rule, in plain numbers. It knows no clock; times are handed in, and never run backwards.

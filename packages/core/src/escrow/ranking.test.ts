@@ -24,7 +24,10 @@ describe.each(['sum', 'least'] as const)('a ranking by %s', (kind) => {
               const below = all.filter((entry) => entry.key < at)
               expect(ranking.x).toBe(below.reduce((sum, { x }) => sum + x, 0))
               expect(ranking.y).toBe(below.reduce((sum, { y }) => sum + y, 0))
+              expect(ranking.below).toBe(Math.max(...below.map((entry) => entry.key)))
+              expect(ranking.above).toBe(Math.min(...all.map((entry) => entry.key).filter((other) => other >= at)))
             } else {
+              expect(ranking.least).toBe(Math.min(...all.map(({ x }) => x)))
               const open = all.filter(({ slot, x }) => x <= most && slot !== except)
               expect(ranking.firstKey(most, except)).toBe(Math.min(...open.map((entry) => entry.key)))
             }

@@ -1,3 +1,5 @@
+import { grown } from './grown.js'
+
 /** Entries of a block: few enough to shift and sum in a breath, so many that the tree above stays small. */
 const BLOCK = 64
 
@@ -33,6 +35,9 @@ export class Ranking {
   /** The sum of all `x` below the key of the last {@link sumBelow}, and of all `y`. */
   x = 0
   y = 0
+  /** The highest key below that key, and the lowest at it or above; infinite if there is none. */
+  below: number = Number.NEGATIVE_INFINITY
+  above: number = Number.POSITIVE_INFINITY
 
   constructor(kind: 'sum' | 'least') {
     this.#kind = kind
@@ -48,6 +53,11 @@ export class Ranking {
     this.#blocks = 0
     this.#treeX.fill(this.#empty)
     this.#treeY.fill(0)
+  }
+
+  /** The least `x` of all; Infinity if there is none. */
+  get least(): number {
+    return this.#treeX[1]!
   }
 
   has(slot: number): boolean {
@@ -87,11 +97,13 @@ export class Ranking {
     if (!this.#unite(position)) this.#refresh(position)
   }
 
-  /** Sums up all slots whose key is below `key`, into `x` and `y`. */
+  /** Sums up all slots whose key is below `key`, into `x` and `y`; `below` and `above` are the keys next to it. */
   sumBelow(key: number): void {
     let x = 0
     let y = 0
     const position = this.#countOfFirsts(key, false) - 1
+    this.below = Number.NEGATIVE_INFINITY
+    this.above = position + 1 < this.#blocks ? this.#firsts[position + 1]! : Number.POSITIVE_INFINITY
     if (position >= 0) {
       for (let node = this.#leaves + position; node > 1; node >>= 1) {
         if ((node & 1) === 0) continue
@@ -100,10 +112,13 @@ export class Ranking {
       }
       const block = this.#order[position]!
       const end = block * BLOCK + this.#counts[block]!
-      for (let at = block * BLOCK; at < end && this.#keys[at]! < key; at++) {
+      let at = block * BLOCK
+      for (; at < end && this.#keys[at]! < key; at++) {
         x += this.#xs[at]!
         y += this.#ys[at]!
       }
+      this.below = this.#keys[at - 1]!
+      if (at < end) this.above = this.#keys[at]!
     }
     this.x = x
     this.y = y
@@ -143,8 +158,7 @@ export class Ranking {
     let high = this.#blocks
     while (low < high) {
       const middle = (low + high) >>> 1
-      const first = this.#firsts[middle]!
-      if (first < key || (orAt && first === key)) low = middle + 1
+      if (this.#firsts[middle]! < key || (orAt && this.#firsts[middle] === key)) low = middle + 1
       else high = middle
     }
     return low
@@ -202,17 +216,15 @@ export class Ranking {
   /** Drops the block at `position` if it is empty, or takes in its right neighbour if both are small. */
   #unite(position: number): boolean {
     const block = this.#order[position]!
-    if (this.#counts[block] === 0) {
-      this.#dropBlock(position)
-      this.#pullFrom(position)
-      return true
+    if (this.#counts[block] === 0) this.#dropBlock(position)
+    else {
+      if (position + 1 >= this.#blocks) return false
+      const next = this.#order[position + 1]!
+      if (this.#counts[block]! + this.#counts[next]! > BLOCK / 2) return false
+      this.#append(next * BLOCK, this.#counts[next]!, block)
+      this.#dropBlock(position + 1)
+      this.#sumBlock(position)
     }
-    if (position + 1 >= this.#blocks) return false
-    const next = this.#order[position + 1]!
-    if (this.#counts[block]! + this.#counts[next]! > BLOCK / 2) return false
-    this.#append(next * BLOCK, this.#counts[next]!, block)
-    this.#dropBlock(position + 1)
-    this.#sumBlock(position)
     this.#pullFrom(position)
     return true
   }
@@ -270,9 +282,8 @@ export class Ranking {
     this.#counts = grown(this.#counts, capacity, 0)
     this.#positions = grown(this.#positions, capacity, 0)
     this.#firsts = grown(this.#firsts, capacity, 0)
-    const before = this.#order.length
     this.#order = grown(this.#order, capacity, 0)
-    for (let block = before; block < capacity; block++) this.#order[block] = block
+    for (let block = this.#leaves; block < capacity; block++) this.#order[block] = block
     this.#leaves = capacity
     this.#treeX = new Float64Array(2 * capacity).fill(this.#empty)
     this.#treeY = new Float64Array(2 * capacity)
@@ -286,12 +297,4 @@ export class Ranking {
     let high = Math.min(this.#leaves + this.#blocks, 2 * this.#leaves - 1) >> 1
     for (; low > 0; low >>= 1, high >>= 1) for (let node = low; node <= high; node++) this.#pull(node)
   }
-}
-
-/** A larger copy, the new part filled with `value`. */
-function grown<A extends Float64Array | Int32Array>(array: A, length: number, value: number): A {
-  const larger = new (array.constructor as new (length: number) => A)(length)
-  larger.fill(value, array.length)
-  larger.set(array)
-  return larger
 }

@@ -1,3 +1,4 @@
+import { grown } from './grown.js'
 import { Ranking } from './ranking.js'
 
 const NONE = -1
@@ -85,13 +86,9 @@ export class Waits {
   }
 
   #grow(length: number): void {
-    const larger = <A extends Float64Array | Int32Array>(from: A, to: A): A => {
-      to.set(from)
-      return to
-    }
-    this.#costs = larger(this.#costs, new Float64Array(length))
-    this.#sinceMs = larger(this.#sinceMs, new Float64Array(length))
-    this.#before = larger(this.#before, new Int32Array(length))
-    this.#after = larger(this.#after, new Int32Array(length))
+    this.#costs = grown(this.#costs, length, 0)
+    this.#sinceMs = grown(this.#sinceMs, length, 0)
+    this.#before = grown(this.#before, length, 0)
+    this.#after = grown(this.#after, length, 0)
   }
 }

@@ -1,11 +1,6 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../../create-gate.js'
 import { manualClock } from '../../testing/manual-clock.js'
-import type { EscrowDecision } from '../decision.js'
-import { WeightedFairEscrow } from '../escrow.js'
-import { propertyRuns } from '../fixtures/property-runs.js'
-import { type Trace, traces } from '../fixtures/trace.js'
 import { type HierarchicalEscrowOptions, HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
 import { type HierarchyNode, hierarchy } from './tree.js'
 
@@ -37,12 +32,6 @@ function escrowOf(options: Partial<HierarchicalEscrowOptions> = {}) {
 
 function drain(escrow: HierarchicalFairEscrow, tenant: string, cost = 1): number {
   for (let used = 0; ; used += cost) if (!escrow.check(tenant, cost).allowed) return used
-}
-
-/** What is left of a tenant's guarantee. */
-function claimOf(escrow: HierarchicalFairEscrow, tenant: string, crumb: number): number {
-  const peeked = escrow.peek(tenant, crumb)
-  return peeked.allowed && !peeked.borrowed ? peeked.remaining : 0
 }
 
 describe('a hierarchy', () => {
@@ -156,112 +145,5 @@ describe('a hierarchy', () => {
     expect(() => escrow.check('s1', 0)).toThrow('cost must be a number > 0')
     expect(() => escrow.settle({ ...escrow.peek('s1') }, 1)).toThrow('decision must come from check of this escrow')
     expect(escrow.snapshot()).toEqual(before)
-  })
-})
-
-/** Tenants put into groups at random: `weights` are theirs, every third group has one of its own if `weighted`. */
-function treeOf({ weights }: Trace, cuts: readonly number[], weighted: boolean): HierarchyNode {
-  let level: HierarchyNode[] = weights.map((weight, i) => ({ name: `t${i}`, weight }))
-  for (const [depth, cut] of cuts.entries()) {
-    const groups: HierarchyNode[] = []
-    for (let i = 0; i < level.length; i += cut) {
-      const group: HierarchyNode = { name: `g${depth}-${i}`, children: level.slice(i, i + cut) }
-      if (weighted && (i / cut + depth) % 3 !== 0) group.weight = 1 + ((i + depth) % 4)
-      groups.push(group)
-    }
-    level = groups
-  }
-  return { name: 'all', children: level }
-}
-
-const cuts = fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 3 })
-
-describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers', (kind) => {
-  it('a hierarchy in which only tenants have weights is the flat escrow, decision for decision', () => {
-    fc.assert(
-      fc.property(traces(kind), cuts, (trace, groups) => {
-        const { limit, windowMs, reserve, weights } = trace
-        const clock = manualClock()
-        const weightOf = (tenant: string): number => weights[Number(tenant.slice(1))]!
-        const flat = new WeightedFairEscrow({ limit, windowMs, reserve, weightOf, clock })
-        const tree = hierarchy(treeOf(trace, groups, false))
-        const deep = new HierarchicalFairEscrow({ limit, windowMs, reserve, tree, clock })
-        const decisions: [EscrowDecision, EscrowDecision][] = []
-        for (const step of trace.steps) {
-          clock.advance(step.afterMs)
-          if (step.type === 'check') {
-            const pair: [EscrowDecision, EscrowDecision] = [
-              flat.check(step.tenant, step.cost),
-              deep.check(step.tenant, step.cost),
-            ]
-            const [one, two] = pair.map(({ allowed, borrowed, reason }) => ({ allowed, borrowed, reason }))
-            expect(two).toEqual(one)
-            decisions.push(pair)
-          } else if (step.type === 'settle') {
-            const pair = decisions[decisions.length - 1 - step.which]
-            if (pair === undefined) continue
-            const actual = pair[0].cost * step.factor
-            expect(deep.settle(pair[1], actual).settled).toBe(flat.settle(pair[0], actual).settled)
-          }
-          const gap = Math.abs(deep.snapshot().reserved - flat.snapshot().reserved)
-          expect(gap).toBeLessThanOrEqual(Math.min(1e-3, 1e-9 * limit))
-        }
-      }),
-      propertyRuns(),
-    )
-  })
-
-  it('T1, T2: never more than the limit, and every claim is admitted at once, whatever others ask', () => {
-    const share = fc.double({ min: 0, max: 1, noNaN: true })
-    fc.assert(
-      fc.property(traces(kind), cuts, fc.array(fc.tuple(fc.nat(50), fc.nat(50), share)), (trace, groups, asks) => {
-        const { limit, windowMs, reserve, weights, steps } = trace
-        const clock = manualClock()
-        const tree = hierarchy(treeOf(trace, groups, true))
-        const escrow = new HierarchicalFairEscrow({ limit, windowMs, reserve, tree, clock })
-        const slack = Math.min(1e-3, 1e-9 * limit)
-        const names = weights.map((_, i) => `t${i}`)
-        const decisions: EscrowDecision[] = []
-        let admitted = new Set<string>()
-        let windowEndMs = 0
-        const check = (name: string, cost: number): EscrowDecision => {
-          const peeked = escrow.peek(name, cost)
-          const decision = escrow.check(name, cost)
-          if (decision.resetAtMs !== windowEndMs) admitted = new Set()
-          windowEndMs = decision.resetAtMs
-          if (decision.allowed) admitted.add(name)
-          if (JSON.stringify(peeked) !== JSON.stringify(decision)) throw new Error(JSON.stringify([peeked, decision]))
-          const { used, remaining, reserved } = escrow.snapshot()
-          if (used > limit + slack || reserved > Math.max(0, remaining) + slack)
-            throw new Error(`used ${used}, kept ${reserved} of ${remaining}`)
-          return decision
-        }
-        for (const step of steps) {
-          clock.advance(step.afterMs)
-          if (step.type === 'check') decisions.push(check(step.tenant, step.cost))
-          else if (step.type === 'settle') {
-            const decision = decisions[decisions.length - 1 - step.which]
-            if (decision !== undefined) escrow.settle(decision, decision.cost * step.factor)
-          }
-        }
-        const crumb = limit / 1e6
-        const active = names.filter((name) => admitted.has(name) && escrow.peek(name, crumb).resetAtMs === windowEndMs)
-        const claims = new Map(active.map((name) => [name, claimOf(escrow, name, crumb)]))
-        for (const [owner, other, part] of asks) {
-          const name = active[owner % active.length]
-          const greedy = active[other % active.length]
-          if (name === undefined || greedy === undefined) return
-          if (greedy !== name) {
-            check(greedy, Math.max(limit / 100, part * limit))
-            claims.set(greedy, claimOf(escrow, greedy, crumb))
-          }
-          const claim = claims.get(name)!
-          if (claim < 1e-3) continue
-          expect(check(name, claim).allowed).toBe(true)
-          claims.set(name, 0)
-        }
-      }),
-      propertyRuns(),
-    )
   })
 })

@@ -4,7 +4,7 @@ import type { EscrowDecision, Settled } from '../decision.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from '../options.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from '../ticket.js'
 import { TreeLedger } from './ledger.js'
-import type { Node } from './node.js'
+import type { Tenant } from './tenant.js'
 import { Hierarchy } from './tree.js'
 
 /** How a {@link HierarchicalFairEscrow} is made up. */
@@ -36,14 +36,14 @@ export interface HierarchicalEscrowSnapshot {
  * Weighted fair escrow over a hierarchy of weights: an organisation's teams share what the organisation is guaranteed,
  * and what one of them leaves goes to the others of the same organisation first. {@link TreeLedger} has the rule.
  *
- * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check within
- * the guarantee takes O(depth), any other O(nodes) of the tree.
+ * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check takes
+ * O(depth·log n) of its active tenants.
  */
 export class HierarchicalFairEscrow {
   readonly #limit: number
   readonly #windowMs: number
   readonly #clock: Clock
-  readonly #tenants: ReadonlyMap<string, Node>
+  readonly #tenants: ReadonlyMap<string, Tenant>
   readonly #ledger: TreeLedger
   #endMs = Number.NEGATIVE_INFINITY
   #windows = 0
@@ -74,23 +74,21 @@ export class HierarchicalFairEscrow {
    */
   check(tenant: string, cost = 1): EscrowDecision {
     const node = this.#find(tenant, cost)
-    const nowMs = this.#catchUp()
-    const { verdict, remaining, guarantee, retryMs } = this.#ledger.check(node, cost)
-    const ticket = new Ticket(this, tenant, cost, verdict, node.used, remaining, guarantee, retryMs, this.#endMs, nowMs)
+    const ticket = this.#judge(tenant, node, cost)
     if (ticket.allowed) {
       this.#allowed++
+      this.#ledger.spend(node)
       ticket.admit(0, this.#windows)
-    } else this.#refused++
+    } else {
+      this.#refused++
+      this.#ledger.refuse(node)
+    }
     return ticket
   }
 
   /** What `check` would answer. Changes nothing. */
   peek(tenant: string, cost = 1): EscrowDecision {
-    const node = this.#find(tenant, cost)
-    const nowMs = this.#catchUp()
-    const { verdict, remaining, guarantee, retryMs } = this.#ledger.peek(node, cost)
-    const used = node.used + (verdict === 'within' || verdict === 'borrows' ? cost : 0)
-    return new Ticket(this, tenant, cost, verdict, used, remaining, guarantee, retryMs, this.#endMs, nowMs)
+    return this.#judge(tenant, this.#find(tenant, cost), cost)
   }
 
   /** As {@link WeightedFairEscrow.settle}. */
@@ -129,7 +127,15 @@ export class HierarchicalFairEscrow {
     }
   }
 
-  #find(tenant: string, cost: number): Node {
+  #judge(tenant: string, node: Tenant, cost: number): Ticket {
+    const nowMs = this.#catchUp()
+    this.#ledger.judge(node, cost)
+    const { allowed, verdict, remaining, retryMs } = this.#ledger.judged
+    const used = allowed ? node.used + cost : node.used
+    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, this.#endMs, nowMs)
+  }
+
+  #find(tenant: string, cost: number): Tenant {
     requireTenant(tenant)
     requireCost(cost)
     const node = this.#tenants.get(tenant)

@@ -1,6 +1,7 @@
 import { requireOptions, requireText, show } from '../../options.js'
 import { requireWeight } from '../shares.js'
-import { Node } from './node.js'
+import { Group } from './group.js'
+import type { Tenant } from './tenant.js'
 
 /** A place in a hierarchy of weights: an organisation, a team, a key. Without children it is a tenant. */
 export interface HierarchyNode {
@@ -25,20 +26,25 @@ export class Hierarchy {
   }
 
   /** @internal The weighted nodes anew, nobody active: the root, and the tenants by name. */
-  plant(): { root: Node; tenants: ReadonlyMap<string, Node> } {
-    const root = new Node(this.#root.name, 1, undefined)
-    const tenants = new Map<string, Node>()
-    const add = (group: HierarchyNode, parent: Node): void => {
-      for (const { name, weight, children } of group.children ?? []) {
-        const node = children === undefined || weight !== undefined ? new Node(name, weight ?? 1, parent) : undefined
-        if (node !== undefined) parent.children.push(node)
-        if (children !== undefined) add({ name, children }, node ?? parent)
-        else tenants.set(name, node!)
-      }
+  plant(): { root: Group; tenants: ReadonlyMap<string, Tenant> } {
+    const tenants = new Map<string, Tenant>()
+    const add = (node: HierarchyNode, group: Group): void => {
+      const members = membersOf(node)
+      for (const member of members) if (member.children !== undefined) add(member, group.addGroup(member.weight ?? 1))
+      for (const { name, weight = 1, children } of members)
+        if (children === undefined) tenants.set(name, group.addTenant(weight))
     }
+    const root = new Group(1, undefined, 0)
     add(this.#root, root)
     return { root, tenants }
   }
+}
+
+/** The children of a group; of those that are only names, theirs. */
+function membersOf({ children = [] }: HierarchyNode): HierarchyNode[] {
+  return children.flatMap((child) =>
+    child.children !== undefined && child.weight === undefined ? membersOf(child) : [child],
+  )
 }
 
 /**

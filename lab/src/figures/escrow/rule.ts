@@ -1,0 +1,41 @@
+import { type Clock, WeightedFairEscrow } from '@fairlead/core'
+import { PublishedRule } from './published-rule.js'
+
+/** Who asks is admitted, or told when to come back. */
+export interface Rule {
+  check(tenant: string, cost: number): Answer
+}
+
+export interface Answer {
+  readonly allowed: boolean
+  readonly retryAfterMs: number
+}
+
+/** What a rule is made from, for one window. */
+export interface Terms {
+  readonly limit: number
+  readonly windowMs: number
+  readonly clock: Clock
+  weightOf(tenant: string): number
+}
+
+export type RuleOf = (terms: Terms) => Rule
+
+/** The published rule, in both of its readings, and ours in both forms. */
+export const WAYS = ['excess', 'whole', 'strict', 'paced'] as const
+export type Way = (typeof WAYS)[number]
+
+export const RULES: Readonly<Record<Way, RuleOf>> = {
+  excess: ({ limit, windowMs, weightOf }) => new PublishedRule(limit, windowMs, weightOf, 'excess'),
+  whole: ({ limit, windowMs, weightOf }) => new PublishedRule(limit, windowMs, weightOf, 'whole'),
+  strict: (terms) => new WeightedFairEscrow({ ...terms, reserve: 'strict' }),
+  paced: (terms) => new WeightedFairEscrow({ ...terms, reserve: 'paced' }),
+}
+
+/** As they are called in tables and pictures. */
+export const TITLES: Readonly<Record<Way, string>> = {
+  excess: 'published, excess',
+  whole: 'published, whole call',
+  strict: 'ours, strict',
+  paced: 'ours, paced (default)',
+}

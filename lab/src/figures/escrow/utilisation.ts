@@ -1,0 +1,69 @@
+import type { Effort, Findings, Tell } from '../figure.js'
+import { seedsOf } from '../measure.js'
+import { mean } from '../numbers.js'
+import { type Course, plotCourses } from '../plots/escrow-courses.js'
+import { RULES, TITLES, WAYS, type Way } from './rule.js'
+import { ONE_UNIT, PAUSING, SCENARIOS, type Scenario } from './scenarios.js'
+import { play } from './window.js'
+
+const SEEDS = Array.from({ length: 20 }, (_, i) => 1 + i)
+
+/** What became of a scenario: means over the seeds. */
+export interface Utilisation {
+  /** Part of the limit. */
+  readonly used: number
+  /** The least and the most of any seed. */
+  readonly range: readonly [number, number]
+  /** Units that were left in the seed that left most, and the largest cost that was refused last in any. */
+  readonly mostLeft: number
+  readonly wanting: number
+  /** Part of the limit that was used by so many hundredths of the window. */
+  readonly course: readonly number[]
+}
+
+export function utilise({ story }: Scenario, way: Way, effort: Effort): Utilisation {
+  const runs = seedsOf(effort, SEEDS).map((seed) => play(story, RULES[way], seed))
+  const parts = runs.map(({ used }) => used / story.limit)
+  return {
+    used: mean(parts),
+    range: [Math.min(...parts), Math.max(...parts)],
+    mostLeft: story.limit - Math.min(...runs.map(({ used }) => used)),
+    wanting: Math.max(...runs.map(({ wanting }) => wanting)),
+    course: runs[0]!.course.map((_, step) => mean(runs.map(({ course }) => course[step]! / story.limit))),
+  }
+}
+
+/** How much of the limit is used where tenants leave some of theirs. */
+export function utilisation(effort: Effort, tell: Tell): Findings {
+  const rows = SCENARIOS.map((scenario) => {
+    tell(scenario.title)
+    const byWay = WAYS.map((way) => [way, utilise(scenario, way, effort)] as const)
+    return { scenario, byWay: Object.fromEntries(byWay) as Record<Way, Utilisation> }
+  })
+  const courses = [ONE_UNIT, PAUSING].map((shown): Course => {
+    const { scenario, byWay } = rows.find((row) => row.scenario === shown)!
+    return { title: scenario.title, byWay }
+  })
+  return {
+    tables: [
+      {
+        title:
+          'Part of the limit that is used, in per cent; and ours, paced: most units left, and largest cost refused last',
+        head: ['', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused'],
+        rows: rows.map(({ scenario: { title, goal }, byWay }) => [
+          title,
+          ...WAYS.map((way) => percents(byWay[way].used)),
+          typeof goal === 'number' ? `≥ ${100 * goal}` : goal,
+          String(byWay.paced.mostLeft),
+          String(byWay.paced.wanting),
+        ]),
+      },
+    ],
+    pictures: { '': plotCourses(courses) },
+    data: rows.map(({ scenario: { title, goal }, byWay }) => ({ title, goal, byWay })),
+  }
+}
+
+export function percents(part: number): string {
+  return (100 * part).toFixed(1)
+}

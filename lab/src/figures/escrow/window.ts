@@ -1,0 +1,144 @@
+import type { Random } from '@fairlead/core'
+import { manualClock, seededRandom } from '@fairlead/core/testing'
+import type { Rule, RuleOf } from './rule.js'
+
+/** What a request costs: so much, or a whole number from the first to the second, drawn anew for each request. */
+type Cost = number | readonly [number, number]
+
+/** A tenant that asks. Times are parts of the window. */
+export interface Asker {
+  readonly name: string
+  /** @default 1 */
+  readonly weight?: number
+  /** Of its requests, one after the other; the last one stands for all that follow. */
+  readonly costs: readonly Cost[]
+  /** Between two requests, on the average. */
+  readonly every: number
+  /** Another pace, from some time on. */
+  readonly later?: { readonly from: number; readonly every: number }
+  /** When the first one comes. @default by chance, within `every` */
+  readonly from?: number
+  /** How many come. @default as many as there is time for */
+  readonly requests?: number
+  /** It stops once it was admitted so much. @default it never does */
+  readonly enough?: number
+  /** Whether what was refused comes again: when it was told to, or before the next request. @default true */
+  readonly returns?: boolean
+}
+
+/** A window, without its seed. */
+export interface Story {
+  readonly limit: number
+  readonly askers: readonly Asker[]
+}
+
+export interface Told {
+  readonly used: number
+  readonly by: ReadonlyMap<string, number>
+  /** Used when so many hundredths of the window were over, from 0 to 100. */
+  readonly course: readonly number[]
+  /** The largest cost of those that were refused when they last asked; 0 if there is none. */
+  readonly wanting: number
+}
+
+const WINDOW_MS = 1_000
+const STEPS = 100
+
+/** Runs a window. Who asks when, and for what, depends on the seed alone. */
+export function play({ limit, askers }: Story, ruleOf: RuleOf, seed: number): Told {
+  const clock = manualClock()
+  const weights = new Map(askers.map(({ name, weight = 1 }) => [name, weight]))
+  const weightOf = (tenant: string): number => weights.get(tenant)!
+  const rule = ruleOf({ limit, windowMs: WINDOW_MS, weightOf, clock })
+  const tenants = askers.map((asker, i) => new Tenant(asker, rule, seed + (i + 1) / 1_000))
+  const course: number[] = []
+  const used = (): number => tenants.reduce((sum, { admitted }) => sum + admitted, 0)
+  for (;;) {
+    const next = tenants.reduce((first, each) => (each.nextMs < first.nextMs ? each : first))
+    while (course.length <= STEPS && (course.length * WINDOW_MS) / STEPS <= next.nextMs) course.push(used())
+    if (next.nextMs >= WINDOW_MS) break
+    clock.advance(next.nextMs - clock())
+    next.ask()
+  }
+  return {
+    used: used(),
+    by: new Map(tenants.map(({ name, admitted }) => [name, admitted])),
+    course,
+    wanting: Math.max(...tenants.map(({ wanting }) => wanting)),
+  }
+}
+
+/** A tenant in a window. */
+class Tenant {
+  admitted = 0
+  /** The cost that was refused last; 0 if it was admitted. */
+  wanting = 0
+  readonly #asker: Asker
+  readonly #rule: Rule
+  readonly #random: Random
+  #arrivalMs: number
+  #returnMs: number = Number.POSITIVE_INFINITY
+  /** Requests that have come, and those that were admitted or dropped. */
+  #come = 0
+  #gone = 0
+  #cost: number | undefined
+
+  constructor(asker: Asker, rule: Rule, seed: number) {
+    const random = seededRandom(seed)
+    const { from = asker.every * random() } = asker
+    this.#asker = asker
+    this.#rule = rule
+    this.#random = random
+    this.#arrivalMs = from * WINDOW_MS
+  }
+
+  get name(): string {
+    return this.#asker.name
+  }
+
+  get nextMs(): number {
+    return this.#isContent ? Number.POSITIVE_INFINITY : Math.min(this.#arrivalMs, this.#returnMs)
+  }
+
+  get #isContent(): boolean {
+    return this.admitted >= (this.#asker.enough ?? Number.POSITIVE_INFINITY)
+  }
+
+  /** Asks for all that is due, until something is refused. */
+  ask(): void {
+    const { returns = true } = this.#asker
+    const nowMs = this.nextMs
+    if (this.#arrivalMs <= nowMs) {
+      this.#come++
+      this.#arrivalMs += this.#gapMs(nowMs)
+    }
+    this.#returnMs = Number.POSITIVE_INFINITY
+    while (this.#gone < this.#come && !this.#isContent) {
+      this.#cost ??= this.#draw()
+      const { allowed, retryAfterMs } = this.#rule.check(this.name, this.#cost)
+      this.wanting = allowed ? 0 : this.#cost
+      if (allowed) this.admitted += this.#cost
+      else if (returns) {
+        this.#returnMs = nowMs + retryAfterMs
+        return
+      }
+      this.#cost = undefined
+      this.#gone++
+    }
+  }
+
+  #gapMs(nowMs: number): number {
+    const { every, later, requests = Number.POSITIVE_INFINITY } = this.#asker
+    if (this.#come >= requests) return Number.POSITIVE_INFINITY
+    const pace = later !== undefined && nowMs >= later.from * WINDOW_MS ? later.every : every
+    return pace * WINDOW_MS * (0.5 + this.#random())
+  }
+
+  #draw(): number {
+    const { costs } = this.#asker
+    const cost = costs[Math.min(this.#gone, costs.length - 1)]!
+    if (typeof cost === 'number') return cost
+    const [least, most] = cost
+    return least + Math.floor(this.#random() * (most - least + 1))
+  }
+}

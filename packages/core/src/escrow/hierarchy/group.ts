@@ -1,0 +1,148 @@
+import { Claims } from '../claims.js'
+import { highestLevel, type LevelledClaims } from '../highest-level.js'
+import { Plane } from '../plane.js'
+import { Ranking } from '../ranking.js'
+import { Node } from './node.js'
+import { type PlaneSource, Planes } from './planes.js'
+import { Tenant } from './tenant.js'
+
+/** The plane that was asked for last. */
+const claim: Plane = new Plane()
+
+/**
+ * A group in a hierarchy, or its root: what its children claim, and who of them waits.
+ *
+ * Its level, what a weight of 1 is guaranteed in here, is its own guarantee over the weights of its active children, or
+ * less. A group claims what is left of its own guarantee, or what its children claim together, if that is more: its own
+ * alone would give away what a silent child may still claim once a sibling has borrowed from outside; theirs alone
+ * would give away what the group is due.
+ *
+ * Claims of tenants are summed up over a ranking, those of groups by {@link Plane}s, each worked out anew only when its
+ * group changes, or when level or time leave the box in which it is right. So levels above may sink and rise, and time
+ * may pass, and what is below is looked at only where it makes a difference.
+ */
+export class Group extends Node implements LevelledClaims, PlaneSource {
+  readonly #groups: Group[] = []
+  #tenants = 0
+  #claims: Claims | undefined
+  #planes: Planes | undefined
+  /** Children in which somebody waits, by finish tag; by slot, the groups first. */
+  #waits: Ranking | undefined
+  /** All that the children claim. */
+  readonly #sum: Plane = new Plane()
+  /** The sum of the weights of the active children. */
+  activeWeight = 0
+  /** The level, as a part of the highest that it may be. */
+  part = 1
+  /** What a weight of 1 is guaranteed, when that was last worked out. */
+  level = 0
+  /** By how much the last {@link total} grows with the level. */
+  slope = 0
+
+  /** All groups come before the first tenant. */
+  addGroup(weight: number): Group {
+    const group = new Group(weight, this, this.#groups.length)
+    this.#groups.push(group)
+    return group
+  }
+
+  addTenant(weight: number): Tenant {
+    return new Tenant(weight, this, this.#groups.length + this.#tenants++)
+  }
+
+  override clear(): void {
+    super.clear()
+    this.activeWeight = 0
+    this.part = 1
+    this.level = 0
+    this.#claims?.clear()
+    this.#planes?.clear()
+    this.#waits?.clear()
+    this.#sum.clear()
+  }
+
+  /** Works out guarantees and levels, from the root down to here. The root's guarantee is the limit. */
+  locate(): void {
+    if (this.parent !== undefined) {
+      this.parent.locate()
+      this.guarantee = this.weight * this.parent.level
+    }
+    this.level = this.activeWeight > 0 ? (this.part * this.guarantee) / this.activeWeight : 0
+  }
+
+  total(level: number, tau: number): number {
+    const faded = level * tau
+    const sum = this.#sum
+    if (!sum.covers(level, faded)) this.#addUp(level, faded)
+    this.slope = sum.weight - sum.fading * tau
+    return sum.at(level, faded)
+  }
+
+  /** The highest level up to `ceiling` at which all that the children claim, and a newcomer, fits into `room`. */
+  highest(ceiling: number, tau: number, room: number, newcomer: number, slack: number): number {
+    return highestLevel(this, Math.min(ceiling, this.level), ceiling, tau, room, newcomer, slack)
+  }
+
+  /** What it claims of its parent, with guarantee and level as they were last worked out. */
+  claim(tau: number): number {
+    return Math.max(this.ownClaim(tau), this.total(this.level, tau))
+  }
+
+  /** What the children claim but for one, an active one, with levels as they were last worked out. */
+  othersClaim(child: Group | Tenant, tau: number): number {
+    return this.total(this.level, tau) - (child instanceof Group ? child.claim(tau) : child.ownClaim(tau))
+  }
+
+  /** By how much those claims shrink now, by each share of the window. */
+  othersFade(child: Group | Tenant, tau: number): number {
+    this.total(this.level, tau)
+    const own = child instanceof Group ? (this.#planes?.fading(child.slot) ?? 0) : child.fading(tau)
+    return this.level * (this.#sum.fading - own)
+  }
+
+  /** The lowest finish tag of another child in which somebody waits for `most` or less; Infinity if there is none. */
+  leastTag(child: Node, most: number): number {
+    return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#waits!.firstKey(most, child.slot)
+  }
+
+  /** A child claims, or waits, for something else than before. Its own children come first. */
+  change(child: Group | Tenant, tau: number): void {
+    if (child instanceof Group) {
+      this.#planes ??= new Planes(this.#groups.length)
+      this.#planes.set(child.slot, this.planeOf(child.slot, this.level, this.level * tau))
+    } else {
+      this.#claims ??= new Claims()
+      if (child.released > 0) this.#claims.drop(child.slot)
+      else this.#claims.set(child.slot, child.weight, child.passed)
+    }
+    this.#sum.spoil()
+    this.#rank(child)
+  }
+
+  planeOf(slot: number, level: number, faded: number): Plane {
+    const group = this.#groups[slot]!
+    const factor = (group.part * group.weight) / group.activeWeight
+    if (!group.#sum.covers(factor * level, factor * faded)) group.#addUp(factor * level, factor * faded)
+    if (group.released > 0) claim.clear()
+    else claim.claim(group.weight, group.passed, level, faded)
+    claim.raise(group.#sum, factor, level, faded)
+    return claim
+  }
+
+  #addUp(level: number, faded: number): void {
+    const sum = this.#sum
+    sum.clear()
+    this.#claims?.plane(level, faded, sum)
+    if (this.#planes === undefined) return
+    this.#planes.update(this, level, faded)
+    this.#planes.addTo(sum)
+  }
+
+  #rank({ slot, waitsFor, passed, weight }: Node): void {
+    if (waitsFor === Number.POSITIVE_INFINITY && this.waitsFor === Number.POSITIVE_INFINITY) return
+    this.#waits ??= new Ranking('least')
+    if (this.#waits.has(slot)) this.#waits.remove(slot)
+    if (waitsFor < Number.POSITIVE_INFINITY) this.#waits.insert(slot, (passed + waitsFor) / weight, waitsFor, 0)
+    this.waitsFor = this.#waits.least
+  }
+}
