@@ -43,6 +43,7 @@ app.get('/connections', (_req, res) => {
   const has = { items: items.capacity, reports: reports.capacity }
   res.json({ ...has, inUse: pool.inUse, most: pool.most, refused: pool.refused })
 })
-const listener = app.listen(Number(process.env['PORT'] ?? 3000), () => {
+const listener = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
+  if (error !== undefined) throw error
   console.log('listening on', listener.address())
 })

@@ -7,4 +7,8 @@ app.use(fairMiddleware())
 app.get('/', (_req, res) => {
   res.send('hello\n')
 })
-const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening on', server.address()))
+const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
+  // Express tells here, too, that the port is taken.
+  if (error !== undefined) throw error
+  console.log('listening on', server.address())
+})

@@ -52,4 +52,8 @@ app.get(
 app.get('/admission', (_req, res) => {
   res.json(fair.gate.snapshot())
 })
-const server = app.listen(Number(process.env['PORT'] ?? 3000), () => console.log('listening on', server.address()))
+const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
+  // Express tells here, too, that the port is taken.
+  if (error !== undefined) throw error
+  console.log('listening on', server.address())
+})
