@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { COARSE, coarseUse, MOST_COSTS } from './coarse.js'
+import { CounterStore } from './counter-store.js'
+import { fleetOf, TWO } from './fleet.js'
 import { claimOf, lateness } from './regions.js'
 import { RULES } from './rule.js'
 import { SCENARIOS } from './scenarios.js'
@@ -44,5 +46,14 @@ describe('who uses it', () => {
     expect(got).toBeGreaterThanOrEqual(claimOf(at))
     expect(got).toBeLessThan(0.6 * left)
     expect(lateness(at, 'counter', FEW).got).toBeLessThan(0.15 * left)
+  })
+  it('two processes get by weight, of a counter the same', async () => {
+    const trial = { limit: 1_000, quantum: 30, processes: TWO }
+    const effort = { part: 0.3, seeds: 1 }
+    const ours = await fleetOf('ours', trial, effort)
+    const counter = await fleetOf('counter', { ...trial, storeOf: (clock) => new CounterStore(clock) }, effort)
+    expect(Math.abs(ours.byTenant['heavy']! - 800)).toBeLessThanOrEqual(30)
+    expect(ours.most).toBeLessThanOrEqual(1_000)
+    expect(Math.abs(counter.byTenant['heavy']! - 500)).toBeLessThanOrEqual(30)
   })
 })
