@@ -26,7 +26,10 @@ export interface DoormanOptions {
   debugPort?: number
   /** The address to listen on. @default '0.0.0.0' */
   host?: string
-  /** Under which others find this machine: with the ports it makes the address that a master gives out. @default the machine's */
+  /**
+   * Under which others find this machine: with the ports it makes the address that a master gives out. @default the
+   * machine's
+   */
   hostname?: string
   /**
    * Servers of the node's parent, which then gives the capacity: `host:port`, several with commas between, for gRPC;

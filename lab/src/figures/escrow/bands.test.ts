@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import { COARSE, coarseUse, MOST_COSTS } from './coarse.js'
+import { CounterStore } from './counter-store.js'
+import { fleetOf, TWO } from './fleet.js'
 import { claimOf, lateness } from './regions.js'
+import { RULES } from './rule.js'
 import { SCENARIOS } from './scenarios.js'
 import { EAGER, entitledOf, sharesOf } from './shares.js'
 import { utilise } from './utilisation.js'
@@ -24,9 +27,9 @@ describe('what the escrow uses', () => {
   })
 
   it('costs as large as half of the limit leave little', () => {
-    for (const set of COARSE.slice(0, 4))
+    for (const set of COARSE)
       for (const [i, most] of MOST_COSTS.entries())
-        expect(coarseUse(set, most, 'paced', SOME), `${set.title}, ${most}`).toBeGreaterThan(set.goals[i]! - 0.04)
+        expect(coarseUse(set, most, RULES.paced, SOME), `${set.title}, ${most}`).toBeGreaterThan(set.goals[i]! - 0.04)
   })
 })
 
@@ -43,5 +46,14 @@ describe('who uses it', () => {
     expect(got).toBeGreaterThanOrEqual(claimOf(at))
     expect(got).toBeLessThan(0.6 * left)
     expect(lateness(at, 'counter', FEW).got).toBeLessThan(0.15 * left)
+  })
+  it('two processes get by weight, of a counter the same', async () => {
+    const trial = { limit: 1_000, quantum: 30, processes: TWO }
+    const effort = { part: 0.3, seeds: 1 }
+    const ours = await fleetOf('ours', trial, effort)
+    const counter = await fleetOf('counter', { ...trial, storeOf: (clock) => new CounterStore(clock) }, effort)
+    expect(Math.abs(ours.byTenant['heavy']! - 800)).toBeLessThanOrEqual(30)
+    expect(ours.most).toBeLessThanOrEqual(1_000)
+    expect(Math.abs(counter.byTenant['heavy']! - 500)).toBeLessThanOrEqual(30)
   })
 })

@@ -3,19 +3,22 @@ import type { Effort, Findings, Tell } from '../figure.js'
 import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'
 import { plotCoarse } from '../plots/escrow-coarse.js'
-import { RULES, TITLES, WAYS, type Way } from './rule.js'
+import { plainCounter, RULES, type RuleOf, TITLES, WAYS, type Way } from './rule.js'
 import { percents } from './utilisation.js'
 import { play, type Story } from './window.js'
 
 /**
  * Costs that are large beside the limit: limits of 50 to 200, tenants of weight 1, costs of 1 to `most`, one of its own
- * for each tenant or drawn anew for each call. A call that is refused is asked again, never exchanged for a cheaper one.
+ * for each tenant or drawn anew for each call. A call that is refused is asked again, never exchanged for a cheaper
+ * one.
  */
 export interface CoarseSet {
   readonly title: string
   /** How many tenants there are, at least and at most. */
   readonly tenants: readonly [number, number]
-  /** Cost that all tenants together ask for, as a multiple of the limit; Infinity: all that they can, from the start. */
+  /**
+   * Cost that all tenants together ask for, as a multiple of the limit; Infinity: all that they can, from the start.
+   */
   readonly asked: number
   readonly drawn: boolean
   /** Of ours, paced, for the costs below. */
@@ -32,18 +35,18 @@ export const COARSE: readonly CoarseSet[] = [
   { title: '2 to 6 tenants, at once', tenants: [2, 6], asked: Number.POSITIVE_INFINITY, drawn: true, goals: DRAWN },
   { title: '2 to 20 tenants, at once', tenants: [2, 20], asked: Number.POSITIVE_INFINITY, drawn: false, goals: FIXED },
   { title: '2 to 20 tenants, at once', tenants: [2, 20], asked: Number.POSITIVE_INFINITY, drawn: true, goals: DRAWN },
-  { title: '2 to 6 tenants, evenly 150 %', tenants: [2, 6], asked: 1.5, drawn: false, goals: FIXED },
-  { title: '2 to 6 tenants, evenly 150 %', tenants: [2, 6], asked: 1.5, drawn: true, goals: DRAWN },
+  { title: '2 to 6 tenants, evenly 300 %', tenants: [2, 6], asked: 3, drawn: false, goals: FIXED },
+  { title: '2 to 6 tenants, evenly 300 %', tenants: [2, 6], asked: 3, drawn: true, goals: DRAWN },
 ]
 
 const SEEDS = Array.from({ length: 500 }, (_, i) => 1 + i)
 
 /** Part of the limit that is used: mean over the seeds, each with a limit, tenants and costs of its own. */
-export function coarseUse(set: CoarseSet, most: number, way: Way, effort: Effort): number {
+export function coarseUse(set: CoarseSet, most: number, ruleOf: RuleOf, effort: Effort): number {
   return mean(
     seedsOf(effort, SEEDS).map((seed) => {
       const story = storyOf(set, most, seed)
-      return play(story, RULES[way], seed).used / story.limit
+      return play(story, ruleOf, seed).used / story.limit
     }),
   )
 }
@@ -71,20 +74,22 @@ function storyOf({ tenants: [fewest, mostTenants], asked, drawn }: CoarseSet, mo
 export function coarse(effort: Effort, tell: Tell): Findings {
   const rows = COARSE.map((set) => {
     tell(`coarse costs: ${set.title}`)
-    const used = WAYS.map((way) => [way, MOST_COSTS.map((most) => coarseUse(set, most, way, effort))] as const)
-    return { set, used: Object.fromEntries(used) as Record<Way, number[]> }
+    const byCost = (ruleOf: RuleOf): number[] => MOST_COSTS.map((most) => coarseUse(set, most, ruleOf, effort))
+    const used = WAYS.map((way) => [way, byCost(RULES[way])] as const)
+    return { set, used: Object.fromEntries(used) as Record<Way, number[]>, counter: byCost(plainCounter) }
   })
   const three = (parts: readonly number[]): string => parts.map(percents).join(' ')
   return {
     tables: [
       {
         title: `Costs of 1 to ${MOST_COSTS.join(', ')} beside limits of 50 to 200: part used, in per cent`,
-        head: ['', 'costs', ...WAYS.map((way) => TITLES[way]), 'goal'],
-        rows: rows.map(({ set: { title, drawn, goals }, used }) => [
+        head: ['', 'costs', ...WAYS.map((way) => TITLES[way]), 'goal', 'a plain counter'],
+        rows: rows.map(({ set: { title, drawn, goals }, used, counter }) => [
           title,
           drawn ? 'drawn anew' : 'fixed',
           ...WAYS.map((way) => three(used[way])),
           `≥ ${goals.map((goal) => 100 * goal).join(' ')}`,
+          three(counter),
         ]),
       },
     ],

@@ -17,7 +17,7 @@ function greedy(name: string, weight: number): FleetTenant {
   return { name, weight, cost: 1, everyMs: 2 }
 }
 
-const TWO = [[greedy('heavy', 4)], [greedy('light', 1)]]
+export const TWO: readonly (readonly FleetTenant[])[] = [[greedy('heavy', 4)], [greedy('light', 1)]]
 /** Four processes with two tenants each. */
 const FOUR = [
   [greedy('w1', 1), greedy('w2', 2)],

@@ -32,6 +32,18 @@ export const RULES: Readonly<Record<Way, RuleOf>> = {
   paced: (terms) => new WeightedFairEscrow({ ...terms, reserve: 'paced' }),
 }
 
+/** One counter, from which whoever comes is served. The most that can be expected to be used, and fair to nobody. */
+export const plainCounter: RuleOf = ({ limit, windowMs }) => {
+  let left = limit
+  return {
+    check(_tenant, cost) {
+      const allowed = cost <= left
+      if (allowed) left -= cost
+      return { allowed, retryAfterMs: allowed ? 0 : windowMs / 20 }
+    },
+  }
+}
+
 /** As they are called in tables and pictures. */
 export const TITLES: Readonly<Record<Way, string>> = {
   excess: 'published, excess',

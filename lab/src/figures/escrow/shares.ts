@@ -26,7 +26,9 @@ function skewed(times: number): Story {
 
 const LIMIT = 1_000
 export const EAGER: Story = skewed(4)
-/** Asks for just the limit, at an even pace: it does not want more than its guarantee before two fifths of the window. */
+/**
+ * Asks for just the limit, at an even pace: it does not want more than its guarantee before two fifths of the window.
+ */
 const EVEN: Story = skewed(1)
 
 /** What each tenant of the window was admitted: means over the seeds. */

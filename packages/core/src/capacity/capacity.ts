@@ -13,8 +13,8 @@ import type { Outcome } from '../admission/outcome.js'
  * - Whoever got `false` for a width of at most {@link maximum} is told by its listener when it is worth trying again.
  *   A caller that tries until it gets `false`, and again when it is told, misses nothing and never has to poll.
  * - What may run alone runs alone: while nothing is in flight, a width above the present limit but not above
- *   {@link maximum} is let in, unless there is no limit left at all (0). Only a lease is stricter: its limit is a promise
- *   to others, so what is wider waits until it grows.
+ *   {@link maximum} is let in, unless there is no limit left at all (0). Only a lease is stricter: its limit is a
+ *   promise to others, so what is wider waits until it grows.
  *
  * What it must do in return: end each take with exactly one `release` or `undo`, of the same width. Slots carry no
  * name, so a second release of one request is another request's: the caller's ticket has to know that it has ended.

@@ -24,9 +24,9 @@ export class Budget {
     this.reserve = reserve
   }
 
-  /** How exact a level needs to be: well below the tolerance. */
+  /** How exact a level needs to be: well below the tolerance, and no more exact than sums up to the limit can be. */
   get slack(): number {
-    return this.tolerance / 1e3
+    return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
   }
 
   /** Until the window ends, from now on. */

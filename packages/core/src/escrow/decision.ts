@@ -32,7 +32,9 @@ export interface EscrowDecision {
 
 /** What became of a settlement. */
 export interface Settled {
-  /** False if it came too late (its window is over, or it was settled before) or for what was refused: nothing changed. */
+  /**
+   * False if it came too late (its window is over, or it was settled before) or for what was refused: nothing changed.
+   */
   readonly settled: boolean
   /** The part of the charge that could not be made because nothing was left of the budget. */
   readonly unpaid: number

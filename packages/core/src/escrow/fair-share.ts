@@ -34,9 +34,9 @@ export interface FairShareSnapshot {
  * of all that are active in the window. Within its cap, and while there is something left, whoever comes first is
  * served first.
  *
- * Simpler and cheaper than {@link WeightedFairEscrow}, O(1) whatever there is, and it wastes what some leave: nobody may
- * have it. Nor is anything kept: caps shrink as tenants come, and what those before them used is gone. Choose it where
- * a tenant must never have more than its share, even of an idle service.
+ * Simpler and cheaper than {@link WeightedFairEscrow}, O(1) whatever there is, and it wastes what some leave: nobody
+ * may have it. Nor is anything kept: caps shrink as tenants come, and what those before them used is gone. Choose it
+ * where a tenant must never have more than its share, even of an idle service.
  *
  * The same words as the escrow's: `guarantee` is the cap.
  */

@@ -28,7 +28,8 @@ export function highestLevel(
   const own = newcomer * (1 - tau)
   let low = 0
   let high = ceiling
-  let level = from
+  // The newcomer alone has room up to here.
+  let level = own > 0 ? Math.min(from, room / own) : from
   let mayBeAll = true
   for (let step = 0; step < MOST_STEPS; step++) {
     const excess = claims.total(level, tau) + own * level - room

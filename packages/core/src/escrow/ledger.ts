@@ -21,7 +21,8 @@ export const WAIT: number = 1 / 10
  *   becomes active, when a weight or the limit changes, and when a cost is settled, and holds until then.
  * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
  *   not touch is the sum of claims; the rest of `left` is free.
- * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the finish
+ * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
+ * finish
  *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
  *   others until the wait ends. Then it comes back as far as it is still free. Being allowed something else meanwhile
  *   ends no wait: who takes turns with others is still in line for more.
@@ -117,7 +118,9 @@ export class Ledger {
     this.#budget.begin(startMs, limit)
   }
 
-  /** Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time. */
+  /**
+   * Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time.
+   */
   advance(nowMs: number): void {
     const waits = this.#waits
     while (waits.count > 0) {
@@ -150,9 +153,9 @@ export class Ledger {
   }
 
   /**
-   * Judges a `cost` of `tenant`; the getters below {@link verdict} have the numbers. The only change is that an active tenant has `weight`
-   * from now on. One that is not active is judged as if it were; once there are as many as may be, as part of the
-   * tenant that all further ones share, of weight 1.
+   * Judges a `cost` of `tenant`; the getters below {@link verdict} have the numbers. The only change is that an active
+   * tenant has `weight` from now on. One that is not active is judged as if it were; once there are as many as may be,
+   * as part of the tenant that all further ones share, of weight 1.
    */
   judge(tenant: string, weight: number, cost: number): Verdict {
     const judged = this.#judged

@@ -1,5 +1,5 @@
 /** What rounding may make of a claim, relative to the guarantee: planes that near are one. */
-const ROUNDING = 1e-13
+const ROUNDING = 1e-15
 
 /**
  * What somebody claims, near a point. A claim depends on the level L that guarantees are worked out from, and on the

@@ -4,8 +4,8 @@ import { Ranking } from './ranking.js'
 const NONE = -1
 
 /**
- * Who waits: tenants that were refused lately, in order of refusal, and ranked by the finish tag of what they asked for:
- * what they would have used or let pass, per weight, with it.
+ * Who waits: tenants that were refused lately, in order of refusal, and ranked by the finish tag of what they asked
+ * for: what they would have used or let pass, per weight, with it.
  */
 export class Waits {
   readonly #byTag: Ranking = new Ranking('least')

@@ -5,7 +5,9 @@ import type { Transport } from './transport.js'
 
 /** Options of {@link overHttp}. */
 export interface HttpTransportOptions {
-  /** `scheme://host:port`, with a path if there is one in front. Of several, the next is tried when one gives nothing. */
+  /**
+   * `scheme://host:port`, with a path if there is one in front. Of several, the next is tried when one gives nothing.
+   */
   url: string | readonly string[]
   /** Sent with each request, also to a master that a server named: an `authorization`, say. @default none */
   headers?: Readonly<Record<string, string>>

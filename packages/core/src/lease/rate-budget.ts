@@ -15,8 +15,8 @@ const SHORTEST_MS = 20
  * and a fraction is kept for the next second, so that 2.5 a second are five in two. In all, since the first second,
  * never more than the seconds so far have brought. A cost beyond a whole second's budget saves up until it is there.
  *
- * A unit not spent in its second is lost, one that was forced is paid back by the next ones. Knows no clock: times are milliseconds that do not run backwards. O(1),
- * allocates nothing.
+ * A unit not spent in its second is lost, one that was forced is paid back by the next ones. Knows no clock: times are
+ * milliseconds that do not run backwards. O(1), allocates nothing.
  *
  * @see the Doorman design document, "Client library"
  */

@@ -13,7 +13,9 @@ export interface LeaseStageOptions {
   maxWaitMs?: number
   /** Most requests that may wait, at least 0. @default 1000 */
   maxWaiting?: number
-  /** What a gate does when the lease was closed. Of a server that is gone, the lease's mode decides. @default 'admit' */
+  /**
+   * What a gate does when the lease was closed. Of a server that is gone, the lease's mode decides. @default 'admit'
+   */
   onError?: 'admit' | 'refuse'
 }
 

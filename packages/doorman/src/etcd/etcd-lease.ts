@@ -1,6 +1,8 @@
 import type { WatchedKey } from './watched-key.js'
 
-/** A lease of etcd's: keys bound to it go when it is not renewed in time. Outlives the connection that it was made on. */
+/**
+ * A lease of etcd's: keys bound to it go when it is not renewed in time. Outlives the connection that it was made on.
+ */
 export class EtcdLease {
   readonly id: string
   /** As etcd grants it; it may grant a longer one than was asked for. */

@@ -12,7 +12,9 @@ export interface GrpcPort {
 /** Largest message that is taken: a client's request for some thousands of resources. */
 const MOST_BYTES = 4 << 20
 
-/** Serves what `service` returns at each call over gRPC; `port` 0 is any free one. Rejects when the port cannot be had. */
+/**
+ * Serves what `service` returns at each call over gRPC; `port` 0 is any free one. Rejects when the port cannot be had.
+ */
 export async function serveGrpc(
   service: () => CapacityService,
   host: string,

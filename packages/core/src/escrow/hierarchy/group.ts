@@ -71,6 +71,10 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   total(level: number, tau: number): number {
+    if (level <= 0) {
+      this.slope = 0
+      return 0
+    }
     const faded = level * tau
     const sum = this.#sum
     if (!sum.covers(level, faded)) this.#addUp(level, faded)
@@ -105,7 +109,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#waits!.firstKey(most, child.slot)
   }
 
-  /** A child claims, or waits, for something else than before. Its own children come first. */
+  /** A child claims something else than before. Its own children come first. */
   change(child: Group | Tenant, tau: number): void {
     if (child instanceof Group) {
       this.#planes ??= new Planes(this.#groups.length)
@@ -116,7 +120,19 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
       else this.#claims.set(child.slot, child.weight, child.passed)
     }
     this.#sum.spoil()
-    this.#rank(child)
+  }
+
+  /**
+   * A child waits for something else than before, or with another tag; returns whether that makes this group wait so.
+   */
+  rank({ slot, waitsFor, passed, weight }: Node): boolean {
+    const before = this.waitsFor
+    if (waitsFor === Number.POSITIVE_INFINITY && before === Number.POSITIVE_INFINITY) return false
+    this.#waits ??= new Ranking('least')
+    if (this.#waits.has(slot)) this.#waits.remove(slot)
+    if (waitsFor < Number.POSITIVE_INFINITY) this.#waits.insert(slot, (passed + waitsFor) / weight, waitsFor, 0)
+    this.waitsFor = this.#waits.least
+    return this.waitsFor !== before
   }
 
   planeOf(slot: number, level: number, faded: number): Plane {
@@ -136,13 +152,5 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     if (this.#planes === undefined) return
     this.#planes.update(this, level, faded)
     this.#planes.addTo(sum)
-  }
-
-  #rank({ slot, waitsFor, passed, weight }: Node): void {
-    if (waitsFor === Number.POSITIVE_INFINITY && this.waitsFor === Number.POSITIVE_INFINITY) return
-    this.#waits ??= new Ranking('least')
-    if (this.#waits.has(slot)) this.#waits.remove(slot)
-    if (waitsFor < Number.POSITIVE_INFINITY) this.#waits.insert(slot, (passed + waitsFor) / weight, waitsFor, 0)
-    this.waitsFor = this.#waits.least
   }
 }

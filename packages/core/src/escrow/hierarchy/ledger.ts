@@ -3,6 +3,7 @@ import { WAIT } from '../ledger.js'
 import type { Group } from './group.js'
 import { TreeJudgement } from './judgement.js'
 import type { Tenant } from './tenant.js'
+import { WaitingList } from './waiting-list.js'
 
 /**
  * Weighted fair escrow over a tree of weights: the rule of the flat ledger, with a level for each group.
@@ -21,8 +22,7 @@ export class TreeLedger {
   readonly #budget: Budget
   /** All that are active; the root always is. */
   readonly #active: (Group | Tenant)[] = []
-  /** In order of refusal. */
-  readonly #waiting = new Set<Tenant>()
+  readonly #waiting: WaitingList = new WaitingList()
   #tenants = 0
 
   constructor(root: Group, windowMs: number, reserve: Reserve) {
@@ -46,7 +46,7 @@ export class TreeLedger {
   }
 
   get waiting(): number {
-    return this.#waiting.size
+    return this.#waiting.count
   }
 
   begin(startMs: number, limit: number): void {
@@ -62,11 +62,11 @@ export class TreeLedger {
 
   /** Moves on to `nowMs`. Waits end on the way, each at its time. */
   advance(nowMs: number): void {
-    for (const tenant of this.#waiting) {
-      const endMs = tenant.waitsSinceMs + this.#budget.windowMs * WAIT
+    for (let first = this.#waiting.first; first !== undefined; first = this.#waiting.first) {
+      const endMs = first.waitsSinceMs + this.#budget.windowMs * WAIT
       if (endMs > nowMs) break
       this.#budget.moveTo(endMs)
-      this.#endWait(tenant)
+      this.#endWait(first)
     }
     this.#budget.moveTo(nowMs)
   }
@@ -94,11 +94,14 @@ export class TreeLedger {
     if (!tenant.active || verdict === 'never') return
     tenant.waitsFor = cost
     tenant.waitsSinceMs = this.#budget.nowMs
-    this.#waiting.delete(tenant)
     this.#waiting.add(tenant)
-    if (tenant.released === 0 && this.judged.wouldCover(tenant, this.#budget))
+    if (tenant.released === 0 && this.judged.wouldCover(tenant, this.#budget)) {
       for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released++
-    this.#recount(tenant)
+      this.#recount(tenant)
+    } else {
+      let node: Group | Tenant = tenant
+      while (node.parent?.rank(node)) node = node.parent
+    }
   }
 
   /** Charges more, or less, than was spent; returns what could not be charged. */
@@ -132,11 +135,14 @@ export class TreeLedger {
   #recount(tenant: Tenant): void {
     const { tau } = this.#budget
     tenant.parent.locate()
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.parent.change(node, tau)
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+      node.parent.change(node, tau)
+      node.parent.rank(node)
+    }
   }
 
   #endWait(tenant: Tenant): void {
-    this.#waiting.delete(tenant)
+    this.#waiting.remove(tenant)
     tenant.waitsFor = Number.POSITIVE_INFINITY
     if (tenant.released > 0) {
       tenant.parent.locate()

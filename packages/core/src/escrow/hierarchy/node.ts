@@ -10,7 +10,9 @@ export class Node {
   active = false
   /** Used, or let pass. */
   passed = 0
-  /** How many tenants in here have released their claims; a tenant: 0 or 1. The node's own claim is released meanwhile. */
+  /**
+   * How many tenants in here have released their claims; a tenant: 0 or 1. The node's own claim is released meanwhile.
+   */
   released = 0
   /** The least cost that somebody in here was refused lately; Infinity if nobody waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
@@ -23,7 +25,10 @@ export class Node {
     this.slot = slot
   }
 
-  /** What it has used or let pass, when the share `tau` of the window is over. Who waits for its claim lets nothing pass. */
+  /**
+   * What it has used or let pass, when the share `tau` of the window is over. Who waits for its claim lets nothing
+   * pass.
+   */
   passedBy(tau: number): number {
     return this.released > 0 ? this.passed : Math.max(this.passed, this.guarantee * tau)
   }

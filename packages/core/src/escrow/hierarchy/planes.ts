@@ -17,8 +17,8 @@ export interface PlaneSource {
 }
 
 /**
- * The claims of a fixed number of members as {@link Plane}s, in a binary tree: the sum of all is at hand, and so are the
- * members whose planes are not right any more at some point. Every node is worked out anew from its children, so
+ * The claims of a fixed number of members as {@link Plane}s, in a binary tree: the sum of all is at hand, and so are
+ * the members whose planes are not right any more at some point. Every node is worked out anew from its children, so
  * rounding does not add up. A change takes O(log n).
  */
 export class Planes {

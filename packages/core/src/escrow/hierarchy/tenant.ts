@@ -7,6 +7,10 @@ export class Tenant extends Node {
   used = 0
   /** When it was last refused, if it waits. */
   waitsSinceMs = 0
+  /** Its place in the list of those who wait. */
+  isListed = false
+  before: Tenant | undefined
+  after: Tenant | undefined
 
   constructor(weight: number, parent: Group, slot: number) {
     super(weight, parent, slot)
@@ -20,5 +24,8 @@ export class Tenant extends Node {
   override clear(): void {
     super.clear()
     this.used = 0
+    this.isListed = false
+    this.before = undefined
+    this.after = undefined
   }
 }

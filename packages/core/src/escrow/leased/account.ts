@@ -116,7 +116,9 @@ export class PoolAccount {
     return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
   }
 
-  /** True if the pool last refused because there was not so much left in all, rather than because it is others' turn. */
+  /**
+   * True if the pool last refused because there was not so much left in all, rather than because it is others' turn.
+   */
   get isExhausted(): boolean {
     return this.#isExhausted
   }

@@ -9,8 +9,8 @@ interface Waiting {
 }
 
 /**
- * The tenants whose weights the pool has to know: those that are active at this member, whom the ledger counts, and those
- * that wait for credit, whom it does not. O(1), because all who wait look again whenever credit comes.
+ * The tenants whose weights the pool has to know: those that are active at this member, whom the ledger counts, and
+ * those that wait for credit, whom it does not. O(1), because all who wait look again whenever credit comes.
  */
 export class Arrivals {
   readonly #ledger: Pick<Ledger, 'weight' | 'tenants'>

@@ -33,7 +33,9 @@ export class LeasedTicket implements LeasedDecision {
   #slot = -1
   #win = -1
 
-  /** `ledger` is the one that has just judged this; none if nobody did. It is allowed if there is nothing to wait for. */
+  /**
+   * `ledger` is the one that has just judged this; none if nobody did. It is allowed if there is nothing to wait for.
+   */
   constructor(
     owner: object,
     tenant: string,

@@ -20,10 +20,11 @@ interface Waiter {
 }
 
 /**
- * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served, until
- * one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
+ * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served,
+ * until one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
  *
- * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks
+ * next.
  */
 export class DrawQueue {
   readonly #account: PoolAccount

@@ -79,8 +79,8 @@ export class DrawingEscrow {
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member, else
-   * after a lease was drawn, which takes `storeTimeoutMs` at most. O(log n) of the active tenants.
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
+   * else after a lease was drawn, which takes `storeTimeoutMs` at most. O(log n) of the active tenants.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
    * throws or gives a bad weight. Never throws because of the store.
@@ -98,8 +98,8 @@ export class DrawingEscrow {
   }
 
   /**
-   * Says what something that was allowed really cost, from 0 on. What it cost less comes back at once; what it cost more
-   * is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
+   * Says what something that was allowed really cost, from 0 on. What it cost less comes back at once; what it cost
+   * more is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
    * `unpaid`. Once for each decision, and in its window; otherwise it does nothing, and says so.
    *
    * Throws on a bad cost, or a decision that is not from this escrow's `check`.

@@ -55,8 +55,8 @@ export interface FederatedEscrowOptions extends DrawingOptions {
  * flat escrow over the whole budget would have given it, up to a few quanta per region.
  *
  * `weightOf` gives a tenant's whole weight, the same in every region: the pool splits it by what the tenant asks for in
- * each. Draws from the pool in quanta, as {@link LeasedFairEscrow} does; with a pool in this process, `check` answers at
- * once.
+ * each. Draws from the pool in quanta, as {@link LeasedFairEscrow} does; with a pool in this process, `check` answers
+ * at once.
  *
  * @see A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1993, for why
  * the sum of active weights in each region makes a tree of shares flat

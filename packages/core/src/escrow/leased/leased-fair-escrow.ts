@@ -13,8 +13,8 @@ import { type LeasedEscrowOptions, leasedSettings } from './options.js'
  * - Calls to the store: about `limit / quantum` per window for the whole fleet, and a few per process.
  * - Credit that is not spent from for a tenth of a window goes back, by a timer, the only one there is.
  *
- * A tenant that is active in several processes weighs in each of them. That is fair as long as tenants are spread alike,
- * as a load balancer spreads them; where they are not, {@link FederatedFairEscrow} splits the weight by demand.
+ * A tenant that is active in several processes weighs in each of them. That is fair as long as tenants are spread
+ * alike, as a load balancer spreads them; where they are not, {@link FederatedFairEscrow} splits the weight by demand.
  *
  * @see S. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995, for quanta
  */

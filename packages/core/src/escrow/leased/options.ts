@@ -35,9 +35,13 @@ export interface LeasedEscrowOptions extends DrawingOptions {
   pool: string
   /** What all of them together may spend in a window; above 0. */
   limit: number
-  /** Length of a window in milliseconds; windows begin at multiples of it, on the store's clock. Integer, at least 1. */
+  /**
+   * Length of a window in milliseconds; windows begin at multiples of it, on the store's clock. Integer, at least 1.
+   */
   windowMs: number
-  /** Credit drawn at a time; above 0, at most `limit`. Smaller: closer shares; larger: fewer calls. @default limit / 100 */
+  /**
+   * Credit drawn at a time; above 0, at most `limit`. Smaller: closer shares; larger: fewer calls. @default limit / 100
+   */
   quantum?: number
   store: PoolStore
   /** Draws this process's id. @default the platform's */

@@ -36,11 +36,11 @@ const FIRST_LOOK = 1 / 100
  * nobody claims goes to whoever asks, the one with the least granted per weight first. It is the rule of one process
  * with members for tenants, quanta for costs. Pure: told the time, by the store.
  *
- * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call than
- * the last changes nothing, and credit comes back only in its own window. A member that was answered in this window, and
- * is not known, proves that the store has lost its memory; so does one that was answered in the window before, where
- * nobody is known and the store began to remember in this window. Then nothing more is granted until the window ends,
- * because what was granted before is unknown.
+ * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call
+ * than the last changes nothing, and credit comes back only in its own window. A member that was answered in this
+ * window, and is not known, proves that the store has lost its memory; so does one that was answered in the window
+ * before, where nobody is known and the store began to remember in this window. Then nothing more is granted until the
+ * window ends, because what was granted before is unknown.
  *
  * O(members) a call.
  */

@@ -4,7 +4,10 @@ import { Rig, type RigOptions } from './rig.js'
 /** Longest that an ordinary case may take. */
 export const TIMEOUT_MS = 30_000
 
-/** One case of the contract: `it(name, run, timeoutMs)` in any test runner. It rejects with an assertion error if it fails. */
+/**
+ * One case of the contract: `it(name, run, timeoutMs)` in any test runner. It rejects with an assertion error if it
+ * fails.
+ */
 export interface ContractCase {
   readonly name: string
   /** Longest that it may take, in milliseconds: it ends by itself before that, and says what it waited for. */
