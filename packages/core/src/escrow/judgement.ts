@@ -8,6 +8,11 @@ export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share
 
 /** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
 export const RETRY: number = 1 / 20
+/**
+ * The same, for whoever is refused for the turn alone: whoever is ahead may come at any moment, and then it is the
+ * next one's turn. Told a twentieth, all that obey would make some twenty rounds in a window, however small the costs.
+ */
+export const RETRY_TURN: number = 1 / 1000
 export const LEAST_RETRY_MS = 1
 /** Tags this close are equal. */
 export const TIE: number = 1 + 1e-9
@@ -86,8 +91,9 @@ export class Judgement {
     const { left, tau, restMs, windowMs } = budget
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
+    if (this.verdict === 'over-share' && !isTurn) return Math.min(restMs, windowMs * RETRY_TURN)
     const waitMs = Math.min(restMs, windowMs * RETRY)
-    if (this.verdict === 'exhausted' || !isTurn || budget.reserve === 'strict') return waitMs
+    if (this.verdict === 'exhausted' || budget.reserve === 'strict') return waitMs
     const latest = Math.min(1, tau + RETRY)
     const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
     const at = claims.fadedBy(this.level, tau, latest, left - this.cost, weight, this.passed)
