@@ -1,11 +1,12 @@
-import { type EscrowOptions, WeightedFairEscrow } from '@fairlead/core'
+import { HierarchicalFairEscrow, type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
 import { printTable } from './table.js'
 
 /**
- * What a check of weighted fair escrow costs, beside so many active tenants, which ask in a random order.
+ * What a check of weighted fair escrow costs, beside so many active tenants, which ask in a random order; flat, and in
+ * a hierarchy of three levels: organisations, teams, tenants, about as many of each in the one above.
  *
  * - *within*: the cost is covered by the tenant's own guarantee;
  * - *borrowed*: the tenant has used its guarantee up, and takes of what the silent half has let pass;
@@ -13,26 +14,47 @@ import { printTable } from './table.js'
  * - *newcomer*: a tenant becomes active; *late*: when so little is left that everybody's guarantee has to sink.
  */
 const TENANTS = [8, 1_000, 10_000, 100_000]
+const TENANTS_OF_HIERARCHIES = [1_000, 100_000]
 const WINDOW_MS = 60_000
 /** What a tenant may use up, in units of 1: more than a measurement asks for. */
 const SHARE = 2 ** 30
+/** One more tenant, in no organisation, that leaves nearly nothing to those who come late. */
+const EARLY_BIRD = 'early bird'
+
+type Form = 'flat' | 'hierarchy'
 
 const weightOf = (tenant: string): number => 1 + (tenant.charCodeAt(0) % 4)
 
-function escrowOf(tenants: number, options: Partial<EscrowOptions> = {}) {
+/** Tenants dealt out to teams, and teams to organisations. */
+function treeOf(tenants: readonly string[]): HierarchyNode {
+  const side = Math.round(Math.cbrt(tenants.length))
+  const teams = Array.from({ length: side ** 2 }, () => [] as HierarchyNode[])
+  for (const [i, name] of tenants.entries()) teams[i % teams.length]!.push({ name, weight: weightOf(name) })
+  const organisations = Array.from({ length: side }, (_, o) => ({
+    name: `organisation ${o}`,
+    weight: 1 + (o % 4),
+    children: teams
+      .slice(o * side, (o + 1) * side)
+      .map((children, t) => ({ name: `team ${t}`, weight: 1 + (t % 4), children })),
+  }))
+  return { name: 'all', children: [...organisations, { name: EARLY_BIRD }] }
+}
+
+/** An escrow in which `names` will be active; those that are `coming` belong to it, too. */
+function escrowOf(form: Form, names: readonly string[], coming: readonly string[], reserve: Reserve) {
   const clock = manualClock()
-  const limit = tenants * SHARE
-  const maxTenants = 2 * TENANTS.at(-1)!
-  return {
-    clock,
-    limit,
-    escrow: new WeightedFairEscrow({ limit, windowMs: WINDOW_MS, maxTenants, weightOf, clock, ...options }),
-  }
+  const limit = names.length * SHARE
+  const options = { limit, windowMs: WINDOW_MS, reserve, clock }
+  const escrow =
+    form === 'flat'
+      ? new WeightedFairEscrow({ ...options, maxTenants: 2 * TENANTS.at(-1)!, weightOf })
+      : new HierarchicalFairEscrow({ ...options, tree: hierarchy(treeOf([...names, ...coming])) })
+  return { clock, limit, escrow }
 }
 
 /** An escrow in which the first half has used its guarantee up, and the rest has fallen silent. */
-function halfSpent(names: readonly string[], reserve: 'strict' | 'paced') {
-  const { clock, escrow } = escrowOf(names.length, { reserve })
+function halfSpent(form: Form, names: readonly string[], reserve: Reserve) {
+  const { clock, escrow } = escrowOf(form, names, [], reserve)
   // In another order than that in which they will ask.
   for (const name of names.toSorted()) escrow.check(name, 1)
   const asking = names.slice(0, names.length / 2)
@@ -44,34 +66,34 @@ function halfSpent(names: readonly string[], reserve: 'strict' | 'paced') {
   return { escrow, asking }
 }
 
-async function within(names: readonly string[]): Promise<number> {
-  const { escrow } = escrowOf(names.length)
+async function within(form: Form, names: readonly string[]): Promise<number> {
+  const { escrow } = escrowOf(form, names, [], 'paced')
   for (const name of names.toSorted()) escrow.check(name, 1)
   return (await costOf((tenant) => escrow.check(tenant, 1 + (tenant.charCodeAt(1) % 16)), names)).ns
 }
 
-async function halfAsks(names: readonly string[], reserve: 'strict' | 'paced', what: 'borrowed' | 'refused') {
-  const { escrow, asking } = halfSpent(names, reserve)
+async function halfAsks(form: Form, names: readonly string[], reserve: Reserve, what: 'borrowed' | 'refused') {
+  const { escrow, asking } = halfSpent(form, names, reserve)
   const { ns } = await costOf((tenant) => escrow.check(tenant, 1 + (tenant.charCodeAt(1) % 16)), asking)
   const { borrowed, refused } = escrow.snapshot()
-  const seen = { borrowed, refused: refused }
+  const seen = { borrowed, refused }
   if (seen[what] < 0.9 * (borrowed + refused)) throw new Error(`expected ${what}, got ${JSON.stringify(seen)}`)
   return ns
 }
 
 /** The median of some windows: ns per newcomer, of as many as one for each twenty tenants (at least 8). */
-function newcomers(names: readonly string[], late: boolean): number {
+function newcomers(form: Form, names: readonly string[], late: boolean): number {
   const count = Math.max(8, names.length / 20)
   const coming = flowNames(names.length + count).slice(names.length)
-  const { clock, escrow, limit } = escrowOf(names.length)
+  const { clock, escrow, limit } = escrowOf(form, names, coming, 'paced')
   const order = names.toSorted()
   const runs: number[] = []
   const windows = Math.max(7, 40_000 / names.length)
   clock.advance(WINDOW_MS / 4)
   for (let window = 0; window < windows; window++) {
     clock.advance((WINDOW_MS * 3) / 4)
-    // An early bird takes all but a millionth: what is left is less than what those who come would be due.
-    if (late) escrow.check(order[0]!, limit * (1 - 1e-6))
+    // It takes all but a millionth: what is left is less than what those who come would be due.
+    if (late) escrow.check(EARLY_BIRD, limit * (1 - 1e-6))
     for (const name of order) escrow.check(name, 1)
     clock.advance(WINDOW_MS / 4)
     const start = performance.now()
@@ -79,22 +101,26 @@ function newcomers(names: readonly string[], late: boolean): number {
     runs.push(((performance.now() - start) * 1e6) / count)
   }
   const { tenants, refused } = escrow.snapshot()
-  if (tenants !== names.length + count || refused > windows * 2)
+  if (tenants !== names.length + count + (late ? 1 : 0) || refused > 0)
     throw new Error(`${tenants} active, ${refused} refused`)
   return runs.sort((x, y) => x - y)[runs.length >> 1]!
 }
 
-const rows: string[][] = TENANTS.map((tenants) => [tenants.toLocaleString('en')])
-for (const [i, tenants] of TENANTS.entries()) {
+async function rowOf(form: Form, tenants: number): Promise<string[]> {
   const names = flowNames(tenants)
   const row = [
-    await within(names),
-    await halfAsks(names, 'paced', 'borrowed'),
-    await halfAsks(names, 'strict', 'refused'),
-    newcomers(names, false),
-    newcomers(names, true),
+    await within(form, names),
+    await halfAsks(form, names, 'paced', 'borrowed'),
+    await halfAsks(form, names, 'strict', 'refused'),
+    newcomers(form, names, false),
+    newcomers(form, names, true),
   ]
-  rows[i]!.push(...row.map((ns) => ns.toFixed(0)))
+  const name = `${tenants.toLocaleString('en')}${form === 'flat' ? '' : ', in a hierarchy'}`
+  return [name, ...row.map((ns) => ns.toFixed(0))]
 }
+
+const rows: string[][] = []
+for (const tenants of TENANTS) rows.push(await rowOf('flat', tenants))
+for (const tenants of TENANTS_OF_HIERARCHIES) rows.push(await rowOf('hierarchy', tenants))
 
 printTable(['ns per check, tenants', 'within', 'borrowed', 'refused', 'newcomer', 'late newcomer'], rows)

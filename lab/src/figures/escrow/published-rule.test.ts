@@ -28,10 +28,11 @@ describe('the published rule', () => {
     expect(rule.check('b', 499).allowed).toBe(true)
   })
 
-  it('guarantees whole units: nothing at all where there are more tenants than units', () => {
-    const rule = new PublishedRule(10, 1_000, even, 'excess')
-    for (let i = 0; i < 10; i++) expect(rule.check(`early-${i}`, 1).allowed).toBe(true)
-    expect(rule.check('late', 1).allowed).toBe(false)
+  it('guarantees whole units, and lends the rest', () => {
+    const rule = new PublishedRule(10, 1_000, even, 'whole')
+    for (const tenant of ['a', 'b', 'c']) expect(rule.check(tenant, 11).allowed).toBe(false)
+    expect(rule.check('a', 4).allowed).toBe(true)
+    expect(rule.check('b', 4).allowed).toBe(false)
   })
 
   it('gives by weight, and never more than the limit', () => {

@@ -61,7 +61,7 @@ export class Plane {
 
   /** Becomes the greater one at this point: itself, or `other`, whose level is `factor` times this one's. */
   raise(other: Plane, factor: number, level: number, faded: number): void {
-    // At level 0 nothing is claimed, and there is no way back from it.
+    // A level that is nothing whatever this one is: nothing is claimed there.
     if (factor === 0) return
     const own = this.at(level, faded)
     const theirs = other.at(factor * level, factor * faded)

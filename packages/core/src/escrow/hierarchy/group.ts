@@ -19,14 +19,16 @@ const claim: Plane = new Plane()
  *
  * Claims of tenants are summed up over a ranking, those of groups by {@link Plane}s, each worked out anew only when its
  * group changes, or when level or time leave the box in which it is right. So levels above may sink and rise, and time
- * may pass, and what is below is looked at only where it makes a difference.
+ * may pass, and what is below is looked at only where it makes a difference: O(log n) for each such group. Time leaves
+ * a box when a tenant in there falls behind its pace, which it does once for each time that it spends: per check that
+ * is O(depth·log n) on average, though one that comes after a pause may have to look at all groups.
  */
 export class Group extends Node implements LevelledClaims, PlaneSource {
   readonly #groups: Group[] = []
   #tenants = 0
   #claims: Claims | undefined
   #planes: Planes | undefined
-  /** Children in which somebody waits, by finish tag; by slot, the groups first. */
+  /** Children in which somebody waits, by finish tag. */
   #waits: Ranking | undefined
   /** All that the children claim. */
   readonly #sum: Plane = new Plane()
@@ -71,6 +73,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   }
 
   total(level: number, tau: number): number {
+    // Nobody claims anything there: no need to work out planes.
     if (level <= 0) {
       this.slope = 0
       return 0

@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../../create-gate.js'
 import { manualClock } from '../../testing/manual-clock.js'
+import { Group } from './group.js'
 import { type HierarchicalEscrowOptions, HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
 import { type HierarchyNode, hierarchy } from './tree.js'
 
@@ -107,6 +108,66 @@ describe('a hierarchy', () => {
     expect(search / mail).toBeGreaterThan(2.9)
     expect(search / mail).toBeLessThan(3.1)
     expect(escrow.snapshot().used).toBeGreaterThan(990)
+  })
+
+  it('says what may be borrowed next, and admits it', () => {
+    const { escrow, clock } = escrowOf()
+    for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 1)
+    drain(escrow, 'b1')
+    clock.advance(500)
+    // Of acme's 500, half has passed, and 2 are used: 250 are lent.
+    const first = escrow.check('b1', 40)
+    expect(first).toMatchObject({ allowed: true, borrowed: true })
+    expect(first.remaining).toBeCloseTo(498 - 250 - 40, 9)
+    expect(escrow.check('b1', first.remaining + 1)).toMatchObject({ allowed: false, remaining: first.remaining })
+    expect(escrow.check('b1', first.remaining)).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
+  it('says when what others let pass will be enough', () => {
+    const { escrow, clock } = escrowOf()
+    escrow.check('s1', 1)
+    escrow.check('b1', 1)
+    clock.advance(500)
+    // Acme keeps 250 of what is left, 998, and half a unit less each millisecond. What b1 lets pass does not matter.
+    const refused = escrow.check('b1', 758)
+    expect(refused).toMatchObject({ allowed: false, reason: 'over-share' })
+    expect(refused.retryAfterMs).toBeCloseTo(20, 9)
+    clock.advance(refused.retryAfterMs)
+    expect(escrow.check('b1', 758)).toMatchObject({ allowed: true, borrowed: true })
+    // Not when it is another's turn, and never later than a twentieth of a window.
+    expect(escrow.check('s1', 900)).toMatchObject({ reason: 'exhausted', retryAfterMs: 50 })
+  })
+
+  it('looks at what has changed, however many groups there are', () => {
+    const clock = manualClock()
+    const teams = 500
+    const children = Array.from({ length: teams }, (_, i) => ({
+      name: `team ${i}`,
+      weight: 1 + (i % 3),
+      children: [{ name: `a${i}` }, { name: `b${i}` }],
+    }))
+    const tree = hierarchy({ name: 'all', children })
+    const escrow = new HierarchicalFairEscrow({ limit: 1e6, windowMs: WINDOW_MS, tree, clock })
+    const looks = vi.spyOn(Group.prototype, 'planeOf')
+    const looksPer = (tenants: string, cost: number): number => {
+      looks.mockClear()
+      for (let i = 0; i < teams; i++) {
+        escrow.check(`${tenants}${(i * 7) % teams}`, cost)
+        clock.advance(WINDOW_MS / teams / 8)
+      }
+      return looks.mock.calls.length / teams
+    }
+    // Teams become active; then further tenants in them; then all spend, borrow, and are refused.
+    for (const [tenants, cost] of [
+      ['a', 20],
+      ['b', 20],
+      ['a', 50],
+      ['b', 2000],
+      ['a', 5000],
+      ['a', 1e6],
+    ] as const)
+      expect(looksPer(tenants, cost)).toBeLessThan(3)
+    looks.mockRestore()
   })
 
   it('settles, refunds, and starts anew with the window', () => {

@@ -29,6 +29,7 @@ export interface HierarchicalEscrowSnapshot {
   readonly resetAtMs: number
   /** Since the escrow was made. */
   readonly allowed: number
+  readonly borrowed: number
   readonly refused: number
 }
 
@@ -37,7 +38,7 @@ export interface HierarchicalEscrowSnapshot {
  * and what one of them leaves goes to the others of the same organisation first. {@link TreeLedger} has the rule.
  *
  * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check takes
- * O(depth·log n) of its active tenants.
+ * O(depth·log n) of its active tenants on average; {@link Group} says when it may take longer.
  */
 export class HierarchicalFairEscrow {
   readonly #limit: number
@@ -48,6 +49,7 @@ export class HierarchicalFairEscrow {
   #endMs = Number.NEGATIVE_INFINITY
   #windows = 0
   #allowed = 0
+  #borrowed = 0
   #refused = 0
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -77,6 +79,7 @@ export class HierarchicalFairEscrow {
     const ticket = this.#judge(tenant, node, cost)
     if (ticket.allowed) {
       this.#allowed++
+      if (ticket.borrowed) this.#borrowed++
       this.#ledger.spend(node)
       ticket.admit(0, this.#windows)
     } else {
@@ -123,6 +126,7 @@ export class HierarchicalFairEscrow {
       waiting,
       resetAtMs: this.#endMs,
       allowed: this.#allowed,
+      borrowed: this.#borrowed,
       refused: this.#refused,
     }
   }

@@ -126,7 +126,7 @@ const share = fc.double({ min: 0, max: 1, noNaN: true })
 describe.each(['whole', 'fractions'] as const)('a hierarchy, over random traces of %s numbers', (kind) => {
   it('decides as the plain rule does', () => {
     fc.assert(
-      fc.property(traces(kind, 30), groupings, (trace, grouping) => new Pair(trace, grouping).run(trace)),
+      fc.property(traces(kind, 20), groupings, (trace, grouping) => new Pair(trace, grouping).run(trace)),
       propertyRuns(),
     )
   })

@@ -32,8 +32,8 @@ export class TreeJudgement {
   }
 
   /**
-   * Judges `cost`; nobody becomes active by it. Leaves guarantees and levels on the way up as they are, for a newcomer
-   * as they will be. O(depth) within the guarantee, else O(depth·log n).
+   * Judges `cost`; nobody becomes active by it. Leaves guarantees on the way up as they are, for a newcomer as they
+   * will be. O(depth) within an active tenant's guarantee, else O(depth·log n).
    */
   decide(tenant: Tenant, cost: number, budget: Budget): void {
     this.cost = cost

@@ -5,7 +5,7 @@ export class Node {
   readonly weight: number
   /** The group that it is in; undefined for the root, which stands for the budget itself. */
   readonly parent: Group | undefined
-  /** Its place among the groups, or among the tenants, of its parent. */
+  /** Its place among its siblings, groups before tenants. */
   readonly slot: number
   active = false
   /** Used, or let pass. */
