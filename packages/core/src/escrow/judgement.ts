@@ -12,7 +12,7 @@ export const RETRY: number = 1 / 20
  * The same, for whoever is refused for the turn alone: whoever is ahead may come at any moment, and then it is the
  * next one's turn. Told a twentieth, all that obey would make some twenty rounds in a window, however small the costs.
  */
-export const RETRY_TURN: number = 1 / 1000
+const RETRY_TURN: number = 1 / 1000
 export const LEAST_RETRY_MS = 1
 /** Tags this close are equal. */
 export const TIE: number = 1 + 1e-9
