@@ -26,6 +26,8 @@ export type Visit = HttpVisit<[context: ExecutionContext]>
 interface Reply {
   header(name: string, value: string): unknown
   status(code: number): unknown
+  /** Fastify's: from now on it leaves the response alone. */
+  hijack?(): unknown
 }
 
 const nest: Framework<[context: ExecutionContext]> = {
@@ -101,8 +103,11 @@ export class FairAdmission {
   async refuse({ target: [context] }: Visit, decision: Decision): Promise<never> {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
     const type = context.getType()
-    const isOurs = type !== 'http' || (await prepare(context, refusal))
-    if (!isOurs || refusal.refusal.reason === 'gone') throw new FairException(refusal)
+    const isGone = refusal.refusal.reason === 'gone'
+    // Over HTTP/2 on Node 20, answering a stream that is gone throws where Fastify has nobody to catch it.
+    if (isGone && type === 'http') context.getArgByIndex<Reply>(1).hijack?.()
+    const isOurs = !isGone && (type !== 'http' || (await prepare(context, refusal)))
+    if (!isOurs) throw new FairException(refusal)
     const body = await this.#answer(context, refusal)
     const exception = isAnswer(body) ? new FairException(refusal, body) : new FairException(refusal)
     if (type === 'rpc' || type === 'ws') throw await transportException(type, exception)
