@@ -55,6 +55,8 @@ export class FairInterceptor implements NestInterceptor {
     decision: Decision,
   ): void {
     if (!decision.admitted || !this.#admission.admit(visit, decision)) {
+      // Whoever has unsubscribed answers in our place.
+      if (subscriber.closed) return
       this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
       return
     }
