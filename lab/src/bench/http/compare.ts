@@ -5,23 +5,28 @@ import { ServerProcess } from './server-process.js'
 
 /** Requests to one server before it is the next one's turn. */
 export const SLICE = 2_500
+/** Processes that serve each mode: how a compiler happens to lay one out is worth several microseconds a request. */
+export const PROCESSES = 3
 /** Requests before anything is measured: what the compiler's threads do counts as the server's time, too. */
-const WARM_UP = 40_000
+const WARM_UP = 20_000
 const MIN_ROUNDS = 5
 
-/** What one mode cost; CPU times are medians per request, in microseconds. */
+/** What one mode cost; CPU times are medians of rounds per request, in microseconds. */
 interface Cost {
   mode: string
   cpuUs: number
   aboveBareUs: number
+  /** Of the cheapest and of the dearest of its processes, above the mean of the bare ones. */
+  rangeUs: readonly [least: number, most: number]
   /** The bare server's time as a share of this mode's: how much of the server's capacity is left. */
   bareShare: number
   refused: number
 }
 
-/** What was seen of one mode. */
+/** What was seen of one process. */
 interface Tally {
   mode: string
+  server: ServerProcess
   /** CPU per request of each slice, in microseconds; NaN where requests were refused. */
   slicesUs: number[]
   refused: number
@@ -37,8 +42,8 @@ interface Comparison {
 }
 
 /**
- * Runs all modes of a framework at once, each in a process of its own, and loads them in turn, slice by slice, round
- * after round for about `seconds`, so that whatever else the machine does meets all of them alike.
+ * Runs all modes of a framework at once, each in some processes of its own, and loads them in turn, slice by slice,
+ * round after round for about `seconds`, so that whatever else the machine does meets all of them alike.
  */
 export async function compare(
   node: string,
@@ -48,46 +53,62 @@ export async function compare(
 ): Promise<Comparison> {
   const untilMs = performance.now() + seconds * 1_000
   const pinned = pin(process.pid, 'load')
-  const tallies = modes.map((mode): Tally => ({ mode, slicesUs: [], refused: 0 }))
-  const servers = await Promise.all(modes.map((mode) => ServerProcess.start(node, framework, mode)))
+  const tallies: Tally[] = []
   let others: number
   try {
-    const otherProcessors = await otherWork(servers)
-    await takeTurns(servers, tallies, untilMs)
+    for (let i = 0; i < PROCESSES; i++)
+      for (const mode of modes)
+        tallies.push({ mode, server: await ServerProcess.start(node, framework, mode), slicesUs: [], refused: 0 })
+    const otherProcessors = await otherWork(tallies)
+    await takeTurns(tallies, untilMs)
     others = await otherProcessors()
   } finally {
-    for (const server of servers) server.stop()
+    for (const { server } of tallies) server.stop()
   }
-  const bare = tallies[0]?.slicesUs ?? []
-  const costs = tallies.map(({ mode, slicesUs, refused }) => ({
-    mode,
-    cpuUs: median(slicesUs),
-    // Round by round, because neighbours in time share what else the machine was doing.
-    aboveBareUs: median(slicesUs.map((us, round) => us - bare[round]!)),
-    bareShare: median(bare) / median(slicesUs),
-    refused,
-  }))
+  const bare = roundsOf(tallies, modes[0]!)
+  const costs = modes.map((mode): Cost => {
+    const rounds = roundsOf(tallies, mode)
+    const own = tallies.filter((tally) => tally.mode === mode)
+    const aboveUs = own.map(({ slicesUs }) => median(slicesUs.map((us, round) => us - bare[round]!)))
+    return {
+      mode,
+      cpuUs: median(rounds),
+      // Round by round, because neighbours in time share what else the machine was doing.
+      aboveBareUs: median(rounds.map((us, round) => us - bare[round]!)),
+      rangeUs: [Math.min(...aboveUs), Math.max(...aboveUs)],
+      bareShare: median(bare) / median(rounds),
+      refused: own.reduce((sum, { refused }) => sum + refused, 0),
+    }
+  })
   return { costs, rounds: bare.length, others, pinned }
 }
 
-/** Loads the servers in turn until `untilMs`, and adds what each slice cost to the tally of its mode. */
-async function takeTurns(servers: readonly ServerProcess[], tallies: readonly Tally[], untilMs: number): Promise<void> {
-  for (const [i, { port }] of servers.entries()) tallies[i]!.refused += await load(port, WARM_UP)
+/** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
+async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
+  for (const tally of tallies) tally.refused += await load(tally.server.port, WARM_UP)
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
-    for (const [i, server] of servers.entries()) {
+    for (const tally of tallies) {
+      const { server } = tally
       const before = await server.cpuUs()
       const refused = await load(server.port, SLICE)
       const sliceUs = ((await server.cpuUs()) - before) / SLICE
-      tallies[i]!.slicesUs.push(refused === 0 ? sliceUs : Number.NaN)
-      tallies[i]!.refused += refused
+      tally.slicesUs.push(refused === 0 ? sliceUs : Number.NaN)
+      tally.refused += refused
     }
 }
 
-/** Begins to watch the machine; the answer is how many processors neither this process nor `servers` kept busy. */
-async function otherWork(servers: readonly ServerProcess[]): Promise<() => Promise<number>> {
+/** The mean of a mode's processes in each round, in microseconds; NaN where requests were refused. */
+function roundsOf(tallies: readonly Tally[], mode: string): number[] {
+  const own = tallies.filter((tally) => tally.mode === mode)
+  const rounds = own[0]?.slicesUs.map((_, round) => own.reduce((sum, { slicesUs }) => sum + slicesUs[round]!, 0))
+  return (rounds ?? []).map((sum) => sum / own.length)
+}
+
+/** Begins to watch the machine; the answer is how many processors neither this process nor its servers kept busy. */
+async function otherWork(tallies: readonly Tally[]): Promise<() => Promise<number>> {
   const ownUs = async (): Promise<number> => {
     const { user, system } = process.cpuUsage()
-    const served = await Promise.all(servers.map((server) => server.cpuUs()))
+    const served = await Promise.all(tallies.map(({ server }) => server.cpuUs()))
     return served.reduce((total, us) => total + us, user + system)
   }
   const [startMs, busyBeforeMs, ownBeforeUs] = [performance.now(), busyMs(), await ownUs()]

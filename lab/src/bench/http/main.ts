@@ -2,7 +2,7 @@
  * What the middleware costs: CPU time of the server per request, beside a bare server, one that does the least a
  * middleware can do, and the framework's best-known limiters, set up as their documentation says.
  *
- *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 45]
+ *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 120]
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
  * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table. Slices with refusals do not count.
@@ -11,7 +11,7 @@ import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { node24 } from '@fairlead-testing/runtimes'
 import { printTable } from '../table.js'
-import { compare, SLICE } from './compare.js'
+import { compare, PROCESSES, SLICE } from './compare.js'
 import type { Framework } from './framework.js'
 import { CONNECTIONS, FLOWS } from './load.js'
 
@@ -23,7 +23,7 @@ const { values } = parseArgs({
     framework: { type: 'string', multiple: true, default: FRAMEWORKS },
     node: { type: 'string' },
     'all-nodes': { type: 'boolean', default: false },
-    seconds: { type: 'string', default: '45' },
+    seconds: { type: 'string', default: '120' },
   },
 })
 for (const name of values.framework)
@@ -32,7 +32,8 @@ const seconds = Number(values.seconds)
 if (!(seconds > 0)) throw new RangeError(`--seconds must be a number above 0, got '${values.seconds}'`)
 
 console.log(
-  `One small JSON route; ${CONNECTIONS} connections, ${FLOWS} flows; medians of slices of ${SLICE} requests, in turn`,
+  `One small JSON route; ${CONNECTIONS} connections, ${FLOWS} flows; ` +
+    `medians of slices of ${SLICE} requests to each of ${PROCESSES} processes, in turn`,
 )
 for (const node of nodes())
   for (const name of values.framework) {
@@ -41,10 +42,11 @@ for (const node of nodes())
     console.log(`\n${framework.title}, Node.js ${version}`)
     const { costs, rounds, others, pinned } = await compare(node, name, framework.modes, seconds)
     printTable(
-      ['mode', 'CPU µs/request', 'above bare', 'goal', 'bare ÷ mode', 'refused'],
-      costs.map(({ mode, cpuUs, aboveBareUs, bareShare, refused }) => {
+      ['mode', 'CPU µs/request', 'above bare', 'of its processes', 'goal', 'bare ÷ mode', 'refused'],
+      costs.map(({ mode, cpuUs, aboveBareUs, rangeUs, bareShare, refused }) => {
         const goal = mode === 'fairlead, default' ? `${framework.goalUs}` : ''
-        return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), goal, bareShare.toFixed(2), `${refused}`]
+        const range = rangeUs.map((us) => us.toFixed(1)).join(' to ')
+        return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), range, goal, bareShare.toFixed(2), `${refused}`]
       }),
     )
     console.log(
