@@ -312,6 +312,20 @@ describe('late arrivals', () => {
   })
 })
 
+describe('whose turn it is', () => {
+  it('counts who waits for all that is left, also when that is no exact number', () => {
+    const weightOf = (tenant: string): number => (tenant === 'five' ? 5 : 3)
+    const { escrow, used } = escrowOf({ limit: 10, reserve: 'strict', weightOf })
+    for (let i = 0; i < 5; i++) escrow.check('five', 1)
+    escrow.check('three', 1)
+    // 38 tenths over 3 would be more than 63 tenths over 5, for which the other waits.
+    for (let refused = 0; refused < 2; )
+      for (const tenant of ['five', 'three']) refused = escrow.check(tenant, 0.1).allowed ? 0 : refused + 1
+    expect(used('five')).toBeCloseTo(6.3, 9)
+    expect(used('three')).toBeCloseTo(3.7, 9)
+  })
+})
+
 describe('gaming', () => {
   it('a refused question wins nothing and takes no claim', () => {
     const { escrow } = escrowOf({ reserve: 'strict' })

@@ -66,7 +66,7 @@ export class Judgement {
     }
     const own = this.slot === NEWCOMER ? 0 : claim
     const free = Math.max(0, left - (claims.total(level, tau) - own))
-    const leastTag = waits.leastTag(left, this.slot)
+    const leastTag = waits.leastTag(left + budget.tolerance, this.slot)
     const isTurn = (passed + cost) / weight <= leastTag * TIE
     const borrowable = Math.max(0, Math.min(free, leastTag * weight - passed))
     if (fits && isTurn && budget.covers(free, cost)) {

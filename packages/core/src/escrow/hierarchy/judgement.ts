@@ -112,14 +112,14 @@ export class TreeJudgement {
     this.#free = Math.max(0, free)
   }
 
-  #measureTurn(tenant: Tenant, { left, tau }: Budget): void {
+  #measureTurn(tenant: Tenant, { left, tau, tolerance }: Budget): void {
     const { cost } = this
     this.#isTurn = true
     this.#turn = Number.POSITIVE_INFINITY
     this.#nextTurn = Number.POSITIVE_INFINITY
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
       const { passed, weight } = node
-      const least = node.parent.leastTag(node, left)
+      const least = node.parent.leastTag(node, left + tolerance)
       if ((passed + cost) / weight > least * TIE) this.#isTurn = false
       this.#turn = Math.min(this.#turn, least * weight - passed)
       this.#nextTurn = Math.min(this.#nextTurn, least * weight - node.passedBy(tau) - cost)
