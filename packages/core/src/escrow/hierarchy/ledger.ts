@@ -20,10 +20,9 @@ export class TreeLedger {
   readonly judged: TreeJudgement = new TreeJudgement()
   readonly #root: Group
   readonly #budget: Budget
-  /** All that are active; the root always is. */
-  readonly #active: (Group | Tenant)[] = []
   readonly #waiting: WaitingList = new WaitingList()
   #tenants = 0
+  #windows = 0
 
   constructor(root: Group, windowMs: number, reserve: Reserve) {
     this.#root = root
@@ -49,12 +48,12 @@ export class TreeLedger {
     return this.#waiting.count
   }
 
+  /** Begins a window, in which nobody is active. O(children of the root). */
   begin(startMs: number, limit: number): void {
-    for (const node of this.#active) node.clear()
-    this.#active.length = 0
+    this.#windows++
     this.#waiting.clear()
     this.#tenants = 0
-    this.#root.clear()
+    this.#renew(this.#root)
     this.#root.active = true
     this.#root.guarantee = limit
     this.#budget.begin(startMs, limit)
@@ -73,6 +72,7 @@ export class TreeLedger {
 
   /** Judges a cost, into {@link judged}, and changes nothing. */
   judge(tenant: Tenant, cost: number): void {
+    this.#renew(tenant)
     this.judged.decide(tenant, cost, this.#budget)
   }
 
@@ -119,11 +119,19 @@ export class TreeLedger {
     return change - charged
   }
 
+  /** Lets nodes forget the window in which they were last asked for, each when it is asked for in a new one. */
+  #renew(from: Group | Tenant): void {
+    for (let node: Group | Tenant = from; node.window !== this.#windows; node = node.parent) {
+      node.clear()
+      node.window = this.#windows
+      if (node.parent === undefined) return
+    }
+  }
+
   /** Makes a newcomer active, and the groups that it is the first in. */
   #open(tenant: Tenant, branch: Group | Tenant, part: number): void {
     for (let node: Group | Tenant = tenant; ; node = node.parent!) {
       node.active = true
-      this.#active.push(node)
       node.parent!.activeWeight += node.weight
       if (node === branch) break
     }

@@ -7,6 +7,8 @@ export class Node {
   readonly parent: Group | undefined
   /** Its place among its siblings, groups before tenants. */
   readonly slot: number
+  /** The number of the window that all of the below is about. */
+  window = 0
   active = false
   /** Used, or let pass. */
   passed = 0
