@@ -421,6 +421,13 @@ describe('settle', () => {
     expect(escrow.snapshot().remaining).toBe(720)
   })
 
+  it('gives back no more than all there was, whatever rounding makes of it', () => {
+    const { escrow } = escrowOf({ limit: 999.9999999999983 })
+    escrow.refund(escrow.check('a', 246.14390512163067))
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 999.9999999999983 })
+    expect(escrow.check('a', escrow.peek('a', 1000).remaining).allowed).toBe(true)
+  })
+
   it('charges no more than there is, and returns the rest as unpaid', () => {
     const { escrow } = escrowOf()
     const decision = escrow.check('a', 900)

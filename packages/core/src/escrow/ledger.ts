@@ -207,7 +207,7 @@ export class Ledger {
     const { used, passed } = this.#accounts
     const charged = Math.max(-used[slot]!, Math.min(change, Math.max(0, this.#budget.left)))
     used[slot]! += charged
-    this.#budget.left -= charged
+    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
     this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
     this.#refit()
     return change - charged

@@ -184,6 +184,13 @@ describe('a hierarchy', () => {
     expect(escrow.snapshot()).toMatchObject({ used: 0, tenants: 1 })
   })
 
+  it('gives back no more than all there was, whatever rounding makes of it', () => {
+    const { escrow } = escrowOf({ limit: 999.9999999999983 })
+    escrow.refund(escrow.check('s1', 246.14390512163067))
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 999.9999999999983 })
+    expect(escrow.check('s1', escrow.peek('s1', 1000).remaining).allowed).toBe(true)
+  })
+
   it('is a gate’s budget as any other escrow', () => {
     const { escrow } = escrowOf()
     const gate = createGate({ budget: escrow, clock: manualClock() })

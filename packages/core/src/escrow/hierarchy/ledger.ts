@@ -109,7 +109,7 @@ export class TreeLedger {
     const { limit, left, tau, slack } = this.#budget
     const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, left)))
     tenant.used += charged
-    this.#budget.left -= charged
+    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       node.passed = Math.max(0, node.passed + charged)
     this.#recount(tenant)
