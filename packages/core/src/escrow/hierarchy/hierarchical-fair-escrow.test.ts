@@ -110,6 +110,26 @@ describe('a hierarchy', () => {
     expect(escrow.snapshot().used).toBeGreaterThan(990)
   })
 
+  it('counts who waits for all that is left, also when that is no exact number', () => {
+    const children = [
+      { name: 'five', weight: 5 },
+      { name: 'team', weight: 3, children: [{ name: 'three' }] },
+    ]
+    const { escrow } = escrowOf({ limit: 10, reserve: 'strict', tree: hierarchy({ name: 'all', children }) })
+    for (let i = 0; i < 5; i++) escrow.check('five', 1)
+    let three = escrow.check('three', 1).cost
+    // 38 tenths over 3 would be more than 63 tenths over 5, for which the other waits.
+    for (let refused = 0; refused < 4; refused++) {
+      if (escrow.check('five', 0.1).allowed) refused = 0
+      if (escrow.check('three', 0.1).allowed) {
+        refused = 0
+        three += 0.1
+      }
+    }
+    expect(three).toBeCloseTo(3.7, 9)
+    expect(escrow.snapshot().remaining).toBeCloseTo(0, 9)
+  })
+
   it('says what may be borrowed next, and admits it', () => {
     const { escrow, clock } = escrowOf()
     for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 1)
