@@ -364,6 +364,25 @@ describe('gaming', () => {
     expect(used('heavy4') + used('light')).toBeGreaterThanOrEqual(1990)
   })
 
+  it('leaves to those who wait, and have had less, as much as brings them as far, while they are away', () => {
+    const { escrow, clock, used } = escrowOf({ limit: 6000 })
+    for (const tenant of ['heavy4', 'light', 'idle']) escrow.check(tenant, 1)
+    drain(escrow, 'heavy4')
+    drain(escrow, 'light')
+    const before = { heavy: used('heavy4'), light: used('light') }
+    // A tenth of what the idle one was due becomes free: 90 of 1000.
+    clock.advance(90)
+    const { allowed, borrowed, remaining } = escrow.check('light', 1)
+    expect({ allowed, borrowed }).toEqual({ allowed: true, borrowed: true })
+    expect(remaining).toBeGreaterThan(15)
+    drain(escrow, 'light')
+    expect(used('light') - before.light).toBeGreaterThanOrEqual(17)
+    expect(used('light') - before.light).toBeLessThanOrEqual(19)
+    drain(escrow, 'heavy4')
+    expect(used('heavy4') - before.heavy).toBeGreaterThanOrEqual(70)
+    expect(escrow.snapshot().reserved + escrow.snapshot().used).toBeGreaterThan(6000 - 1)
+  })
+
   it('an admitted unit holds a share: strict to the end, paced ever less', () => {
     for (const [reserve, least, most] of [
       ['strict', 100, 120],
@@ -395,6 +414,21 @@ describe('retryAfterMs', () => {
     expect(escrow.peek('a', 20).allowed).toBe(false)
     clock.advance(retryAfterMs * 0.01)
     expect(escrow.peek('a', 20).allowed).toBe(true)
+  })
+
+  it('is exact where others, who are away, are due as much before', () => {
+    const { escrow, clock } = escrowOf()
+    for (const tenant of ['a', 'b3', 'idle2']) escrow.check(tenant, 1)
+    drain(escrow, 'a')
+    drain(escrow, 'b3')
+    // What the idle one is due fades by a third of 1 each millisecond: as b is due three of four, a has to wait longer.
+    const { retryAfterMs } = escrow.check('a', 3)
+    expect(retryAfterMs).toBeGreaterThan(3 * 3)
+    expect(retryAfterMs).toBeLessThan(50)
+    clock.advance(retryAfterMs * 0.99)
+    expect(escrow.peek('a', 3).allowed).toBe(false)
+    clock.advance(retryAfterMs * 0.01)
+    expect(escrow.peek('a', 3).allowed).toBe(true)
   })
 
   it('is at most a twentieth of a window, at least 1 ms, and ends with the window', () => {

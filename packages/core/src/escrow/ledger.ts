@@ -26,8 +26,9 @@ export const WAIT: number = 1 / 10
  *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
  *   others until the wait ends. Then it comes back as far as it is still free. Being allowed something else meanwhile
  *   ends no wait: who takes turns with others is still in line for more.
- * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free and no one else who waits for what
- *   is there has a lower tag.
+ * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free, and so is what is owed to those in
+ *   line: nothing if no one else who waits for what is there has a lower tag; otherwise as much as brings those with a
+ *   lower one as far, per weight.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
@@ -193,7 +194,7 @@ export class Ledger {
     const { slot, cost, verdict } = this.#judged
     if (slot === NEWCOMER || verdict === 'never') return
     const { weights, passed, released } = this.#accounts
-    this.#waits.add(slot, (passed[slot]! + cost) / weights[slot]!, cost, this.#budget.nowMs)
+    this.#waits.add(slot, weights[slot]!, passed[slot]!, cost, this.#budget.nowMs)
     if (released[slot] === 1 || !this.#judged.wouldCover(this.#budget.tolerance)) return
     released[slot] = 1
     this.#claims.drop(slot)
@@ -298,6 +299,6 @@ export class Ledger {
     const weight = this.#accounts.weights[slot]!
     const passed = this.#accounts.passed[slot]!
     if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
-    if (this.#waits.has(slot)) this.#waits.retag(slot, (passed + this.#waits.cost(slot)) / weight)
+    if (this.#waits.has(slot)) this.#waits.recount(slot, weight, passed)
   }
 }

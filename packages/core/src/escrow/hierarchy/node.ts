@@ -18,6 +18,8 @@ export class Node {
   released = 0
   /** The least cost that somebody in here was refused lately; Infinity if nobody waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
+  /** The lowest finish tag of siblings in which somebody waits for what there is, when that was last looked for. */
+  rivalTag: number = Number.POSITIVE_INFINITY
   /** What its weight guarantees it, when that was last worked out. */
   guarantee = 0
 
