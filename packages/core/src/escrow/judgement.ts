@@ -29,6 +29,7 @@ export class Judgement implements Debtor {
   released = false
 
   verdict: Verdict = 'never'
+  /** What the tenant's weight guarantees it. */
   guarantee = 0
   /** The most that may be asked for next and is admitted; within the guarantee, a little more may be. */
   remaining = 0
@@ -45,6 +46,11 @@ export class Judgement implements Debtor {
 
   get allowed(): boolean {
     return this.verdict === 'within' || this.verdict === 'borrows'
+  }
+
+  /** What the tenant has used, with what was allowed. */
+  get usedAfter(): number {
+    return this.allowed ? this.used + this.cost : this.used
   }
 
   /** Whether the whole guarantee would have been enough. */

@@ -46,8 +46,8 @@ export class Line {
   }
 
   /**
-   * What has to be left to others if one gets as far as `tag`: nothing if it is its turn, `leastTag` being the lowest of
-   * the others. It has the `weight`, has used or let pass `passed`, and stands in line with the cost `waitsFor`
+   * What has to be left to others if one gets as far as `tag`: nothing if it is its turn, `leastTag` being the lowest
+   * of the others. It has the `weight`, has used or let pass `passed`, and stands in line with the cost `waitsFor`
    * (Infinity: it does not).
    */
   owed(tag: number, leastTag: number, weight: number, passed: number, waitsFor: number): number {

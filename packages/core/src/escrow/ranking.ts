@@ -6,12 +6,12 @@ const BLOCK = 64
 
 /**
  * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: what do the amounts of all slots below a
- * key sum up to? A ranking by `'least'` does not sum up `x`, but `y` and key·y − x, and it knows the first slot whose `x`
- * is at most something.
+ * key sum up to? A ranking by `'least'` does not sum up `x`, but `y` and key·y − x, and it knows the first slot whose
+ * `x` is at most something.
  *
- * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is worked out anew from
- * its entries whenever one changes. O(log n), but for a split or union of two blocks: then what is behind them moves, a
- * pass over n/64 blocks once in some dozens of changes.
+ * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is worked out anew
+ * from its entries whenever one changes. O(log n), but for a split or union of two blocks: then what is behind them
+ * moves, a pass over n/64 blocks once in some dozens of changes.
  */
 export class Ranking {
   readonly #kind: 'sum' | 'least'
@@ -29,7 +29,7 @@ export class Ranking {
   readonly #totals: Totals
   #blockOf: Int32Array = new Int32Array(64).fill(-1)
 
-  /** Sums below the key of the last {@link sumBelow}: of `x` (if kept), of `y`, and of key·y − x (if `x` is not summed). */
+  /** Sums below the key of the last {@link sumBelow}: of `x`, or else of key·y − x, as `z`; and of `y`. */
   x = 0
   y = 0
   z = 0

@@ -9,9 +9,9 @@ import { WaitingList } from './waiting-list.js'
  * Weighted fair escrow over a tree of weights: the rule of the flat ledger, with a level for each group.
  *
  * What is free for a tenant is what is left less all that the siblings of its ancestors, and its own, claim: so it
- * borrows in its team first, then in its organisation, then anywhere. It has to come first among its siblings, and each
- * of its ancestors among theirs. What it spends counts for them, too. A newcomer lowers the level of one group, the
- * lowest that was active before: those outside lose nothing.
+ * borrows in its team first, then in its organisation, then anywhere. Of that it leaves what brings those who come
+ * first as far, among its siblings and among those of each of its ancestors. What it spends counts for them, too. A
+ * newcomer lowers the level of one group, the lowest that was active before: those outside lose nothing.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. A check is O(depth·log n); {@link Group} has the reasons.
@@ -109,7 +109,7 @@ export class TreeLedger {
     const { limit, left, tau, slack } = this.#budget
     const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, left)))
     tenant.used += charged
-    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
+    this.#budget.left = Math.min(limit, left - charged)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       node.passed = Math.max(0, node.passed + charged)
     this.#recount(tenant)

@@ -18,7 +18,7 @@ function run(clients: readonly Client[], limit: number): ClientWindow[] {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-/** By how much two that ask differ, at most, per weight, in units of the bound that holds for those that never pause. */
+/** How much two that ask differ, at most, per weight, in units of the bound that holds for those that never pause. */
 function deviation(clients: readonly Client[], windows: readonly ClientWindow[], largest: number): number {
   const asking = clients.flatMap(({ pausesAt }, i) => (pausesAt === undefined ? [i] : []))
   const weight = (i: number): number => clients[i]!.weight

@@ -13,7 +13,7 @@ export interface Client {
   weight: number
   /** Cost of a request; of each anew, if it is two numbers: whole ones from the first to the second. */
   cost: number | readonly [number, number]
-  /** When it comes back after a refusal: when it was told to, or at this interval, in milliseconds, whatever it is told. */
+  /** When it comes back after a refusal: when it was told to, or at this interval in ms, whatever it is told. */
   returns: 'as-told' | number
   /** Comes later than it means to by up to this much, in milliseconds. @default 0 */
   lateMs?: number
