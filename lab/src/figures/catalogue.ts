@@ -1,6 +1,7 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
+import { escrowReturns } from './escrow/returns.js'
 import { escrow } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import type { Figure } from './figure.js'
@@ -21,6 +22,7 @@ export const FIGURES: readonly Figure[] = [
   adaptiveLimit,
   doorman,
   escrow,
+  escrowReturns,
 ]
 
 /** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */
