@@ -67,7 +67,7 @@ export class Judgement implements Debtor {
     const before = released ? passed : Math.max(passed, guarantee * tau)
     const claim = released ? 0 : Math.max(0, guarantee - before)
     this.guarantee = guarantee
-    const fits = cost <= budget.limit && budget.covers(left, cost)
+    const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
       this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
@@ -84,7 +84,7 @@ export class Judgement implements Debtor {
       this.#allow('borrows', worth(this.#most(Math.min(left, free)) - cost, budget))
       return
     }
-    this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
+    this.verdict = fits ? 'over-share' : budget.covers(budget.limit, cost) ? 'exhausted' : 'never'
     // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || this.slot === NEWCOMER || !this.wouldCover(budget.tolerance)
     const most = this.#most(Math.min(left, free))

@@ -45,7 +45,7 @@ export class TreeJudgement implements Debtor {
     else this.#introduce(tenant, budget)
     const { left, tau } = budget
     const claim = tenant.ownClaim(tau)
-    const fits = cost <= budget.limit && budget.covers(left, cost)
+    const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
       this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
@@ -62,7 +62,7 @@ export class TreeJudgement implements Debtor {
       this.#allow('borrows', worth(this.#most(room) - cost, budget))
       return
     }
-    this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
+    this.verdict = fits ? 'over-share' : budget.covers(budget.limit, cost) ? 'exhausted' : 'never'
     // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(tenant, budget)
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
