@@ -92,13 +92,15 @@ export class TreeLedger {
   refuse(tenant: Tenant): void {
     const { cost, verdict } = this.judged
     if (!tenant.active || verdict === 'never') return
+    // Who asks for the same again keeps its place in line.
+    const isInLine = tenant.waitsFor === cost
     tenant.waitsFor = cost
     tenant.waitsSinceMs = this.#budget.nowMs
     this.#waiting.add(tenant)
     if (tenant.released === 0 && this.judged.wouldCover(tenant, this.#budget)) {
       for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released++
       this.#recount(tenant)
-    } else {
+    } else if (!isInLine) {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }
