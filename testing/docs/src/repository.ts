@@ -7,7 +7,7 @@ export const ROOT: string = fileURLToPath(new URL('../../../', import.meta.url))
 /** Paths, from the root, of all pages that are written by hand. */
 export function pagePaths(): string[] {
   const docs = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
-    .filter((path) => path.endsWith('.md') && !path.startsWith('figures'))
+    .filter((path) => path.endsWith('.md') && !/^(?:api|figures)\//.test(path))
     .map((path) => `docs/${path}`)
   const readmes = ['packages', 'examples'].flatMap((folder) =>
     readdirSync(ROOT + folder).map((name) => `${folder}/${name}/README.md`),
