@@ -1,7 +1,7 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
-import { escrow } from './escrow.js'
+import { escrow, escrowCoarse, escrowFleet } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
@@ -25,6 +25,8 @@ export const FIGURES: readonly Figure[] = [
   adaptiveLimit,
   doorman,
   escrow,
+  escrowCoarse,
+  escrowFleet,
 ]
 
 /**
