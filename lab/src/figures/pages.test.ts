@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
 import { withTables } from './blocks.js'
 import { FIGURES } from './catalogue.js'
+import { indexPage } from './index-page.js'
 import { FOLDER, readRecord } from './record.js'
 import { tablesOf } from './save.js'
 
@@ -13,6 +14,10 @@ describe('docs', () => {
   it.each(PAGES)('%s quotes the figures as `pnpm figures` wrote them', (name) => {
     const page = readFileSync(`${DOCS}${name}`, 'utf8')
     expect(withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))).toBe(page)
+  })
+
+  it('have an index that says what the JSON says', () => {
+    expect(readFileSync(`${FOLDER}README.md`, 'utf8')).toBe(indexPage())
   })
 
   it.each(FIGURES.map(({ file }) => file))('figures/%s.md says what its JSON says', (file) => {

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { withTables } from './blocks.js'
 import type { Figure, Findings } from './figure.js'
+import { indexPage } from './index-page.js'
 import { titled } from './markdown.js'
 import { type FigureRecord, FOLDER, readRecord } from './record.js'
 
@@ -24,18 +25,24 @@ export async function save({ file }: Figure, { pictures }: Findings, record: Fig
   )
 }
 
-/** Brings the tables in the pages up to what `docs/figures` says; gives the paths of pages that changed. */
+/** Brings the tables in the pages, and the index, up to what `docs/figures` says; gives the paths of what it wrote. */
 export async function savePages(): Promise<string[]> {
-  const changed: string[] = []
+  const written = [await saveIndex()]
   for (const name of (await readdir(PAGES)).filter((each) => each.endsWith('.md'))) {
     const path = join(PAGES, name)
     const page = await readFile(path, 'utf8')
-    const written = withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))
-    if (written === page) continue
-    await writeFile(path, written)
-    changed.push(relative(process.cwd(), path))
+    const now = withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))
+    if (now === page) continue
+    await writeFile(path, now)
+    written.push(relative(process.cwd(), path))
   }
-  return changed
+  return written
+}
+
+async function saveIndex(): Promise<string> {
+  const path = join(FOLDER, 'README.md')
+  await writeFile(path, indexPage())
+  return relative(process.cwd(), path)
 }
 
 export function tablesOf({ source, tables }: FigureRecord): string {

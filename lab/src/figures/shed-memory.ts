@@ -76,7 +76,7 @@ function shortened(demand: Trial['demand'], { part }: Effort): Trial['demand'] {
 
 function columnAims(cells: readonly Cells[]): Aim[] {
   return COLUMNS.flatMap(({ title, published, goal }, i) =>
-    lotAims(`spike, ${title}`, cells[i]!.reserved, published.reserved, 0, goal),
+    lotAims(`spike, ${title}`, cells[i]!.reserved, published.reserved, undefined, goal),
   )
 }
 
@@ -118,6 +118,8 @@ function lotAims(
       published: publishedLate === undefined ? undefined : 100 * publishedLate,
       ours: 100 * lateParts,
       goal: { most: 100 * mostLate },
+      // Published in whole per cent.
+      digits: publishedLate === undefined ? 2 : 0,
     })
   return aims
 }
@@ -157,7 +159,7 @@ function others(lots: readonly Lot[]): Table {
       title,
       POLICIES[policy].title,
       events(lots[i]!),
-      eventsOf(published),
+      published === undefined ? '–' : eventsOf(published),
       beside(late(lots[i]!.lateParts), publishedLate === undefined ? undefined : late(publishedLate)),
     ]),
   }

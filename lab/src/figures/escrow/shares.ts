@@ -63,7 +63,7 @@ export function shares(effort: Effort, tell: Tell): Findings {
       published: got.excess[i + 1],
       ours: got.paced[i + 1]!,
       // By a unit or two for the rounding of a window's last calls.
-      goal: { least: 0.99 * entitled[i + 1]!, most: 1.01 * entitled[i + 1]! },
+      goal: { least: Math.floor(0.99 * entitled[i + 1]!), most: Math.ceil(1.01 * entitled[i + 1]!) },
       digits: 0,
     })),
     tables: [

@@ -28,7 +28,12 @@ export function plotMemory(panels: readonly MemoryPanel[], sampleEveryMs: number
             'process runs out, loses all that\nruns, and is gone for 5 s. Dashed: where requests begin to be refused, and ' +
             'where all are.',
         ),
-        ...panels.map(({ title }, i) => words(title, LEFT, TOP - 22 + i * STEP, { size: 15, bold: true })),
+        ...panels.map(({ title, course }, i) =>
+          words(`${title}: ${course.outOfMemory} times out of memory`, LEFT, TOP - 22 + i * STEP, {
+            size: 15,
+            bold: true,
+          }),
+        ),
       ],
       grid: panels.map((_, i) => ({
         left: LEFT,

@@ -3,6 +3,7 @@ import { type Memory, type Scenario, simulate } from '@fairlead/core/simulation/
 /** Memory over time: the most in each quarter of a second, as a share of the limit. */
 export interface MemoryCourse {
   readonly everyMs: number
+  readonly outOfMemory: number
   /** Undefined while nothing happened, above all while the process was gone. */
   readonly most: readonly (number | undefined)[]
 }
@@ -16,8 +17,8 @@ export function courseOf(scenario: Scenario): MemoryCourse {
     const at = Math.min(most.length - 1, Math.floor(nowMs / EVERY_MS))
     most[at] = Math.max(most[at] ?? 0, held)
   }
-  simulate({ ...scenario, makeMemory: () => watched(scenario.makeMemory(), note) })
-  return { everyMs: EVERY_MS, most }
+  const { outOfMemory } = simulate({ ...scenario, makeMemory: () => watched(scenario.makeMemory(), note) })
+  return { everyMs: EVERY_MS, outOfMemory, most }
 }
 
 function watched(memory: Memory, note: (held: number, nowMs: number) => void): Memory {
