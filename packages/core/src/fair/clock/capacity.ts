@@ -33,7 +33,7 @@ export class Capacity {
 
   /** `seconds` pass, in which `failureShare` of what was tried failed. */
   advance(seconds: number, failureShare: number): void {
-    if (failureShare <= OUTAGE_SHARE) this.#best *= Math.exp(-seconds / BEST_SECONDS)
+    if (this.#best > 0 && failureShare <= OUTAGE_SHARE) this.#best *= Math.exp(-seconds / BEST_SECONDS)
   }
 
   /** A shortage begins, while `servedPerSecond` (above 0) were served. What is known from before is taken up, or not. */

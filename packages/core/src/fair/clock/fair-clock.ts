@@ -21,7 +21,7 @@ export type Judgement = 'refused' | 'uncharged' | 'charged'
  * one that lags behind may catch up by `credit` requests, no more. A failure blames nobody: it is a measurement of the
  * resource, from which follows how fast the clock may run.
  *
- * Costs are in any unit, times in seconds. Knows no flows, hashes or clocks: all come in as numbers.
+ * Costs are in any unit. Knows no flows, hashes or clocks: all come in as numbers.
  *
  * @see the virtual time of start-time fair queueing (P. Goyal, H. Vin, H. Cheng, SIGCOMM 1996), and the generic cell
  *   rate algorithm (ITU-T I.371), which the tags are
@@ -37,14 +37,21 @@ export class FairClock {
   readonly #overflow = new Overflow()
   readonly #credit: number
   readonly #probe: number
+  #atMs: number = Number.NaN
 
   constructor(credit: number, probe: number) {
     this.#credit = credit
     this.#probe = probe
   }
 
-  /** `seconds` pass, above 0. */
-  advance(seconds: number): void {
+  /**
+   * It is `nowMs` now. Nothing is known of the time before the first call; a time before the last one is no time passed,
+   * and time goes on from there.
+   */
+  advance(nowMs: number): void {
+    const seconds = (nowMs - this.#atMs) / 1000
+    this.#atMs = nowMs
+    if (!(seconds > 0)) return
     const { traffic, capacity, reservoir, pace, phase } = this
     const { meanCost } = traffic
     traffic.advance(seconds)

@@ -56,8 +56,6 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly #places: Int32Array
   #live: TagSketch
   #twin: TagSketch
-  /** The last call; nothing is known of the time before the first. */
-  #atMs: number = Number.NaN
 
   constructor(settings: ClockSettings, random: Random) {
     const { levels, bucketsPerLevel, credit, probe } = settings
@@ -161,16 +159,12 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     }
   }
 
-  /** A time before the last one is no time passed, and time goes on from there. */
   #advance(nowMs: number): void {
-    const elapsedMs = nowMs - this.#atMs
-    if (elapsedMs === 0) return
-    this.#atMs = nowMs
-    if (!(elapsedMs > 0)) return
-    this.#clock.advance(elapsedMs / 1000)
-    this.#talkers.advance(elapsedMs / 1000)
+    this.#clock.advance(nowMs)
+    this.#talkers.advance(nowMs)
   }
 
+  /** The flow's tag; leaves its place in `#places`. */
   #tag(key: FlowKey, weight: number): number {
     this.placement.place(key, 'live', this.#places)
     return Math.max(this.#live.read(this.#places), this.#clock.leastTag(weight))
@@ -204,8 +198,8 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#twin.lower(this.#places, amount)
   }
 
+  /** Raises the tag of the flow whose place is in `#places`. */
   #raise(key: FlowKey, tag: number): void {
-    this.placement.place(key, 'live', this.#places)
     this.#live.raise(this.#places, tag)
     this.placement.place(key, 'shadow', this.#places)
     this.#twin.raise(this.#places, tag)
