@@ -13,10 +13,10 @@ const PAUSES_AT = 0.2
 
 /** Tenants of these weights, of which every second one pauses. */
 const FLEETS = [
-  { title: 'half of 4', weights: [1, 1, 1, 1] },
-  { title: 'half of 4, weights 4 : 1', weights: [4, 4, 1, 1] },
-  { title: 'half of 40', weights: Array.from({ length: 40 }, () => 1) },
-  { title: 'half of 100', weights: Array.from({ length: 100 }, () => 1) },
+  { title: '4 tenants', weights: [1, 1, 1, 1] },
+  { title: '4 tenants, weights 4 : 1', weights: [4, 4, 1, 1] },
+  { title: '40 tenants', weights: Array.from({ length: 40 }, () => 1) },
+  { title: '100 tenants', weights: Array.from({ length: 100 }, () => 1) },
 ] as const
 const COSTS = [1, 150] as const
 /** They come later than they were told by up to this part of a window. Whole seconds of a minute are a sixtieth. */
@@ -61,32 +61,39 @@ export const escrowReturns: Figure = {
   name: 'escrow-returns',
   file: 'escrow-returns',
   about: 'how much of a budget is used by tenants that come back late',
+  seeds: SEEDS,
   make(effort, tell) {
-    const rows = FLEETS.flatMap(({ title, weights }) =>
-      COSTS.map((cost) => {
+    const sets = COSTS.map((cost) => ({
+      cost,
+      rows: FLEETS.map(({ title, weights }) => {
         tell(`${title}, calls of ${cost}`)
-        return { title, cost, byLateness: LATE.map(([_, late]) => returnsOf(weights, cost, late, effort)) }
+        return { title, byLateness: LATE.map(([_, late]) => returnsOf(weights, cost, late, effort)) }
       }),
-    )
+    }))
     const both = ({ used, apart }: Returns): string => `${percents(used)}, ${percents(apart)}`
     return {
-      tables: [
-        {
-          title:
-            `Half of the tenants pause after a fifth of their share, the others want all; limit ${LIMIT}. In per ` +
-            'cent: what is used, and by how much two of the others differ per weight, at most; and calls in a window',
-          head: ['', 'calls of', ...LATE.map(([title]) => title), 'asked, when told', 'allowed'],
-          rows: rows.map(({ title, cost, byLateness }) => [
-            title,
-            String(cost),
-            ...byLateness.map(both),
-            byLateness[0]!.asked.toFixed(0),
-            byLateness[0]!.allowed.toFixed(0),
-          ]),
-        },
-      ],
+      aims: sets[0]!.rows.flatMap(({ title, byLateness }) =>
+        byLateness.slice(0, -1).map(({ used }, i) => ({
+          what: `used, %: ${title}, who come back ${LATE[i]![0]}`,
+          ours: 100 * used,
+          goal: { least: 99 },
+        })),
+      ),
+      tables: sets.map(({ cost, rows }) => ({
+        id: `calls-of-${cost}`,
+        title:
+          `Half of the tenants pause after a fifth of their share, the others want all, by calls of ${cost}; limit ` +
+          `${LIMIT}. In per cent: what is used, and by how much two of the others differ per weight, at most`,
+        head: ['%, of the limit', ...LATE.map(([title]) => title), 'calls, when told', 'of those allowed'],
+        rows: rows.map(({ title, byLateness }) => [
+          title,
+          ...byLateness.map(both),
+          byLateness[0]!.asked.toFixed(0),
+          byLateness[0]!.allowed.toFixed(0),
+        ]),
+      })),
       pictures: {},
-      data: rows,
+      data: sets,
     }
   },
 }

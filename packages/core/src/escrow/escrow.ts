@@ -12,7 +12,7 @@ const HEAVIEST = 20
 
 /**
  * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
- * gives out more than the budget: weighted fair escrow in one process. {@link Ledger} has the rule.
+ * gives out more than the budget: weighted fair escrow in one process. `Ledger` has the rule.
  *
  * - The sum of what is used never exceeds `limit`, whatever is settled, whoever comes, whatever the clock does.
  * - What a tenant may still claim of its guarantee is admitted at once, whatever others ask for.
