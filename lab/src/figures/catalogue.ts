@@ -1,12 +1,14 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
-import { escrow } from './escrow.js'
+import { escrow, escrowCoarse, escrowFleet } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
 import { manyHeavy } from './many-heavy.js'
 import { noisyCustomers } from './noisy-customers.js'
+import { shedCurve } from './shed-curve.js'
+import { shedMemory } from './shed-memory.js'
 import { waitingRoom } from './waiting-room.js'
 import { weights } from './weights.js'
 
@@ -18,17 +20,31 @@ export const FIGURES: readonly Figure[] = [
   weights,
   noisyCustomers,
   waitingRoom,
+  shedCurve,
+  shedMemory,
   adaptiveLimit,
   doorman,
   escrow,
+  escrowCoarse,
+  escrowFleet,
 ]
 
-/** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */
+/**
+ * The figures of these names, or of these families (`sfq` is all whose files begin so); all of them if there are none.
+ * Throws a `RangeError` that lists what there is.
+ */
 export function figuresOf(names: readonly string[]): readonly Figure[] {
   if (names.length === 0) return FIGURES
-  return names.map((name) => {
-    const figure = FIGURES.find((each) => each.name === name)
-    if (figure !== undefined) return figure
-    throw new RangeError(`there is no figure '${name}'; there are ${FIGURES.map((each) => each.name).join(', ')}`)
+  return names.flatMap((name) => {
+    const figure = FIGURES.find((each) => each.name === name || each.file === name)
+    const family = figure === undefined ? FIGURES.filter(({ file }) => file.startsWith(`${name}-`)) : [figure]
+    if (family.length === 0) throw new RangeError(`there is no figure '${name}'\n\n${list()}`)
+    return family
   })
+}
+
+/** All figures, with a sentence each. */
+export function list(): string {
+  const width = Math.max(...FIGURES.map(({ name }) => name.length))
+  return FIGURES.map(({ name, about }) => `  ${name.padEnd(width)}  ${about}`).join('\n')
 }

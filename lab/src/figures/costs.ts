@@ -1,5 +1,5 @@
 import type { Figure } from './figure.js'
-import { measure, type Shape } from './measure.js'
+import { measure, SEEDS, type Shape } from './measure.js'
 import { beside, digits } from './numbers.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
@@ -45,6 +45,8 @@ export const costs: Figure = {
   name: 'costs',
   file: 'sfq-costs',
   about: 'flows whose requests cost twenty times as much',
+  source: 'an earlier simulation that this code was written to meet',
+  seeds: SEEDS,
   make(effort, tell) {
     const waits = WAITS.map(([name, published]) => {
       tell(VARIANTS[name].title)
@@ -61,8 +63,23 @@ export const costs: Figure = {
       return { title, costly: each(true), ordinary: each(false), published }
     })
     return {
+      aims: [
+        ...shares.map(({ title, costly, ordinary, published }) => ({
+          what: `served, cost 20 : cost 1, most of cost 20 dying in the queue: ${title}`,
+          published: published[0] / published[1],
+          ours: costly / ordinary,
+          goal: { least: 0.97, most: 1.03 },
+          digits: 3,
+        })),
+        ...waits.flatMap(({ name, p99, published }) =>
+          published === undefined
+            ? []
+            : [{ what: `p99 of light requests, ms: ${VARIANTS[name].title}`, published: published[1], ours: p99 }],
+        ),
+      ],
       tables: [
         {
+          id: 'waits',
           title: 'Waits of light requests beside 5 heavy flows, one of cost 20, in ms, ours / published',
           head: ['', 'p50', 'p99'],
           rows: waits.map(({ name, p50, p99, published }) => [
@@ -72,6 +89,7 @@ export const costs: Figure = {
           ]),
         },
         {
+          id: 'served',
           title: 'Cost served per heavy flow, most requests of cost 20 dying in the queue, ours / published',
           head: ['', 'flow of cost 20', 'flow of cost 1', 'ratio'],
           rows: shares.map(({ title, costly, ordinary, published }) => [

@@ -21,7 +21,7 @@ import {
   TREE,
   welcome,
 } from '@fairlead/core/simulation/lease'
-import { type Followed, goalsTable, meanOf, meanPercent, most, nodesOver, type Row, worst } from './doorman-goals.js'
+import { doormanAims, type Followed, meanOf, most, nodesOver, percentOf, type Row, worst } from './doorman-goals.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { seedsOf } from './measure.js'
 import { beside } from './numbers.js'
@@ -35,6 +35,8 @@ export const doorman: Figure = {
   name: 'doorman',
   file: 'doorman',
   about: 'what leases hand out, and how soon they follow, in the published scenarios and in worse',
+  source: 'the simulation of the design document, written anew, with its scenarios, on the same seeds',
+  seeds: SEEDS,
   make(effort, tell) {
     const seeds = seedsOf(effort, SEEDS)
     const rows = [
@@ -50,7 +52,8 @@ export const doorman: Figure = {
     const asks = (45 * shortened(spikes, effort).seconds) / 16
     const courses = { one: coursesOf(one, effort, 1), seven: coursesOf(seven, effort, 5) }
     return {
-      tables: [goalsTable(rows, followed, { found: spiky, asks }), everything(rows)],
+      aims: doormanAims(rows, followed, { found: spiky, asks }),
+      tables: [everything(rows)],
       pictures: { one: plotAlone(courses.one), seven: plotMishaps(courses.seven) },
       data: { seeds, rows, followed, spiky, courses },
     }
@@ -82,23 +85,26 @@ function coursesOf(scenario: Scenario, effort: Effort, everySeconds: number): Co
 }
 
 function everything(rows: readonly Row[]): Table {
-  const both = ({ ours, published }: Row, show: (found: Row['ours']) => string): string =>
-    beside(show(ours), published && show(published))
-  const messages = (found: Row['ours']): string => meanOf('messages', found).toFixed(0)
   const columns = [
-    ['handed out', meanPercent('handedOut')],
-    ['least', worst],
-    ['of what is wanted', meanPercent('handedOutOfWanted')],
-    ['useful', meanPercent('useful')],
-    ['wrong hands', meanPercent('misallocated')],
-    ['most at once', most],
-    ['nodes over', nodesOver],
-    ['messages', messages],
+    ['handed out', percentOf('handedOut'), 1],
+    ['least', worst, 1],
+    ['of what is wanted', percentOf('handedOutOfWanted'), 1],
+    ['useful', percentOf('useful'), 1],
+    ['wrong hands', percentOf('misallocated'), 1],
+    ['most at once', most, 1],
+    ['nodes over', nodesOver, 0],
+    ['messages', (found: Row['ours']) => meanOf('messages', found), 0],
   ] as const
   return {
+    id: 'everything',
     title: `Everything: ours / published, in per cent, mean of ${rows[0]!.ours.length} seeds`,
     head: ['', ...columns.map(([title]) => title)],
-    rows: rows.map((row) => [row.scenario, ...columns.map(([, show]) => both(row, show))]),
+    rows: rows.map(({ scenario, ours, published }) => [
+      scenario,
+      ...columns.map(([, measure, digits]) =>
+        beside(measure(ours).toFixed(digits), published && measure(published).toFixed(digits)),
+      ),
+    ]),
   }
 }
 

@@ -1,6 +1,7 @@
 import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
+import type { Aim } from './aims.js'
 import type { Effort, Figure, Table } from './figure.js'
-import { measure, type Shape, servedEach } from './measure.js'
+import { measure, SEEDS, type Shape, servedEach } from './measure.js'
 import { beside, digits } from './numbers.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
@@ -65,6 +66,8 @@ export const everybodyWaits: Figure = {
   name: 'everybody-waits',
   file: 'sfq-everybody-waits',
   about: 'who gets how much where all flows wait',
+  source: 'an earlier simulation that this code was written to meet',
+  seeds: SEEDS,
   make(effort, tell) {
     const shares = ROWS.map((name) => {
       tell(VARIANTS[name].title)
@@ -72,7 +75,12 @@ export const everybodyWaits: Figure = {
       return { name, heavy: servedEach(measured, 'heavy', HEAVY), light: servedEach(measured, 'light', LIGHT) }
     })
     const inflation = inflations(effort, tell)
-    return { tables: [shareTable(shares), inflationTable(inflation)], pictures: {}, data: { shares, inflation } }
+    return {
+      aims: goalsOf(shares, inflation),
+      tables: [shareTable(shares), inflationTable(inflation)],
+      pictures: {},
+      data: { shares, inflation },
+    }
   },
 }
 
@@ -85,10 +93,42 @@ function inflations(effort: Effort, tell: (step: string) => void): number[][] {
   })
 }
 
-function shareTable(
-  shares: readonly { readonly name: (typeof ROWS)[number]; readonly heavy: number; readonly light: number }[],
-): Table {
+/** Cost served per heavy and per light flow. */
+interface Shares {
+  readonly name: (typeof ROWS)[number]
+  readonly heavy: number
+  readonly light: number
+}
+
+/** Flows that wait all the time are served alike; those of few requests may ask for a little less than they could have. */
+function goalsOf(shares: readonly Shares[], inflation: readonly (readonly number[])[]): Aim[] {
+  const [turns] = INFLATING
+  return [
+    ...shares
+      .filter(({ name }) => name === 'perFlow' || name === 'sparseFirst')
+      .map(({ name, heavy, light }): Aim => {
+        const published = PUBLISHED[name]
+        return {
+          what: `served, heavy : light, ${VARIANTS[name].title}`,
+          published: published && published[0] / published[1],
+          ours: heavy / light,
+          goal: { least: 0.97, most: 1.03 },
+          digits: 2,
+        }
+      }),
+    {
+      what: `share of a lone heavy flow, ${turns!.title}, worst of all hands`,
+      published: Math.max(...turns!.published),
+      ours: Math.max(...inflation[0]!),
+      goal: { most: 1.01 },
+      digits: 2,
+    },
+  ]
+}
+
+function shareTable(shares: readonly Shares[]): Table {
   return {
+    id: 'shares',
     title: 'Cost served per flow while all flows wait, ours / published',
     head: ['', 'per heavy flow', 'per light flow', 'heavy : light'],
     rows: shares.map(({ name, heavy, light }) => {
@@ -105,6 +145,7 @@ function shareTable(
 
 function inflationTable(inflation: readonly (readonly number[])[]): Table {
   return {
+    id: 'inflation',
     title: 'Share of a lone heavy flow, as a multiple of its fair share, ours / published',
     head: ['', ...HANDS.map((hand) => `hand of ${hand}`)],
     rows: INFLATING.map(({ title, published }, row) => [

@@ -4,6 +4,7 @@ import type { Effort, Figure, Findings } from './figure.js'
 import { isolation } from './isolation.js'
 import { measure } from './measure.js'
 import type { IsolationRow } from './plots/isolation.js'
+import { recordOf } from './record.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
 const LITTLE: Effort = { part: 0.05, seeds: 1 }
@@ -15,8 +16,9 @@ function make(figure: Figure): Findings | Promise<Findings> {
 describe('figures', () => {
   it('are found by name, all of them without one', () => {
     expect(figuresOf([])).toBe(FIGURES)
-    expect(figuresOf(['costs', 'weights']).map(({ name }) => name)).toEqual(['costs', 'weights'])
-    expect(() => figuresOf(['costs', 'cost'])).toThrow("there is no figure 'cost'; there are isolation, many-heavy")
+    expect(figuresOf(['costs', 'sfq-weights']).map(({ name }) => name)).toEqual(['costs', 'weights'])
+    expect(figuresOf(['shed']).map(({ name }) => name)).toEqual(['shed-curve', 'shed-memory'])
+    expect(() => figuresOf(['costs', 'cost'])).toThrow(/^there is no figure 'cost'\n\n {2}isolation +how long light/)
   })
 
   it('have names and files of their own', () => {
@@ -28,8 +30,16 @@ describe('figures', () => {
     '%s: full tables, whole pictures',
     async (_, figure) => {
       const steps: string[] = []
-      const { tables, pictures, data } = await figure.make(LITTLE, (step) => steps.push(step))
+      const findings = await figure.make(LITTLE, (step) => steps.push(step))
+      const { pictures, data } = findings
+      const { tables, goals } = recordOf(figure, findings)
       expect(steps.length).toBeGreaterThan(1)
+      const ids = tables.map(({ id }) => id).filter((id) => id !== undefined)
+      expect(new Set(ids).size).toBe(ids.length)
+      for (const { goal, ours, met } of goals) {
+        expect(met === undefined).toBe(goal === undefined)
+        expect(ours).not.toBeNaN()
+      }
       for (const { head, rows } of tables) {
         expect(rows.length).toBeGreaterThan(0)
         for (const row of rows) expect(row).toHaveLength(head.length)

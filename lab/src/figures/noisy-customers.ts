@@ -1,6 +1,6 @@
 import { quantile, runs, type Story } from '@fairlead/core/simulation/queue'
 import type { Figure, Table } from './figure.js'
-import { seedsOf } from './measure.js'
+import { SEEDS, seedsOf } from './measure.js'
 import { digits, mean, percent } from './numbers.js'
 import { type Customer, plotCustomers } from './plots/customers.js'
 
@@ -38,6 +38,7 @@ export const noisyCustomers: Figure = {
   name: 'noisy-customers',
   file: 'sfq-noisy-customers',
   about: 'ten customers, one of them three times as loud',
+  seeds: SEEDS,
   async make(effort, tell) {
     const seconds = SECONDS * effort.part
     const quietPerSecond = ASKED_PER_SECOND / (CUSTOMERS - 1 + LOUDER)
@@ -91,6 +92,7 @@ function customerOf(stories: readonly Story[], flow: string, noisy: boolean): Cu
 
 function table(results: readonly { readonly title: string; readonly customers: readonly Customer[] }[]): Table {
   return {
+    id: 'waits',
     title:
       'Waits in ms of the nine quiet customers and of the noisy one; bad: periods of 5 s in which a quiet customer ' +
       'waited for more than 1 s on the average',

@@ -1,16 +1,20 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Figure, Findings, Table } from './figure.js'
+import { withTables } from './blocks.js'
+import type { Figure, Findings } from './figure.js'
+import { indexPage } from './index-page.js'
+import { titled } from './markdown.js'
+import { type FigureRecord, FOLDER, readRecord } from './record.js'
 
-const FOLDER = fileURLToPath(new URL('../../../docs/figures/', import.meta.url))
+const PAGES = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
 /** Writes a figure's pictures, tables and data to `docs/figures`; gives their paths as seen from here. */
-export async function save({ file }: Figure, { tables, pictures, data }: Findings): Promise<string[]> {
+export async function save({ file }: Figure, { pictures }: Findings, record: FigureRecord): Promise<string[]> {
   const files = new Map([
     ...Object.entries(pictures).map(([end, svg]) => [`${file}${end && `-${end}`}.svg`, svg] as const),
-    [`${file}.md`, tables.map(markdown).join('\n')],
-    [`${file}.json`, json(data)],
+    [`${file}.md`, tablesOf(record)],
+    [`${file}.json`, json(record)],
   ])
   await mkdir(FOLDER, { recursive: true })
   return Promise.all(
@@ -21,16 +25,35 @@ export async function save({ file }: Figure, { tables, pictures, data }: Finding
   )
 }
 
-/** A table as people write it into a page. */
-function markdown({ title, head, rows }: Table): string {
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
-  return `${title}\n\n${line(head)}|---|${'---:|'.repeat(head.length - 1)}\n${rows.map(line).join('')}`
+/** Brings the tables in the pages, and the index, up to what `docs/figures` says; gives the paths of what it wrote. */
+export async function savePages(): Promise<string[]> {
+  const written = [await saveIndex()]
+  for (const name of (await readdir(PAGES)).filter((each) => each.endsWith('.md'))) {
+    const path = join(PAGES, name)
+    const page = await readFile(path, 'utf8')
+    const now = withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))
+    if (now === page) continue
+    await writeFile(path, now)
+    written.push(relative(process.cwd(), path))
+  }
+  return written
+}
+
+async function saveIndex(): Promise<string> {
+  const path = join(FOLDER, 'README.md')
+  await writeFile(path, indexPage())
+  return relative(process.cwd(), path)
+}
+
+export function tablesOf({ source, tables }: FigureRecord): string {
+  const all = tables.map(titled).join('\n')
+  return source === undefined ? all : `${all}\nPublished: ${source}.\n`
 }
 
 /** Lists of numbers on one line each. */
-function json(data: unknown): string {
+function json(record: FigureRecord): string {
   const lists = /\[\s+(?:(?:-?\d[\d.e+-]*|null),?\s+)+\]/g
-  return `${JSON.stringify(data, rounded, 1).replace(lists, (list) => list.replace(/\s+/g, ' '))}\n`
+  return `${JSON.stringify(record, rounded, 1).replace(lists, (list) => list.replace(/\s+/g, ' '))}\n`
 }
 
 /** Five digits are more than a simulation knows. */

@@ -4,6 +4,8 @@ import { evictingQueues } from './evicting-queues.js'
 /** A way to let requests wait. From `first` on, the queue that ships. */
 export interface Variant {
   readonly title: string
+  /** For the head of a wide table. */
+  readonly short: string
   /** `maxWaiting` where the scenario needs another bound than the queue's own. */
   make(seed: number, maxWaiting?: number): Discipline
 }
@@ -31,45 +33,55 @@ const bound = (maxWaiting: number | undefined): { maxWaiting?: number } =>
 export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
   arrivalOrder: {
     title: 'one line for all',
+    short: 'one line',
     make: (_seed, maxWaiting = 3_200) => arrivalOrder(maxWaiting),
   },
   textbook: {
     title: 'textbook round robin',
+    short: 'exact',
     make: () => textbookRoundRobin(),
   },
-  evicting1: { title: 'single hash, evicting', make: (seed) => evictingQueues(64, 1, seed) },
-  evicting2: { title: 'shortest of 2, evicting', make: (seed) => evictingQueues(64, 2, seed) },
-  evicting4: { title: 'shortest of 4, evicting', make: (seed) => evictingQueues(64, 4, seed) },
+  evicting1: { title: 'single hash, evicting', short: 'single hash', make: (seed) => evictingQueues(64, 1, seed) },
+  evicting2: { title: 'shortest of 2, evicting', short: 'shortest of 2', make: (seed) => evictingQueues(64, 2, seed) },
+  evicting4: { title: 'shortest of 4, evicting', short: 'shortest of 4', make: (seed) => evictingQueues(64, 4, seed) },
   first: {
     title: '64 queues, single hash',
+    short: 'single hash',
     make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 1, choose: 'first', seed }),
   },
   shortestOf2: {
     title: '64 queues, shortest of 2',
+    short: 'shortest of 2',
     make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 2, choose: 'shortest', seed }),
   },
   shortestOf4: {
     title: '64 queues, shortest of 4',
+    short: 'shortest of 4',
     make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 4, choose: 'shortest', seed }),
   },
   foreignArrival: {
     title: '64 queues, foreign, arrival order',
+    short: 'foreign, arrival',
     make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), seed }),
   },
   foreignTurns: {
     title: '64 queues, foreign, turns',
+    short: 'foreign, turns',
     make: (seed, most) => fairQueue({ queues: 64, sparseFirst: false, ...bound(most), seed }),
   },
   auto: {
     title: 'auto from 64, turns',
+    short: 'auto, turns',
     make: (seed, most) => fairQueue({ queues: 'auto', sparseFirst: false, ...bound(most), seed }),
   },
   perFlow: {
     title: 'per flow, round robin',
+    short: 'per flow',
     make: (_seed, most) => fairQueue({ sparseFirst: false, ...bound(most) }),
   },
   sparseFirst: {
     title: 'per flow, sparse first (default)',
+    short: 'default',
     make: (_seed, most) => fairQueue({ ...bound(most) }),
   },
 }

@@ -1,6 +1,6 @@
 import { flows, type Returning, returning, runs, type Served, served } from '@fairlead/core/simulation/queue'
 import type { Effort, Figure, Table, Tell } from './figure.js'
-import { seedsOf } from './measure.js'
+import { SEEDS, seedsOf } from './measure.js'
 import { beside, digits, percent } from './numbers.js'
 
 /**
@@ -46,6 +46,8 @@ export const waitingRoom: Figure = {
   name: 'waiting-room',
   file: 'sfq-waiting-room',
   about: 'wide requests, clients that come back when they are told to, and newest first',
+  source: 'an earlier simulation that this code was written to meet',
+  seeds: SEEDS,
   async make(effort, tell) {
     const wide = await passing(effort, tell)
     const back = await comingBack(effort, tell)
@@ -75,6 +77,7 @@ async function passing(effort: Effort, tell: Tell): Promise<Passing> {
 
 function passingTable(results: Passing): Table {
   return {
+    id: 'wide',
     title: 'Waits in ms where a request is 8 slots wide; wide: ours / published',
     head: ['bypass', 'wide p50', 'wide p99', 'narrow p50', 'narrow p99'],
     rows: results.map(({ bypass, published, wide, narrow }) => [
@@ -110,6 +113,7 @@ function comingBackTable(results: ComingBack): Table {
     (took50 / 1_000).toFixed(1),
   ]
   return {
+    id: 'returning',
     title: 'Refused clients that come back: by appointment, and after 1 s for all',
     head: ['', 'admitted at second try, %', 'tries', 'told, s (median)', 'took, s (median)'],
     rows: results.flatMap(({ title, told, soon }) => [
@@ -139,6 +143,7 @@ async function newestFirst(effort: Effort, tell: Tell): Promise<NewestFirst> {
 
 function newestTable(results: NewestFirst): Table {
   return {
+    id: 'newest',
     title: 'Requests of heavy flows that started within 300 ms, and at all, in per cent',
     head: ['', 'oldest first, soon', 'at all', 'newest first, soon', 'at all'],
     rows: results.map(({ title, fifo, newest }) => [

@@ -1,6 +1,6 @@
 import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
 import type { Figure } from './figure.js'
-import { measure, type Shape } from './measure.js'
+import { measure, SEEDS, type Shape } from './measure.js'
 import { beside } from './numbers.js'
 import { plotShares, type ServedShare } from './plots/shares.js'
 
@@ -12,7 +12,7 @@ const weightOf = (flow: string): number => (flow.startsWith('heavy-') ? WEIGHTS[
 interface Row {
   readonly title: string
   /** Cost served per heavy flow. */
-  readonly published: readonly (number | undefined)[]
+  readonly published?: readonly number[]
   make(seed: number): Discipline
 }
 
@@ -24,7 +24,6 @@ const ROWS: readonly Row[] = [
   },
   {
     title: 'per flow, sparse first (default)',
-    published: [],
     make: () => fairQueue({ weightOf }),
   },
   {
@@ -42,15 +41,17 @@ export const weights: Figure = {
   name: 'weights',
   file: 'sfq-weights',
   about: 'what flows of different weights and costs get',
+  source: 'an earlier simulation that this code was written to meet',
+  seeds: SEEDS,
   make(effort, tell) {
-    const total = WEIGHTS.reduce<number>((sum, weight) => sum + weight, 0)
+    const total = sum(WEIGHTS)
     const rows = ROWS.map(({ title, published, make }) => {
       tell(title)
-      return { title, published, served: heavyServed(measure(SHAPE, make, effort).served, WEIGHTS.length) }
+      const served = heavyServed(measure(SHAPE, make, effort).served, WEIGHTS.length)
+      return { title, ...(published && { published }), served }
     })
     tell('costs')
     const byCost = heavyServed(measure(COSTLY, () => fairQueue({}), effort).served, COSTS.length)
-    const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
     const share = (served: readonly number[], i: number): number => served[i]! / sum(served)
     const byWeight: ServedShare[] = WEIGHTS.map((weight, i) => ({
       label: `weight ${weight}`,
@@ -63,16 +64,34 @@ export const weights: Figure = {
       entitled: 1 / COSTS.length,
     }))
     return {
+      aims: [
+        ...rows.map(({ title, served, published }) => ({
+          what: `furthest from what its weight entitles a flow to, %: ${title}`,
+          published: published && furthest(published, WEIGHTS),
+          ours: furthest(served, WEIGHTS),
+          goal: { most: 3 },
+        })),
+        {
+          what: 'the same, flows of one weight whose requests cost 1 to 20: by default',
+          ours: furthest(
+            byCost,
+            COSTS.map(() => 1),
+          ),
+          goal: { most: 3 },
+        },
+      ],
       tables: [
         {
+          id: 'weights',
           title: 'Cost served per heavy flow, ours / published',
           head: ['weight', ...WEIGHTS.map(String)],
           rows: rows.map(({ title, served, published }) => [
             title,
-            ...served.map((cost, i) => beside(cost.toFixed(0), published[i]?.toFixed(0))),
+            ...served.map((cost, i) => beside(cost.toFixed(0), published?.[i]?.toFixed(0))),
           ]),
         },
         {
+          id: 'shares',
           title: 'Share of what heavy flows are served, by default, in per cent',
           head: ['', ...byWeight.map(({ label }) => label), ...equal.map(({ label }) => label)],
           rows: [
@@ -85,6 +104,16 @@ export const weights: Figure = {
       data: { rows, byWeight, byCost: equal },
     }
   },
+}
+
+/** How far the worst off, or the best off, is from its part by weight; in per cent of that part. */
+function furthest(served: readonly number[], weights: readonly number[]): number {
+  const perWeight = sum(served) / sum(weights)
+  return Math.max(...served.map((cost, i) => 100 * Math.abs(cost / (perWeight * weights[i]!) - 1)))
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 function heavyServed(served: ReadonlyMap<string, number>, count: number): number[] {

@@ -39,12 +39,13 @@ export const COARSE: readonly CoarseSet[] = [
   { title: '2 to 6 tenants, evenly 300 %', tenants: [2, 6], asked: 3, drawn: true, goals: DRAWN },
 ]
 
-const SEEDS = Array.from({ length: 500 }, (_, i) => 1 + i)
+/** Each with a limit, tenants and costs of its own. */
+export const COARSE_SEEDS: readonly number[] = Array.from({ length: 500 }, (_, i) => 1 + i)
 
 /** Part of the limit that is used: mean over the seeds, each with a limit, tenants and costs of its own. */
 export function coarseUse(set: CoarseSet, most: number, ruleOf: RuleOf, effort: Effort): number {
   return mean(
-    seedsOf(effort, SEEDS).map((seed) => {
+    seedsOf(effort, COARSE_SEEDS).map((seed) => {
       const story = storyOf(set, most, seed)
       return play(story, ruleOf, seed).used / story.limit
     }),
@@ -79,9 +80,34 @@ export function coarse(effort: Effort, tell: Tell): Findings {
     return { set, used: Object.fromEntries(used) as Record<Way, number[]>, counter: byCost(plainCounter) }
   })
   const three = (parts: readonly number[]): string => parts.map(percents).join(' ')
+  const [fixed, drawn] = rows
+  const chosen = (title: string, of: (row: (typeof rows)[number]) => readonly number[]): string[] => [
+    title,
+    three(of(fixed!)),
+    three(of(drawn!)),
+  ]
   return {
+    aims: rows.flatMap(({ set: { title, drawn, goals }, used }) =>
+      MOST_COSTS.map((most, i) => ({
+        what: `used, %: costs of 1 to ${most}, ${drawn ? 'drawn anew' : 'fixed'}, ${title}`,
+        published: 100 * used.excess[i]!,
+        ours: 100 * used.paced[i]!,
+        goal: { least: 100 * goals[i]! },
+      })),
+    ),
     tables: [
       {
+        id: 'chosen',
+        title: `Part used, in per cent, of costs up to ${MOST_COSTS.join(', ')}: ${fixed!.set.title}`,
+        head: ['', 'each tenant has its cost', 'each call has another'],
+        rows: [
+          ...WAYS.map((way) => chosen(TITLES[way], ({ used }) => used[way])),
+          ['goal', ...[FIXED, DRAWN].map((goals) => goals.map((goal) => 100 * goal).join(' '))],
+          chosen('a plain counter', ({ counter }) => counter),
+        ],
+      },
+      {
+        id: 'all',
         title: `Costs of 1 to ${MOST_COSTS.join(', ')} beside limits of 50 to 200: part used, in per cent`,
         head: ['', 'costs', ...WAYS.map((way) => TITLES[way]), 'goal', 'a plain counter'],
         rows: rows.map(({ set: { title, drawn, goals }, used, counter }) => [
@@ -93,7 +119,7 @@ export function coarse(effort: Effort, tell: Tell): Findings {
         ]),
       },
     ],
-    pictures: { coarse: plotCoarse([rows[0]!.used, rows[1]!.used], [FIXED, DRAWN], MOST_COSTS) },
+    pictures: { '': plotCoarse([rows[0]!.used, rows[1]!.used], [FIXED, DRAWN], MOST_COSTS) },
     data: rows,
   }
 }

@@ -4,9 +4,9 @@ import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'
 import { CounterStore } from './counter-store.js'
 import type { RuleOf, Terms } from './rule.js'
+import { SEEDS } from './seeds.js'
 import { type Asker, play } from './window.js'
 
-const SEEDS = Array.from({ length: 20 }, (_, i) => 1 + i)
 const LIMIT = 1_000
 const QUANTUM = 10
 const ARRIVALS = [0.25, 0.5, 0.75] as const
@@ -69,8 +69,16 @@ export function lateRegion(effort: Effort, tell: Tell): Findings {
     return { counter: lateness(arrival, 'counter', effort), ours: lateness(arrival, 'ours', effort) }
   })
   return {
+    aims: rows.map(({ counter, ours }) => ({
+      what: `units of a heavy region that comes at ${ours.arrival} T`,
+      published: counter.got,
+      ours: ours.got,
+      goal: { least: claimOf(ours.arrival) },
+      digits: 0,
+    })),
     tables: [
       {
+        id: 'late',
         title:
           `A region of weight 4 comes late to one of four tenants of weight 1; units of ${LIMIT}. Claimed: half of ` +
           'what an even pace leaves, less what the window has let pass',

@@ -4,10 +4,9 @@ import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'
 import { type AskerShare, plotAskers } from '../plots/escrow-askers.js'
 import { RULES, TITLES, WAYS, type Way } from './rule.js'
+import { SEEDS } from './seeds.js'
 import { percents } from './utilisation.js'
 import { play, type Story } from './window.js'
-
-const SEEDS = [1, 2, 3, 4, 5]
 
 /**
  * Tenants of unlike weights. The heaviest is idle but for one unit; of the rest, who weighs least asks ten times as
@@ -59,8 +58,17 @@ export function shares(effort: Effort, tell: Tell): Findings {
     percents(units.reduce((sum, each) => sum + each, 0) / LIMIT),
   ]
   return {
+    aims: names.slice(1).map((name, i) => ({
+      what: `what an idle tenant leaves: units for ${name}`,
+      published: got.excess[i + 1],
+      ours: got.paced[i + 1]!,
+      // By a unit or two for the rounding of a window's last calls.
+      goal: { least: Math.floor(0.99 * entitled[i + 1]!), most: Math.ceil(1.01 * entitled[i + 1]!) },
+      digits: 0,
+    })),
     tables: [
       {
+        id: 'shares',
         title: `Who gets what an idle tenant leaves: units of ${LIMIT}`,
         head: ['', ...names, 'used, %'],
         rows: [

@@ -4,9 +4,8 @@ import { mean } from '../numbers.js'
 import { type Course, plotCourses } from '../plots/escrow-courses.js'
 import { RULES, TITLES, WAYS, type Way } from './rule.js'
 import { ONE_UNIT, PAUSING, SCENARIOS, type Scenario } from './scenarios.js'
+import { SEEDS } from './seeds.js'
 import { play } from './window.js'
-
-const SEEDS = Array.from({ length: 20 }, (_, i) => 1 + i)
 
 /** What became of a scenario: means over the seeds. */
 export interface Utilisation {
@@ -45,11 +44,28 @@ export function utilisation(effort: Effort, tell: Tell): Findings {
     return { title: scenario.title, byWay }
   })
   return {
+    aims: rows.map(({ scenario: { title, goal }, byWay: { excess, paced } }) =>
+      typeof goal === 'number'
+        ? {
+            what: `used, %: ${title}`,
+            published: 100 * excess.used,
+            ours: 100 * paced.used,
+            goal: { least: 100 * goal },
+          }
+        : {
+            what: `left, of the largest cost still asked for: ${title}`,
+            published: excess.mostLeft / excess.wanting,
+            ours: paced.mostLeft / paced.wanting,
+            goal: { most: 1 },
+            digits: 2,
+          },
+    ),
     tables: [
       {
+        id: 'utilisation',
         title:
           'Part of the limit that is used, in per cent; and ours, paced: most units left, and largest cost refused last',
-        head: ['', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused'],
+        head: ['used, %', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused'],
         rows: rows.map(({ scenario: { title, goal }, byWay }) => [
           title,
           ...WAYS.map((way) => percents(byWay[way].used)),

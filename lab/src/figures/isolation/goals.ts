@@ -1,0 +1,74 @@
+import type { Aim } from '../aims.js'
+import type { IsolationRow } from '../plots/isolation.js'
+import type { VariantName } from '../variants.js'
+import { SCENARIOS } from './scenarios.js'
+
+/** The most that p99 may be in the worst of these scenarios, as a part of what exact round robin makes of it. */
+interface Bound {
+  readonly what: string
+  readonly variant: VariantName
+  /** How their titles begin. */
+  readonly where: RegExp
+  readonly most: number
+}
+
+const OTHERS = /cost 5|1000 light|2 servers|perturbed/
+
+const BOUNDS: readonly Bound[] = [
+  { what: 'default, 5 to 40 heavy', variant: 'sparseFirst', where: /^(5|10|20|40) heavy$/, most: 0.6 },
+  { what: 'default, everywhere', variant: 'sparseFirst', where: /./, most: 0.8 },
+  { what: 'per flow without sparse first, everywhere', variant: 'perFlow', where: /./, most: 1 },
+  {
+    what: '64 queues, foreign, turns, 1 to 20 heavy',
+    variant: 'foreignTurns',
+    where: /^(1|5|10|20) heavy$/,
+    most: 1.05,
+  },
+  { what: '64 queues, foreign, turns, other scenarios', variant: 'foreignTurns', where: OTHERS, most: 1.15 },
+  { what: 'auto from 64, turns, 40 heavy', variant: 'auto', where: /^40 heavy/, most: 1.1 },
+  { what: 'auto from 64, turns, other scenarios', variant: 'auto', where: OTHERS, most: 1.15 },
+  {
+    what: '64 queues, foreign, arrival, 1 to 10 heavy',
+    variant: 'foreignArrival',
+    where: /^(1|5|10) heavy$/,
+    most: 1.1,
+  },
+  { what: '64 queues, foreign, arrival, 20 heavy', variant: 'foreignArrival', where: /^20 heavy$/, most: 1.2 },
+]
+
+/** Where flows have places of their own, so that nobody is refused for somebody else's fault. */
+const PLACED = ['foreignTurns', 'auto', 'perFlow', 'sparseFirst'] as const
+
+export function goalsOf(rows: readonly IsolationRow[]): Aim[] {
+  const ratioOf = ({ measured }: IsolationRow, variant: VariantName): number =>
+    measured[variant].p99 / measured.textbook.p99
+  const p99At = (title: string): number => rows.find((row) => row.title === title)!.measured.foreignArrival.p99
+  return [
+    ...BOUNDS.map(({ what, variant, where, most }): Aim => {
+      const within = SCENARIOS.flatMap((scenario, i) =>
+        where.test(scenario.title) ? [{ scenario, row: rows[i]! }] : [],
+      )
+      const published = within.flatMap(({ scenario }) => scenario.ratios[variant] ?? [])
+      return {
+        what: `p99 / that of exact round robin, worst: ${what}`,
+        published: Math.max(...published),
+        ours: Math.max(...within.map(({ row }) => ratioOf(row, variant))),
+        goal: { most },
+        digits: 2,
+      }
+    }),
+    {
+      what: 'p99 / that without perturbation: 64 queues, foreign, arrival, 5 heavy, perturbed every 5 s',
+      published: 19.8 / 19.7,
+      ours: p99At('5 heavy, perturbed every 5 s') / p99At('5 heavy'),
+      goal: { most: 1.05 },
+      digits: 2,
+    },
+    {
+      what: 'light requests lost, turns or per flow, everywhere, %',
+      ours: 100 * Math.max(...rows.flatMap(({ measured }) => PLACED.map((name) => measured[name].lost))),
+      goal: { most: 0 },
+      digits: 2,
+    },
+  ]
+}

@@ -1,0 +1,11 @@
+import type { Table } from './figure.js'
+
+/** A table as people write it into a page. */
+export function markdown({ head, rows }: Table): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
+  return `${line(head)}|---|${'---:|'.repeat(head.length - 1)}\n${rows.map(line).join('')}`
+}
+
+export function titled(table: Table): string {
+  return `${table.title}\n\n${markdown(table)}`
+}

@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type Aim, goalsTable, isMet } from './aims.js'
+import type { Figure, Findings, Table } from './figure.js'
+
+/** What `docs/figures` keeps of a figure, as JSON. */
+export interface FigureRecord {
+  readonly about: string
+  readonly source?: string
+  readonly goals: readonly (Aim & { readonly met?: boolean })[]
+  readonly tables: readonly Table[]
+  readonly data: unknown
+}
+
+export const FOLDER: string = fileURLToPath(new URL('../../../docs/figures/', import.meta.url))
+
+export function recordOf({ about, source }: Figure, { aims = [], tables, data }: Findings): FigureRecord {
+  return {
+    about,
+    ...(source !== undefined && { source }),
+    goals: aims.map((aim) => {
+      const met = isMet(aim)
+      return met === undefined ? aim : { ...aim, met }
+    }),
+    tables: aims.length === 0 ? tables : [goalsTable(aims), ...tables],
+    data,
+  }
+}
+
+/** What was written last; undefined if nothing of that kind was. */
+export function readRecord(file: string): FigureRecord | undefined {
+  const found: unknown = JSON.parse(readFileSync(`${FOLDER}${file}.json`, 'utf8'))
+  return isRecord(found) ? found : undefined
+}
+
+/** Without a look at every row: this program alone writes these files. */
+function isRecord(found: unknown): found is FigureRecord {
+  return typeof found === 'object' && found !== null && 'goals' in found && 'tables' in found
+}
