@@ -1,7 +1,7 @@
 import type { Table } from './figure.js'
 
 /** Bounds, one or both, in the unit of the aim. */
-export interface Goal {
+interface Goal {
   readonly least?: number
   readonly most?: number
 }
