@@ -129,7 +129,7 @@ export const HELD_OUT: readonly Scenario[] = [
       { at: 68, times: 1 },
     ],
   },
-  { ...PLAIN, name: 'thrice as much', steps: [{ at: 60, times: 2.5 }] },
+  { ...PLAIN, name: 'two and a half times as much', steps: [{ at: 60, times: 2.5 }] },
   {
     name: 'three workers',
     seconds: 200,
