@@ -4,10 +4,10 @@ import type { Arrivals } from './arrivals.js'
 
 /** Whoever lets requests in or refuses them. */
 export interface Controller {
-  /** A request comes: false refuses it. */
-  admit(name: number, cost: number, weight: number): boolean
+  /** The `request`-th request comes: false refuses it. */
+  admit(request: number): boolean
   /** How a request that was let in ended. */
-  report(name: number, succeeded: boolean, cost: number, weight: number): void
+  report(request: number, succeeded: boolean): void
 }
 
 /** Makes a controller for a run. It reads the time from the clock, in milliseconds. */
@@ -17,12 +17,12 @@ export type MakeController = (arrivals: Arrivals, clock: ManualClock, seed: numb
 export const noControl: MakeController = () => ({ admit: () => true, report: () => {} })
 
 /** The published rule with its defaults. It knows neither costs nor weights. */
-export const publishedFair: MakeController = ({ names }, clock, seed) => {
+export const publishedFair: MakeController = ({ name, names }, clock, seed) => {
   const tracker = new FairTracker({ clock, random: seededRandom(seed) })
   const keys = namesOf(names)
   return {
-    admit: (name) => tracker.register(keys[name]!),
-    report: (name, succeeded) => tracker.report(keys[name]!, succeeded ? 'success' : 'failure'),
+    admit: (request) => tracker.register(keys[name[request]!]!),
+    report: (request, succeeded) => tracker.report(keys[name[request]!]!, succeeded ? 'success' : 'failure'),
   }
 }
 

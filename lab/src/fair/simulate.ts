@@ -56,14 +56,11 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
     clock.advance((at - now) * 1_000)
     now = at
   }
-  const report = ({ request, succeeded }: Report): void => {
-    const flow = arrivals.flows[arrivals.flow[request]!]!
-    controller.report(arrivals.name[request]!, succeeded, arrivals.cost[request]!, flow.weight)
-  }
   const reportUntil = (at: number): void => {
     while (reports.least <= at) {
       moveTo(reports.least)
-      report(reports.pop())
+      const { request, succeeded } = reports.pop()
+      controller.report(request, succeeded)
     }
   }
 
@@ -75,7 +72,7 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
     moveTo(at)
     const cell = flow * windows + Math.floor(at / WINDOW)
     asked[cell]! += cost
-    if (!controller.admit(arrivals.name[request]!, cost, arrivals.flows[flow]!.weight)) {
+    if (!controller.admit(request)) {
       refusedAt.push(at)
       continue
     }
@@ -85,9 +82,9 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
     else served[cell]! += cost
     if (lost > 0 && chance() < lost) continue
     const late = (busy ?? 0) + delay + (spread > 0 ? spread * chance() : 0)
-    const ended = { request, succeeded: busy !== undefined }
-    if (late > 0) reports.push(at + late, ended)
-    else report(ended)
+    const succeeded = busy !== undefined
+    if (late > 0) reports.push(at + late, { request, succeeded })
+    else controller.report(request, succeeded)
   }
   return {
     arrivals,
