@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import type { FairOptions } from './options.js'
+import type { BlueOptions, FairOptions } from './options.js'
 import { FairTracker } from './tracker.js'
 
 const never = (): number => 0.999999
@@ -81,7 +81,7 @@ describe('FairTracker', () => {
 })
 
 describe('rotation', () => {
-  const setup = (options: FairOptions = {}) => {
+  const setup = (options: BlueOptions = {}) => {
     const clock = manualClock()
     const tracker = new FairTracker({
       clock,
