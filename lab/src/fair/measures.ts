@@ -31,27 +31,16 @@ const GRACE = 10
 export function measure(scenario: Scenario, run: Run): Measures {
   const { arrivals, asked, served, admitted, failed, refused } = run
   const flows = arrivals.flows.length
-  const weights = arrivals.flows.map(({ weight }) => weight)
-  const spells = spellsOf(scenario)
-  const store = scenario.resource.kind === 'bucket' ? scenario.resource.burst : 0
   const askedBy = totals(asked, flows)
   const servedBy = totals(served, flows)
-  const supply = Math.min(suppliedBetween(spells, 0, scenario.seconds) + store, sum(askedBy))
-  const whole = entitlements(askedBy, weights, supply)
-  const windowed = new Array<number>(flows).fill(0)
-  for (let window = 0; window < run.windows; window++) {
-    const demands = column(asked, window, run.windows)
-    const given = suppliedBetween(spells, window * WINDOW, (window + 1) * WINDOW) + (window === 0 ? store : 0)
-    for (const [i, share] of entitlements(demands, weights, given).entries()) windowed[i]! += share
-  }
   const good = wellBehaved(scenario)
   const goodRatios = servedBy.map((cost, i) => cost / askedBy[i]!).filter((_, i) => good[i] && askedBy[i]! > 0)
   const calm = calmFrom(scenario)
   const late = run.refusedAt.filter((at) => at > calm + (calm > 0 ? GRACE : 0)).length
   return {
-    jain: jain(ratios(servedBy, whole)),
-    windowed: jain(ratios(servedBy, windowed)),
-    utilisation: sum(servedBy) / supply,
+    jain: jain(servedOverEntitled(scenario, run)),
+    windowed: jain(ratios(servedBy, entitledByWindow(scenario, run))),
+    utilisation: sum(servedBy) / Math.min(supplyOf(scenario, 0, scenario.seconds), sum(askedBy)),
     served: sum(servedBy),
     goodMean: sum(goodRatios) / goodRatios.length,
     goodWorst: goodRatios.length > 0 ? Math.min(...goodRatios) : Number.NaN,
@@ -60,6 +49,34 @@ export function measure(scenario: Scenario, run: Run): Measures {
     needless: calm === Number.POSITIVE_INFINITY ? Number.NaN : late,
     recovery: calm === Number.POSITIVE_INFINITY ? Number.NaN : Math.max(0, (run.refusedAt.at(-1) ?? 0) - calm),
   }
+}
+
+/** Served / entitled over the whole run, of each flow that is entitled to anything. */
+export function servedOverEntitled(scenario: Scenario, { arrivals, asked, served }: Run): number[] {
+  const askedBy = totals(asked, arrivals.flows.length)
+  const supply = supplyOf(scenario, 0, scenario.seconds)
+  return ratios(totals(served, arrivals.flows.length), entitlements(askedBy, weightsOf(arrivals), supply))
+}
+
+/** What each flow is entitled to in each window, summed. */
+export function entitledByWindow(scenario: Scenario, { arrivals, asked, windows }: Run): number[] {
+  const entitled = arrivals.flows.map(() => 0)
+  for (let window = 0; window < windows; window++) {
+    const supply = supplyOf(scenario, window * WINDOW, (window + 1) * WINDOW)
+    const shares = entitlements(column(asked, window, windows), weightsOf(arrivals), supply)
+    for (const [i, share] of shares.entries()) entitled[i]! += share
+  }
+  return entitled
+}
+
+/** What the resource gives between two times, with what it holds in store at the start. */
+function supplyOf(scenario: Scenario, from: number, to: number): number {
+  const store = from === 0 && scenario.resource.kind === 'bucket' ? scenario.resource.burst : 0
+  return suppliedBetween(spellsOf(scenario), from, to) + store
+}
+
+function weightsOf({ flows }: Run['arrivals']): number[] {
+  return flows.map(({ weight }) => weight)
 }
 
 /** Jain's index: 1 if all are equal, 1/n if one has everything. */
@@ -73,7 +90,7 @@ function ratios(served: readonly number[], entitled: readonly number[]): number[
   return served.map((cost, i) => cost / entitled[i]!).filter((_, i) => entitled[i]! > 0)
 }
 
-function totals(cells: Float64Array, flows: number): number[] {
+export function totals(cells: Float64Array, flows: number): number[] {
   const windows = cells.length / flows
   return Array.from({ length: flows }, (_, i) => sum([...cells.subarray(i * windows, (i + 1) * windows)]))
 }

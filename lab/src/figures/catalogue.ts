@@ -3,6 +3,8 @@ import { costs } from './costs.js'
 import { doorman } from './doorman.js'
 import { escrow } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
+import { fair } from './fair.js'
+import { fairScenarios } from './fair-scenarios.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
 import { manyHeavy } from './many-heavy.js'
@@ -21,6 +23,8 @@ export const FIGURES: readonly Figure[] = [
   adaptiveLimit,
   doorman,
   escrow,
+  fair,
+  fairScenarios,
 ]
 
 /** The figures of these names; all of them if there are none. Throws a `RangeError` that lists what there is. */
