@@ -159,10 +159,13 @@ export class FairTracker<R extends FairRuleName = 'blue'> {
     return flow
   }
 
-  /** The same for a report: by a name, what it was charged is what the caller says. */
+  /** The same for a report: by a name, what it was charged is what the caller says, and no other came in between. */
   #charged(flow: string | FlowKey, cost: number): FlowKey {
     const key = this.#current(flow)
-    if (typeof flow === 'string') key.charged = cost
+    if (typeof flow === 'string') {
+      key.charged = cost
+      key.serial = Number.POSITIVE_INFINITY
+    }
     return key
   }
 

@@ -4,15 +4,27 @@
  */
 export class CleanRun {
   seconds = 0
-  /** Cost served. */
-  served = 0
   /** Successes while the resource was not known to be full: only those say something about its capacity. */
   telling = 0
+  /** Cost served, and in how many seconds, of what has not been measured yet. */
+  served = 0
+  servedSeconds = 0
+
+  advance(seconds: number): void {
+    this.seconds += seconds
+    this.servedSeconds += seconds
+  }
+
+  /** What was served so far has been measured. */
+  measured(): void {
+    this.served = 0
+    this.servedSeconds = 0
+  }
 
   /** A failure: the run is over, and another begins. */
   end(): void {
     this.seconds = 0
-    this.served = 0
     this.telling = 0
+    this.measured()
   }
 }

@@ -82,6 +82,32 @@ describe('a capacity that changes', () => {
   })
 })
 
+describe('whoever invents names', () => {
+  it('takes less from the others than without any control', () => {
+    for (const seed of seeds) {
+      // Flow 18 asks as often as the resource can serve, by a new name for every third request.
+      const served = ([{ rule: 'fair-clock' }, false] as const).map((fair) => {
+        let requests = 0
+        const nameOf = (flow: number): string => (flow === 18 ? `new-${Math.floor(requests++ / 3)}` : `flow-${flow}`)
+        const inventive = { ...noisy, ratesAt: () => [...rates.slice(0, 18), 100], nameOf, fair }
+        return runService(inventive, seed).tally.share(quiet, 20, 60)
+      })
+      expect(served[0]).toBeGreaterThan(served[1]! + 0.03)
+    }
+  })
+})
+
+describe('a pool of workers, without a store of anything', () => {
+  it.each([5, 20])('of %i: serves the quiet better than without, and is used', (workers) => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, workers }, seed)
+      const { tally: without } = runService({ ...noisy, workers, fair: false }, seed)
+      expect(tally.share(quiet, 20, 60)).toBeGreaterThan(Math.max(0.8, without.share(quiet, 20, 60)))
+      expect(tally.total('served', all, 20, 60) / without.total('served', all, 20, 60)).toBeGreaterThan(0.5)
+    }
+  })
+})
+
 describe('when overload ends', () => {
   it('nobody is refused ten seconds later, and nobody thirty seconds later for what they did before', () => {
     const after = all.map((flow) => (flow < 18 ? 10 / 3 : 10))

@@ -2,7 +2,7 @@
 const MOST_PRESSURE = 4
 
 /** How quickly the fair rate follows: per second, by so much of a request's time at most, and in one step. */
-const GAIN_PER_SECOND = 0.6
+const GAIN_PER_SECOND = 0.2
 const GAIN_PER_REQUEST = 0.02
 const MOST_STEP = 0.7
 
@@ -30,7 +30,7 @@ const MOST_RATE = 1e9
  */
 export class Pace {
   /** The clock, in units of cost. Begins at a little credit for everyone. */
-  time = 4
+  time = 2
   /** The fair rate: cost per second and unit of weight. */
   rate = 1
 

@@ -3,7 +3,7 @@ const LEAST_TARGET_REQUESTS = 1.5
 const TARGET_REQUESTS = 2
 const MOST_TARGET_SECONDS = 0.25
 /** The modest start: this many seconds' worth of capacity above `TARGET_REQUESTS`. */
-const TARGET_SECONDS = 0.02
+const TARGET_SECONDS = 0.1
 
 /** What the reservoir holds at most: so many requests, so many seconds' worth, and so many times the target. */
 const MOST_REQUESTS = 12
@@ -11,6 +11,10 @@ const MOST_SECONDS = 0.5
 const MOST_TARGETS = 4
 /** Share of that from which on the resource counts as full: what comes in then may run over. */
 const FULL = 0.8
+
+/** Of a pool of workers: so many free ones are the target, by the root of their number, but no more than a share. */
+const FREE_BY_ROOT = 0.8
+const MOST_FREE = 0.5
 
 /**
  * What the resource is thought to have to spare: filled at its capacity, emptied by what is admitted. Below 0 the
@@ -63,6 +67,15 @@ export class Reservoir {
     this.peak = 0
   }
 
+  /** The same of a pool of `workers`, `free` of which are; `seconds` pass. */
+  mirror(workers: number, free: number, seconds: number): void {
+    this.target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers), MOST_FREE * workers))
+    this.size = Math.max(MOST_TARGETS * this.target, FULL * workers)
+    this.level = free
+    this.spareLevel = free
+    this.spareSeconds = free > 0 ? seconds : 0
+  }
+
   /** A request is let in. */
   take(cost: number): void {
     this.level = Math.max(this.level - cost, -this.target)
@@ -80,9 +93,9 @@ export class Reservoir {
     this.level = 0
   }
 
-  /** Something failed: whatever the level says, there is nothing. */
-  correctDown(): void {
-    if (this.level > 0) this.level = 0
+  /** Something failed: whatever the level says, there is no more than `left`. */
+  correctDown(left: number): void {
+    if (this.level > left) this.level = left
     this.probed = 0
   }
 
