@@ -1,5 +1,7 @@
 import type { CleanRun } from './clean-run.js'
 import { trustIn } from './probe.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
 
 /** Requests over which the measurements are averaged, and how many the first estimate counts for. */
 const MEASURED_REQUESTS = 100
@@ -35,13 +37,12 @@ export class Capacity {
   #seconds = 0
   #best = 0
 
-  /** `seconds` pass, in which `failureShare` of what was tried failed. */
-  advance(seconds: number, failureShare: number): void {
+  advance({ seconds }: Step, { failureShare }: Traffic): void {
     if (this.#best > 0 && failureShare <= OUTAGE_SHARE) this.#best *= Math.exp(-seconds / BEST_SECONDS)
   }
 
-  /** A shortage begins, while `servedPerSecond` (above 0) were served. What is known from before is taken up, or not. */
-  begin(servedPerSecond: number, meanCost: number): void {
+  /** A shortage begins, while something is served. What is known from before is taken up, or not. */
+  begin({ servedPerSecond, meanCost }: Traffic): void {
     if (this.perSecond > 0 && servedPerSecond > STILL_KNOWN * this.perSecond) {
       const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
       this.#served *= scale
@@ -55,7 +56,7 @@ export class Capacity {
   }
 
   /** A success: after an outage, or well into a run without failure, the capacity is no less than this. */
-  raise(run: CleanRun, meanCost: number): void {
+  raise(run: CleanRun, { meanCost }: Traffic): void {
     const { served, servedSeconds } = run
     if (this.perSecond < RECOVERED * this.#best && run.telling > RECOVERY_RUN) this.perSecond *= RECOVERY_GROWTH
     if (served <= FIRST_REQUESTS * meanCost) return
@@ -64,7 +65,7 @@ export class Capacity {
   }
 
   /** A failure ends a run. If the resource was `full` in it, only a run faster than the estimate tells anything. */
-  measure({ served, servedSeconds }: CleanRun, meanCost: number, full: boolean): void {
+  measure({ served, servedSeconds }: CleanRun, { meanCost }: Traffic, full: boolean): void {
     if (full && served <= this.perSecond * servedSeconds) return
     const kept = Math.exp(-(served / meanCost + 1) / MEASURED_REQUESTS)
     this.#served = this.#served * kept + served

@@ -1,3 +1,5 @@
+import type { Step } from './step.js'
+
 /**
  * What happened since the last failure. At a failure the resource is empty, so what was served between two of them, by
  * the time between them, is its capacity; and the longer a run without one, the more may be probed for.
@@ -10,7 +12,7 @@ export class CleanRun {
   served = 0
   servedSeconds = 0
 
-  advance(seconds: number): void {
+  advance({ seconds }: Step): void {
     this.seconds += seconds
     this.servedSeconds += seconds
   }

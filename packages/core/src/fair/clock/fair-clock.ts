@@ -8,6 +8,7 @@ import { Pace } from './pace.js'
 import { Phase } from './phase.js'
 import { probeFactor, trustIn } from './probe.js'
 import { Reservoir } from './reservoir.js'
+import { Step } from './step.js'
 import { Traffic } from './traffic.js'
 import { Workers } from './workers.js'
 
@@ -42,6 +43,7 @@ export class FairClock {
   readonly reservoir: Reservoir = new Reservoir()
   readonly pace: Pace = new Pace()
   readonly phase: Phase = new Phase()
+  readonly #step = new Step()
   readonly #run = new CleanRun()
   readonly #outstanding = new Outstanding()
   readonly #overflow = new Overflow()
@@ -68,26 +70,26 @@ export class FairClock {
     const { traffic, capacity, reservoir, pace, phase } = this
     const { meanCost } = traffic
     const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / capacity.perSecond)
-    const seconds = Math.min(elapsed, longest)
-    traffic.advance(seconds)
-    capacity.advance(seconds, traffic.failureShare)
-    this.#outstanding.advance(seconds)
-    this.#newcomers.advance(seconds)
+    const step = this.#step
+    step.seconds = Math.min(elapsed, longest)
+    traffic.advance(step)
+    capacity.advance(step, traffic)
+    this.#outstanding.advance(step)
+    this.#newcomers.advance(step)
     if (phase.open) {
-      pace.runFreely(seconds)
+      pace.runFreely(step)
       return
     }
     const run = this.#run
-    run.advance(seconds)
-    const trust = trustIn(run)
+    run.advance(step)
+    step.trust = trustIn(run)
     // At least one request a second is tried, so that a resource that comes back is found.
-    const probed = Math.max(capacity.perSecond * probeFactor(trust, this.#probe), meanCost)
-    const ahead = this.#fill(trust, probed, seconds)
+    step.probedPerSecond = Math.max(capacity.perSecond * probeFactor(step.trust, this.#probe), meanCost)
+    this.#fill()
     // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
     if (reservoir.spareSeconds === 0) return
-    const pressure = reservoir.spareLevel / reservoir.target
-    pace.run(Math.max(0, (reservoir.spareLevel + ahead) / reservoir.target), reservoir.spareSeconds)
-    if (pressure <= 1 || !phase.unlimited) pace.follow(pressure, reservoir.spareSeconds, probed, meanCost)
+    pace.run(reservoir, this.#lead)
+    if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic)
   }
 
   /** What a tag that is `stored` counts for: a flow that lags far behind has as much credit as any may keep. */
@@ -102,7 +104,7 @@ export class FairClock {
     const { meanCost } = traffic
     const over = tag > pace.time
     if (phase.open) {
-      pace.shadow(over, traffic.servedPerSecond, meanCost)
+      pace.shadow(over, traffic)
       this.#outstanding.admit()
       if (over) return 'uncharged'
       phase.admitted()
@@ -115,7 +117,7 @@ export class FairClock {
     phase.admitted()
     this.#outstanding.admit()
     if (reservoir.level <= 0 && pace.time - tag < meanCost / weight && traffic.failureShare < OUTAGE_SHARE)
-      pace.retreat(this.capacity.perSecond)
+      pace.retreat(this.capacity)
     this.#lead.admit(cost)
     if (!this.#workers.found) reservoir.take(cost)
     phase.found(reservoir.full)
@@ -143,7 +145,7 @@ export class FairClock {
     run.served += cost
     if (this.phase.open) return
     if (!reservoir.full) run.telling++
-    this.capacity.raise(run, this.traffic.meanCost)
+    this.capacity.raise(run, this.traffic)
     if (this.#outstanding.none && !this.#workers.found) reservoir.correctUp()
   }
 
@@ -160,20 +162,19 @@ export class FairClock {
     this.#workers.fails(outstanding.count, Math.max(0, outstanding.admitted - serial))
     traffic.fails()
     if (phase.open) {
-      const { servedPerSecond } = traffic
-      if (phase.engageIf(traffic.failureShare, servedPerSecond)) {
-        capacity.begin(servedPerSecond, meanCost)
+      if (phase.engageIf(traffic)) {
+        capacity.begin(traffic)
         reservoir.begin()
-        this.#lead.begin()
+        this.#lead.clear()
         run.end()
         outstanding.correct()
       }
       return false
     }
     const full = reservoir.wasFull
-    capacity.measure(run, meanCost, full)
+    capacity.measure(run, traffic, full)
     if (outstanding.news) {
-      this.#overflow.learn(reservoir, run.served, full, capacity.perSecond, meanCost)
+      this.#overflow.learn(reservoir, run, capacity, traffic, full)
       // That a request failed says only that there was less than it would have cost.
       reservoir.correctDown(Math.max(0, cost - meanCost))
       outstanding.correct()
@@ -189,20 +190,18 @@ export class FairClock {
     if (!this.phase.open) this.reservoir.putBack(cost)
   }
 
-  /** Brings the reservoir up to date. What to expect beyond that, until flows that were refused come back. */
-  #fill(trust: number, probed: number, seconds: number): number {
-    const { reservoir, traffic } = this
-    const { perSecond } = this.capacity
-    const workers = this.#workers
-    if (workers.found) {
-      const free = workers.count * (1 + trust * trust) - this.#outstanding.count
-      reservoir.mirror(workers.count, free, seconds)
-      return 0
+  /** Brings what there is to spare up to date. */
+  #fill(): void {
+    const { reservoir, traffic, capacity } = this
+    const step = this.#step
+    if (this.#workers.found) {
+      reservoir.mirror(step, this.#workers, this.#outstanding)
+      this.#lead.clear()
+      return
     }
-    this.#lead.advance(seconds, probed, traffic.meanCost)
-    reservoir.fit(perSecond, probed, traffic.meanCost, this.#overflow.cushion)
-    reservoir.fill(perSecond, probed, seconds)
-    return this.#lead.ahead(probed, this.pace.rate)
+    this.#lead.advance(step, traffic, this.pace)
+    reservoir.fit(step, capacity, traffic, this.#overflow)
+    reservoir.fill(step, capacity)
   }
 
   /** True if the flow has not been seen lately, and that matters because there is a shortage. */
@@ -212,7 +211,7 @@ export class FairClock {
 
   #letsInNew(cost: number): boolean {
     const { reservoir } = this
-    if (this.#newcomers.take(cost, this.capacity.perSecond, this.traffic.meanCost)) return true
+    if (this.#newcomers.take(cost, this.capacity, this.traffic)) return true
     return reservoir.level >= reservoir.target
   }
 }

@@ -1,3 +1,7 @@
+import type { Pace } from './pace.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+
 /** What is admitted is averaged over so many seconds and so many requests. */
 const SECONDS = 0.25
 const REQUESTS = 10
@@ -9,26 +13,24 @@ const MOST_SECONDS = 2
  * has caught up with them. Without looking ahead the clock would run on until they do, and then too many came at once.
  */
 export class Lead {
+  /** What comes in beyond what is admitted, until then; below 0 if less does. */
+  cost = 0
   #admitted = 0
-  #window = SECONDS
 
-  /** `seconds` pass, in which `perSecond` could be served. */
-  advance(seconds: number, perSecond: number, meanCost: number): void {
-    this.#window = SECONDS + (REQUESTS * meanCost) / perSecond
-    this.#admitted *= Math.exp(-seconds / this.#window)
+  /** Time passes, and so much is expected until a flow at the fair rate of `pace` returns. */
+  advance({ seconds, probedPerSecond }: Step, { meanCost }: Traffic, { rate }: Pace): void {
+    const window = SECONDS + (REQUESTS * meanCost) / probedPerSecond
+    this.#admitted *= Math.exp(-seconds / window)
+    this.cost = Math.min(MOST_SECONDS, 1 / rate) * (probedPerSecond - this.#admitted / window)
   }
 
   admit(cost: number): void {
     this.#admitted += cost
   }
 
-  /** A shortage begins: nothing is known of it. */
-  begin(): void {
+  /** Nothing is known of what is to come. */
+  clear(): void {
     this.#admitted = 0
-  }
-
-  /** What comes in beyond what is admitted, until a flow at the fair rate returns. */
-  ahead(perSecond: number, fairRate: number): number {
-    return Math.min(MOST_SECONDS, 1 / fairRate) * (perSecond - this.#admitted / this.#window)
+    this.cost = 0
   }
 }

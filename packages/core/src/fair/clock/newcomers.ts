@@ -1,3 +1,7 @@
+import type { Capacity } from './capacity.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+
 /** What newcomers may have together: this share of the capacity, and as much at once as either of these. */
 const SHARE = 0.25
 const STORE_REQUESTS = 12
@@ -14,12 +18,12 @@ export class Newcomers {
   #store = Number.POSITIVE_INFINITY
   #seconds = 0
 
-  advance(seconds: number): void {
+  advance({ seconds }: Step): void {
     this.#seconds += seconds
   }
 
   /** Takes `cost` from what is set aside, if there is as much. */
-  take(cost: number, perSecond: number, meanCost: number): boolean {
+  take(cost: number, { perSecond }: Capacity, { meanCost }: Traffic): boolean {
     const most = Math.max(STORE_REQUESTS * meanCost, STORE_SECONDS * perSecond)
     this.#store = Math.min(most, this.#store + SHARE * perSecond * this.#seconds)
     this.#seconds = 0

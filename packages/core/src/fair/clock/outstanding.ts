@@ -1,3 +1,5 @@
+import type { Step } from './step.js'
+
 /** An outcome that has not come after about this many seconds will not: it is given up little by little. */
 const LOST_AFTER_SECONDS = 60
 
@@ -12,7 +14,7 @@ export class Outstanding {
   #reported = 0
   #corrected = 0
 
-  advance(seconds: number): void {
+  advance({ seconds }: Step): void {
     this.#reported += (this.admitted - this.#reported) * Math.min(1, seconds / LOST_AFTER_SECONDS)
   }
 

@@ -1,3 +1,10 @@
+import type { Capacity } from './capacity.js'
+import type { Outstanding } from './outstanding.js'
+import type { Overflow } from './overflow.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+import type { Workers } from './workers.js'
+
 /** The level at which the clock keeps its pace: at least so many requests, and at most so many and so many seconds. */
 const LEAST_TARGET_REQUESTS = 1.5
 const TARGET_REQUESTS = 2
@@ -35,17 +42,18 @@ export class Reservoir {
   spareSeconds = 0
   spareLevel = 0
 
-  /** Fits target and size to what is known. `cushion` scales the target: see `Overflow`. */
-  fit(perSecond: number, probedPerSecond: number, meanCost: number, cushion: number): void {
+  /** Fits target and size to what is known. */
+  fit({ probedPerSecond }: Step, capacity: Capacity, traffic: Traffic, { cushion }: Overflow): void {
+    const { meanCost } = traffic
     this.target = Math.min(
-      Math.max(cushion * modestTarget(perSecond, meanCost), LEAST_TARGET_REQUESTS * meanCost),
-      TARGET_REQUESTS * meanCost + MOST_TARGET_SECONDS * perSecond,
+      Math.max(cushion * modestTarget(capacity, traffic), LEAST_TARGET_REQUESTS * meanCost),
+      TARGET_REQUESTS * meanCost + MOST_TARGET_SECONDS * capacity.perSecond,
     )
     this.size = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * probedPerSecond, MOST_TARGETS * this.target)
   }
 
-  /** `seconds` pass, in which `probedPerSecond` flow in; the resource is known to bring `perSecond`. */
-  fill(perSecond: number, probedPerSecond: number, seconds: number): void {
+  /** Time passes, and what the resource brings flows in. */
+  fill({ seconds, probedPerSecond }: Step, { perSecond }: Capacity): void {
     this.probed += (probedPerSecond - perSecond) * seconds
     const before = this.level
     this.level = Math.min(this.size, before + probedPerSecond * seconds)
@@ -67,10 +75,11 @@ export class Reservoir {
     this.peak = 0
   }
 
-  /** The same of a pool of `workers`, `free` of which are; `seconds` pass. */
-  mirror(workers: number, free: number, seconds: number): void {
-    this.target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers), MOST_FREE * workers))
-    this.size = Math.max(MOST_TARGETS * this.target, FULL * workers)
+  /** The same of a pool of workers: as many as are not busy, and more if there has been no failure for long. */
+  mirror({ seconds, trust }: Step, workers: Workers, busy: Outstanding): void {
+    const free = workers.count * (1 + trust * trust) - busy.count
+    this.target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers.count), MOST_FREE * workers.count))
+    this.size = Math.max(MOST_TARGETS * this.target, FULL * workers.count)
     this.level = free
     this.spareLevel = free
     this.spareSeconds = free > 0 ? seconds : 0
@@ -110,6 +119,6 @@ export class Reservoir {
 }
 
 /** The target before anything is known about the resource's own buffer. */
-export function modestTarget(perSecond: number, meanCost: number): number {
+export function modestTarget({ perSecond }: Capacity, { meanCost }: Traffic): number {
   return TARGET_REQUESTS * meanCost + TARGET_SECONDS * perSecond
 }
