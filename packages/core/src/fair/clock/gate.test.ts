@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Permit } from '../../admission/decision.js'
+import type { Decision, Permit } from '../../admission/decision.js'
 import { refuse } from '../../admission/refusal.js'
 import type { Stage } from '../../admission/stage.js'
 import { createGate } from '../../create-gate.js'
@@ -19,7 +19,7 @@ const noisy: Service = {
   capacityAt: () => 100,
   burst: 20,
   seconds: 60,
-  fair: { rule: 'fair-clock' },
+  fair: {},
 }
 const seeds = [1, 2, 3]
 
@@ -129,6 +129,29 @@ describe('when overload ends', () => {
       expect(tally.share([18], 10, 30)).toBeLessThan(0.7)
       expect(tally.share([18], 60, 120)).toBeGreaterThan(0.94)
     }
+  })
+})
+
+describe('a refusal', () => {
+  it('explains itself, and says when to come back', () => {
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(1) })
+    const ask = (flow: string) => gate.admit({ flow }) as Decision
+    // Everyone is seen while there is enough; then the resource runs short.
+    for (let i = 0; i < 20; i++) (ask(`flow-${i % 10}`) as Permit).finish('success')
+    for (let i = 0; i < 6; i++) (ask(`flow-${i}`) as Permit).finish('failure')
+    let decision = ask('loud')
+    while (decision.admitted) {
+      decision.finish('success')
+      decision = ask('loud')
+    }
+    expect(decision).toMatchObject({ stage: 'fair', reason: 'unfair', shortage: false, detail: { engaged: true } })
+    const detail = decision.detail as { credit: number; fairRatePerSecond: number; capacityPerSecond: number }
+    expect(detail.credit).toBeLessThan(0)
+    expect(detail.capacityPerSecond).toBeGreaterThan(0)
+    expect(decision.retryAfterMs).toBeCloseTo((-1000 * detail.credit) / detail.fairRatePerSecond, 6)
+    expect(decision.retryAfterMs).toBeLessThanOrEqual(30_000)
+    expect(gate.snapshot().stages['fair']).toMatchObject({ rule: 'fair-clock', engaged: true, refused: 1 })
   })
 })
 
