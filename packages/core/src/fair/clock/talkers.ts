@@ -11,7 +11,7 @@ export interface Talker {
 
 const WATCHED = 16
 /** Counts are halved this often, so that "lately" is about twice as long. */
-const HALVE_SECONDS = 10
+const HALVE_MS = 10_000
 
 /**
  * The flows that ask for most, found in constant memory: 16 are watched. One that is not takes the place of whoever has
@@ -30,14 +30,15 @@ export class TopTalkers {
   readonly #missed = new Float64Array(WATCHED)
   readonly #refused = new Float64Array(WATCHED)
   #total = 0
-  #seconds = 0
+  #halvedAtMs: number = Number.NaN
 
-  /** Time passes, and with it what was asked for. */
-  advance(seconds: number): void {
-    this.#seconds += seconds
-    if (this.#seconds < HALVE_SECONDS) return
-    const kept = 0.5 ** Math.floor(this.#seconds / HALVE_SECONDS)
-    this.#seconds %= HALVE_SECONDS
+  /** It is `nowMs` now: what was asked for a while ago counts for less. */
+  advance(nowMs: number): void {
+    const elapsedMs = nowMs - this.#halvedAtMs
+    if (elapsedMs >= 0 && elapsedMs < HALVE_MS) return
+    this.#halvedAtMs = nowMs
+    if (!(elapsedMs > 0)) return
+    const kept = 0.5 ** Math.floor(elapsedMs / HALVE_MS)
     this.#total *= kept
     for (let i = 0; i < WATCHED; i++) {
       this.#asked[i]! *= kept
