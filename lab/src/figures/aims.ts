@@ -1,7 +1,7 @@
 import type { Table } from './figure.js'
 
 /** Bounds, one or both, in the unit of the aim. */
-export interface Goal {
+interface Goal {
   readonly least?: number
   readonly most?: number
 }
@@ -26,11 +26,12 @@ export function isMet({ ours, goal, digits = 1 }: Aim): boolean | undefined {
   return shown >= least && shown <= most
 }
 
-export function goalsTable(aims: readonly Aim[]): Table {
+/** `runs`: how many seeds they are the means of, where that is to be said. */
+export function goalsTable(aims: readonly Aim[], runs?: number): Table {
   return {
     id: 'goals',
     title: 'What was aimed at',
-    head: ['', 'published', 'ours', 'goal', 'met'],
+    head: [runs === undefined ? '' : `${runs} seeds`, 'published', 'ours', 'goal', 'met'],
     rows: aims.map((aim) => {
       const { what, published, ours, goal, digits = 1 } = aim
       return [what, numeral(published, digits), numeral(ours, digits), bounds(goal), mark(isMet(aim))]

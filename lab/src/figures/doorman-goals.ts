@@ -90,7 +90,7 @@ export function doormanAims(rows: readonly Row[], followed: readonly Followed[],
 
 function waits({ title, ours, published, goal }: Followed): Aim[] {
   const aim = (name: string, of: (seconds: readonly number[]) => number, limit: number): Aim => ({
-    what: `${title}, s, ${name}`,
+    what: `${title}: ${name}, s`,
     published: published && of(published),
     ours: of(ours),
     goal: { most: limit },

@@ -3,6 +3,12 @@ import { seededRandom } from '@fairlead/core/testing'
 
 const LIMIT = 50
 
+interface Line {
+  readonly requests: Arrival[]
+  /** How many of them are whose. */
+  readonly counts: Map<string, number>
+}
+
 /**
  * The post's queues, as the published figures had them: `queues` lines in order of arrival, served in turns; a request
  * joins the shortest of the `hand` that was drawn for its flow, and a full line evicts the last request of the flow
@@ -11,7 +17,7 @@ const LIMIT = 50
  */
 export function evictingQueues(queues: number, hand: number, seed: number): Discipline {
   const random = seededRandom(seed)
-  const lines: Arrival[][] = Array.from({ length: queues }, () => [])
+  const lines: readonly Line[] = Array.from({ length: queues }, () => ({ requests: [], counts: new Map() }))
   const hands = new Map<string, readonly number[]>()
   let turn = 0
 
@@ -23,24 +29,25 @@ export function evictingQueues(queues: number, hand: number, seed: number): Disc
     hands.set(flow, [...cards])
     return [...cards]
   }
-  const join = (arrival: Arrival): Arrival[] => {
+  const join = (arrival: Arrival): Line => {
     const line = handOf(arrival.flow)
       .map((card) => lines[card]!)
-      .reduce((best, other) => (other.length < best.length ? other : best))
-    line.push(arrival)
+      .reduce((best, other) => (other.requests.length < best.requests.length ? other : best))
+    line.requests.push(arrival)
+    line.counts.set(arrival.flow, (line.counts.get(arrival.flow) ?? 0) + 1)
     return line
   }
   return {
     enqueue(arrival) {
       const line = join(arrival)
-      return line.length > LIMIT ? evict(line) : undefined
+      return line.requests.length > LIMIT ? evict(line) : undefined
     },
     dequeue(isDead) {
       for (let i = 0; i < queues; i++) {
         turn = (turn + 1) % queues
         const line = lines[turn]!
-        while (line.length > 0) {
-          const next = line.shift()!
+        while (line.requests.length > 0) {
+          const next = takeOut(line, 0)
           if (!isDead(next)) return next
         }
       }
@@ -48,25 +55,34 @@ export function evictingQueues(queues: number, hand: number, seed: number): Disc
     },
     perturb() {
       hands.clear()
-      const waiting = lines.flatMap((line) => line.splice(0)).sort((one, other) => one.atMs - other.atMs)
+      const waiting = lines.flatMap(empty).sort((one, other) => one.atMs - other.atMs)
       for (const arrival of waiting) join(arrival)
     },
   }
 }
 
 /** Takes the last request of the flow with most in the line out; of equals, of the one that came first. */
-function evict(line: Arrival[]): Arrival {
-  // The last to come is nearly always of the fattest itself.
-  const last = line.at(-1)!
-  let own = 0
-  for (const { flow } of line) if (flow === last.flow) own++
-  if (2 * own > line.length) return line.pop()!
-  const counts = new Map<string, number>()
-  for (const { flow } of line) counts.set(flow, (counts.get(flow) ?? 0) + 1)
-  const most = Math.max(...counts.values())
-  const fattest = [...counts].find(([, count]) => count === most)![0]
-  return line.splice(
-    line.findLastIndex(({ flow }) => flow === fattest),
-    1,
-  )[0]!
+function evict(line: Line): Arrival {
+  const { requests, counts } = line
+  let most = 0
+  for (const count of counts.values()) most = Math.max(most, count)
+  const fattest = requests.find(({ flow }) => counts.get(flow) === most)!.flow
+  return takeOut(
+    line,
+    requests.findLastIndex(({ flow }) => flow === fattest),
+  )
+}
+
+function takeOut({ requests, counts }: Line, index: number): Arrival {
+  const [arrival] = requests.splice(index, 1)
+  const { flow } = arrival!
+  const left = counts.get(flow)! - 1
+  if (left > 0) counts.set(flow, left)
+  else counts.delete(flow)
+  return arrival!
+}
+
+function empty({ requests, counts }: Line): Arrival[] {
+  counts.clear()
+  return requests.splice(0)
 }

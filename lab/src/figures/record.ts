@@ -14,7 +14,7 @@ export interface FigureRecord {
 
 export const FOLDER: string = fileURLToPath(new URL('../../../docs/figures/', import.meta.url))
 
-export function recordOf({ about, source }: Figure, { aims = [], tables, data }: Findings): FigureRecord {
+export function recordOf({ about, source, seeds }: Figure, { aims = [], tables, data }: Findings): FigureRecord {
   return {
     about,
     ...(source !== undefined && { source }),
@@ -22,7 +22,7 @@ export function recordOf({ about, source }: Figure, { aims = [], tables, data }:
       const met = isMet(aim)
       return met === undefined ? aim : { ...aim, met }
     }),
-    tables: aims.length === 0 ? tables : [goalsTable(aims), ...tables],
+    tables: aims.length === 0 ? tables : [goalsTable(aims, seeds?.length), ...tables],
     data,
   }
 }

@@ -33,6 +33,15 @@ const RETURNING = [
   },
 ] as const
 
+/** Bands whose flows ask for twice what there is each, and the part of what starts that each is to have. */
+const BANDS = [
+  { flow: 'first', minShare: undefined, share: 0.85 },
+  { flow: 'second', minShare: 0.1, share: 0.1 },
+  { flow: 'third', minShare: 0.05, share: 0.05 },
+] as const
+/** A share is kept to a hundredth of itself. */
+const EXACT = 0.01
+
 /** Five heavy flows, whose clients may lose patience. */
 const OVERLOADS = [
   { title: '150 %, clients stay', perSecond: 26 },
@@ -45,17 +54,25 @@ const SOON_MS = 300
 export const waitingRoom: Figure = {
   name: 'waiting-room',
   file: 'sfq-waiting-room',
-  about: 'wide requests, clients that come back when they are told to, and newest first',
+  about: 'wide requests, bands, clients that come back when they are told to, and newest first',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   async make(effort, tell) {
     const wide = await passing(effort, tell)
     const back = await comingBack(effort, tell)
     const newest = await newestFirst(effort, tell)
+    const bands = await bandShares(effort, tell)
     return {
+      aims: BANDS.map(({ flow, share }, i) => ({
+        what: `part of what starts, ${flow} band`,
+        published: share,
+        ours: bands[i]!,
+        goal: { least: share * (1 - EXACT), most: share * (1 + EXACT) },
+        digits: 4,
+      })),
       tables: [passingTable(wide), comingBackTable(back), newestTable(newest)],
       pictures: {},
-      data: { wide, back, newest },
+      data: { wide, back, newest, bands },
     }
   },
 }
@@ -151,4 +168,17 @@ function newestTable(results: NewestFirst): Table {
       ...[fifo, newest].flatMap(({ soon, started }) => [percent(soon), percent(started)]),
     ]),
   }
+}
+
+/** Of what started once all bands had requests waiting, the part of each. */
+async function bandShares(effort: Effort, tell: Tell): Promise<number[]> {
+  tell('bands')
+  const bands = BANDS.map(({ minShare }) => (minShare === undefined ? {} : { minShare }))
+  const bandOf = ({ flow }: { readonly flow: string }): number => BANDS.findIndex((band) => band.flow === flow)
+  const traffic = BANDS.map(({ flow }) => ({ flow, perSecond: 200, workMs: 100 }))
+  const scenario = { seconds: 120 * effort.part, traffic, options: { bands, bandOf, maxWaitMs: 60_000 } }
+  const started = (await runs(scenario, seedsOf(effort))).filter(
+    ({ startedMs }) => startedMs !== undefined && startedMs >= 1_000 && startedMs < 1_000 * scenario.seconds,
+  )
+  return BANDS.map(({ flow }) => started.filter((story) => story.flow === flow).length / started.length)
 }

@@ -7,14 +7,15 @@ import { run, surprises } from './run.js'
 
 const pages = pagePaths().map((path) => ({ path, ...parsePage(path, textOf(path)) }))
 const examples = pages.flatMap((page) => page.examples)
+const tables = pages.flatMap((page) => page.tables)
 const programs = examples.flatMap((example) => (example.output ? [{ ...example, output: example.output }] : []))
 
-describe('code in the documentation', () => {
+describe('code and tables of options in the documentation', () => {
   let compiled: Compiled
   let redis: Pick<RedisServer, 'url' | 'stop'>
 
   beforeAll(async () => {
-    compiled = compile(examples, 'pages')
+    compiled = compile([...examples, ...tables], 'pages')
     redis = await withRedisUrl()
   })
   afterAll(() => redis.stop())
@@ -22,6 +23,7 @@ describe('code in the documentation', () => {
   it('is there', () => {
     expect(examples.length).toBeGreaterThan(20)
     expect(programs.length).toBeGreaterThan(3)
+    expect(tables.length).toBeGreaterThan(10)
   })
 
   it('compiles, as it stands', () => {

@@ -5,7 +5,10 @@ import { run, surprises } from './run.js'
 
 const fence = (code: string, language = 'ts'): string => `\`\`\`${language}\n${code}\n\`\`\`\n`
 const examplesOf = (markdown: string) => parsePage('page.md', markdown).examples
-const complaintsOf = (markdown: string): readonly string[] => compile(examplesOf(markdown), 'made-up').complaints
+const complaintsOf = (markdown: string): readonly string[] => {
+  const { examples, tables } = parsePage('page.md', markdown)
+  return compile([...examples, ...tables], 'made-up').complaints
+}
 
 describe('checking a page', () => {
   it('finds an option that is not there, and says on which line', () => {
@@ -31,6 +34,22 @@ describe('checking a page', () => {
     expect(complaintsOf(`# Page\n\n<!-- example given\ndeclare const x: X\n-->\n${fence('x')}`)).toEqual([
       "page.md:4 TS2304: Cannot find name 'X'.",
     ])
+  })
+
+  it('goes on from a program, whatever table stands between', () => {
+    const table = '<!-- example options core.AdaptiveOptions -->\n| option |\n|---|\n| `initial`, `min`, `max` |'
+    const page = `${fence('const one = 1')}\n${table}\n\n<!-- example continues -->\n${fence('console.log(one)')}`
+    expect(complaintsOf(page)).toEqual([])
+  })
+
+  it('wants tables of options to be whole, and to have no others', () => {
+    const table = (rows: string): string =>
+      `<!-- example options core.AdaptiveOptions -->\n| option | meaning |\n|---|---|\n${rows}`
+    expect(complaintsOf(table('| `initial` | |\n| `min`, `max` | |'))).toEqual([])
+    expect(complaintsOf(table('| `initial` | |\n| `mni` | |\n| `max` | |'))).toEqual([
+      expect.stringMatching(/^page\.md:5 .*'mni' does not exist/),
+    ])
+    expect(complaintsOf(table('| `initial` | |\n| `max` | |'))).toEqual([expect.stringMatching(/'min' is missing/)])
   })
 
   it.each([

@@ -1,8 +1,9 @@
 import type { Code, Html, Nodes } from 'mdast'
 import { fromMarkdown } from 'mdast-util-from-markdown'
+import { tableSource } from './option-table.js'
 
 /** A line of code, and the line of the page on which it stands. */
-interface SourceLine {
+export interface SourceLine {
   readonly text: string
   readonly line: number
 }
@@ -32,6 +33,8 @@ interface OtherBlock {
 
 interface Page {
   readonly examples: readonly Example[]
+  /** Programs that compile if a table of options is whole. */
+  readonly tables: readonly Example[]
   readonly others: readonly OtherBlock[]
 }
 
@@ -41,7 +44,7 @@ interface Note {
   readonly body: readonly SourceLine[]
 }
 
-const NOTE = /<!-- example ([a-z, ]+?)(?: -->|\n([\s\S]*?)-->)/g
+const NOTE = /<!-- example ([^\n]+?)(?: -->|\n([\s\S]*?)-->)/g
 const ARROW = /\/\/ → (.*)$/
 
 /**
@@ -50,9 +53,12 @@ const ARROW = /\/\/ → (.*)$/
  * `<!-- example continues -->`, if it goes on from the block before; before a block of text,
  * `<!-- example prints -->` or `<!-- example prints roughly -->`, if that is what the program above it prints.
  * A program whose lines have comments `// → …` prints these, in order.
+ *
+ * Before a table of options, `<!-- example options core.FairOptions -->`: it has all options of that type, and no others.
  */
 export function parsePage(page: string, markdown: string): Page {
   const examples: Example[] = []
+  const tables: Example[] = []
   const others: OtherBlock[] = []
   let notes: Note[] = []
   for (const node of leaves(fromMarkdown(markdown))) {
@@ -72,17 +78,20 @@ export function parsePage(page: string, markdown: string): Page {
         examples[examples.length - 1] = { ...program, output: { text: node.value, roughly: words !== 'prints' } }
       }
       others.push({ page, line, language: node.lang ?? '', text: node.value })
+    } else if (node.type === 'paragraph' && notes[0]?.words.startsWith('options ')) {
+      const rows = linesOf(markdown, 1).slice(line - 1, node.position?.end.line)
+      tables.push({ page, line, source: tableSource(notes[0].words.slice('options '.length), rows) })
     } else if (notes.length > 0) {
       throw new Error(`${where}: a note stands before no block`)
     }
     notes = []
   }
-  return { examples, others }
+  return { examples, tables, others }
 }
 
-/** All that has nothing inside, in the order of the page. */
+/** Blocks with no other blocks inside, in the order of the page. */
 function* leaves(node: Nodes): Generator<Nodes> {
-  if (!('children' in node)) yield node
+  if (!('children' in node) || node.type === 'paragraph') yield node
   else for (const child of node.children) yield* leaves(child)
 }
 

@@ -1,12 +1,5 @@
-import type { Fleet } from '../escrow/fleet.js'
+import type { Fleet, Pair } from '../escrow/fleet.js'
 import { AXIS, COLOURS, draw, heading, INK, words } from './style.js'
-
-/** Two processes on a plain counter, and on our pool. */
-interface Pair {
-  readonly quantum: number
-  readonly counter: Fleet
-  readonly ours: Fleet
-}
 
 const LEFT = { left: 76, width: 380 }
 const RIGHT = { left: 560, width: 300 }

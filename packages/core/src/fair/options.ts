@@ -16,7 +16,8 @@ export type FairRuleName = 'fair-clock' | 'blue'
 
 /** Options of rule `fair-clock`. */
 export interface ClockOptions {
-  rule: 'fair-clock'
+  /** @default 'fair-clock' */
+  rule?: 'fair-clock'
   /** Levels of the sketch. Integer, at least 1. @default 4 */
   levels?: number
   /** Cells in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 4096 */
@@ -39,7 +40,7 @@ export interface ClockOptions {
 
 /** Options of rule `blue`. The defaults are what `tuneFair()` gives: the published library's. */
 export interface BlueOptions {
-  rule?: 'blue'
+  rule: 'blue'
   /** Levels of the sketch. Integer, at least 1. @default 3 */
   levels?: number
   /** Buckets in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 1000 */
@@ -78,9 +79,7 @@ export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf'>> 
 }
 
 /** The same of rule `blue`. */
-export interface BlueSettings extends Required<BlueOptions> {
-  rule: 'blue'
-}
+export type BlueSettings = Required<BlueOptions>
 
 const CLOCK_OPTIONS: readonly string[] = [
   'rule',
@@ -114,7 +113,7 @@ const MOST_BUCKETS = 2 ** 27
 export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
   const rule = typeof options === 'object' && options !== null && 'rule' in options ? options.rule : undefined
   if (rule !== undefined) requireOneOf('fair.rule', rule, RULES)
-  requireOptions('fair', options, [...(rule === 'fair-clock' ? CLOCK_OPTIONS : BLUE_OPTIONS), ...seams])
+  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_OPTIONS : CLOCK_OPTIONS), ...seams])
 }
 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -123,7 +122,7 @@ export function resolveFairOptions(
 ): Required<FairSeams> & { settings: ClockSettings | BlueSettings } {
   requireFairOptions(options, SEAMS)
   const { clock = systemClock, random = systemRandom } = options
-  const settings = options.rule === 'fair-clock' ? clockSettings(options) : blueSettings(options)
+  const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options)
   requireFunction('fair.clock', clock)
   requireFunction('fair.random', random)
   return { clock, random, settings }

@@ -20,7 +20,7 @@ class FairHold implements Hold {
   }
 
   undo(refusal: Refusal, nowMs: number): void {
-    if (refusal.shortage) this.#tracker.report(this.#key, 'failure', nowMs)
+    if (refusal.shortage) this.#tracker.report(this.#key, 'failure', nowMs, this.#key.charged)
     else this.#tracker.withdraw(this.#key, nowMs)
   }
 }

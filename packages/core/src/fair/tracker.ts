@@ -42,7 +42,7 @@ export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] 
  * `register` and `report` each cost O(levels) plus one pass over the flow's name, allocate nothing, and take the same
  * time whether there are a thousand flows or a million. A clock that jumps back counts as no time passed.
  */
-export class FairTracker<R extends FairRuleName = 'blue'> {
+export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   readonly #rule: FairRule<FairExplanations[R], FairStates[R]>
   readonly #rotateEveryMs: number
   readonly #clock: Clock
@@ -159,10 +159,13 @@ export class FairTracker<R extends FairRuleName = 'blue'> {
     return flow
   }
 
-  /** The same for a report: by a name, what it was charged is what the caller says. */
+  /** The same for a report: by a name, what it was charged is what the caller says, and no other came in between. */
   #charged(flow: string | FlowKey, cost: number): FlowKey {
     const key = this.#current(flow)
-    if (typeof flow === 'string') key.charged = cost
+    if (typeof flow === 'string') {
+      key.charged = cost
+      key.serial = Number.POSITIVE_INFINITY
+    }
     return key
   }
 

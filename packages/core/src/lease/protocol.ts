@@ -154,13 +154,13 @@ export type Eventually<T> = T | Promise<T>
  * nobody waits for the answer any more; a node in the same process need not look at it.
  */
 export interface CapacityService {
-    /** Who is the master? Answered by every server. */
+  /** Who is the master? Answered by every server. */
   discovery(request: DiscoveryRequest, signal?: AbortSignal): Eventually<DiscoveryResponse>
-    /** A client's question: renews its leases, and divides what is there anew. */
+  /** A client's question: renews its leases, and divides what is there anew. */
   getCapacity(request: GetCapacityRequest, signal?: AbortSignal): Eventually<GetCapacityResponse>
-    /** The same for a server further down the tree, on behalf of all its clients. */
+  /** The same for a server further down the tree, on behalf of all its clients. */
   getServerCapacity(request: GetServerCapacityRequest, signal?: AbortSignal): Eventually<GetServerCapacityResponse>
-    /** Gives leases back before they end. Unknown clients and resources are no error. */
+  /** Gives leases back before they end. Unknown clients and resources are no error. */
   releaseCapacity(request: ReleaseCapacityRequest, signal?: AbortSignal): Eventually<ReleaseCapacityResponse>
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Permit } from '../../admission/decision.js'
+import type { Decision, Permit } from '../../admission/decision.js'
 import { refuse } from '../../admission/refusal.js'
 import type { Stage } from '../../admission/stage.js'
 import { createGate } from '../../create-gate.js'
@@ -19,7 +19,7 @@ const noisy: Service = {
   capacityAt: () => 100,
   burst: 20,
   seconds: 60,
-  fair: { rule: 'fair-clock' },
+  fair: {},
 }
 const seeds = [1, 2, 3]
 
@@ -82,6 +82,32 @@ describe('a capacity that changes', () => {
   })
 })
 
+describe('whoever invents names', () => {
+  it('takes less from the others than without any control', () => {
+    for (const seed of seeds) {
+      // Flow 18 asks as often as the resource can serve, by a new name for every third request.
+      const served = ([{ rule: 'fair-clock' }, false] as const).map((fair) => {
+        let requests = 0
+        const nameOf = (flow: number): string => (flow === 18 ? `new-${Math.floor(requests++ / 3)}` : `flow-${flow}`)
+        const inventive = { ...noisy, ratesAt: () => [...rates.slice(0, 18), 100], nameOf, fair }
+        return runService(inventive, seed).tally.share(quiet, 20, 60)
+      })
+      expect(served[0]).toBeGreaterThan(served[1]! + 0.03)
+    }
+  })
+})
+
+describe('a pool of workers, without a store of anything', () => {
+  it.each([5, 20])('of %i: serves the quiet better than without, and is used', (workers) => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, workers }, seed)
+      const { tally: without } = runService({ ...noisy, workers, fair: false }, seed)
+      expect(tally.share(quiet, 20, 60)).toBeGreaterThan(Math.max(0.8, without.share(quiet, 20, 60)))
+      expect(tally.total('served', all, 20, 60) / without.total('served', all, 20, 60)).toBeGreaterThan(0.5)
+    }
+  })
+})
+
 describe('when overload ends', () => {
   it('nobody is refused ten seconds later, and nobody thirty seconds later for what they did before', () => {
     const after = all.map((flow) => (flow < 18 ? 10 / 3 : 10))
@@ -103,6 +129,29 @@ describe('when overload ends', () => {
       expect(tally.share([18], 10, 30)).toBeLessThan(0.7)
       expect(tally.share([18], 60, 120)).toBeGreaterThan(0.94)
     }
+  })
+})
+
+describe('a refusal', () => {
+  it('explains itself, and says when to come back', () => {
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(1) })
+    const ask = (flow: string) => gate.admit({ flow }) as Decision
+    // Everyone is seen while there is enough; then the resource runs short.
+    for (let i = 0; i < 20; i++) (ask(`flow-${i % 10}`) as Permit).finish('success')
+    for (let i = 0; i < 6; i++) (ask(`flow-${i}`) as Permit).finish('failure')
+    let decision = ask('loud')
+    while (decision.admitted) {
+      decision.finish('success')
+      decision = ask('loud')
+    }
+    expect(decision).toMatchObject({ stage: 'fair', reason: 'unfair', shortage: false, detail: { engaged: true } })
+    const detail = decision.detail as { credit: number; fairRatePerSecond: number; capacityPerSecond: number }
+    expect(detail.credit).toBeLessThan(0)
+    expect(detail.capacityPerSecond).toBeGreaterThan(0)
+    expect(decision.retryAfterMs).toBeCloseTo((-1000 * detail.credit) / detail.fairRatePerSecond, 6)
+    expect(decision.retryAfterMs).toBeLessThanOrEqual(30_000)
+    expect(gate.snapshot().stages['fair']).toMatchObject({ rule: 'fair-clock', engaged: true, refused: 1 })
   })
 })
 

@@ -11,6 +11,8 @@ interface Trace {
   rates: number[]
   capacityPerSecond: number
   burst: number
+  /** Instead of the bucket: so many workers, busy for `capacityPerSecond` requests a second together. */
+  workers?: number
   /** Longest delay of an outcome, in seconds; they overtake each other. */
   delay: number
   costs: 'one' | 'any'
@@ -25,7 +27,8 @@ interface Pending {
 }
 
 /** Runs both on the same requests. Times are multiples of 1/1024 s, so that sums of them are exact in both. */
-function compare({ seed, rates, capacityPerSecond, burst, delay, costs, weights, odd }: Trace, seconds: number) {
+function compare(trace: Trace, seconds: number) {
+  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd } = trace
   const random = seededRandom(seed)
   const clock = manualClock()
   const weightOf = (flow: string): number => (weights === 'any' ? 1 + (Number(flow.slice(5)) % 3) : 1)
@@ -43,6 +46,7 @@ function compare({ seed, rates, capacityPerSecond, burst, delay, costs, weights,
   let now = 0
   let tokens = burst
   let filled = 0
+  let busy = 0
   const count = { decisions: 0, refused: 0, failed: 0 }
   const pass = (t: number): void => {
     now = t
@@ -65,6 +69,7 @@ function compare({ seed, rates, capacityPerSecond, burst, delay, costs, weights,
     const admitted = tracker.register(key, clock(), cost)
     const charged = exact.admit(flow, now, cost, weightOf(flow))
     count.decisions++
+    const serial = exact.admitted
     if (admitted !== (charged !== undefined)) throw new Error(`decision ${count.decisions} at ${now} s differs`)
     if (charged === undefined) {
       count.refused++
@@ -72,12 +77,15 @@ function compare({ seed, rates, capacityPerSecond, burst, delay, costs, weights,
     }
     tokens = Math.min(burst, tokens + (now - filled) * capacityPerSecond)
     filled = now
-    const served = tokens >= cost
-    if (served) tokens -= cost
-    else count.failed++
+    const served = workers === undefined ? tokens >= cost : busy < workers
+    if (served) {
+      tokens -= cost
+      busy++
+    } else count.failed++
     const fate = random()
     if (fate < odd) continue
     const report = (): void => {
+      if (served) busy--
       const w = weightOf(flow)
       if (fate < 2 * odd) {
         tracker.withdraw(key)
@@ -90,12 +98,13 @@ function compare({ seed, rates, capacityPerSecond, burst, delay, costs, weights,
         exact.succeed(now, cost)
       } else {
         tracker.report(key, 'failure', clock(), cost)
-        exact.fail(flow, now, charged, w)
+        exact.fail(flow, now, cost, charged, w, serial)
       }
     }
-    if (delay === 0) report()
+    const held = workers === undefined || !served ? 0 : (-Math.log(1 - random()) * workers) / capacityPerSecond
+    if (delay + held === 0) report()
     else {
-      pending.push({ at: now + Math.ceil(random() * delay * 1024) / 1024, report })
+      pending.push({ at: now + Math.ceil((random() * delay + held) * 1024) / 1024, report })
       pending.sort((x, y) => x.at - y.at)
     }
   }
@@ -112,6 +121,7 @@ describe('the fair clock, where no flows collide, decides as one record per flow
     ['many, few loud', { ...common, rates: many, burst: 100 }],
     ['all alike', { ...common, rates: Array.from({ length: 100 }, () => 3) }],
     ['hardly any buffer', { ...common, rates: noisy, burst: 2 }],
+    ['a pool of workers', { ...common, rates: noisy, workers: 20 }],
     ['two flows', { ...common, rates: [8, 8], capacityPerSecond: 8, burst: 4 }],
     ['enough for all', { ...common, rates: noisy, capacityPerSecond: 250 }],
     ['outcomes that are late', { ...common, rates: noisy, delay: 5 }],

@@ -1,3 +1,5 @@
+import type { Step } from './step.js'
+
 /** An outcome that has not come after about this many seconds will not: it is given up little by little. */
 const LOST_AFTER_SECONDS = 60
 
@@ -7,30 +9,36 @@ const LOST_AFTER_SECONDS = 60
  * overtake each other are taken for one another, which is the same thing here; those that never come are forgotten.
  */
 export class Outstanding {
-  #admitted = 0
+  /** Requests admitted so far. */
+  admitted = 0
   #reported = 0
   #corrected = 0
 
-  advance(seconds: number): void {
-    this.#reported += (this.#admitted - this.#reported) * Math.min(1, seconds / LOST_AFTER_SECONDS)
+  advance({ seconds }: Step): void {
+    this.#reported += (this.admitted - this.#reported) * Math.min(1, seconds / LOST_AFTER_SECONDS)
   }
 
   admit(): void {
-    this.#admitted++
+    this.admitted++
   }
 
   report(): void {
-    this.#reported = Math.min(this.#admitted, this.#reported + 1)
+    this.#reported = Math.min(this.admitted, this.#reported + 1)
   }
 
   /** Notes that what has been admitted so far was admitted before a correction. */
   correct(): void {
-    this.#corrected = this.#admitted
+    this.#corrected = this.admitted
+  }
+
+  /** Admitted, and not reported. */
+  get count(): number {
+    return this.admitted - this.#reported
   }
 
   /** True if no outcome is still to come. */
   get none(): boolean {
-    return this.#reported >= this.#admitted
+    return this.#reported >= this.admitted
   }
 
   /** True if what has just been reported was admitted after the last correction. */

@@ -1,4 +1,7 @@
+import type { Capacity } from './capacity.js'
+import type { CleanRun } from './clean-run.js'
 import { modestTarget, type Reservoir } from './reservoir.js'
+import type { Traffic } from './traffic.js'
 
 /** Overflow that is put up with: this share of what is served, and half a request. Both fade over so many requests. */
 const TOLERATED_SHARE = 0.006
@@ -27,8 +30,9 @@ export class Overflow {
   #lost = 0
   #served = 0
 
-  /** A failure ends a run in which `served` were served. If the resource was `full` in it, it ran over by rights. */
-  learn(reservoir: Reservoir, served: number, full: boolean, perSecond: number, meanCost: number): void {
+  /** A failure ends a run. If the resource was `full` in it, it ran over by rights. */
+  learn(reservoir: Reservoir, { served }: CleanRun, capacity: Capacity, traffic: Traffic, full: boolean): void {
+    const { meanCost } = traffic
     const kept = Math.exp(-served / meanCost / FADE_REQUESTS)
     this.#lost *= kept
     this.#served = this.#served * kept + served
@@ -36,7 +40,7 @@ export class Overflow {
     const lost = reservoir.level - reservoir.probed - meanCost
     if (lost > 0) this.#lost += lost
     if (this.#lost > TOLERATED_SHARE * this.#served + TOLERATED_REQUESTS * meanCost) {
-      this.cushion = (DOWN * reservoir.target) / modestTarget(perSecond, meanCost)
+      this.cushion = (DOWN * reservoir.target) / modestTarget(capacity, traffic)
       this.#lost *= KEPT
     } else if (served > TELLING_REQUESTS * meanCost && this.cushion < MOST && reservoir.peak >= reservoir.target)
       this.cushion *= UP

@@ -1,8 +1,14 @@
+import type { Capacity } from './capacity.js'
+import type { Lead } from './lead.js'
+import type { Reservoir } from './reservoir.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+
 /** The clock runs at most so many times as fast as the fair rate. */
 const MOST_PRESSURE = 4
 
 /** How quickly the fair rate follows: per second, by so much of a request's time at most, and in one step. */
-const GAIN_PER_SECOND = 0.6
+const GAIN_PER_SECOND = 0.2
 const GAIN_PER_REQUEST = 0.02
 const MOST_STEP = 0.7
 
@@ -30,35 +36,37 @@ const MOST_RATE = 1e9
  */
 export class Pace {
   /** The clock, in units of cost. Begins at a little credit for everyone. */
-  time = 4
+  time = 2
   /** The fair rate: cost per second and unit of weight. */
   rate = 1
 
   /** Nobody is refused: the clock just runs. */
-  runFreely(seconds: number): void {
+  runFreely({ seconds }: Step): void {
     this.time += this.rate * seconds
   }
 
-  /** Runs at the fair rate times `pressure`: what there is to spare, by the target. */
-  run(pressure: number, seconds: number): void {
-    this.time += this.rate * Math.min(MOST_PRESSURE, pressure) * seconds
+  /** Runs at the fair rate, times what there is to spare and soon will be, by the target. */
+  run({ spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead): void {
+    const pressure = Math.max(0, (spareLevel + cost) / target)
+    this.time += this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds
   }
 
-  /** Fits the rate to that: more to spare than the target means that flows could have more. */
-  follow(pressure: number, seconds: number, perSecond: number, meanCost: number): void {
-    const error = Math.min(MOST_PRESSURE, pressure - 1)
-    const step = Math.min((GAIN_PER_REQUEST * perSecond) / meanCost, GAIN_PER_SECOND) * error * seconds
+  /** Fits the rate to what there is to spare: more than the target means that flows could have more. */
+  follow({ spareLevel, spareSeconds, target }: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+    const error = Math.min(MOST_PRESSURE, spareLevel / target - 1)
+    const gain = Math.min((GAIN_PER_REQUEST * probedPerSecond) / meanCost, GAIN_PER_SECOND)
+    const step = gain * error * spareSeconds
     this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)))
   }
 
   /** While nobody is refused: follows the rate at which a third of the requests would be. */
-  shadow(over: boolean, servedPerSecond: number, meanCost: number): void {
+  shadow(over: boolean, { servedPerSecond, meanCost }: Traffic): void {
     const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / servedPerSecond)
     this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN))
   }
 
   /** A flow without credit to spare got in although there was nothing: the rate is too high. */
-  retreat(perSecond: number): void {
+  retreat({ perSecond }: Capacity): void {
     this.#scale(-Math.min(MOST_RETREAT, RETREAT / perSecond))
   }
 

@@ -1,3 +1,5 @@
+import type { Traffic } from './traffic.js'
+
 /** Failures are a shortage if they are more than this share of the latest outcomes. */
 const SHORTAGE_SHARE = 0.03
 /** The shortage is over when so many requests in a row found the resource full, and so many were let in before them. */
@@ -26,7 +28,7 @@ export class Phase {
   }
 
   /** A failure while open: engages if they have become a shortage. Where nothing is served, there is nothing to share. */
-  engageIf(failureShare: number, servedPerSecond: number): boolean {
+  engageIf({ failureShare, servedPerSecond }: Traffic): boolean {
     if (failureShare > SHORTAGE_SHARE && servedPerSecond > 0) this.open = false
     return !this.open
   }

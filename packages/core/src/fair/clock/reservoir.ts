@@ -1,9 +1,16 @@
+import type { Capacity } from './capacity.js'
+import type { Outstanding } from './outstanding.js'
+import type { Overflow } from './overflow.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+import type { Workers } from './workers.js'
+
 /** The level at which the clock keeps its pace: at least so many requests, and at most so many and so many seconds. */
 const LEAST_TARGET_REQUESTS = 1.5
 const TARGET_REQUESTS = 2
 const MOST_TARGET_SECONDS = 0.25
 /** The modest start: this many seconds' worth of capacity above `TARGET_REQUESTS`. */
-const TARGET_SECONDS = 0.02
+const TARGET_SECONDS = 0.1
 
 /** What the reservoir holds at most: so many requests, so many seconds' worth, and so many times the target. */
 const MOST_REQUESTS = 12
@@ -11,6 +18,10 @@ const MOST_SECONDS = 0.5
 const MOST_TARGETS = 4
 /** Share of that from which on the resource counts as full: what comes in then may run over. */
 const FULL = 0.8
+
+/** Of a pool of workers: so many free ones are the target, by the root of their number, but no more than a share. */
+const FREE_BY_ROOT = 0.8
+const MOST_FREE = 0.5
 
 /**
  * What the resource is thought to have to spare: filled at its capacity, emptied by what is admitted. Below 0 the
@@ -31,17 +42,18 @@ export class Reservoir {
   spareSeconds = 0
   spareLevel = 0
 
-  /** Fits target and size to what is known. `cushion` scales the target: see `Overflow`. */
-  fit(perSecond: number, probedPerSecond: number, meanCost: number, cushion: number): void {
+  /** Fits target and size to what is known. */
+  fit({ probedPerSecond }: Step, capacity: Capacity, traffic: Traffic, { cushion }: Overflow): void {
+    const { meanCost } = traffic
     this.target = Math.min(
-      Math.max(cushion * modestTarget(perSecond, meanCost), LEAST_TARGET_REQUESTS * meanCost),
-      TARGET_REQUESTS * meanCost + MOST_TARGET_SECONDS * perSecond,
+      Math.max(cushion * modestTarget(capacity, traffic), LEAST_TARGET_REQUESTS * meanCost),
+      TARGET_REQUESTS * meanCost + MOST_TARGET_SECONDS * capacity.perSecond,
     )
     this.size = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * probedPerSecond, MOST_TARGETS * this.target)
   }
 
-  /** `seconds` pass, in which `probedPerSecond` flow in; the resource is known to bring `perSecond`. */
-  fill(perSecond: number, probedPerSecond: number, seconds: number): void {
+  /** Time passes, and what the resource brings flows in. */
+  fill({ seconds, probedPerSecond }: Step, { perSecond }: Capacity): void {
     this.probed += (probedPerSecond - perSecond) * seconds
     const before = this.level
     this.level = Math.min(this.size, before + probedPerSecond * seconds)
@@ -63,6 +75,16 @@ export class Reservoir {
     this.peak = 0
   }
 
+  /** The same of a pool of workers: as many as are not busy, and more if there has been no failure for long. */
+  mirror({ seconds, trust }: Step, workers: Workers, busy: Outstanding): void {
+    const free = workers.count * (1 + trust * trust) - busy.count
+    this.target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers.count), MOST_FREE * workers.count))
+    this.size = Math.max(MOST_TARGETS * this.target, FULL * workers.count)
+    this.level = free
+    this.spareLevel = free
+    this.spareSeconds = free > 0 ? seconds : 0
+  }
+
   /** A request is let in. */
   take(cost: number): void {
     this.level = Math.max(this.level - cost, -this.target)
@@ -80,9 +102,9 @@ export class Reservoir {
     this.level = 0
   }
 
-  /** Something failed: whatever the level says, there is nothing. */
-  correctDown(): void {
-    if (this.level > 0) this.level = 0
+  /** Something failed: whatever the level says, there is no more than `left`. */
+  correctDown(left: number): void {
+    if (this.level > left) this.level = left
     this.probed = 0
   }
 
@@ -97,6 +119,6 @@ export class Reservoir {
 }
 
 /** The target before anything is known about the resource's own buffer. */
-export function modestTarget(perSecond: number, meanCost: number): number {
+export function modestTarget({ perSecond }: Capacity, { meanCost }: Traffic): number {
   return TARGET_REQUESTS * meanCost + TARGET_SECONDS * perSecond
 }

@@ -20,6 +20,8 @@ export interface ClockExplanation {
   readonly capacityPerSecond: number | null
   /** Until the clock has caught up with the flow, at the fair rate, in milliseconds; 0 for who is not ahead. */
   readonly waitMs: number
+  /** True if there is a shortage, and the flow was not seen lately: it shares what is set aside for newcomers. */
+  readonly newcomer: boolean
   readonly weight: number
 }
 
@@ -72,23 +74,26 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const weight = this.#weight(key)
     this.#advance(nowMs)
     clock.traffic.arrives(cost)
-    const tag = this.#tag(key, weight)
+    const stored = this.#stored(key)
+    const tag = clock.tagOf(stored, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
-    const judgement = clock.judge(tag, cost, weight)
+    const judgement = clock.judge(stored, tag, cost, weight)
     this.#talkers.note(key, cost, judgement === 'refused')
     if (judgement === 'refused') return false
     if (judgement === 'charged') {
       key.charged = cost
       this.#raise(key, tag + cost / weight)
     }
+    key.serial = clock.admitted
     return true
   }
 
-  /** The flow may come back when the clock has caught up with it. */
+  /** The flow may come back when the clock has caught up with it; a newcomer after the time of one request. */
   refusal(key: FlowKey, nowMs: number): FairRefusal {
     const { waitMs, ...detail } = this.explain(key, nowMs)
-    return { retryAfterMs: waitMs, detail }
+    const requestMs = (1000 * this.#clock.traffic.meanCost) / detail.fairRatePerSecond
+    return { retryAfterMs: detail.newcomer ? requestMs : waitMs, detail }
   }
 
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void {
@@ -98,7 +103,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       this.#settle(key, cost)
       clock.succeeded(cost)
     } else if (outcome === 'failure') {
-      if (clock.failed()) this.#giveBack(key, key.charged)
+      if (clock.failed(cost, key.serial)) this.#giveBack(key, key.charged)
     } else clock.ignored(key.charged)
   }
 
@@ -118,13 +123,15 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     const weight = this.#weight(key)
     const { phase, pace, capacity } = this.#clock
-    const tag = this.#tag(key, weight)
+    const stored = this.#stored(key)
+    const tag = this.#clock.tagOf(stored, weight)
     return {
       engaged: !phase.open,
       credit: this.#credit(tag, weight),
       fairRatePerSecond: pace.rate * weight,
       capacityPerSecond: capacity.perSecond > 0 ? capacity.perSecond : null,
       waitMs: (1000 * Math.max(0, tag - pace.time)) / pace.rate,
+      newcomer: this.#clock.isNew(stored),
       weight,
     }
   }
@@ -164,10 +171,14 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#talkers.advance(nowMs)
   }
 
-  /** The flow's tag; leaves its place in `#places`. */
-  #tag(key: FlowKey, weight: number): number {
+  /** The flow's tag in the sketch; leaves its place in `#places`. */
+  #stored(key: FlowKey): number {
     this.placement.place(key, 'live', this.#places)
-    return Math.max(this.#live.read(this.#places), this.#clock.leastTag(weight))
+    return this.#live.read(this.#places)
+  }
+
+  #tag(key: FlowKey, weight: number): number {
+    return this.#clock.tagOf(this.#stored(key), weight)
   }
 
   #credit(tag: number, weight: number): number {

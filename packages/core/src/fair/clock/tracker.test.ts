@@ -104,6 +104,7 @@ describe('the fair clock of a tracker', () => {
 
   it('lets who has more weight be ahead of others by as much', () => {
     const { tracker } = trackerOf({ weightOf: (flow) => (flow === 'heavy' ? 3 : 1) })
+    for (const flow of ['heavy', 'light']) tracker.register(flow)
     engage(tracker)
     expect(drain(tracker, 'heavy') / drain(tracker, 'light')).toBeCloseTo(3, 0)
     expect(tracker.explain('heavy').weight).toBe(3)
@@ -121,6 +122,18 @@ describe('the fair clock of a tracker', () => {
     )
   })
 
+  it('lets newcomers in a shortage draw on what is set aside for all of them, and no further', () => {
+    const { clock, tracker } = trackerOf()
+    engage(tracker)
+    let admitted = 0
+    for (let i = 0; i < 200; i++) if (tracker.register(`invented-${i}`)) admitted++
+    expect(admitted).toBeGreaterThan(0)
+    expect(admitted).toBeLessThan(100)
+    expect(tracker.explain('never-seen')).toMatchObject({ newcomer: true, engaged: true })
+    clock.advance(1_000)
+    expect(tracker.register('one-more')).toBe(true)
+  })
+
   it('knows debts across a rotation, in other cells, and forgets them when several were missed', () => {
     const { clock, tracker } = trackerOf({ rotateEveryMs: 1_000 })
     engage(tracker)
@@ -135,11 +148,11 @@ describe('the fair clock of a tracker', () => {
 
   it('goes on from wherever a clock jumps to, when the time is handed in', () => {
     const { tracker } = trackerOf()
+    tracker.register('a')
     engage(tracker)
-    expect(tracker.register('a', 1_000)).toBe(true)
-    const { credit } = tracker.explain('quiet', 1_000)
-    expect(tracker.explain('quiet', -1_000_000).credit).toBe(credit)
-    expect(tracker.explain('quiet', -999_000).credit).toBeGreaterThan(credit)
+    const { credit } = tracker.explain('a', 1_000)
+    expect(tracker.explain('a', -1_000_000).credit).toBe(credit)
+    expect(tracker.explain('a', -999_000).credit).toBeGreaterThan(credit)
   })
 
   it('shows the loudest, and nothing but their names', () => {

@@ -1,3 +1,5 @@
+import type { Step } from './step.js'
+
 /** The success rate is an average over about this many seconds, and counts as over no fewer than the second figure. */
 const RATE_SECONDS = 2
 const LEAST_RATE_SECONDS = 0.2
@@ -16,8 +18,7 @@ export class Traffic {
   #served = 0
   #seconds = 0
 
-  /** `seconds` pass. */
-  advance(seconds: number): void {
+  advance({ seconds }: Step): void {
     const kept = Math.exp(-seconds / RATE_SECONDS)
     this.#served *= kept
     this.#seconds = this.#seconds * kept + RATE_SECONDS * (1 - kept)

@@ -16,7 +16,11 @@ export interface Service {
   capacityAt: (seconds: number) => number
   burst: number
   seconds: number
-  fair: FairOptions
+  fair: FairOptions | false
+  /** Instead of the bucket: so many workers, busy for `capacityAt` requests a second together. */
+  workers?: number
+  /** @default flow-0, flow-1 and so on */
+  nameOf?: (flow: number) => string
   /** Who says that the bucket is empty: the handler, by its outcome, or a later stage, by refusing. @default 'handler' */
   told?: 'handler' | 'stage'
   /** How late outcomes come, in seconds. @default 0 */
@@ -62,13 +66,23 @@ function sum(counts: readonly (readonly number[])[], flows: readonly number[], f
 
 /** Runs a service; the tally counts cost. */
 export function runService(service: Service, seed: number): { tally: Tally; gate: Gate } {
-  const { delay = 0, lost = 0, clockAt = (ms: number) => ms, costOf = () => 1, stages = [] } = service
+  const {
+    nameOf = (flow: number) => `flow-${flow}`,
+    workers,
+    delay = 0,
+    lost = 0,
+    clockAt = (ms: number) => ms,
+    costOf = () => 1,
+    stages = [],
+  } = service
   const random = seededRandom(seed)
   const clock = manualClock()
   const tally = new Tally(service.ratesAt(0).length, service.seconds)
   let tokens = service.burst
   let now = 0
+  let busy = 0
   const take = (cost: number): boolean => {
+    if (workers !== undefined) return busy < workers && busy++ >= 0
     if (tokens < cost) return false
     tokens -= cost
     return true
@@ -107,7 +121,7 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
     const cost = costOf(flow)
     const second = Math.floor(now)
     tally.asked[flow]![second]! += cost
-    const decision = gate.admit({ flow: `flow-${flow}`, cost }) as Decision
+    const decision = gate.admit({ flow: nameOf(flow), cost }) as Decision
     if (!decision.admitted) {
       if (decision.stage === 'fair') tally.refused[flow]![second]! += cost
       else if (decision.stage === 'pool') tally.failed += cost
@@ -117,8 +131,15 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
     if (served) tally.served[flow]![second]! += cost
     else tally.failed += cost
     if (lost > 0 && random() < lost) continue
-    const end = (): void => (decision as Permit).finish(served ? 'success' : 'failure')
-    if (delay === 0) end()
-    else late.push({ at: now + delay, end })
+    const end = (): void => {
+      if (served) busy--
+      ;(decision as Permit).finish(served ? 'success' : 'failure')
+    }
+    const held = workers === undefined || !served ? 0 : (-Math.log(1 - random()) * workers) / service.capacityAt(now)
+    if (delay + held === 0) end()
+    else {
+      late.push({ at: now + delay + held, end })
+      if (held > 0) late.sort((x, y) => x.at - y.at)
+    }
   }
 }

@@ -110,7 +110,7 @@ export class LeaseServer implements CapacityService {
       this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
   }
 
-    /** Who is the master, as far as this task knows. */
+  /** Who is the master, as far as this task knows. */
   discovery(): DiscoveryResponse {
     return this.#node.discovery(this.#now())
   }
