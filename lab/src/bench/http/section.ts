@@ -24,13 +24,13 @@ export function sectionOf(name: string, framework: Framework, comparison: Compar
     file: `bench-http-${name}`,
     title: `A request: ${framework.title}`,
     about: [
-      `One small JSON route; ${CONNECTIONS} connections, ${FLOWS.toLocaleString('en')} flows, nothing refused. CPU time ` +
-        `of the server per request, medians of ${rounds} rounds with a slice of ${SLICE.toLocaleString('en')} requests to ` +
-        `each of ${PROCESSES} processes per mode, in turn; ` +
-        `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on this ` +
-        `machine kept ${others.toFixed(2)} processors busy. Limiters are set up as their documentation says, with a ` +
-        'limit that nobody reaches; by address all of the load is one key, by header each flow is its own. Requests ' +
-        'per second and p99 are as the load sees them, which asks again as soon as it is answered.',
+      `One small JSON route; ${CONNECTIONS} connections, ${FLOWS.toLocaleString('en')} flows, nothing refused. CPU ` +
+        `time of the server per request, medians of ${rounds} rounds with a slice of ${SLICE.toLocaleString('en')} ` +
+        `requests to each of ${PROCESSES} processes per mode, in turn; ` +
+        `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on ` +
+        `this machine kept ${others.toFixed(2)} processors busy. Limiters are set up as their documentation says, ` +
+        'with a limit that nobody reaches; by address all of the load is one key, by header each flow is its own. ' +
+        'Requests per second and p99 are as the load sees them, which asks again as soon as it is answered.',
     ],
     tables: [{ title: 'Cost of a request', head: HEAD, rows: costs.map((cost) => row(cost, framework)) }],
     remarks: [...behind(framework, costs), ...doubts(costs)],

@@ -6,7 +6,7 @@ import { patientSignals } from './shed.js'
 
 const COUNTS = [1_000, 100_000, 1_000_000]
 
-/** What one decision of each mechanism costs, beside the least that anything per flow can cost: a counter in a `Map`. */
+/** What one decision of ours costs, beside the least that anything per flow can cost: a counter in a `Map`. */
 export async function ours(): Promise<Section> {
   const rows: string[][] = []
   const add = (name: string, flows: number, cost: Cost, floor: Cost): void => {

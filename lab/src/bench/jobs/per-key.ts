@@ -27,8 +27,8 @@ export async function perKey(): Promise<Section> {
     about: [
       'One decision after the other, nothing refused; keys of 36 characters in a shuffled order, each seen before. ' +
         'Nanoseconds are medians, and what gives a promise is awaited. The limiters count requests in a window of a ' +
-        'minute. FAIR learns from how requests end, so its figure has two calls in it; a budget also shares by weight ' +
-        'what others leave.',
+        'minute. FAIR learns from how requests end, so its figure has two calls in it; a budget also shares what ' +
+        'others leave, by weight.',
     ],
     tables: [{ title: 'Cost of a decision', head: ['', 'flows', 'ns/op', 'bytes/op', '× the first'], rows }],
     remarks,

@@ -31,11 +31,11 @@ export async function queue(): Promise<Section> {
     file: 'bench-queue',
     title: 'A limit with a queue',
     about: [
-      'One task at a time: a task comes, waits for its turn, runs (it awaits nothing but a resolved promise) and makes ' +
-        `room for the next; so many wait that whoever has run stands in line again. ${FLOWS.toLocaleString('en')} ` +
-        'flows in turn. Medians of runs. Only Fairlead knows flows: the others serve whoever came first, so a tenant ' +
-        'who sends a thousand tasks is served a thousand times before the next. They also set no limit to waiting ' +
-        'time, for which Fairlead keeps a deadline with each task.',
+      'One task at a time: a task comes, waits for its turn, runs (it awaits nothing but a resolved promise) and ' +
+        'makes room for the next; so many wait that whoever has run stands in line again. ' +
+        `${FLOWS.toLocaleString('en')} flows in turn. Medians of runs. Only Fairlead knows flows: the others serve ` +
+        'whoever came first, so a tenant who sends a thousand tasks is served a thousand times before the next. ' +
+        'Fairlead also keeps a time with each task after which it is not waited for any longer.',
     ],
     tables: [
       {

@@ -22,9 +22,18 @@ const WINDOW_MS = 10_000
 /** The limit that the peer's limiter is set to, if that is what guards. */
 export function windowOf(guard: Guard, { documented }: Peer): Window | undefined {
   if (guard === 'documented') return documented
-  if (guard === 'fair level') return { limit: Math.round((FAIR_LEVEL * WINDOW_MS) / 1_000), windowMs: WINDOW_MS }
-  if (guard === 'heavy due') return { limit: Math.round((HEAVY_DUE * WINDOW_MS) / 1_000), windowMs: WINDOW_MS }
+  if (guard === 'fair level') return windowFor(FAIR_LEVEL)
+  if (guard === 'heavy due') return windowFor(HEAVY_DUE)
   return undefined
+}
+
+function windowFor(perSecond: number): Window {
+  return { limit: Math.round((perSecond * WINDOW_MS) / 1_000), windowMs: WINDOW_MS }
+}
+
+/** In words. */
+export function perWindow(perSecond: number): string {
+  return `${windowFor(perSecond).limit} in ${WINDOW_MS / 1_000} s`
 }
 
 /** What a server is made of. */

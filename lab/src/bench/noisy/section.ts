@@ -2,6 +2,7 @@ import type { Section } from '../report/section.js'
 import { titleOf } from './guards.js'
 import { plotNoisy } from './plot.js'
 import type { Run } from './run.js'
+import { perWindow } from './framework.js'
 import { CLIENTS, FAIR_LEVEL, HEAVY_DUE, RESOURCE } from './scenario.js'
 
 const HEAD = [
@@ -32,18 +33,18 @@ export function sectionOf(runs: readonly Run[], seconds: number, seed: number): 
     file: 'noisy-http',
     title: 'Noisy neighbours, end to end',
     about: [
-      `A handler that needs a token from a bucket: ${RESOURCE.perSecond} a second, at most ${RESOURCE.burst}, and 503 ` +
-        `when there is none. ${quiet.length} quiet clients ask ${quiet[0]!.perSecond.toFixed(2)}/s each, two thirds of ` +
-        `the fair level of ${FAIR_LEVEL}/s; ${heavy.length} heavy ones ask ${heavy[0]!.perSecond}/s each, ten times ` +
-        `it. Poisson arrivals for ${seconds} s over loopback sockets, from an address of its own for each client; ` +
-        `seeds from ${seed} on, one for each framework, the same requests at the same instants in all its rows. ` +
-        'All servers of a framework run side by side.',
+      `A handler that needs a token from a bucket: ${RESOURCE.perSecond} a second, at most ${RESOURCE.burst}, and ` +
+        `503 when there is none. ${quiet.length} quiet clients ask ${quiet[0]!.perSecond.toFixed(2)}/s each, two ` +
+        `thirds of the fair level of ${FAIR_LEVEL}/s; ${heavy.length} heavy ones ask ${heavy[0]!.perSecond}/s each, ` +
+        `ten times it. Poisson arrivals for ${seconds} s over loopback sockets, from an address of its own for each ` +
+        `client; seeds from ${seed} on, one for each framework, the same requests at the same instants in all its ` +
+        `rows. The servers of several frameworks run side by side.`,
       'The limiters go by address, as they do when nobody says otherwise, in three ways: the limit that their ' +
-        `documentation shows; ${(FAIR_LEVEL * 10).toFixed(0)} in 10 s, which is the fair level; and ${(HEAVY_DUE * 10).toFixed(0)} in 10 s, which ` +
-        'is what a heavy client is due, and which nobody can know who does not know beforehand what everybody will ask. ' +
+        `documentation shows; ${perWindow(FAIR_LEVEL)}, which is the fair level; and ${perWindow(HEAVY_DUE)}, which is ` +
+        'what a heavy client is due, and which nobody knows who does not know beforehand what everybody will ask. ' +
         `Fairlead is told \`flow\` and nothing else (FAIR's rule here: ${[...rules].join(', ') || 'none'}). In its ` +
-        'last row requests also wait, for 2 s at most, in a queue whose capacity is the bucket itself: who starts has ' +
-        'its token, so the handler never answers 503.',
+        'last row requests also wait, for 2 s at most, in a queue whose capacity is the bucket itself: who starts ' +
+        'has its token, so the handler never answers 503.',
     ],
     tables: [
       {

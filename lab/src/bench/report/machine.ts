@@ -5,5 +5,6 @@ export function machine(node: string = process.version): string {
   const processors = cpus()
   const model = processors[0]?.model.trim() || 'unknown processor'
   const memory = Math.round(totalmem() / 2 ** 30)
-  return `${model}, ${processors.length} cores, ${memory} GiB, ${process.platform} ${process.arch}, Node.js ${node.replace(/^v/, '')}`
+  const system = `${process.platform} ${process.arch}`
+  return `${model}, ${processors.length} cores, ${memory} GiB, ${system}, Node.js ${node.replace(/^v/, '')}`
 }
