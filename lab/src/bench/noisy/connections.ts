@@ -1,7 +1,8 @@
+import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 
-/** Less than the 5 s after which Node's servers close what is idle, and more than anybody waits in a queue. */
-const SILENCE_MS = 4_000
+/** Longer than anybody waits in a queue. */
+const PATIENCE_MS = 4_000
 
 /**
  * Keep-alive connections of one client, as many as it needs at once. By hand, because the clients of all servers share
@@ -20,7 +21,14 @@ export class Connections {
     this.#request = request
   }
 
-  /** Sends the request once. Gives the status; 0 if there was no whole answer within {@link SILENCE_MS}. */
+  /** Opens connections before they are needed: a server accepts one in each turn of its event loop. */
+  async open(count: number): Promise<void> {
+    const sockets = Array.from({ length: count }, () => this.#connect())
+    await Promise.all(sockets.map((socket) => once(socket, 'connect')))
+    for (const socket of sockets) this.#idle.add(socket)
+  }
+
+  /** Sends the request once. Gives the status; 0 if there was no whole answer within {@link PATIENCE_MS}. */
   ask(): Promise<number> {
     const [idle] = this.#idle
     const socket = idle ?? this.#connect()
@@ -53,7 +61,9 @@ export class Connections {
   #connect(): Socket {
     const socket = connect({ port: this.#port, host: '127.0.0.1', localAddress: this.#localAddress, noDelay: true })
     socket.setEncoding('latin1')
-    socket.setTimeout(SILENCE_MS, () => socket.destroy())
+    socket.setTimeout(PATIENCE_MS, () => {
+      if (!this.#idle.has(socket)) socket.destroy()
+    })
     this.#open.add(socket)
     // What went wrong is told by `close`.
     socket.on('error', () => {})

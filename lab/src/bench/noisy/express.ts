@@ -1,8 +1,7 @@
 import { fairMiddleware } from '@fairlead/express'
 import express, { type Request } from 'express'
 import { rateLimit } from 'express-rate-limit'
-import { portOf } from '../http/framework.js'
-import { CLIENT_HEADER, type Framework, type Peer, type Watched, windowOf } from './framework.js'
+import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'express-rate-limit', documented: { limit: 100, windowMs: 15 * 60_000 } }
 const flow = (req: Request): string | undefined => req.get(CLIENT_HEADER)
@@ -24,6 +23,6 @@ export const framework: Framework = {
       if (use()) res.json({ answer: 42 })
       else res.status(503).json({ error: 'used up' })
     })
-    return { port: await portOf(app.listen(0, '127.0.0.1')), gate }
+    return { port: await listening(app.listen(0, '127.0.0.1')), gate }
   },
 }

@@ -1,4 +1,6 @@
+import type { Server } from 'node:http'
 import type { QueueOptions } from '@fairlead/core'
+import { portOf } from '../http/framework.js'
 import { FAIR_LEVEL, HEAVY_DUE } from './scenario.js'
 
 /** What stands in front of the handler. */
@@ -64,3 +66,9 @@ export interface Framework {
 
 /** The request header that names the client. */
 export const CLIENT_HEADER = 'x-client'
+
+/** The port of a server, once it listens. It keeps connections open: one that it closes just then loses a request. */
+export function listening(server: Server): Promise<number> {
+  server.keepAliveTimeout = 600_000
+  return portOf(server)
+}

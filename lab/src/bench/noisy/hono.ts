@@ -4,8 +4,7 @@ import { type HttpBindings, serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { type Context, Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
-import { portOf } from '../http/framework.js'
-import { CLIENT_HEADER, type Framework, type Peer, type Watched, windowOf } from './framework.js'
+import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 type Env = { Bindings: HttpBindings }
 
@@ -28,6 +27,6 @@ export const framework: Framework = {
       gate = fair.gate
     }
     app.get('/', (c) => (use() ? c.json({ answer: 42 }) : c.json({ error: 'used up' }, 503)))
-    return { port: await portOf(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }) as Server), gate }
+    return { port: await listening(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }) as Server), gate }
   },
 }

@@ -1,8 +1,7 @@
 import { fairMiddleware } from '@fairlead/koa'
 import Koa, { type Context } from 'koa'
 import ratelimit from 'koa-ratelimit'
-import { portOf } from '../http/framework.js'
-import { CLIENT_HEADER, type Framework, type Peer, type Watched, windowOf } from './framework.js'
+import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'koa-ratelimit', documented: { limit: 100, windowMs: 60_000 } }
 const flow = (ctx: Context): string => ctx.get(CLIENT_HEADER)
@@ -26,6 +25,6 @@ export const framework: Framework = {
       if (use()) ctx.body = { answer: 42 }
       else ctx.status = 503
     })
-    return { port: await portOf(app.listen(0, '127.0.0.1')), gate }
+    return { port: await listening(app.listen(0, '127.0.0.1')), gate }
   },
 }

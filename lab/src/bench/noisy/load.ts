@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { Connections } from './connections.js'
 import { CLIENT_HEADER } from './framework.js'
 import { type Arrival, CLIENTS } from './scenario.js'
@@ -16,6 +16,9 @@ export interface Answer {
 }
 
 const WARM_UP = 100
+/** Connections of a client that are open when it begins; more are opened as they are needed. */
+const QUIET_OPEN = 3
+const HEAVY_OPEN = 12
 /** Slower than the bucket fills: nobody is to learn of a shortage yet. */
 const WARM_UP_GAP_MS = 15
 /** Not one of the clients, so that no limiter and no gate has met them when it begins. */
@@ -24,14 +27,14 @@ const STRANGER = '127.0.2.1'
 const SETTLE_MS = 500
 
 /** Sends all requests when they are due, over keep-alive connections from the clients' addresses (open loop). */
-export async function load(port: number, arrivals: readonly Arrival[]): Promise<Answer[]> {
-  const clients = CLIENTS.map(({ name, address }) => connectionsOf(port, name, address))
+export async function load(clients: readonly Connections[], arrivals: readonly Arrival[]): Promise<Answer[]> {
   const startMs = performance.now()
   const pending: Promise<Answer>[] = []
   for (const { atMs, client } of arrivals) {
     const dueMs = startMs + atMs
     const earlyMs = dueMs - performance.now()
-    if (earlyMs > 0) await sleep(earlyMs)
+    // When late, too, answers are heard in between: their connections are free again.
+    await (earlyMs > 0 ? sleep(earlyMs) : nextTurn())
     const lateMs = Math.max(0, performance.now() - dueMs)
     const answer = clients[client]!.ask()
     pending.push(answer.then((status) => ({ client, status, ms: performance.now() - dueMs, lateMs })))
@@ -39,6 +42,13 @@ export async function load(port: number, arrivals: readonly Arrival[]): Promise<
   const answers = await Promise.all(pending)
   for (const client of clients) client.close()
   return answers
+}
+
+/** The clients of one server, connected. */
+export async function connectAll(port: number): Promise<Connections[]> {
+  const clients = CLIENTS.map(({ name, address }) => connectionsOf(port, name, address))
+  for (const [i, client] of clients.entries()) await client.open(CLIENTS[i]!.heavy ? HEAVY_OPEN : QUIET_OPEN)
+  return clients
 }
 
 /** Lets a new server compile what it needs, and its bucket fill again. */

@@ -5,8 +5,7 @@ import { Controller, type ExecutionContext, Get, Module, ServiceUnavailableExcep
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
-import { portOf } from '../http/framework.js'
-import { CLIENT_HEADER, type Framework, type Peer, type Watched, windowOf } from './framework.js'
+import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'ThrottlerGuard', documented: { limit: 10, windowMs: 60_000 } }
 const flow = (context: ExecutionContext): string | undefined => context.getArgByIndex(0).headers[CLIENT_HEADER]
@@ -36,7 +35,7 @@ export const framework: Framework = {
       Module({ imports: [fair], controllers: [Answers] })(App)
     } else Module({ controllers: [Answers] })(App)
     const app = await NestFactory.create(App, new ExpressAdapter(), { logger: ['error', 'warn'] })
-    const port = portOf(app.getHttpServer() as Server)
+    const port = listening(app.getHttpServer() as Server)
     await app.listen(0, '127.0.0.1')
     return { port: await port, gate: guarded ? app.get<Watched>(FAIR_GATE) : undefined }
   },

@@ -1,7 +1,7 @@
 import { seededRandom } from '@fairlead/core/testing'
 import type { Framework, Guard } from './framework.js'
 import { GUARDS } from './guards.js'
-import { load, warmUp } from './load.js'
+import { connectAll, load, warmUp } from './load.js'
 import { arrivals } from './scenario.js'
 import type { Account } from './server.js'
 import { ServerProcess } from './server-process.js'
@@ -31,10 +31,15 @@ export async function runAll(entries: readonly Entry[], seconds: number): Promis
       for (const guard of GUARDS)
         started.push({ framework, guard, server: await ServerProcess.start(name, guard), seed })
     }
-    await Promise.all(started.map(({ server }) => warmUp(server.port)))
+    const clients = await Promise.all(
+      started.map(async ({ server }) => {
+        await warmUp(server.port)
+        return connectAll(server.port)
+      }),
+    )
     return await Promise.all(
-      started.map(async ({ framework, guard, server, seed }): Promise<Run> => {
-        const answers = await load(server.port, arrivals(seconds, seededRandom(seed)))
+      started.map(async ({ framework, guard, server, seed }, i): Promise<Run> => {
+        const answers = await load(clients[i]!, arrivals(seconds, seededRandom(seed)))
         return { framework, guard, summary: summarise(answers, seconds), account: await server.account() }
       }),
     )
