@@ -13,7 +13,7 @@ import { machine } from '../report/machine.js'
 import { publish } from '../report/publish.js'
 import { GUARDS } from './guards.js'
 import { type Run, runAll } from './run.js'
-import { sectionOf } from './section.js'
+import { sectionOf, warnings } from './section.js'
 import { NODE } from './server-process.js'
 
 /** The files of the frameworks. */
@@ -46,4 +46,9 @@ for (let at = 0; at < values.framework.length; at += atOnce) {
   runs.push(...(await runAll(entries, seconds)))
 }
 const version = execFileSync(NODE, ['--version'], { encoding: 'utf8' }).trim()
-await publish(sectionOf(runs, seconds, seed), machine(version), values.save)
+const doubtful = warnings(runs).length > 0
+await publish(sectionOf(runs, seconds, seed), machine(version), values.save && !doubtful)
+if (values.save && doubtful) {
+  console.error('Not saved: the machine was too busy for these figures to mean anything.')
+  process.exitCode = 1
+}
