@@ -9,6 +9,8 @@ const MOST_PRESSURE = 4
 
 /** How quickly the fair rate follows: per second, by so much of a request's time at most, and in one step. */
 const GAIN_PER_SECOND = 0.2
+/** The same while flows are refused although the resource is full: then the rate is far too low, as at a cold start. */
+const SEEK_PER_SECOND = 3
 const GAIN_PER_REQUEST = 0.02
 const MOST_STEP = 0.7
 
@@ -52,9 +54,11 @@ export class Pace {
   }
 
   /** Fits the rate to what there is to spare: more than the target means that flows could have more. */
-  follow({ spareLevel, spareSeconds, target }: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+  follow(reservoir: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+    const { spareLevel, spareSeconds, target, full } = reservoir
     const error = Math.min(MOST_PRESSURE, spareLevel / target - 1)
-    const gain = Math.min((GAIN_PER_REQUEST * probedPerSecond) / meanCost, GAIN_PER_SECOND)
+    const most = full ? SEEK_PER_SECOND : GAIN_PER_SECOND
+    const gain = Math.min((GAIN_PER_REQUEST * probedPerSecond) / meanCost, most)
     const step = gain * error * spareSeconds
     this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)))
   }

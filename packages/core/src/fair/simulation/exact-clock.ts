@@ -269,7 +269,7 @@ export class ExactClock {
     this.V += this.alpha * Math.min(4, pe) * spare
     const u = Math.min(4, p - 1)
     if (u > 0 && this.#nr >= 20) return
-    const step = Math.min((0.02 * Ce) / this.#cbar, 0.2) * u * spare
+    const step = Math.min((0.02 * Ce) / this.#cbar, this.Q >= 0.8 * this.#qm ? 3 : 0.2) * u * spare
     this.alpha *= Math.exp(Math.max(-0.7, Math.min(0.7, step)))
   }
 }
