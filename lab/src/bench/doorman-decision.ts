@@ -59,4 +59,8 @@ for (const [form, sizes, fresh, parameters] of forms) {
   rows.push(row)
 }
 
+// How fast this machine is today: a yardstick to read the others by.
+const yardstick = (await costOf(() => performance.now() + Date.now(), ['clock'])).ns.toFixed(0)
+rows.push(['performance.now() and Date.now()', yardstick, ...CLIENTS.slice(1).map(() => '')])
+
 printTable(['ns per decision', ...CLIENTS.map((clients) => `${clients.toLocaleString('en')} clients`)], rows)

@@ -1,4 +1,4 @@
-import { createGate, FairTracker, logistic, type Permit } from '@fairlead/core'
+import { createGate, type FairOptions, type FairRuleName, FairTracker, logistic, type Permit } from '@fairlead/core'
 import { eventLoopDelaySignal, memorySignal } from '@fairlead/core/node'
 import { flowNames } from './flow-names.js'
 import { type Cost, costOf } from './measure.js'
@@ -26,7 +26,7 @@ function mapCounter(): (flow: string) => void {
   }
 }
 
-function registerAndReport(options: ConstructorParameters<typeof FairTracker>[0], failures: number) {
+function registerAndReport(options: FairOptions, failures: number) {
   const tracker = new FairTracker(options)
   let call = 0
   return (flow: string): void => {
@@ -36,8 +36,8 @@ function registerAndReport(options: ConstructorParameters<typeof FairTracker>[0]
 }
 
 /** As a gate uses it: whoever calls has read the clock, and hands the time in. */
-function registerAndReportAt(): (flow: string) => void {
-  const tracker = new FairTracker({ clock: () => 0 })
+function registerAndReportAt(rule: FairRuleName): (flow: string) => void {
+  const tracker = new FairTracker({ rule, clock: () => 0 })
   let nowMs = 0
   return (flow) => {
     nowMs++
@@ -58,9 +58,12 @@ function patientSignals(): ReturnType<typeof memorySignal>[] {
 }
 
 const subjects: readonly [name: string, make: () => (flow: string) => void][] = [
-  ['FairTracker, no shortage', () => registerAndReport({}, 0)],
-  ['FairTracker, time handed in', registerAndReportAt],
-  ['FairTracker, 5 % failures', () => registerAndReport({}, 5)],
+  ['fair clock, no shortage', () => registerAndReport({ rule: 'fair-clock' }, 0)],
+  ['fair clock, time handed in', () => registerAndReportAt('fair-clock')],
+  ['fair clock, 5 % failures', () => registerAndReport({ rule: 'fair-clock' }, 5)],
+  ['blue, no shortage', () => registerAndReport({ rule: 'blue' }, 0)],
+  ['blue, time handed in', () => registerAndReportAt('blue')],
+  ['blue, 5 % failures', () => registerAndReport({ rule: 'blue' }, 5)],
   ['gate, FAIR', () => admitAndFinish(createGate())],
   ['gate, FAIR and shedding', () => admitAndFinish(createGate({ shed: { signals: patientSignals() } }))],
 ]
@@ -77,8 +80,8 @@ const floor = rows[0]!.cost
 const now = await costOf(() => performance.now(), few)
 rows.push({ name: 'performance.now()', flows: few.length, cost: now, floor })
 // Last: a process that has used both hashes runs neither as fast as one that keeps to its own.
-const published = await costOf(registerAndReport({ hash: 'published' }, 0), few)
-rows.push({ name: 'FairTracker, published hash', flows: few.length, cost: published, floor })
+const published = await costOf(registerAndReport({ rule: 'blue', hash: 'published' }, 0), few)
+rows.push({ name: 'blue, published hash', flows: few.length, cost: published, floor })
 
 printTable(
   ['operation', 'flows', 'ns', 'ns p99', 'bytes allocated', '× Map counter'],

@@ -1,8 +1,11 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
+import { escrowReturns } from './escrow/returns.js'
 import { escrow, escrowCoarse, escrowFleet } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
+import { fair } from './fair.js'
+import { fairScenarios } from './fair-scenarios.js'
 import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
 import { manyHeavy } from './many-heavy.js'
@@ -13,6 +16,8 @@ import { waitingRoom } from './waiting-room.js'
 import { weights } from './weights.js'
 
 export const FIGURES: readonly Figure[] = [
+  fair,
+  fairScenarios,
   isolation,
   manyHeavy,
   everybodyWaits,
@@ -27,6 +32,7 @@ export const FIGURES: readonly Figure[] = [
   escrow,
   escrowCoarse,
   escrowFleet,
+  escrowReturns,
 ]
 
 /**

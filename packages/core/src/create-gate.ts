@@ -5,7 +5,7 @@ import { WeightedFairEscrow } from './escrow/escrow.js'
 import { BUDGET_OPTIONS, type BudgetOptions } from './escrow/options.js'
 import { budgetStage, type Escrow } from './escrow/stage.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
-import { FAIR_OPTIONS } from './fair/options.js'
+import { requireFairOptions } from './fair/options.js'
 import { LEASE_OPTIONS, LeaseStage, type LeaseStageOptions } from './lease/stage.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import { type QueueOptions, WaitingRoom } from './queue/index.js'
@@ -75,7 +75,7 @@ export function createGate(options: GateOptions = {}): Gate {
   const clock = steady(options.clock ?? systemClock)
   const chain: Stage[] = []
   if (fair !== false) {
-    requireOptions('fair', fair, FAIR_OPTIONS)
+    requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, random })))
   }
   if (shed !== false) {

@@ -1,3 +1,9 @@
+/**
+ * The gate and all its mechanisms, free of any framework.
+ *
+ * @module @fairlead/core
+ */
+
 export * from './admission/index.js'
 export * from './capacity/index.js'
 export type { After, Clock } from './clock.js'

@@ -1,2 +1,8 @@
+/**
+ * Fair admission control for Express 4 and 5.
+ *
+ * @module @fairlead/express
+ */
+
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
 export { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './middleware.js'

@@ -92,7 +92,7 @@ describe('options', () => {
   it('without options: FAIR, and shedding by memory and event-loop delay', () => {
     const { stages } = fairMiddleware().gate.snapshot()
     expect(stages).toMatchObject({
-      fair: { rule: 'blue' },
+      fair: { rule: 'fair-clock' },
       shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
     })
   })

@@ -367,7 +367,7 @@ describe('options', () => {
 
   it('without any: FAIR, and shedding by memory and event-loop delay', () => {
     expect(fairMiddleware().gate.snapshot().stages).toMatchObject({
-      fair: { rule: 'blue' },
+      fair: { rule: 'fair-clock' },
       shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
     })
   })

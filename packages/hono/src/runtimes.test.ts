@@ -164,7 +164,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
 
   it('sheds by default by what the runtime can tell', async () => {
     const { gate } = await new SiteClient(server.port, 'defaults').state()
-    expect(gate.stages).toMatchObject({ fair: { rule: 'blue' } })
+    expect(gate.stages).toMatchObject({ fair: { rule: 'fair-clock' } })
     const shed = gate.stages['shed'] as { signals: { name: string }[] } | undefined
     expect(shed?.signals.map((one) => one.name)).toEqual(name === 'Bun' ? ['memory', 'event-loop-delay'] : undefined)
     expect((await new SiteClient(server.port, 'defaults').ask('text').reply).status).toBe(200)

@@ -1,2 +1,8 @@
+/**
+ * Fair admission control for Koa 2 and 3.
+ *
+ * @module @fairlead/koa
+ */
+
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
 export { type FairMiddleware, type FairMiddlewareOptions, type FairState, fairMiddleware } from './middleware.js'

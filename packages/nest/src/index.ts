@@ -1,3 +1,9 @@
+/**
+ * Fair admission control for Nest 12, on Express and Fastify.
+ *
+ * @module @fairlead/nest
+ */
+
 export type { Gate } from '@fairlead/core'
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
 export { FAIR_GATE, Fair, FairPermit, InjectGate, SkipFair } from './decorators.js'

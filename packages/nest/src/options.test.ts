@@ -56,7 +56,7 @@ describe('options', () => {
     const { app, close } = await listen({ imports: [FairModule.forRoot()], controllers: [App] }, new ExpressAdapter())
     const { stages } = app.get(FAIR_GATE).snapshot()
     expect(stages).toMatchObject({
-      fair: { rule: 'blue' },
+      fair: { rule: 'fair-clock' },
       shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
     })
     await close()

@@ -23,6 +23,7 @@ export interface FairOptions extends HttpOptions<[context: ExecutionContext]> {
 /** What `FairModule.forRootAsync` needs to make options when the application starts. */
 export interface FairAsyncOptions extends Pick<FairOptions, 'at'>, Pick<ModuleMetadata, 'imports'> {
   inject?: FactoryProvider['inject']
+  /** Makes the options, now or later, from what `inject` names, in that order. */
   useFactory(...dependencies: never[]): Omit<FairOptions, 'at'> | Promise<Omit<FairOptions, 'at'>>
 }
 

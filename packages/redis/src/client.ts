@@ -12,6 +12,7 @@ export interface IoRedisClient {
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
+/** A client of the package `redis`, or of `ioredis`: told apart by their methods, so neither is imported. */
 export type RedisClient = NodeRedisClient | IoRedisClient
 
 /** A script that Redis runs in one step. */

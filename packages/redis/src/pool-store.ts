@@ -4,6 +4,7 @@ import { LEASE_SCRIPT } from './lease-script.js'
 
 const LEASE: Script = scriptOf(LEASE_SCRIPT)
 
+/** Options of {@link RedisPoolStore}. */
 export interface RedisPoolStoreOptions {
   /** A connected client of the package `redis` or `ioredis`. It stays yours: the store never closes it. */
   client: RedisClient

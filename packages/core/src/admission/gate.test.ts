@@ -140,6 +140,7 @@ describe('refusing', () => {
     ['teaches FAIR nothing where it does not', false, 0],
   ])('%s', (_, shortage, probability) => {
     const gate = createGate({
+      fair: { rule: 'blue' },
       clock: manualClock(),
       stages: [recorder('two', () => refuse('two', 'no', shortage, 0)).stage],
     })
@@ -150,7 +151,7 @@ describe('refusing', () => {
   })
 
   it('spares what is exempt, and learns nothing from it', () => {
-    const gate = createGate({ clock: manualClock(), random: () => 0 })
+    const gate = createGate({ fair: { rule: 'blue' }, clock: manualClock(), random: () => 0 })
     const admit = (exempt: boolean): Decision => gate.admit({ flow: 'probe', exempt }) as Decision
     for (let i = 0; i < 30; i++) permitOf(admit(true)).finish('failure')
     permitOf(admit(false)).finish('failure')
@@ -159,7 +160,7 @@ describe('refusing', () => {
   })
 
   it('explains itself', () => {
-    const gate = createGate({ clock: manualClock(), random: () => 0 })
+    const gate = createGate({ fair: { rule: 'blue' }, clock: manualClock(), random: () => 0 })
     for (let i = 0; i < 10; i++) permitOf(admitNow(gate, `f${i}`)).finish('success')
     for (let i = 0; i < 3; i++) {
       const decision = admitNow(gate, 'loud')

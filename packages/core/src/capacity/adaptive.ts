@@ -5,6 +5,7 @@ import { Slots } from './slots.js'
 import { TwoLevelLimit } from './two-level-limit.js'
 import { Window } from './window.js'
 
+/** Options of {@link adaptive}. */
 export interface AdaptiveOptions {
   /** The limit to start from. Integer from `min` to `max`. @default 20, or the nearest to it within `min` and `max` */
   initial?: number
@@ -14,6 +15,7 @@ export interface AdaptiveOptions {
   max?: number
 }
 
+/** What an {@link adaptive} capacity knows at a moment, in slots. */
 export interface AdaptiveSnapshot {
   kind: 'adaptive'
   limit: number
@@ -41,7 +43,7 @@ export interface AdaptiveSnapshot {
  * because a downstream's fast refusal must not look like speed; all else counts as what it lasted.
  *
  * @throws RangeError, TypeError for an option out of its range, or one that there is not
- * @see {@link TwoLevelLimit} for the rule, {@link Window} for what is measured
+ * @see `TwoLevelLimit` for the rule, `Window` for what is measured, both beside this file
  */
 export function adaptive(options: AdaptiveOptions = {}): AdaptiveCapacity {
   requireOptions('adaptive', options, ['initial', 'min', 'max'])

@@ -3,6 +3,7 @@ import { requireInteger } from '../options.js'
 import type { Capacity } from './capacity.js'
 import { Slots } from './slots.js'
 
+/** Slots of a {@link fixed} capacity, and how many are taken. */
 export interface FixedSnapshot {
   kind: 'fixed'
   limit: number

@@ -21,6 +21,7 @@ export interface Escrow {
   settle(decision: EscrowAnswer, actualCost: number): Settled | Promise<Settled>
   /** Gives all back: nothing ran. */
   refund(decision: EscrowAnswer): Settled | Promise<Settled>
+  /** Plain JSON for the gate's snapshot. */
   snapshot?(): unknown
 }
 

@@ -11,8 +11,36 @@ import { type Random, systemRandom } from '../random.js'
 import type { Combine } from './sketch.js'
 import { tuneFair } from './tuning.js'
 
-/** Options of FAIR. The defaults are what `tuneFair()` gives: the published library's. */
-export interface FairOptions {
+/** The rules that FAIR can follow: see docs/fair.md. */
+export type FairRuleName = 'fair-clock' | 'blue'
+
+/** Options of rule `fair-clock`. */
+export interface ClockOptions {
+  /** @default 'fair-clock' */
+  rule?: 'fair-clock'
+  /** Levels of the sketch. Integer, at least 1. @default 4 */
+  levels?: number
+  /** Cells in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 4096 */
+  bucketsPerLevel?: number
+  /** Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. @default 60000 */
+  rotateEveryMs?: number
+  /** Ordinary requests that a flow may save up while it asks for less than its share; at least 1. @default 12 */
+  credit?: number
+  /**
+   * How much more than the measured capacity is tried, as a share of it: more of it finds growth sooner and leaves less
+   * unused, and costs failures. 0 to 1. @default 0.02
+   */
+  probe?: number
+  /**
+   * A flow's weight relative to others, from 1e-9 to 1e12: of what is short, it may have so many times as much. Asked
+   * at every request, so it should be quick. @default 1 for everybody
+   */
+  weightOf?: (flow: string) => number
+}
+
+/** Options of rule `blue`. The defaults are what `tuneFair()` gives: the published library's. */
+export interface BlueOptions {
+  rule: 'blue'
   /** Levels of the sketch. Integer, at least 1. @default 3 */
   levels?: number
   /** Buckets in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 1000 */
@@ -31,6 +59,12 @@ export interface FairOptions {
   hash?: 'independent' | 'published'
 }
 
+/** Options of FAIR: those of its rule. */
+export type FairOptions<R extends FairRuleName = FairRuleName> = {
+  'fair-clock': ClockOptions
+  blue: BlueOptions
+}[R]
+
 /** Seams of the outside world. */
 export interface FairSeams {
   /** @default the platform's monotonic clock */
@@ -39,8 +73,26 @@ export interface FairSeams {
   random?: Random
 }
 
-/** Names of the options above, for whoever passes them on. */
-export const FAIR_OPTIONS: readonly string[] = [
+/** Options of rule `fair-clock`, checked, with every default in its place. */
+export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf'>> {
+  readonly weightOf: ((flow: string) => number) | undefined
+}
+
+/** The same of rule `blue`. */
+export type BlueSettings = Required<BlueOptions>
+
+const CLOCK_OPTIONS: readonly string[] = [
+  'rule',
+  'levels',
+  'bucketsPerLevel',
+  'rotateEveryMs',
+  'credit',
+  'probe',
+  'weightOf',
+]
+
+const BLUE_OPTIONS: readonly string[] = [
+  'rule',
   'levels',
   'bucketsPerLevel',
   'failureIncrement',
@@ -51,11 +103,41 @@ export const FAIR_OPTIONS: readonly string[] = [
   'hash',
 ]
 
+const SEAMS: readonly string[] = ['clock', 'random']
+
+const RULES: readonly FairRuleName[] = ['fair-clock', 'blue']
+
 const MOST_BUCKETS = 2 ** 27
 
+/** Checks that `options` are options of their rule, and nothing else. */
+export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
+  const rule = typeof options === 'object' && options !== null && 'rule' in options ? options.rule : undefined
+  if (rule !== undefined) requireOneOf('fair.rule', rule, RULES)
+  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_OPTIONS : CLOCK_OPTIONS), ...seams])
+}
+
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
-export function resolveFairOptions(options: FairOptions & FairSeams): Required<FairOptions & FairSeams> {
-  requireOptions('fair', options, [...FAIR_OPTIONS, 'clock', 'random'])
+export function resolveFairOptions(
+  options: FairOptions & FairSeams,
+): Required<FairSeams> & { settings: ClockSettings | BlueSettings } {
+  requireFairOptions(options, SEAMS)
+  const { clock = systemClock, random = systemRandom } = options
+  const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options)
+  requireFunction('fair.clock', clock)
+  requireFunction('fair.random', random)
+  return { clock, random, settings }
+}
+
+function clockSettings(options: ClockOptions): ClockSettings {
+  const { levels = 4, bucketsPerLevel = 4096, rotateEveryMs = 60_000, credit = 12, probe = 0.02, weightOf } = options
+  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
+  requireNumber('fair.credit', credit, 1)
+  requireNumber('fair.probe', probe, 0, 1)
+  if (weightOf !== undefined) requireFunction('fair.weightOf', weightOf)
+  return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf }
+}
+
+function blueSettings(options: BlueOptions): BlueSettings {
   const tuned = tuneFair()
   const {
     levels = tuned.levels,
@@ -66,15 +148,8 @@ export function resolveFairOptions(options: FairOptions & FairSeams): Required<F
     rotateEveryMs = tuned.rotateEveryMs,
     combine = 'min',
     hash = 'independent',
-    clock = systemClock,
-    random = systemRandom,
   } = options
-  requireInteger('fair.levels', levels, 1)
-  requireInteger('fair.bucketsPerLevel', bucketsPerLevel, 1)
-  if (levels * bucketsPerLevel > MOST_BUCKETS)
-    throw new RangeError(
-      `fair.levels × fair.bucketsPerLevel must be at most ${MOST_BUCKETS}, got ${levels} × ${bucketsPerLevel}`,
-    )
+  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
   requireAbove('fair.failureIncrement', failureIncrement, 0, 1)
   if (failureIncrement === 1) throw new RangeError('fair.failureIncrement must be below 1, got 1')
   requireAbove('fair.successDecrement', successDecrement, 0, 1)
@@ -83,12 +158,10 @@ export function resolveFairOptions(options: FairOptions & FairSeams): Required<F
       `fair.successDecrement must be below fair.failureIncrement (${failureIncrement}), got ${successDecrement}`,
     )
   requireNumber('fair.decayPerSecond', decayPerSecond, 0)
-  if (rotateEveryMs !== Number.POSITIVE_INFINITY) requireAbove('fair.rotateEveryMs', rotateEveryMs, 0)
   if (typeof combine !== 'function') requireOneOf('fair.combine', combine, ['min', 'mean'])
   requireOneOf('fair.hash', hash, ['independent', 'published'])
-  requireFunction('fair.clock', clock)
-  requireFunction('fair.random', random)
   return {
+    rule: 'blue',
     levels,
     bucketsPerLevel,
     failureIncrement,
@@ -97,7 +170,16 @@ export function resolveFairOptions(options: FairOptions & FairSeams): Required<F
     rotateEveryMs,
     combine,
     hash,
-    clock,
-    random,
   }
+}
+
+/** Checks what both rules have. */
+function requireSketch(levels: number, bucketsPerLevel: number, rotateEveryMs: number): void {
+  requireInteger('fair.levels', levels, 1)
+  requireInteger('fair.bucketsPerLevel', bucketsPerLevel, 1)
+  if (levels * bucketsPerLevel > MOST_BUCKETS)
+    throw new RangeError(
+      `fair.levels × fair.bucketsPerLevel must be at most ${MOST_BUCKETS}, got ${levels} × ${bucketsPerLevel}`,
+    )
+  if (rotateEveryMs !== Number.POSITIVE_INFINITY) requireAbove('fair.rotateEveryMs', rotateEveryMs, 0)
 }

@@ -11,8 +11,14 @@ import { type Random, randomUint32 } from '../random.js'
 export class FlowKey implements Words {
   /** The flow's name. */
   flow: string
-  /** The probability that the last `register` with this key met. */
+  /** The probability that the last `register` with this key met. Rule `blue` only. */
   probability = 0
+  /** Requests' worth of credit that the flow had at the last `register` with this key. NaN by rule `blue`. */
+  credit: number = Number.NaN
+  /** @internal What the last `register` with this key charged. */
+  charged = 0
+  /** @internal Which request it was of all that were admitted. */
+  serial = 0
   /** @internal Rotations when it was hashed; -1 before that. */
   epoch = -1
   /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */

@@ -2,25 +2,25 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import type { FairOptions } from './options.js'
+import type { BlueOptions, FairOptions } from './options.js'
 import { FairTracker } from './tracker.js'
 
 const never = (): number => 0.999999
 const always = (): number => 0
 
-function failing(tracker: FairTracker, flow: string, times: number): void {
+function failing(tracker: FairTracker<'blue'>, flow: string, times: number): void {
   for (let i = 0; i < times; i++) tracker.report(flow, 'failure')
 }
 
 describe('FairTracker', () => {
   it('refuses nobody before anything failed, whatever is drawn', () => {
-    const tracker = new FairTracker({ random: always })
+    const tracker = new FairTracker({ rule: 'blue', random: always })
     for (let i = 0; i < 100; i++) expect(tracker.register(`flow-${i}`)).toBe(true)
   })
 
   it('refuses a flow altogether after 25 failures, and lets it back with time', () => {
     const clock = manualClock()
-    const tracker = new FairTracker({ clock, random: never, rotateEveryMs: Number.POSITIVE_INFINITY })
+    const tracker = new FairTracker({ rule: 'blue', clock, random: never, rotateEveryMs: Number.POSITIVE_INFINITY })
     failing(tracker, 'loud', 25)
     expect(tracker.probability('loud')).toBeCloseTo(1, 12)
     expect(tracker.register('quiet')).toBe(true)
@@ -30,7 +30,7 @@ describe('FairTracker', () => {
   })
 
   it('takes a thousandth of a failure back at a success, and learns nothing from what is ignored', () => {
-    const tracker = new FairTracker({ clock: manualClock(), random: never })
+    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: never })
     failing(tracker, 'a', 2)
     tracker.report('a', 'success')
     tracker.report('a', 'ignored')
@@ -41,6 +41,7 @@ describe('FairTracker', () => {
     let draws = 0
     let next = 0.5
     const tracker = new FairTracker({
+      rule: 'blue',
       clock: manualClock(),
       random: () => {
         draws++
@@ -59,7 +60,7 @@ describe('FairTracker', () => {
   })
 
   it('keeps the shadow as warm as the live structure', () => {
-    const tracker = new FairTracker({ clock: manualClock(), random: seededRandom(1) })
+    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: seededRandom(1) })
     failing(tracker, 'a', 7)
     const { live, shadow } = tracker.explain('a')
     expect(shadow.probability).toBeCloseTo(live.probability, 12)
@@ -69,7 +70,14 @@ describe('FairTracker', () => {
   it('gives the same answer by key as by name, across a rotation', () => {
     for (const hash of ['independent', 'published'] as const) {
       const clock = manualClock()
-      const tracker = new FairTracker({ clock, random: seededRandom(5), rotateEveryMs: 1000, decayPerSecond: 0, hash })
+      const tracker = new FairTracker({
+        rule: 'blue',
+        clock,
+        random: seededRandom(5),
+        rotateEveryMs: 1000,
+        decayPerSecond: 0,
+        hash,
+      })
       const key = tracker.key('tenant-7')
       tracker.report(key, 'failure')
       clock.advance(1000)
@@ -81,9 +89,10 @@ describe('FairTracker', () => {
 })
 
 describe('rotation', () => {
-  const setup = (options: FairOptions = {}) => {
+  const setup = (options: Partial<BlueOptions> = {}) => {
     const clock = manualClock()
     const tracker = new FairTracker({
+      rule: 'blue',
       clock,
       random: seededRandom(9),
       decayPerSecond: 0,
@@ -169,7 +178,7 @@ describe('against an exact record per flow', () => {
       fc.property(fc.array(step, { maxLength: 200 }), fc.integer(), (steps, seed) => {
         const clock = manualClock()
         const options = { rotateEveryMs: 60_000, levels: 4, bucketsPerLevel: 10_000 }
-        const tracker = new FairTracker({ ...options, clock, random: seededRandom(seed) })
+        const tracker = new FairTracker({ rule: 'blue', ...options, clock, random: seededRandom(seed) })
         // Flows that share a bucket feel each other's successes; here none does.
         fc.pre(sharesNothing(tracker, flows))
         const exact = new ExactBlue()
@@ -188,7 +197,7 @@ describe('against an exact record per flow', () => {
 })
 
 /** True if no two flows have a bucket in common on any level. */
-function sharesNothing(tracker: FairTracker, flows: readonly string[]): boolean {
+function sharesNothing(tracker: FairTracker<'blue'>, flows: readonly string[]): boolean {
   const places = flows.flatMap((flow) =>
     tracker.explain(flow).live.buckets.map((bucket, level) => `${level}:${bucket}`),
   )
@@ -197,7 +206,7 @@ function sharesNothing(tracker: FairTracker, flows: readonly string[]): boolean 
 
 describe('flows', () => {
   it('may be enormous or hostile', () => {
-    const tracker = new FairTracker({ clock: manualClock(), random: seededRandom(3) })
+    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: seededRandom(3) })
     const flows = ['x'.repeat(1 << 20), '__proto__', 'hasOwnProperty', '\0', '\ud800']
     for (const flow of flows) {
       expect(tracker.register(flow)).toBe(true)
@@ -208,12 +217,12 @@ describe('flows', () => {
   })
 
   it.each(['', undefined, null, 7])('must be a non-empty string: %s', (flow) => {
-    const tracker = new FairTracker()
+    const tracker = new FairTracker({ rule: 'blue' })
     expect(() => tracker.key(flow as string)).toThrow('flow must be a non-empty string')
   })
 
   it('need an outcome that is one of three words', () => {
-    const tracker = new FairTracker()
+    const tracker = new FairTracker({ rule: 'blue' })
     expect(() => tracker.report('a', 'failed' as 'failure')).toThrow(
       'outcome must be one of "success", "failure", "ignored", got "failed"',
     )
@@ -240,7 +249,7 @@ describe('options', () => {
     [{ clock: 5 }, 'fair.clock must be a function, got 5'],
     [{ buckets: 10 }, 'fair has no option "buckets"'],
   ])('%j are refused by name', (options, message) => {
-    expect(() => new FairTracker(options)).toThrow(message)
+    expect(() => new FairTracker({ rule: 'blue', ...options })).toThrow(message)
   })
 
   it('must be an object', () => {

@@ -1,31 +1,25 @@
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import { type Clock, steady } from '../clock.js'
-import { requireOneOf, requireText } from '../options.js'
-import type { Random } from '../random.js'
-import { type FairOptions, type FairSeams, resolveFairOptions } from './options.js'
-import { FlowKey, IndependentPlacement, type Placement, PublishedPlacement } from './placement.js'
-import { type BlueRule, BlueSketch } from './sketch.js'
-import type { FairTuning } from './tuning.js'
+import { requireAbove, requireNumber, requireOneOf, requireText } from '../options.js'
+import { type BlueExplanation, type BlueState, BlueStructures } from './blue.js'
+import { type ClockExplanation, ClockRule, type ClockState } from './clock/rule.js'
+import { type FairOptions, type FairRuleName, type FairSeams, resolveFairOptions } from './options.js'
+import { FlowKey } from './placement.js'
+import type { FairRefusal, FairRule } from './rule.js'
 
-/** A flow's place in one structure. */
-export interface FairPlace {
-  /** Bucket index on each level. */
-  readonly buckets: readonly number[]
-  /** Probability of each of those buckets, decayed to now. */
-  readonly probabilities: readonly number[]
-  /** What they combine to. */
-  readonly probability: number
+/** What each rule knows of a flow. */
+export interface FairExplanations {
+  'fair-clock': ClockExplanation
+  blue: BlueExplanation
 }
 
-/** What is known of a flow: in the structure that decides, and in the one that will. */
-export interface FairExplanation {
-  readonly live: FairPlace
-  readonly shadow: FairPlace
+interface FairStates {
+  'fair-clock': ClockState
+  blue: BlueState
 }
 
-/** A tracker's state, as plain JSON. */
-export interface FairSnapshot extends Omit<FairTuning, 'rotateEveryMs'> {
-  readonly rule: 'blue'
+/** Counts that every rule has. */
+export interface FairCounts {
   /** `null`: never. */
   readonly rotateEveryMs: number | null
   readonly rotations: number
@@ -33,36 +27,26 @@ export interface FairSnapshot extends Omit<FairTuning, 'rotateEveryMs'> {
   readonly refused: number
   readonly successes: number
   readonly failures: number
-  /** Share of the live buckets with a probability of at least one half. */
-  readonly hotBuckets: number
 }
 
+/** A tracker's state, as plain JSON. */
+export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] & FairCounts
+
 /**
- * Keeps a shared resource fair in constant memory: finds the flows that cause a shortage and refuses them, with a
- * probability that grows with their failures, without a record per flow.
+ * Keeps a shared resource fair in constant memory, without a record per flow: finds the flows that ask for more than
+ * their share of it while it is short, and refuses those. How, is a matter of its rule; see docs/fair.md.
  *
- * Two structures with different seeds learn from everything; the live one decides. At each rotation the shadow, which
- * has learnt enough, becomes live and a fresh one its shadow, so that no two flows share their fate for long. Rotation
- * happens on the next call, without a timer; after several missed ones nothing old is left, as if they had happened.
+ * Hash seeds change from time to time, so that no two flows share their fate for long. That happens on the next call,
+ * without a timer; after several missed rotations nothing old is left, as if they had happened.
  *
  * `register` and `report` each cost O(levels) plus one pass over the flow's name, allocate nothing, and take the same
  * time whether there are a thousand flows or a million. A clock that jumps back counts as no time passed.
- *
- * @see W. Feng et al., "Stochastic Fair Blue", IEEE INFOCOM 2001; the Go library satmihir/fair, whose structure,
- *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nobody.
  */
-export class FairTracker {
-  readonly #levels: number
-  readonly #rule: BlueRule
-  readonly #bucketsPerLevel: number
+export class FairTracker<R extends FairRuleName = 'fair-clock'> {
+  readonly #rule: FairRule<FairExplanations[R], FairStates[R]>
   readonly #rotateEveryMs: number
-  readonly #placement: Placement
   readonly #clock: Clock
-  readonly #random: Random
-  readonly #places: Int32Array
   readonly #key = new FlowKey('')
-  #live: BlueSketch
-  #shadow: BlueSketch
   #rotateAtMs: number
   #rotations = 0
   #registered = 0
@@ -71,23 +55,15 @@ export class FairTracker {
   #failures = 0
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
-  constructor(options: FairOptions & FairSeams = {}) {
-    const { levels, bucketsPerLevel, rotateEveryMs, hash, clock, random, ...rule } = resolveFairOptions(options)
-    this.#levels = levels
-    this.#bucketsPerLevel = bucketsPerLevel
-    this.#rule = rule
-    this.#rotateEveryMs = rotateEveryMs
+  constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
+    const { clock, random, settings } = resolveFairOptions(options ?? {})
     this.#clock = steady(clock)
-    this.#random = random
-    this.#placement =
-      hash === 'published'
-        ? new PublishedPlacement(bucketsPerLevel, random)
-        : new IndependentPlacement(levels, bucketsPerLevel, random)
-    this.#places = new Int32Array(levels)
     const nowMs = this.#clock()
-    this.#live = new BlueSketch(levels, bucketsPerLevel, this.#rule, nowMs)
-    this.#shadow = new BlueSketch(levels, bucketsPerLevel, this.#rule, nowMs)
-    this.#rotateAtMs = nowMs + rotateEveryMs
+    const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
+      settings.rule === 'blue' ? new BlueStructures(settings, random, nowMs) : new ClockRule(settings, random)
+    this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
+    this.#rotateEveryMs = settings.rotateEveryMs
+    this.#rotateAtMs = nowMs + settings.rotateEveryMs
   }
 
   /**
@@ -101,77 +77,70 @@ export class FairTracker {
   }
 
   /**
-   * A request of `flow` arrives: false if it should be refused. Draws once, unless the probability is 0.
-   * Throws a `TypeError` on an empty flow.
+   * A request of `flow` arrives, expected to cost `cost`: false if it should be refused. Rule `blue` takes no account of
+   * costs. Throws a `TypeError` on an empty flow, a `RangeError` on a cost that is not above 0, and what `weightOf` does.
    */
-  register(flow: string | FlowKey, nowMs: number = this.#clock()): boolean {
+  register(flow: string | FlowKey, nowMs: number = this.#clock(), cost = 1): boolean {
+    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     this.#rotateIfDue(nowMs)
-    const key = this.#current(flow)
-    this.#placement.place(key, 'live', this.#places)
-    const probability = this.#live.probability(this.#places, nowMs)
-    key.probability = probability
+    const admitted = this.#rule.register(this.#current(flow), cost, nowMs)
     this.#registered++
-    if (probability === 0 || this.#random() >= probability) return true
-    this.#refused++
-    return false
+    if (!admitted) this.#refused++
+    return admitted
   }
 
-  /** How an admitted request of `flow` ended. `ignored` teaches nothing. Throws a `TypeError` on an empty flow. */
-  report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock()): void {
+  /** Why `register` has just refused a request by this key. */
+  refusal(key: FlowKey, nowMs: number = this.#clock()): FairRefusal {
+    return this.#rule.refusal(key, nowMs)
+  }
+
+  /**
+   * How an admitted request of `flow` ended. `ignored` teaches nothing. By a key, `cost` may differ from the cost that was
+   * registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
+   */
+  report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
+    if (!(cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
     this.#rotateIfDue(nowMs)
-    if (outcome === 'ignored') return
-    const key = this.#current(flow)
-    const failed = outcome !== 'success'
-    if (failed) {
-      requireOneOf('outcome', outcome, outcomes)
-      this.#failures++
-    } else this.#successes++
-    this.#placement.place(key, 'live', this.#places)
-    this.#live.learn(this.#places, failed, nowMs)
-    this.#placement.place(key, 'shadow', this.#places)
-    this.#shadow.learn(this.#places, failed, nowMs)
+    if (outcome === 'success') this.#successes++
+    else if (outcome === 'failure') this.#failures++
+    else requireOneOf('outcome', outcome, outcomes)
+    this.#rule.report(this.#charged(flow, cost), outcome, cost, nowMs)
+  }
+
+  /**
+   * A request that was admitted by this key will not run after all, for a reason that is no shortage: its flow gets back
+   * what it was charged, and nothing is learnt.
+   */
+  withdraw(key: FlowKey, nowMs: number = this.#clock()): void {
+    this.#rotateIfDue(nowMs)
+    this.#rule.withdraw(this.#current(key), nowMs)
   }
 
   /** The chance that a request of `flow` would be refused now. Changes nothing. */
   probability(flow: string | FlowKey): number {
-    return this.explain(flow).live.probability
-  }
-
-  /** Where `flow` lies and what its buckets say. For people and pages: allocates. */
-  explain(flow: string | FlowKey): FairExplanation {
     const nowMs = this.#clock()
     this.#rotateIfDue(nowMs)
-    const key = this.#current(flow)
-    const place = (sketch: BlueSketch): FairPlace => ({
-      buckets: [...this.#places],
-      probabilities: [...sketch.read(this.#places, nowMs, new Float64Array(this.#levels))],
-      probability: sketch.probability(this.#places, nowMs),
-    })
-    this.#placement.place(key, 'live', this.#places)
-    const live = place(this.#live)
-    this.#placement.place(key, 'shadow', this.#places)
-    return { live, shadow: place(this.#shadow) }
+    return this.#rule.probability(this.#current(flow), nowMs)
   }
 
-  /** Settings and counts, as plain JSON. Reads every bucket once. */
-  snapshot(): FairSnapshot {
+  /** What is known of `flow`, and what decides about it. For people and pages: allocates. */
+  explain(flow: string | FlowKey, nowMs: number = this.#clock()): FairExplanations[R] {
+    this.#rotateIfDue(nowMs)
+    return this.#rule.explain(this.#current(flow), nowMs)
+  }
+
+  /** Settings and counts, as plain JSON. */
+  snapshot(): FairSnapshot<R> {
     const nowMs = this.#clock()
     this.#rotateIfDue(nowMs)
-    const { failureIncrement, successDecrement, decayPerSecond } = this.#rule
     return {
-      rule: 'blue',
-      levels: this.#levels,
-      bucketsPerLevel: this.#bucketsPerLevel,
-      failureIncrement,
-      successDecrement,
-      decayPerSecond,
+      ...this.#rule.snapshot(nowMs),
       rotateEveryMs: Number.isFinite(this.#rotateEveryMs) ? this.#rotateEveryMs : null,
       rotations: this.#rotations,
       registered: this.#registered,
       refused: this.#refused,
       successes: this.#successes,
       failures: this.#failures,
-      hotBuckets: this.#live.shareAbove(0.5, nowMs),
     }
   }
 
@@ -190,8 +159,18 @@ export class FairTracker {
     return flow
   }
 
+  /** The same for a report: by a name, what it was charged is what the caller says, and no other came in between. */
+  #charged(flow: string | FlowKey, cost: number): FlowKey {
+    const key = this.#current(flow)
+    if (typeof flow === 'string') {
+      key.charged = cost
+      key.serial = Number.POSITIVE_INFINITY
+    }
+    return key
+  }
+
   #digest(key: FlowKey): void {
-    this.#placement.digest(key)
+    this.#rule.placement.digest(key)
     key.epoch = this.#rotations
   }
 
@@ -200,14 +179,6 @@ export class FairTracker {
     const missed = Math.floor((nowMs - this.#rotateAtMs) / this.#rotateEveryMs) + 1
     this.#rotateAtMs += missed * this.#rotateEveryMs
     this.#rotations += missed
-    const spent = this.#live
-    this.#live = this.#shadow
-    this.#shadow = spent
-    spent.clear(nowMs)
-    this.#placement.rotate()
-    if (missed > 1) {
-      this.#live.clear(nowMs)
-      this.#placement.rotate()
-    }
+    this.#rule.rotate(missed > 1, nowMs)
   }
 }

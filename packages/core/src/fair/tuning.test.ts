@@ -41,7 +41,7 @@ describe('tuneFair', () => {
   })
 
   it('has the defaults of the tracker', () => {
-    const tracker = new FairTracker()
+    const tracker = new FairTracker({ rule: 'blue' })
     expect(tracker.snapshot()).toMatchObject({ ...tuneFair() })
   })
 

@@ -1,3 +1,9 @@
+/**
+ * What adapters of HTTP frameworks share.
+ *
+ * @module @fairlead/core/http
+ */
+
 /** @internal How adapters check options of their own. */
 export {
   requireAbove,

@@ -18,6 +18,7 @@ export interface FairRequest {
 
 /** Says how a response that was sent to its end ended. */
 export interface Judge<Target extends readonly unknown[]> {
+  /** Asked once, when the response was sent and nobody holds the permit any more. Must not throw. */
   outcome(visit: HttpVisit<Target>): Outcome
 }
 

@@ -48,6 +48,7 @@ export class DoormanClient {
     this.#refresher = new Refresher(this.#settings)
   }
 
+  /** The name by which the servers know this client. */
   get id(): string {
     return this.#settings.clientId
   }
@@ -80,6 +81,7 @@ export class DoormanClient {
     return this.#refresher.close()
   }
 
+  /** Plain JSON: its resources, who the master is, and the last error. O(resources). */
   snapshot(): DoormanClientSnapshot {
     return {
       id: this.id,

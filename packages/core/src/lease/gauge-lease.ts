@@ -13,6 +13,7 @@ import type { Resource, ResourceSnapshot } from './resource.js'
 export interface Slot {
   /** Gives it back; a second call does nothing. */
   release(): void
+  /** The same, at the end of the block that says `using`. */
   [Symbol.dispose](): void
 }
 
@@ -71,6 +72,7 @@ export class GaugeLease implements Capacity {
     return this.#resource.capacityAt(this.#clock())
   }
 
+  /** True once it was closed: nobody gets a slot any more. */
   get closed(): boolean {
     return !this.#stake.open
   }

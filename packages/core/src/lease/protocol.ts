@@ -18,6 +18,7 @@ export interface Lease {
   capacity: number
 }
 
+/** What a client says about one resource. */
 export interface ResourceRequest {
   resourceId: string
   /** A higher band is served first. */
@@ -30,11 +31,13 @@ export interface ResourceRequest {
   weight?: number
 }
 
+/** A client's question about all that it needs, under the name that tells it from all others. */
 export interface GetCapacityRequest {
   clientId: string
   resource: ResourceRequest[]
 }
 
+/** What a client gets of one resource. One that the server does not know, or was just asked about, is left out. */
 export interface ResourceResponse {
   resourceId: string
   gets: Lease
@@ -62,6 +65,7 @@ export interface PriorityBandAggregate {
   weight?: number
 }
 
+/** What a server says to its parent about one resource. */
 export interface ServerCapacityResourceRequest {
   resourceId: string
   has?: Lease
@@ -70,21 +74,28 @@ export interface ServerCapacityResourceRequest {
   outstanding?: number
 }
 
+/** A server's question to its parent; `serverId` is the name of its node in the tree. */
 export interface GetServerCapacityRequest {
   serverId: string
   resource: ServerCapacityResourceRequest[]
 }
 
+/** How a resource is divided: see {@link Algorithm}. */
 export type AlgorithmKind = 'NO_ALGORITHM' | 'STATIC' | 'PROPORTIONAL_SHARE' | 'FAIR_SHARE'
 
 /** By number, as on the wire. */
 export const ALGORITHM_KINDS: readonly AlgorithmKind[] = ['NO_ALGORITHM', 'STATIC', 'PROPORTIONAL_SHARE', 'FAIR_SHARE']
 
+/** One parameter of an {@link Algorithm}: `weighted`, `headroom` and the like. */
 export interface NamedParameter {
   name: string
   value?: string
 }
 
+/**
+ * How a resource is divided. `FAIR_SHARE` is max-min; `PROPORTIONAL_SHARE` an equal share, and what is left by how much
+ * more is wanted; `STATIC` what each wants up to the capacity, whatever the others have; `NO_ALGORITHM` what it wants.
+ */
 export interface Algorithm {
   kind: AlgorithmKind
   /** Seconds. */
@@ -96,6 +107,7 @@ export interface Algorithm {
   learningModeDuration?: number
 }
 
+/** What a server gets of one resource, and how it is to divide it. */
 export interface ServerCapacityResourceResponse {
   resourceId: string
   gets: Lease
@@ -113,11 +125,13 @@ export interface GetServerCapacityResponse {
   mastership?: Mastership
 }
 
+/** A client gives back what it has of these resources. */
 export interface ReleaseCapacityRequest {
   clientId: string
   resourceId: string[]
 }
 
+/** From a server that is not the master, `mastership` is set, and nothing was given back. */
 export interface ReleaseCapacityResponse {
   mastership?: Mastership
 }
@@ -125,6 +139,7 @@ export interface ReleaseCapacityResponse {
 /** Has no fields. */
 export type DiscoveryRequest = Record<string, never>
 
+/** Who the master is, and whether it is the server that was asked. */
 export interface DiscoveryResponse {
   mastership: Mastership
   isMaster: boolean
@@ -139,9 +154,13 @@ export type Eventually<T> = T | Promise<T>
  * nobody waits for the answer any more; a node in the same process need not look at it.
  */
 export interface CapacityService {
+  /** Who is the master? Answered by every server. */
   discovery(request: DiscoveryRequest, signal?: AbortSignal): Eventually<DiscoveryResponse>
+  /** A client's question: renews its leases, and divides what is there anew. */
   getCapacity(request: GetCapacityRequest, signal?: AbortSignal): Eventually<GetCapacityResponse>
+  /** The same for a server further down the tree, on behalf of all its clients. */
   getServerCapacity(request: GetServerCapacityRequest, signal?: AbortSignal): Eventually<GetServerCapacityResponse>
+  /** Gives leases back before they end. Unknown clients and resources are no error. */
   releaseCapacity(request: ReleaseCapacityRequest, signal?: AbortSignal): Eventually<ReleaseCapacityResponse>
 }
 

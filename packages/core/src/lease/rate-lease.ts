@@ -71,6 +71,7 @@ export class RateLease implements Capacity {
     return this.#resource.capacityAt(this.#clock())
   }
 
+  /** True once it was closed: nobody gets a permit any more. */
   get closed(): boolean {
     return !this.#stake.open
   }

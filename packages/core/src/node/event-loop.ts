@@ -17,6 +17,7 @@ const FROM_REQUESTS = 3
 const LEAST_FROM_MS = 10
 const MOST_FROM_MS = 50
 
+/** Options of {@link eventLoopDelaySignal}. */
 export interface EventLoopDelayOptions {
   /**
    * Chance of refusal by lateness in milliseconds. Without it the range is learned from the CPU time that a request

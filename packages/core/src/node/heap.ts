@@ -15,6 +15,7 @@ export interface Heap {
   watch(ended: () => void): () => void
 }
 
+/** Options of {@link heapSignal}. */
 export interface HeapSignalOptions {
   /** Chance of refusal by share of the heap limit that is live. @default logistic({ from: 0.75, to: 0.95 }) */
   curve?: Curve

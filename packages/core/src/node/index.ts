@@ -1,3 +1,9 @@
+/**
+ * Signals that only Node has, and names for its processes.
+ *
+ * @module @fairlead/core/node
+ */
+
 import { logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'

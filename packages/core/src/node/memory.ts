@@ -7,6 +7,7 @@ import { type Machine, thisMachine } from './machine.js'
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
 const LIMITS_STAND_MS = 10_000
 
+/** Options of {@link memorySignal}. */
 export interface MemorySignalOptions {
   /** Chance of refusal by share of the limit in use. @default logistic({ from: 0.75, to: 0.95 }) */
   curve?: Curve

@@ -23,8 +23,8 @@ import { requireDeadline, requireWidth } from './wishes.js'
  * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
  *   start at once is refused for its deadline only if that has passed: were all refused because they would take too
  *   long, none would ever run and show that they no longer do.
- * - Width: at its turn a request may be too wide for the slots free; see {@link Bypass}.
- * - Bands: see {@link Bands}. Exempt requests neither wait nor take slots.
+ * - Width: at its turn a request may be too wide for the slots free; see `Bypass`.
+ * - Bands: see `Bands`. Exempt requests neither wait nor take slots.
  *
  * A stage of a gate, and useful alone by {@link WaitingRoom.enter}. It has one timer, while something waits, and no
  * work in the background. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in

@@ -18,7 +18,7 @@ const MOST_AUTO_QUEUES = 4096
  * Whose turn is it? Holds requests that wait, and hands them out so that every flow gets its share of the *cost* that
  * is served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
  *
- * Flows take turns by deficit round robin, see {@link Ring}; the requests of a flow keep their order. With
+ * Flows take turns by deficit round robin, see `Ring`; the requests of a flow keep their order. With
  * `queues: 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to
  * queues by a hash, queues take turns, and so do the flows inside a queue, unless it is served in order of arrival.
  * Beside a record per waiting flow a fixed number of queues saves nothing; it is for those who need that number, and in

@@ -29,6 +29,7 @@ export interface ShedPermit {
   finish(): void
 }
 
+/** What a {@link LoadShedder} has done since it was made, and each of its signals. */
 export interface ShedSnapshot {
   /** Requests let in, `exempted` and `trickled` ones included. */
   admitted: number

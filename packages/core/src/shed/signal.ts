@@ -63,4 +63,8 @@ export interface LoadSignal {
   close?(): void
 }
 
+/**
+ * How a signal is read: `sampled` every so often; `reserved`, the same, and what was let in since is added; `live`, at
+ * each decision.
+ */
 export type SignalKind = 'reserved' | 'sampled' | 'live'

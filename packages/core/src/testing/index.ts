@@ -1,3 +1,9 @@
+/**
+ * Manual clock, seeded chance, and the contracts of adapters and stores, for tests.
+ *
+ * @module @fairlead/core/testing
+ */
+
 export {
   type AdapterHarness,
   type Answer,

@@ -1,3 +1,4 @@
+export { Heap } from './heap.js'
 export * from './scenarios.js'
 export * from './service.js'
 export * from './simulate.js'

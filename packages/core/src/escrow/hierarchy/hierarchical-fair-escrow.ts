@@ -35,10 +35,10 @@ export interface HierarchicalEscrowSnapshot {
 
 /**
  * Weighted fair escrow over a hierarchy of weights: an organisation's teams share what the organisation is guaranteed,
- * and what one of them leaves goes to the others of the same organisation first. {@link TreeLedger} has the rule.
+ * and what one of them leaves goes to the others of the same organisation first. `TreeLedger` has the rule.
  *
  * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check takes
- * O(depth·log n) of its active tenants on average; {@link Group} says when it may take longer.
+ * O(depth·log n) of its active tenants on average; `Group` says when it may take longer.
  */
 export class HierarchicalFairEscrow {
   readonly #limit: number

@@ -7,6 +7,7 @@ import { Demands } from './demands.js'
 import { DrawingEscrow } from './drawing-escrow.js'
 import { type DrawingOptions, drawingSettings, requireStore } from './options.js'
 
+/** Options of {@link RegionFairPool}. */
 export interface RegionFairPoolOptions {
   /** What all regions together may spend in a window; above 0. */
   limit: number

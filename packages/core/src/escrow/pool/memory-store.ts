@@ -4,6 +4,7 @@ import { Pool } from './pool.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, requireLease } from './store.js'
 import { poolTerms } from './terms.js'
 
+/** Options of {@link MemoryPoolStore}. */
 export interface MemoryPoolStoreOptions {
   /** Tells windows; must not be negative. @default the platform's monotonic clock */
   clock?: Clock

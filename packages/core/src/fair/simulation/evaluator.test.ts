@@ -1,7 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { arrivals, jain, maxMin, plainDraws, publishedDraws, type Scenario, serve } from './evaluator.js'
+import { FairTracker } from '../tracker.js'
+import {
+  arrivals,
+  jain,
+  type MakeTracker,
+  maxMin,
+  plainDraws,
+  publishedDraws,
+  type Scenario,
+  serve,
+} from './evaluator.js'
 import { type GoRandomState, goRandom } from './go-random.js'
 
 interface PublishedRun {
@@ -64,6 +74,32 @@ describe.each(published.scenarios)('the published evaluator, $name', (scenario) 
       scenario.with_fair.entitlement_jain,
       9,
     )
+  })
+})
+
+/**
+ * What the fair clock must reach where the published rule reached an index of 0.667, 0.978 and 0.994 and served the
+ * worst of the first class 0.585, 0.441 and 0.777. Over a whole run with a surge the index says little: it entitles those
+ * who surge to what nobody asked for before and after.
+ */
+const goals = {
+  api_noisy_neighbors: { jain: 0.985, utilization: 0.99, worst: 0.85 },
+  flash_crowd: { jain: 0.995, utilization: 0.99, worst: 0.85 },
+  batch_surge: { jain: 0.975, utilization: 0.91, worst: 0.9 },
+} as const
+
+describe.each(published.scenarios)('the fair clock, in the published evaluator, $name', (scenario) => {
+  const requests = arrivals(scenario, goRandom(scenario.go_rng))
+
+  it.each([1, 2, 3])('serves the modest, and leaves no more unused than the published rule (seed %i)', (seed) => {
+    const makeTracker: MakeTracker = (_, clock, random) => new FairTracker({ clock, random })
+    const { successesByClient } = serve(scenario, requests, plainDraws(seededRandom(seed)), makeTracker)
+    const ratios = successesByClient.map((count, client) => count / scenario.entitlement_by_client[client]!)
+    const total = successesByClient.reduce((sum, count) => sum + count, 0)
+    const goal = goals[scenario.name as keyof typeof goals]
+    expect(jain(ratios)).toBeGreaterThanOrEqual(goal.jain)
+    expect(total / scenario.service_capacity).toBeGreaterThanOrEqual(goal.utilization)
+    expect(Math.min(...ratios.slice(0, scenario.classes[0]!.clients))).toBeGreaterThanOrEqual(goal.worst)
   })
 })
 

@@ -1,4 +1,6 @@
+import type { Clock } from '../../clock.js'
 import { manualClock } from '../../testing/manual-clock.js'
+import type { FairRuleName } from '../options.js'
 import { FairTracker } from '../tracker.js'
 import { tuneFair } from '../tuning.js'
 
@@ -67,24 +69,29 @@ export function publishedDraws(random: () => number): Draws {
   }
 }
 
+/** Makes the tracker of a run of so many clients. */
+export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
+
+/** The published structure, with its own hash. */
+export const publishedTracker: MakeTracker = (clients, clock, random) => {
+  const { levels, bucketsPerLevel } = tuneFair({ flows: clients })
+  const rotateEveryMs = Number.POSITIVE_INFINITY
+  return new FairTracker({ rule: 'blue', levels, bucketsPerLevel, hash: 'published', rotateEveryMs, clock, random })
+}
+
 /**
- * Sends the arrivals to one token bucket that starts full, each through a tracker first unless there is none.
+ * Sends the arrivals to one token bucket that starts full, each through a tracker first unless there are no draws.
  * The tracker's clock reads whole milliseconds, as the published one's does.
  */
-export function serve(scenario: Scenario, requests: readonly Arrival[], draws?: Draws): Served {
+export function serve(
+  scenario: Scenario,
+  requests: readonly Arrival[],
+  draws?: Draws,
+  makeTracker: MakeTracker = publishedTracker,
+): Served {
   const names = clientNames(scenario)
   const clock = manualClock(0)
-  const { levels, bucketsPerLevel } = tuneFair({ flows: names.length })
-  const tracker =
-    draws &&
-    new FairTracker({
-      levels,
-      bucketsPerLevel,
-      hash: 'published',
-      rotateEveryMs: Number.POSITIVE_INFINITY,
-      clock,
-      random: draws.random,
-    })
+  const tracker = draws && makeTracker(names.length, clock, draws.random)
   const successesByClient = names.map(() => 0)
   let tokens = scenario.burst_tokens
   let refilledNs = 0

@@ -1,5 +1,5 @@
 /** Entries in a block, at most. */
-export const BLOCK_SIZE = 128
+export const BLOCK_SIZE = 64
 
 /** Up to {@link BLOCK_SIZE} entries, sorted by wants per mass, with what they come to. */
 export class Block {

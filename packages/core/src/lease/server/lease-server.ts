@@ -17,6 +17,7 @@ import { ParentLink } from './parent-link.js'
 import type { NodeSnapshot } from './snapshot.js'
 import type { ResourceRepository } from './template.js'
 
+/** Options of {@link LeaseServer}. */
 export interface LeaseServerOptions {
   /** The name of the node in the tree; all tasks that may be its master have the same. */
   id: string
@@ -48,6 +49,7 @@ export interface LeaseServerOptions {
   after?: After
 }
 
+/** What a {@link LeaseServer} knows at a moment, as plain JSON. */
 export interface LeaseServerSnapshot extends NodeSnapshot {
   /** Why the parent did not answer the last question. */
   parentError?: string
@@ -108,6 +110,7 @@ export class LeaseServer implements CapacityService {
       this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
   }
 
+  /** Who is the master, as far as this task knows. */
   discovery(): DiscoveryResponse {
     return this.#node.discovery(this.#now())
   }

@@ -18,6 +18,7 @@ export interface ChildSnapshot {
   askedAt: number
 }
 
+/** One resource of a node: what there is, wanted, leased and kept back, in its units. */
 export interface ResourceSnapshot {
   id: string
   /** What the node may hand out. */
@@ -37,6 +38,7 @@ export interface ResourceSnapshot {
   children: ChildSnapshot[]
 }
 
+/** A node of the tree: whether it is the master, its resources, and the configuration in force. */
 export interface NodeSnapshot {
   id: string
   isMaster: boolean

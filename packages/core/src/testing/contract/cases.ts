@@ -12,6 +12,7 @@ export interface ContractCase {
   readonly name: string
   /** Longest that it may take, in milliseconds: it ends by itself before that, and says what it waited for. */
   readonly timeoutMs: number
+  /** Starts an app of its own, tries the case, and stops it. */
   run(): Promise<void>
 }
 

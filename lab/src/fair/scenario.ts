@@ -1,0 +1,46 @@
+/** Flows of one kind: who asks, how often, when. Everything is in seconds; arrivals are Poisson unless said. */
+export interface Crowd {
+  readonly name: string
+  readonly flows: number
+  /** Requests per second of one flow while it is on; with `zipf`, of an average one. */
+  readonly rate: number
+  /** Exponent: the k-th flow asks k^−zipf times as often as the first. */
+  readonly zipf?: number
+  /** When the flows are there. All the time unless given. */
+  readonly between?: readonly [from: number, to: number]
+  /** Silent and active in turns, active first: all at once, or `apart`, each beginning somewhere in its turn. */
+  readonly bursts?: { readonly on: number; readonly off: number; readonly apart?: boolean }
+  /** At even intervals instead of Poisson's, each flow beginning somewhere in its first one. */
+  readonly even?: boolean
+  /** Mean cost of a request, exponential. All cost exactly 1 unless given. */
+  readonly cost?: number
+  /** 1 unless given. */
+  readonly weight?: number
+  /** A flow takes a new name after so many requests. */
+  readonly renamedAfter?: number
+}
+
+/** What they share. Whoever finds nothing left fails at once. */
+export type Resource =
+  /** A token bucket that starts full. */
+  | { readonly kind: 'bucket'; readonly rate: number; readonly burst: number }
+  /** Workers that are busy for an exponential time per unit of cost, with no place to wait. */
+  | { readonly kind: 'pool'; readonly workers: number; readonly busy: number }
+
+export interface Scenario {
+  readonly name: string
+  readonly seconds: number
+  readonly resource: Resource
+  readonly crowds: readonly Crowd[]
+  /** From a time on the resource is so many times what it is above. */
+  readonly steps?: readonly { readonly at: number; readonly times: number }[]
+  /** How reports come back: late by `delay` to `delay + spread` seconds, so out of order; a part of them never. */
+  readonly reports?: { readonly delay?: number; readonly spread?: number; readonly lost?: number }
+  /** The controller's clock jumps by so many seconds. */
+  readonly jumps?: readonly { readonly at: number; readonly by: number }[]
+}
+
+/** What the resource can give per second, before any step. */
+export function capacityOf({ resource }: Scenario): number {
+  return resource.kind === 'bucket' ? resource.rate : resource.workers / resource.busy
+}

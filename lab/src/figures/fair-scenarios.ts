@@ -1,0 +1,162 @@
+import { ADVERSARIES } from '../fair/adversaries.js'
+import { HELD_OUT } from '../fair/held-out.js'
+import { entitledByWindow, totals } from '../fair/measures.js'
+import type { Scenario } from '../fair/scenario.js'
+import { DEVELOPMENT } from '../fair/scenarios.js'
+import { simulate } from '../fair/simulate.js'
+import { type Found, meanOf, RULES, type RuleName, type Study, shortened, study } from '../fair/study.js'
+import { digits } from './fair-goals.js'
+import type { Effort, Figure, Table } from './figure.js'
+import { seedsOf } from './measure.js'
+import { mean } from './numbers.js'
+
+const HELD_OUT_SEEDS = Array.from({ length: 10 }, (_, i) => 1 + i)
+const OTHER_SEEDS = HELD_OUT_SEEDS.slice(0, 5)
+
+interface Row {
+  readonly name: string
+  readonly means: Readonly<Record<RuleName, Means>>
+}
+
+type Means = Pick<Found, 'windowed' | 'relative' | 'goodMean' | 'goodWorst' | 'failures' | 'needless' | 'recovery'>
+
+/** What an adversary takes: served / entitled as the one flow that it is, and what that leaves the light flows. */
+interface Taken {
+  readonly name: string
+  readonly byRule: Readonly<Record<RuleName, { readonly gain: number; readonly light: number }>>
+}
+
+/** Every scenario under both rules: those that constants were chosen by, those that they were not, and adversaries. */
+export const fairScenarios: Figure = {
+  name: 'fair-scenarios',
+  file: 'fair-scenarios',
+  about: 'both rules of FAIR in all scenarios, and what adversaries gain',
+  make(effort, tell) {
+    const run = (scenarios: readonly Scenario[], seeds: readonly number[]): Row[] =>
+      scenarios.map((scenario) => {
+        tell(scenario.name)
+        const found = study(shortened(scenario, effort.part), seedsOf(effort, seeds))
+        return { name: scenario.name, means: meansOf(found) }
+      })
+    const heldOut = run(HELD_OUT, HELD_OUT_SEEDS)
+    const development = run(DEVELOPMENT, OTHER_SEEDS)
+    const adversaries = ADVERSARIES.map((scenario) => {
+      tell(scenario.name)
+      return takenIn(scenario, effort)
+    })
+    return {
+      tables: [
+        summary(heldOut),
+        scenarioTable(`Held out: mean of ${HELD_OUT_SEEDS.length} seeds`, heldOut),
+        scenarioTable(`Development: mean of ${OTHER_SEEDS.length} seeds`, development),
+        adversaryTable(adversaries),
+      ],
+      pictures: {},
+      data: { heldOut, development, adversaries },
+    }
+  },
+}
+
+function meansOf(found: Study): Row['means'] {
+  const of = (rule: RuleName): Means => ({
+    windowed: meanOf(found[rule], 'windowed'),
+    relative: meanOf(found[rule], 'relative'),
+    goodMean: meanOf(found[rule], 'goodMean'),
+    goodWorst: meanOf(found[rule], 'goodWorst'),
+    failures: meanOf(found[rule], 'failures'),
+    needless: meanOf(found[rule], 'needless'),
+    recovery: meanOf(found[rule], 'recovery'),
+  })
+  return { none: of('none'), published: of('published'), clock: of('clock') }
+}
+
+function scenarioTable(title: string, rows: readonly Row[]): Table {
+  const good = ({ goodMean, goodWorst }: Means): string =>
+    Number.isNaN(goodMean) ? '–' : `${digits(goodMean)}; ${digits(goodWorst)}`
+  return {
+    title: `${title}. Served: of what no control serves. Well-behaved: served / asked, mean; worst`,
+    head: [
+      '',
+      'windowed Jain: published',
+      'clock',
+      'served: published',
+      'clock',
+      'well-behaved: none',
+      'published',
+      'clock',
+      'failures of admitted: published',
+      'clock',
+    ],
+    rows: rows.map(({ name, means: { none, published, clock } }) => [
+      name,
+      digits(published.windowed),
+      digits(clock.windowed),
+      digits(published.relative),
+      digits(clock.relative),
+      good(none),
+      good(published),
+      good(clock),
+      digits(published.failures),
+      digits(clock.failures),
+    ]),
+  }
+}
+
+function summary(rows: readonly Row[]): Table {
+  const over = (rule: RuleName, key: keyof Means): number =>
+    mean(rows.map(({ means }) => means[rule][key]).filter((value) => !Number.isNaN(value)))
+  const line = (what: string, key: keyof Means, least: number): string[] => {
+    const value = over('clock', key)
+    return [what, digits(over('published', key)), digits(value), `≥ ${least}${value >= least ? '' : ', missed'}`]
+  }
+  const behind = rows.filter(({ means }) => means.clock.relative < means.published.relative - 0.005)
+  const slow = rows.filter(({ means }) => means.clock.recovery > 10)
+  return {
+    title: 'Held out: means over all scenarios',
+    head: ['', 'published rule', 'fair clock', 'goal'],
+    rows: [
+      line('windowed Jain', 'windowed', 0.999),
+      line('served, of what no control serves', 'relative', 0.985),
+      line('well-behaved, mean', 'goodMean', 0.965),
+      line('well-behaved, worst', 'goodWorst', 0.935),
+      ['scenarios served more than 0.5 points under the published rule', '–', count(behind), 'none'],
+      ['scenarios with a refusal later than 10 s after an overload', '–', count(slow), 'none'],
+    ],
+  }
+}
+
+function count(rows: readonly Row[]): string {
+  return rows.length === 0 ? 'none' : `${rows.length}: ${rows.map(({ name }) => name).join('; ')}`
+}
+
+function takenIn(scenario: Scenario, effort: Effort): Taken {
+  const shorter = shortened(scenario, Math.max(0.4, effort.part))
+  const of = (rule: RuleName): { gain: number; light: number } => {
+    const each = seedsOf(effort, OTHER_SEEDS).map((seed) => {
+      const run = simulate(shorter, RULES[rule], seed)
+      const flows = run.arrivals.flows.length
+      const served = totals(run.served, flows)
+      const asked = totals(run.asked, flows)
+      const light = served.slice(0, -1).map((cost, i) => cost / asked[i]!)
+      return { gain: served.at(-1)! / entitledByWindow(shorter, run).at(-1)!, light: mean(light) }
+    })
+    return { gain: mean(each.map(({ gain }) => gain)), light: mean(each.map(({ light }) => light)) }
+  }
+  return { name: scenario.name, byRule: { none: of('none'), published: of('published'), clock: of('clock') } }
+}
+
+function adversaryTable(rows: readonly Taken[]): Table {
+  return {
+    title:
+      'What an adversary gains: served / entitled as the one flow that it is; in brackets served / asked of the ' +
+      '60 light flows beside it',
+    head: ['', 'no control', 'published rule', 'fair clock'],
+    rows: rows.map(({ name, byRule }) => [
+      name,
+      ...(['none', 'published', 'clock'] as const).map((rule) => {
+        const { gain, light } = byRule[rule]
+        return `${gain.toFixed(2)} (${light.toFixed(2)})`
+      }),
+    ]),
+  }
+}

@@ -1,0 +1,128 @@
+import type { Outcome } from '../admission/outcome.js'
+import type { Random } from '../random.js'
+import type { BlueSettings } from './options.js'
+import { type FlowKey, IndependentPlacement, type Placement, PublishedPlacement } from './placement.js'
+import type { FairRefusal, FairRule } from './rule.js'
+import { BlueSketch } from './sketch.js'
+import type { FairTuning } from './tuning.js'
+
+/** A flow's place in one structure. */
+export interface BluePlace {
+  /** Bucket index on each level. */
+  readonly buckets: readonly number[]
+  /** Probability of each of those buckets, decayed to now. */
+  readonly probabilities: readonly number[]
+  /** What they combine to. */
+  readonly probability: number
+}
+
+/** What is known of a flow: in the structure that decides, and in the one that will. */
+export interface BlueExplanation {
+  readonly live: BluePlace
+  readonly shadow: BluePlace
+}
+
+/** Settings and state of rule `blue`. */
+export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
+  readonly rule: 'blue'
+  /** Share of the live buckets with a probability of at least one half. */
+  readonly hotBuckets: number
+}
+
+/**
+ * Stochastic fair BLUE in two structures with different seeds, which learn from everything; the live one decides. At
+ * each rotation the shadow, which has learnt enough, becomes live and a fresh one its shadow, so that no two flows share
+ * their fate for long.
+ *
+ * Every request counts the same: it knows no costs.
+ *
+ * @see W. Feng et al., "Stochastic Fair Blue", IEEE INFOCOM 2001; the Go library satmihir/fair, whose structure,
+ *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nobody.
+ */
+export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
+  readonly placement: Placement
+  readonly #settings: BlueSettings
+  readonly #random: Random
+  readonly #places: Int32Array
+  #live: BlueSketch
+  #shadow: BlueSketch
+
+  constructor(settings: BlueSettings, random: Random, nowMs: number) {
+    const { levels, bucketsPerLevel, hash } = settings
+    this.#settings = settings
+    this.#random = random
+    this.placement =
+      hash === 'published'
+        ? new PublishedPlacement(bucketsPerLevel, random)
+        : new IndependentPlacement(levels, bucketsPerLevel, random)
+    this.#places = new Int32Array(levels)
+    this.#live = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)
+    this.#shadow = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)
+  }
+
+  /** Draws once, unless the probability is 0. */
+  register(key: FlowKey, _cost: number, nowMs: number): boolean {
+    const probability = this.probability(key, nowMs)
+    key.probability = probability
+    return probability === 0 || this.#random() >= probability
+  }
+
+  /** A refused flow that tries once a second gets in after 1/(1 − p) seconds on average. */
+  refusal({ probability }: FlowKey): FairRefusal {
+    return { retryAfterMs: 1000 / (1 - probability), detail: { probability } }
+  }
+
+  report(key: FlowKey, outcome: Outcome, _cost: number, nowMs: number): void {
+    if (outcome === 'ignored') return
+    const failed = outcome === 'failure'
+    this.placement.place(key, 'live', this.#places)
+    this.#live.learn(this.#places, failed, nowMs)
+    this.placement.place(key, 'shadow', this.#places)
+    this.#shadow.learn(this.#places, failed, nowMs)
+  }
+
+  withdraw(): void {}
+
+  probability(key: FlowKey, nowMs: number): number {
+    this.placement.place(key, 'live', this.#places)
+    return this.#live.probability(this.#places, nowMs)
+  }
+
+  explain(key: FlowKey, nowMs: number): BlueExplanation {
+    const place = (sketch: BlueSketch): BluePlace => ({
+      buckets: [...this.#places],
+      probabilities: [...sketch.read(this.#places, nowMs, new Float64Array(this.#places.length))],
+      probability: sketch.probability(this.#places, nowMs),
+    })
+    this.placement.place(key, 'live', this.#places)
+    const live = place(this.#live)
+    this.placement.place(key, 'shadow', this.#places)
+    return { live, shadow: place(this.#shadow) }
+  }
+
+  rotate(forget: boolean, nowMs: number): void {
+    const spent = this.#live
+    this.#live = this.#shadow
+    this.#shadow = spent
+    spent.clear(nowMs)
+    this.placement.rotate()
+    if (forget) {
+      this.#live.clear(nowMs)
+      this.placement.rotate()
+    }
+  }
+
+  /** Reads every bucket once. */
+  snapshot(nowMs: number): BlueState {
+    const { levels, bucketsPerLevel, failureIncrement, successDecrement, decayPerSecond } = this.#settings
+    return {
+      rule: 'blue',
+      levels,
+      bucketsPerLevel,
+      failureIncrement,
+      successDecrement,
+      decayPerSecond,
+      hotBuckets: this.#live.shareAbove(0.5, nowMs),
+    }
+  }
+}

@@ -1,0 +1,88 @@
+import type { CleanRun } from './clean-run.js'
+import { trustIn } from './probe.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+
+/** Requests over which the measurements are averaged, and how many the first estimate counts for. */
+const MEASURED_REQUESTS = 100
+const FIRST_REQUESTS = 10
+/** What is known from before counts for at most so many, and only if no more than this share of the rate by now. */
+const KNOWN_REQUESTS = 30
+const STILL_KNOWN = 0.6
+const LEAST_PER_SECOND = 1e-6
+
+/** The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return. */
+const BEST_SECONDS = 60
+const OUTAGE_SHARE = 0.9
+const BEST_KEPT = 0.9
+/** After an outage: below this share of the best seen, each success but the first few raises the estimate so much. */
+const RECOVERED = 0.8
+const RECOVERY_GROWTH = 1.5
+const RECOVERY_RUN = 3
+/** A long run is measured in pieces of so many requests, once it can be trusted so far. */
+const PIECE_REQUESTS = 50
+const PIECE_TRUST = 0.2
+
+/**
+ * How much the resource can serve per second, measured by its failures.
+ *
+ * A failure says that at this instant the resource is empty. So all that was served between two failures, divided by
+ * the time between them, is its capacity: exact to one request, at any rate, without windows. Kept as two fading sums,
+ * so that many short runs weigh as much as one long run.
+ */
+export class Capacity {
+  /** Cost per second; 0 until a shortage was seen. */
+  perSecond = 0
+  #served = 0
+  #seconds = 0
+  #best = 0
+
+  advance({ seconds }: Step, { failureShare }: Traffic): void {
+    if (this.#best > 0 && failureShare <= OUTAGE_SHARE) this.#best *= Math.exp(-seconds / BEST_SECONDS)
+  }
+
+  /** A shortage begins, while something is served. What is known from before is taken up, or not. */
+  begin({ servedPerSecond, meanCost }: Traffic): void {
+    if (this.perSecond > 0 && servedPerSecond > STILL_KNOWN * this.perSecond) {
+      const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
+      this.#served *= scale
+      this.#seconds *= scale
+      this.perSecond = this.#served / this.#seconds
+    } else {
+      this.perSecond = servedPerSecond
+      this.#served = FIRST_REQUESTS * meanCost
+      this.#seconds = this.#served / servedPerSecond
+    }
+  }
+
+  /** A success: after an outage, or well into a run without failure, the capacity is no less than this. */
+  raise(run: CleanRun, { meanCost }: Traffic): void {
+    const { served, servedSeconds } = run
+    if (this.perSecond < RECOVERED * this.#best && run.telling > RECOVERY_RUN) this.perSecond *= RECOVERY_GROWTH
+    if (served <= FIRST_REQUESTS * meanCost) return
+    this.perSecond = Math.max(this.perSecond, (this.#served + served - meanCost) / (this.#seconds + servedSeconds))
+    if (served >= PIECE_REQUESTS * meanCost && trustIn(run) >= PIECE_TRUST) this.#raiseByPiece(run, meanCost)
+  }
+
+  /** A failure ends a run. If the resource was `full` in it, only a run faster than the estimate tells anything. */
+  measure({ served, servedSeconds }: CleanRun, { meanCost }: Traffic, full: boolean): void {
+    if (full && served <= this.perSecond * servedSeconds) return
+    const kept = Math.exp(-(served / meanCost + 1) / MEASURED_REQUESTS)
+    this.#served = this.#served * kept + served
+    this.#seconds = this.#seconds * kept + servedSeconds
+    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
+    if (served > 0) this.#best = Math.max(this.perSecond, BEST_KEPT * this.#best)
+  }
+
+  /** Takes a piece of a run that goes on for a measurement, if it shows more than is known: the capacity has grown. */
+  #raiseByPiece(run: CleanRun, meanCost: number): void {
+    const kept = Math.exp(-run.served / meanCost / MEASURED_REQUESTS)
+    const served = this.#served * kept + run.served
+    const seconds = this.#seconds * kept + run.servedSeconds
+    if (served <= this.perSecond * seconds) return
+    this.#served = served
+    this.#seconds = seconds
+    this.perSecond = served / seconds
+    run.measured()
+  }
+}

@@ -1,0 +1,217 @@
+import { Capacity } from './capacity.js'
+import { CleanRun } from './clean-run.js'
+import { Lead } from './lead.js'
+import { Newcomers } from './newcomers.js'
+import { Outstanding } from './outstanding.js'
+import { Overflow } from './overflow.js'
+import { Pace } from './pace.js'
+import { Phase } from './phase.js'
+import { probeFactor, trustIn } from './probe.js'
+import { Reservoir } from './reservoir.js'
+import { Step } from './step.js'
+import { Traffic } from './traffic.js'
+import { Workers } from './workers.js'
+
+/** Share of failures from which on nearly nothing is served: then failures say nothing about who asks too much. */
+const OUTAGE_SHARE = 0.9
+
+/** Requests' worth of credit of a flow that has not been seen lately, while there is a shortage. */
+const NEWCOMERS_CREDIT = 1
+
+/** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
+const LONGEST_STEP_SECONDS = 1
+const LONGEST_STEP_REQUESTS = 30
+
+/** What becomes of a request. `uncharged`: let in because there is enough, though its flow is ahead of the clock. */
+export type Judgement = 'refused' | 'uncharged' | 'charged'
+
+/**
+ * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
+ *
+ * Admitting a request moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is refused;
+ * one that lags behind may catch up by `credit` requests, no more. A failure blames nobody: it is a measurement of the
+ * resource, from which follows how fast the clock may run.
+ *
+ * Costs are in any unit. Knows no flows, hashes or clocks: all come in as numbers.
+ *
+ * @see the virtual time of start-time fair queueing (P. Goyal, H. Vin, H. Cheng, SIGCOMM 1996), and the generic cell
+ *   rate algorithm (ITU-T I.371), which the tags are
+ */
+export class FairClock {
+  readonly traffic: Traffic = new Traffic()
+  readonly capacity: Capacity = new Capacity()
+  readonly reservoir: Reservoir = new Reservoir()
+  readonly pace: Pace = new Pace()
+  readonly phase: Phase = new Phase()
+  readonly #step = new Step()
+  readonly #run = new CleanRun()
+  readonly #outstanding = new Outstanding()
+  readonly #overflow = new Overflow()
+  readonly #newcomers = new Newcomers()
+  readonly #lead = new Lead()
+  readonly #workers = new Workers()
+  readonly #credit: number
+  readonly #probe: number
+  #atMs: number = Number.NaN
+
+  constructor(credit: number, probe: number) {
+    this.#credit = credit
+    this.#probe = probe
+  }
+
+  /**
+   * It is `nowMs` now. Nothing is known of the time before the first call; a time before the last one is no time passed,
+   * and time goes on from there. A leap ahead counts for a moment only.
+   */
+  advance(nowMs: number): void {
+    const elapsed = (nowMs - this.#atMs) / 1000
+    this.#atMs = nowMs
+    if (!(elapsed > 0)) return
+    const { traffic, capacity, reservoir, pace, phase } = this
+    const { meanCost } = traffic
+    const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / capacity.perSecond)
+    const step = this.#step
+    step.seconds = Math.min(elapsed, longest)
+    traffic.advance(step)
+    capacity.advance(step, traffic)
+    this.#outstanding.advance(step)
+    this.#newcomers.advance(step)
+    if (phase.open) {
+      pace.runFreely(step)
+      return
+    }
+    const run = this.#run
+    run.advance(step)
+    step.trust = trustIn(run)
+    // At least one request a second is tried, so that a resource that comes back is found.
+    step.probedPerSecond = Math.max(capacity.perSecond * probeFactor(step.trust, this.#probe), meanCost)
+    this.#fill()
+    // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
+    if (reservoir.spareSeconds === 0) return
+    pace.run(reservoir, this.#lead)
+    if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic)
+  }
+
+  /** What a tag that is `stored` counts for: a flow that lags far behind has as much credit as any may keep. */
+  tagOf(stored: number, weight: number): number {
+    const credit = this.isNew(stored) ? NEWCOMERS_CREDIT : this.#credit
+    return Math.max(stored, this.pace.time - (credit * this.traffic.meanCost) / weight)
+  }
+
+  /** A request of a flow whose tag is `stored`, and so counts for `tag`. */
+  judge(stored: number, tag: number, cost: number, weight: number): Judgement {
+    const { traffic, reservoir, pace, phase } = this
+    const { meanCost } = traffic
+    const over = tag > pace.time
+    if (phase.open) {
+      pace.shadow(over, traffic)
+      this.#outstanding.admit()
+      if (over) return 'uncharged'
+      phase.admitted()
+      return 'charged'
+    }
+    if (over || (this.isNew(stored) && !this.#letsInNew(cost))) {
+      phase.refused()
+      return 'refused'
+    }
+    phase.admitted()
+    this.#outstanding.admit()
+    if (reservoir.level <= 0 && pace.time - tag < meanCost / weight && traffic.failureShare < OUTAGE_SHARE)
+      pace.retreat(this.capacity)
+    this.#lead.admit(cost)
+    if (!this.#workers.found) reservoir.take(cost)
+    phase.found(reservoir.full)
+    return 'charged'
+  }
+
+  /** How many requests were let in so far: to be given back to {@link failed}. */
+  get admitted(): number {
+    return this.#outstanding.admitted
+  }
+
+  /** What was let in has cost `due` more than it was charged, or less. */
+  settle(due: number): void {
+    if (this.phase.open) return
+    if (due > 0) this.reservoir.take(due)
+    else this.reservoir.putBack(-due)
+  }
+
+  /** A request that was let in got the resource. */
+  succeeded(cost: number): void {
+    const { reservoir } = this
+    const run = this.#run
+    this.#outstanding.report()
+    this.traffic.succeeds(cost)
+    run.served += cost
+    if (this.phase.open) return
+    if (!reservoir.full) run.telling++
+    this.capacity.raise(run, this.traffic)
+    if (this.#outstanding.none && !this.#workers.found) reservoir.correctUp()
+  }
+
+  /**
+   * A request that was let in as the `serial`-th did not get the resource. True if its flow is to have back what it was
+   * charged.
+   */
+  failed(cost: number, serial: number): boolean {
+    const { traffic, capacity, reservoir, phase } = this
+    const { meanCost } = traffic
+    const run = this.#run
+    const outstanding = this.#outstanding
+    outstanding.report()
+    this.#workers.fails(outstanding.count, Math.max(0, outstanding.admitted - serial))
+    traffic.fails()
+    if (phase.open) {
+      if (phase.engageIf(traffic)) {
+        capacity.begin(traffic)
+        reservoir.begin()
+        this.#lead.clear()
+        run.end()
+        outstanding.correct()
+      }
+      return false
+    }
+    const full = reservoir.wasFull
+    capacity.measure(run, traffic, full)
+    if (outstanding.news) {
+      this.#overflow.learn(reservoir, run, capacity, traffic, full)
+      // That a request failed says only that there was less than it would have cost.
+      reservoir.correctDown(Math.max(0, cost - meanCost))
+      outstanding.correct()
+    }
+    reservoir.peak = 0
+    run.end()
+    return traffic.failureShare <= OUTAGE_SHARE
+  }
+
+  /** A request that was let in says nothing about the resource: what was set aside for it is free again. */
+  ignored(cost: number): void {
+    this.#outstanding.report()
+    if (!this.phase.open) this.reservoir.putBack(cost)
+  }
+
+  /** Brings what there is to spare up to date. */
+  #fill(): void {
+    const { reservoir, traffic, capacity } = this
+    const step = this.#step
+    if (this.#workers.found) {
+      reservoir.mirror(step, this.#workers, this.#outstanding)
+      this.#lead.clear()
+      return
+    }
+    this.#lead.advance(step, traffic, this.pace)
+    reservoir.fit(step, capacity, traffic, this.#overflow)
+    reservoir.fill(step, capacity)
+  }
+
+  /** True if the flow has not been seen lately, and that matters because there is a shortage. */
+  isNew(stored: number): boolean {
+    return stored === 0 && !this.phase.open
+  }
+
+  #letsInNew(cost: number): boolean {
+    const { reservoir } = this
+    if (this.#newcomers.take(cost, this.capacity, this.traffic)) return true
+    return reservoir.level >= reservoir.target
+  }
+}

@@ -1,0 +1,277 @@
+import { describe, expect, it } from 'vitest'
+import type { Decision, Permit } from '../../admission/decision.js'
+import { refuse } from '../../admission/refusal.js'
+import type { Stage } from '../../admission/stage.js'
+import { createGate } from '../../create-gate.js'
+import { World } from '../../queue/simulation/world.js'
+import { manualClock } from '../../testing/manual-clock.js'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { runService, type Service } from '../simulation/service.js'
+
+/** 18 flows ask two thirds of the fair level, two ten times as much: 160 a second, on 100. */
+const quiet = Array.from({ length: 18 }, (_, flow) => flow)
+const loud = [18, 19]
+const all = [...quiet, ...loud]
+const rates = all.map((flow) => (flow < 18 ? 10 / 3 : 50))
+const noisy: Service = {
+  ratesAt: () => rates,
+  mostAsked: 160,
+  capacityAt: () => 100,
+  burst: 20,
+  seconds: 60,
+  fair: {},
+}
+const seeds = [1, 2, 3]
+
+describe('a gate with the fair clock serves the quiet and leaves nothing unused', () => {
+  it.each<[string, Partial<Service>]>([
+    ['when the handler says that there is not enough', {}],
+    ['when a later stage does, and refuses', { told: 'stage' }],
+    ['when outcomes come a second late', { delay: 1 }],
+    ['when a tenth of all outcomes never come', { lost: 0.1 }],
+    ['when the clock jumps an hour ahead', { clockAt: (ms) => (ms > 15_000 ? ms + 3_600_000 : ms) }],
+    ['when the clock jumps an hour back', { clockAt: (ms) => (ms > 15_000 ? ms - 3_600_000 : ms) }],
+  ])('%s', (_, change) => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, ...change }, seed)
+      expect(tally.share(quiet, 20, 60)).toBeGreaterThan(0.94)
+      expect(tally.total('served', all, 20, 60) / 4000).toBeGreaterThan(change.lost === undefined ? 0.97 : 0.9)
+    }
+  })
+
+  it.each(['handler', 'stage'] as const)('when outcomes come five seconds late: %s', (told) => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, told, delay: 5, seconds: 90 }, seed)
+      expect(tally.share(quiet, 30, 90)).toBeGreaterThan(0.9)
+      expect(tally.total('served', all, 30, 90) / 6000).toBeGreaterThan(0.97)
+    }
+  })
+})
+
+describe('a capacity that changes', () => {
+  const between = (from: number, to: number, inside: number, outside: number) => (seconds: number) =>
+    seconds > from && seconds < to ? inside : outside
+
+  it('to half: is followed within ten seconds, and the fair level with it', () => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, capacityAt: between(30, 60, 50, 100), seconds: 90 }, seed)
+      // The fair level is now 2.5 a second, the quiet ask 3.3: they may have three quarters of that.
+      expect(tally.share(quiet, 40, 60)).toBeGreaterThan(0.65)
+      expect(tally.total('served', all, 40, 60) / 1000).toBeGreaterThan(0.97)
+      expect(tally.share(quiet, 70, 90)).toBeGreaterThan(0.94)
+      expect(tally.total('served', all, 70, 90) / 2000).toBeGreaterThan(0.95)
+    }
+  })
+
+  it('to double: is found within ten seconds', () => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, capacityAt: between(30, 60, 100, 50) }, seed)
+      expect(tally.share(quiet, 40, 60)).toBeGreaterThan(0.94)
+      expect(tally.total('served', all, 40, 60) / 2000).toBeGreaterThan(0.96)
+    }
+  })
+
+  it.each([10, 300])('to nothing, for %i seconds: hardly anything is tried, and all is back soon', (outage) => {
+    for (const seed of seeds) {
+      const end = 30 + outage
+      const { tally } = runService({ ...noisy, capacityAt: between(30, end, 0, 100), seconds: end + 40 }, seed)
+      expect(tally.failed / outage).toBeLessThan(80)
+      expect(tally.share(quiet, end + 10, end + 30)).toBeGreaterThan(0.94)
+      expect(tally.total('served', all, end + 10, end + 30) / 2000).toBeGreaterThan(0.95)
+    }
+  })
+})
+
+describe('whoever invents names', () => {
+  it('takes less from the others than without any control', () => {
+    for (const seed of seeds) {
+      // Flow 18 asks as often as the resource can serve, by a new name for every third request.
+      const served = ([{ rule: 'fair-clock' }, false] as const).map((fair) => {
+        let requests = 0
+        const nameOf = (flow: number): string => (flow === 18 ? `new-${Math.floor(requests++ / 3)}` : `flow-${flow}`)
+        const inventive = { ...noisy, ratesAt: () => [...rates.slice(0, 18), 100], nameOf, fair }
+        return runService(inventive, seed).tally.share(quiet, 20, 60)
+      })
+      expect(served[0]).toBeGreaterThan(served[1]! + 0.03)
+    }
+  })
+})
+
+describe('a pool of workers, without a store of anything', () => {
+  it.each([5, 20])('of %i: serves the quiet better than without, and is used', (workers) => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, workers }, seed)
+      const { tally: without } = runService({ ...noisy, workers, fair: false }, seed)
+      expect(tally.share(quiet, 20, 60)).toBeGreaterThan(Math.max(0.8, without.share(quiet, 20, 60)))
+      expect(tally.total('served', all, 20, 60) / without.total('served', all, 20, 60)).toBeGreaterThan(0.5)
+    }
+  })
+})
+
+describe('when overload ends', () => {
+  it('nobody is refused ten seconds later, and nobody thirty seconds later for what they did before', () => {
+    const after = all.map((flow) => (flow < 18 ? 10 / 3 : 10))
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, ratesAt: (t) => (t < 30 ? rates : after), seconds: 90 }, seed)
+      expect(tally.total('refused', loud, 20, 30)).toBeGreaterThan(100)
+      expect(tally.total('refused', all, 40, 90)).toBe(0)
+    }
+  })
+
+  it('leaves an aggressor that stopped no penalty in the shortage that goes on', () => {
+    // Flow 18 is loud for 30 s and then as quiet as the others; 19 stays loud and keeps the resource short.
+    const after = all.map((flow) => (flow < 19 ? 10 / 3 : 120))
+    for (const seed of seeds) {
+      const { tally } = runService(
+        { ...noisy, ratesAt: (t) => (t < 30 ? rates : after), mostAsked: 190, seconds: 120 },
+        seed,
+      )
+      expect(tally.share([18], 10, 30)).toBeLessThan(0.7)
+      expect(tally.share([18], 60, 120)).toBeGreaterThan(0.94)
+    }
+  })
+})
+
+describe('a refusal', () => {
+  it('explains itself, and says when to come back', () => {
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(1) })
+    const ask = (flow: string) => gate.admit({ flow }) as Decision
+    // Everyone is seen while there is enough; then the resource runs short.
+    for (let i = 0; i < 20; i++) (ask(`flow-${i % 10}`) as Permit).finish('success')
+    for (let i = 0; i < 6; i++) (ask(`flow-${i}`) as Permit).finish('failure')
+    let decision = ask('loud')
+    while (decision.admitted) {
+      decision.finish('success')
+      decision = ask('loud')
+    }
+    expect(decision).toMatchObject({ stage: 'fair', reason: 'unfair', shortage: false, detail: { engaged: true } })
+    const detail = decision.detail as { credit: number; fairRatePerSecond: number; capacityPerSecond: number }
+    expect(detail.credit).toBeLessThan(0)
+    expect(detail.capacityPerSecond).toBeGreaterThan(0)
+    expect(decision.retryAfterMs).toBeCloseTo((-1000 * detail.credit) / detail.fairRatePerSecond, 6)
+    expect(decision.retryAfterMs).toBeLessThanOrEqual(30_000)
+    expect(gate.snapshot().stages['fair']).toMatchObject({ rule: 'fair-clock', engaged: true, refused: 1 })
+  })
+})
+
+describe('demand below capacity', () => {
+  it('is never refused', () => {
+    for (const seed of seeds) {
+      const { tally } = runService({ ...noisy, capacityAt: () => 250, burst: 50 }, seed)
+      expect(tally.total('refused', all, 0, 60)).toBe(0)
+    }
+  })
+
+  it('is not refused while nothing at all is served either: there is nothing to share', () => {
+    const gate = createGate({ clock: manualClock(), fair: { rule: 'fair-clock' } })
+    for (let i = 0; i < 200; i++) (gate.admit({ flow: `flow-${i % 7}` }) as Permit).finish('failure')
+    expect(gate.snapshot().refused).toBe(0)
+  })
+})
+
+describe('weights and costs', () => {
+  it('gives three times the weight three times as much', () => {
+    const weightOf = (flow: string): number => (flow === 'flow-0' ? 3 : 1)
+    for (const seed of seeds) {
+      const { tally } = runService(
+        { ...noisy, ratesAt: () => [80, 80, 80], mostAsked: 240, seconds: 90, fair: { rule: 'fair-clock', weightOf } },
+        seed,
+      )
+      const [heavy, ...light] = [0, 1, 2].map((flow) => tally.total('served', [flow], 20, 90)) as [
+        number,
+        number,
+        number,
+      ]
+      for (const served of light) expect(heavy / served / 3).toBeCloseTo(1, 1)
+      expect((heavy + light[0]! + light[1]!) / 7000).toBeGreaterThan(0.97)
+    }
+  })
+
+  it('gives equal shares of cost, whatever a request costs', () => {
+    for (const seed of seeds) {
+      const costOf = (flow: number): number => (flow === 0 ? 4 : 1)
+      const { tally } = runService(
+        { ...noisy, ratesAt: () => [25, 100, 100], mostAsked: 225, seconds: 90, costOf },
+        seed,
+      )
+      const served = [0, 1, 2].map((flow) => tally.total('served', [flow], 20, 90))
+      for (const cost of served) expect(cost / (7000 / 3)).toBeGreaterThan(0.85)
+    }
+  })
+})
+
+describe('a refusal of a later stage that is no shortage', () => {
+  const full: Stage = { name: 'quota', admit: () => refuse('quota', 'spent', false, 1_000) }
+  const snapshotOf = (stages: readonly Stage[]) => {
+    const { tally, gate } = runService({ ...noisy, stages, seconds: 10 }, 1)
+    return { tally, fair: gate.snapshot().stages['fair'] as { failures: number; refused: number; engaged: boolean } }
+  }
+
+  it('is no failure, and costs the flow nothing', () => {
+    const { tally, fair } = snapshotOf([full])
+    expect(tally.total('asked', all, 0, 10)).toBeGreaterThan(1000)
+    expect(fair).toMatchObject({ failures: 0, refused: 0, engaged: false })
+  })
+
+  it('gives the charge back while the resource is short', () => {
+    let spent = false
+    const quota: Stage = {
+      name: 'quota',
+      admit: ({ flow }) => (spent && flow === 'flow-0' ? refuse('quota', 'spent', false, 1_000) : undefined),
+    }
+    const { gate } = runService({ ...noisy, stages: [quota], seconds: 30 }, 1)
+    expect(gate.snapshot().stages['fair']).toMatchObject({ engaged: true })
+    spent = true
+    // At one instant: with a charge for each, the credit of a dozen would be used up.
+    for (let i = 0; i < 100; i++) expect(gate.admit({ flow: 'flow-0' })).toMatchObject({ stage: 'quota' })
+  })
+})
+
+describe('before a waiting room', () => {
+  it('learns from those that waited too long and from a full queue who is loud', async () => {
+    const world = new World()
+    const random = seededRandom(5)
+    const gate = createGate({
+      fair: { rule: 'fair-clock' },
+      queue: { capacity: 10, maxWaitMs: 200, maxWaiting: 40, queues: 8, choose: 'first' },
+      clock: world.clock,
+      after: world.after,
+      random,
+    })
+    const asked = all.map(() => 0)
+    const served = all.map(() => 0)
+    const late = 20_000
+    let askAtMs = 0
+    const settled = async (): Promise<void> => {
+      for (let i = 0; i < 8; i++) await Promise.resolve()
+    }
+    while (world.clock() < 60_000) {
+      const nextMs = Math.min(askAtMs, world.nextMs)
+      world.advance(nextMs - world.clock())
+      await settled()
+      if (nextMs < askAtMs) continue
+      askAtMs += (-1000 * Math.log(1 - random())) / 160
+      let pick = random() * 160
+      const flow = rates.findIndex((rate) => {
+        pick -= rate
+        return pick < 0
+      })
+      const counts = world.clock() > late
+      if (counts) asked[flow]!++
+      void Promise.resolve(gate.admit({ flow: `flow-${flow}` })).then((decision) => {
+        if (!decision.admitted) return
+        if (counts) served[flow]!++
+        // Ten at once, 100 ms each: 100 a second.
+        world.after(-100 * Math.log(1 - random()), () => decision.finish('success'))
+      })
+      await settled()
+    }
+    const sum = (counts: readonly number[], flows: readonly number[]): number =>
+      flows.reduce((total, flow) => total + counts[flow]!, 0)
+    const { refusedBy } = gate.snapshot()
+    expect(refusedBy['fair:unfair']).toBeGreaterThan(1000)
+    expect(sum(served, quiet) / sum(asked, quiet)).toBeGreaterThan(0.94)
+    expect(sum(served, all) / 4000).toBeGreaterThan(0.9)
+  })
+})

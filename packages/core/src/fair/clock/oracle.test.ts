@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../../testing/manual-clock.js'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { ExactClock } from '../simulation/exact-clock.js'
+import { FairTracker } from '../tracker.js'
+
+/** A random service: who asks how often and for how much, what it can do, and how late one hears of it. */
+interface Trace {
+  seed: number
+  /** Requests per second of each flow. */
+  rates: number[]
+  capacityPerSecond: number
+  burst: number
+  /** Instead of the bucket: so many workers, busy for `capacityPerSecond` requests a second together. */
+  workers?: number
+  /** Longest delay of an outcome, in seconds; they overtake each other. */
+  delay: number
+  costs: 'one' | 'any'
+  weights: 'one' | 'any'
+  /** Share of outcomes that are ignored, withdrawn, or never come. */
+  odd: number
+}
+
+interface Pending {
+  at: number
+  report: () => void
+}
+
+/** Runs both on the same requests. Times are multiples of 1/1024 s, so that sums of them are exact in both. */
+function compare(trace: Trace, seconds: number) {
+  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd } = trace
+  const random = seededRandom(seed)
+  const clock = manualClock()
+  const weightOf = (flow: string): number => (weights === 'any' ? 1 + (Number(flow.slice(5)) % 3) : 1)
+  const tracker = new FairTracker({
+    rule: 'fair-clock',
+    bucketsPerLevel: 1 << 20,
+    rotateEveryMs: Number.POSITIVE_INFINITY,
+    weightOf,
+    clock,
+    random: seededRandom(seed + 1),
+  })
+  const exact = new ExactClock()
+  const total = rates.reduce((sum, rate) => sum + rate, 0)
+  const pending: Pending[] = []
+  let now = 0
+  let tokens = burst
+  let filled = 0
+  let busy = 0
+  const count = { decisions: 0, refused: 0, failed: 0 }
+  const pass = (t: number): void => {
+    now = t
+    clock.advance(t * 1000 - clock())
+  }
+  while (now < seconds) {
+    const next = now + Math.ceil((-Math.log(1 - random()) / total) * 1024) / 1024
+    while (pending.length > 0 && pending[0]!.at <= next) {
+      const { at, report } = pending.shift()!
+      pass(at)
+      report()
+    }
+    pass(next)
+    let pick = random() * total
+    let i = 0
+    while (pick >= rates[i]!) pick -= rates[i++]!
+    const flow = `flow-${i}`
+    const cost = costs === 'any' ? Math.ceil(random() * 5) : 1
+    const key = tracker.key(flow)
+    const admitted = tracker.register(key, clock(), cost)
+    const charged = exact.admit(flow, now, cost, weightOf(flow))
+    count.decisions++
+    const serial = exact.admitted
+    if (admitted !== (charged !== undefined)) throw new Error(`decision ${count.decisions} at ${now} s differs`)
+    if (charged === undefined) {
+      count.refused++
+      continue
+    }
+    tokens = Math.min(burst, tokens + (now - filled) * capacityPerSecond)
+    filled = now
+    const served = workers === undefined ? tokens >= cost : busy < workers
+    if (served) {
+      tokens -= cost
+      busy++
+    } else count.failed++
+    const fate = random()
+    if (fate < odd) continue
+    const report = (): void => {
+      if (served) busy--
+      const w = weightOf(flow)
+      if (fate < 2 * odd) {
+        tracker.withdraw(key)
+        exact.ignore(flow, now, charged, w, true)
+      } else if (fate < 3 * odd) {
+        tracker.report(key, 'ignored', clock(), cost)
+        exact.ignore(flow, now, charged, w, false)
+      } else if (served) {
+        tracker.report(key, 'success', clock(), cost)
+        exact.succeed(now, cost)
+      } else {
+        tracker.report(key, 'failure', clock(), cost)
+        exact.fail(flow, now, cost, charged, w, serial)
+      }
+    }
+    const held = workers === undefined || !served ? 0 : (-Math.log(1 - random()) * workers) / capacityPerSecond
+    if (delay + held === 0) report()
+    else {
+      pending.push({ at: now + Math.ceil((random() * delay + held) * 1024) / 1024, report })
+      pending.sort((x, y) => x.at - y.at)
+    }
+  }
+  return { count, tracker, exact }
+}
+
+const common = { rates: [], capacityPerSecond: 100, burst: 20, delay: 0, costs: 'one', weights: 'one', odd: 0 } as const
+const noisy = [...Array.from({ length: 18 }, () => 10 / 3), 50, 50]
+const many = [...Array.from({ length: 180 }, () => 0.5), ...Array.from({ length: 20 }, () => 10)]
+
+describe('the fair clock, where no flows collide, decides as one record per flow would', () => {
+  it.each<[string, Omit<Trace, 'seed'>]>([
+    ['a few loud ones', { ...common, rates: noisy }],
+    ['many, few loud', { ...common, rates: many, burst: 100 }],
+    ['all alike', { ...common, rates: Array.from({ length: 100 }, () => 3) }],
+    ['hardly any buffer', { ...common, rates: noisy, burst: 2 }],
+    ['a pool of workers', { ...common, rates: noisy, workers: 20 }],
+    ['two flows', { ...common, rates: [8, 8], capacityPerSecond: 8, burst: 4 }],
+    ['enough for all', { ...common, rates: noisy, capacityPerSecond: 250 }],
+    ['outcomes that are late', { ...common, rates: noisy, delay: 5 }],
+    ['costs', { ...common, rates: noisy, costs: 'any', capacityPerSecond: 300, burst: 60 }],
+    ['weights', { ...common, rates: noisy, weights: 'any' }],
+    ['outcomes lost, withdrawn, ignored', { ...common, rates: noisy, odd: 0.05, delay: 0.5 }],
+    ['everything at once', { ...common, rates: many, odd: 0.02, delay: 1, costs: 'any', weights: 'any' }],
+  ])('%s', (_, trace) => {
+    for (const seed of [1, 2, 3]) {
+      const { count, tracker, exact } = compare({ ...trace, seed }, 60)
+      expect(count.decisions).toBeGreaterThan(900)
+      const { engaged, fairRatePerSecond, capacityPerSecond } = tracker.snapshot()
+      expect(engaged).toBe(!exact.open)
+      expect(fairRatePerSecond / exact.alpha).toBeCloseTo(1, 6)
+      if (exact.C > 0) expect(capacityPerSecond! / exact.C).toBeCloseTo(1, 6)
+    }
+  })
+})

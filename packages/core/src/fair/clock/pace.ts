@@ -1,0 +1,76 @@
+import type { Capacity } from './capacity.js'
+import type { Lead } from './lead.js'
+import type { Reservoir } from './reservoir.js'
+import type { Step } from './step.js'
+import type { Traffic } from './traffic.js'
+
+/** The clock runs at most so many times as fast as the fair rate. */
+const MOST_PRESSURE = 4
+
+/** How quickly the fair rate follows: per second, by so much of a request's time at most, and in one step. */
+const GAIN_PER_SECOND = 0.2
+const GAIN_PER_REQUEST = 0.02
+const MOST_STEP = 0.7
+
+/** The same while nobody is refused: per request. */
+const SHADOW_STEP = 0.03
+const SHADOW_GAIN = 0.3
+/** Up where a request would be refused, down where not: so a third would be, at the level that the rate then follows. */
+const SHADOW_UP = 0.67
+const SHADOW_DOWN = 0.33
+
+/** A step back when a flow at its limit was let in although nothing was to spare. */
+const RETREAT = 0.6
+const MOST_RETREAT = 0.03
+
+/** Far beyond any service: keeps the arithmetic finite. */
+const LEAST_RATE = 1e-9
+const MOST_RATE = 1e9
+
+/**
+ * The fair clock: how much each flow may have had by now, per unit of weight, and how fast that grows.
+ *
+ * The rate follows slowly what the flows can have; the clock itself reacts at once. It stands still while the resource
+ * is short, so that what there is goes to those who have credit, and runs ahead while there is something to spare, so
+ * that none of it is left unused.
+ */
+export class Pace {
+  /** The clock, in units of cost. Begins at a little credit for everyone. */
+  time = 2
+  /** The fair rate: cost per second and unit of weight. */
+  rate = 1
+
+  /** Nobody is refused: the clock just runs. */
+  runFreely({ seconds }: Step): void {
+    this.time += this.rate * seconds
+  }
+
+  /** Runs at the fair rate, times what there is to spare and soon will be, by the target. */
+  run({ spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead): void {
+    const pressure = Math.max(0, (spareLevel + cost) / target)
+    this.time += this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds
+  }
+
+  /** Fits the rate to what there is to spare: more than the target means that flows could have more. */
+  follow({ spareLevel, spareSeconds, target }: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+    const error = Math.min(MOST_PRESSURE, spareLevel / target - 1)
+    const gain = Math.min((GAIN_PER_REQUEST * probedPerSecond) / meanCost, GAIN_PER_SECOND)
+    const step = gain * error * spareSeconds
+    this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)))
+  }
+
+  /** While nobody is refused: follows the rate at which a third of the requests would be. */
+  shadow(over: boolean, { servedPerSecond, meanCost }: Traffic): void {
+    const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / servedPerSecond)
+    this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN))
+  }
+
+  /** A flow without credit to spare got in although there was nothing: the rate is too high. */
+  retreat({ perSecond }: Capacity): void {
+    this.#scale(-Math.min(MOST_RETREAT, RETREAT / perSecond))
+  }
+
+  #scale(logarithm: number): void {
+    this.rate = Math.max(LEAST_RATE, Math.min(MOST_RATE, this.rate * Math.exp(logarithm)))
+  }
+}

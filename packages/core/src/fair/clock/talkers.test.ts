@@ -1,0 +1,59 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { FlowKey, IndependentPlacement } from '../placement.js'
+import { TopTalkers } from './talkers.js'
+
+const placement = new IndependentPlacement(1, 1, seededRandom(1))
+
+function keyOf(flow: string): FlowKey {
+  const key = new FlowKey(flow)
+  placement.digest(key)
+  return key
+}
+
+describe('TopTalkers', () => {
+  it('lists whoever asks, the loudest first, with exact shares while they are few', () => {
+    const talkers = new TopTalkers()
+    for (let i = 0; i < 10; i++) talkers.note(keyOf('loud'), 3, i % 2 === 0)
+    for (let i = 0; i < 10; i++) talkers.note(keyOf('quiet'), 1, false)
+    expect(talkers.list()).toEqual([
+      { flow: 'loud', askedShare: 0.75, refusedShare: 0.5 },
+      { flow: 'quiet', askedShare: 0.25, refusedShare: 0 },
+    ])
+  })
+
+  it('never misses who asks for more than a sixteenth of everything, nor says too much of anybody', () => {
+    fc.assert(
+      fc.property(fc.array(fc.nat(60), { minLength: 1, maxLength: 300 }), (asks) => {
+        // Flow 0 asks far more often than the others.
+        const flows = asks.map((flow) => `flow-${flow < 12 ? 0 : flow}`)
+        const talkers = new TopTalkers()
+        const exact = new Map<string, number>()
+        for (const flow of flows) {
+          talkers.note(keyOf(flow), 1, false)
+          exact.set(flow, (exact.get(flow) ?? 0) + 1)
+        }
+        const listed = new Map(talkers.list().map(({ flow, askedShare }) => [flow, askedShare]))
+        expect(listed.size).toBeLessThanOrEqual(16)
+        for (const [flow, count] of exact) if (count > flows.length / 16) expect(listed.has(flow)).toBe(true)
+        for (const [flow, share] of listed) expect(share * flows.length).toBeLessThanOrEqual(exact.get(flow)! + 1e-9)
+      }),
+    )
+  })
+
+  it('forgets by half every ten seconds, so that who has stopped is overtaken', () => {
+    const talkers = new TopTalkers()
+    talkers.advance(0)
+    for (let i = 0; i < 100; i++) talkers.note(keyOf('old'), 1, true)
+    talkers.advance(9_999)
+    for (let i = 0; i < 50; i++) talkers.note(keyOf('new'), 1, false)
+    expect(talkers.list().map(({ flow }) => flow)).toEqual(['old', 'new'])
+    talkers.advance(40_000)
+    for (let i = 0; i < 50; i++) talkers.note(keyOf('new'), 1, false)
+    expect(talkers.list()[0]).toMatchObject({ flow: 'new' })
+    talkers.advance(30_000)
+    talkers.advance(35_000)
+    expect(talkers.list()[0]).toMatchObject({ flow: 'new' })
+  })
+})

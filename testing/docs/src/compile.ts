@@ -1,0 +1,63 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { Example } from './page.js'
+
+const PACKAGE = fileURLToPath(new URL('../', import.meta.url))
+const TSC = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
+const COMPLAINT = /^(\S+\.ts)\((\d+),\d+\): error (.*)$/
+
+/** What the compiler says of examples, by page and line, and where their JavaScript is. */
+export interface Compiled {
+  /** As in `docs/fair.md:12 TS2304: Cannot find name 'x'.` */
+  readonly complaints: readonly string[]
+  /** The file that a block became. */
+  program(example: Example): string
+}
+
+/**
+ * Compiles examples as strictly as the repository itself is, but that a name may be left unused; each is a module of
+ * its own. `name` is that of a folder of this package's `dist`, from which imports are resolved as users' are.
+ */
+export function compile(examples: readonly Example[], name: string): Compiled {
+  const folder = join(PACKAGE, 'dist', name)
+  rmSync(folder, { recursive: true, force: true })
+  const files = new Map(examples.map((example) => [`${example.page}/${example.line}.ts`, example]))
+  for (const [file, { source }] of files) {
+    write(join(folder, file), source.map(({ text }) => text).join('\n'))
+  }
+  const compilerOptions = {
+    noEmit: false,
+    rootDir: '.',
+    outDir: 'js',
+    lib: ['es2023', 'esnext.disposable'],
+    experimentalDecorators: true, // as Nest wants it
+    declaration: false,
+    declarationMap: false,
+    isolatedDeclarations: false,
+    noUnusedLocals: false,
+    noUnusedParameters: false,
+  }
+  const config = { extends: '../../../../tsconfig.base.json', compilerOptions, files: [...files.keys()] }
+  write(join(folder, 'tsconfig.json'), JSON.stringify(config))
+  const { stdout } = spawnSync(process.execPath, [TSC, '-p', folder, '--pretty', 'false'], {
+    cwd: folder,
+    encoding: 'utf8',
+  })
+  const complaints: string[] = []
+  for (const text of stdout.trimEnd().split('\n')) {
+    const [, file = '', line = '', message = ''] = COMPLAINT.exec(text) ?? []
+    const example = files.get(file)
+    if (example) complaints.push(`${example.page}:${example.source[Number(line) - 1]?.line} ${message}`)
+    else if (text.startsWith('  ')) complaints.push(`${complaints.pop()} ${text.trim()}`)
+    else if (text !== '') complaints.push(text)
+  }
+  return { complaints, program: ({ page, line }) => join(folder, 'js', page, `${line}.js`) }
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(file, text)
+}

@@ -1,0 +1,25 @@
+import type { SourceLine } from './page.js'
+
+/** By which names the packages are known in notes. */
+const IMPORTS = ['core', 'doorman', 'express', 'nest', 'redis']
+  .map((name) => `import type * as ${name} from '@fairlead/${name}'`)
+  .join('; ')
+
+/**
+ * A program that compiles exactly if a table of options has all options of `type`, and no others. Names are the words
+ * in backticks of the first column, without what functions get.
+ */
+export function tableSource(type: string, [header, , ...rows]: readonly SourceLine[]): SourceLine[] {
+  const line = header?.line ?? 0
+  return [
+    { text: IMPORTS, line },
+    { text: `export const options: { [Name in keyof Required<${type}>]: true } = {`, line },
+    ...rows.map(({ text, line }) => ({ text: namesOf(text).join(' '), line })),
+    { text: '}', line },
+  ]
+}
+
+function namesOf(row: string): string[] {
+  const [, names = ''] = row.split('|')
+  return [...names.matchAll(/`(\w+)/g)].map(([, name]) => `${name}: true,`)
+}

@@ -1,0 +1,22 @@
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Output } from './page.js'
+
+/** Runs a compiled program to its end, with these settings, and returns what it printed. */
+export async function run(program: string, settings: Readonly<Record<string, string>>): Promise<string> {
+  const env = { ...process.env, NO_COLOR: '1', ...settings }
+  const { stdout } = await promisify(execFile)(process.execPath, [program], { env, timeout: 60_000 })
+  return stdout.trimEnd()
+}
+
+/** What of a program's output is not as the page has it. */
+export function surprises(printed: string, { text, roughly }: Output): string[] {
+  if (!roughly) return printed === text ? [] : [printed]
+  const stated = new Set(text.split('\n').map(shapeOf))
+  return printed.split('\n').filter((line) => !stated.has(shapeOf(line)))
+}
+
+/** A line without its numbers, and without the comma that tells that another follows. */
+function shapeOf(line: string): string {
+  return line.replaceAll(/\d+(?:\.\d+)?/g, '0').replace(/,$/, '')
+}
