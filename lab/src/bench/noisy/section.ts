@@ -1,8 +1,8 @@
 import type { Section } from '../report/section.js'
+import { perWindow } from './framework.js'
 import { titleOf } from './guards.js'
 import { plotNoisy } from './plot.js'
 import type { Run } from './run.js'
-import { perWindow } from './framework.js'
 import { CLIENTS, FAIR_LEVEL, HEAVY_DUE, RESOURCE } from './scenario.js'
 
 const HEAD = [

@@ -6,7 +6,16 @@ const SECTION: Measured = {
   title: 'A job',
   about: ['word '.repeat(60).trim()],
   machine: 'a machine, 2 cores',
-  tables: [{ title: 'Cost', head: ['', 'ns', 'ratio'], rows: [['ours', '10', '1.00'], ['theirs', '5', '0.50']] }],
+  tables: [
+    {
+      title: 'Cost',
+      head: ['', 'ns', 'ratio'],
+      rows: [
+        ['ours', '10', '1.00'],
+        ['theirs', '5', '0.50'],
+      ],
+    },
+  ],
   remarks: [`Behind: ${'theirs '.repeat(30).trim()}.`],
   shows: 'two bars',
 }
