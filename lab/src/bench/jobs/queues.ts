@@ -5,7 +5,7 @@ import PQueue from 'p-queue'
 import type { Party } from './limiters.js'
 
 /** Runs one task after the other; those that come meanwhile wait. */
-export interface Line {
+interface Line {
   /** Resolves when the task has run. */
   run(flow: string, task: () => Promise<void>): Promise<unknown>
   /** Forgets what waits. */

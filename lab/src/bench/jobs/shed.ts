@@ -57,8 +57,8 @@ export async function shed(): Promise<Section> {
     about: [
       'Memory and event-loop delay are watched, nothing is refused. The peers set a flag from a timer and only look ' +
         'at it: at the moment of the decision it is as old as the sample, and everybody or nobody is let in. ' +
-        'Fairlead reads the clock at each decision, sees how late its heartbeat is by now, adds what has been let in since ' +
-        'the last sample of memory, and draws by the curve; it also hears how the request ended.',
+        'Fairlead reads the clock at each decision, sees how late its heartbeat is by now, adds what has been let in ' +
+        'since the last sample of memory, and draws by the curve; it also hears how the request ended.',
     ],
     tables: [
       {

@@ -39,7 +39,7 @@ export function perWindow(perSecond: number): string {
 }
 
 /** What a server is made of. */
-export interface Parts {
+interface Parts {
   readonly guard: Guard
   /** The handler's need: false when the resource is used up. */
   use(): boolean
@@ -52,7 +52,7 @@ export interface Watched {
   snapshot(): { refusedBy: Readonly<Record<string, number>>; stages: Readonly<Record<string, unknown>> }
 }
 
-export interface Served {
+interface Served {
   readonly port: number
   readonly gate: Watched | undefined
 }

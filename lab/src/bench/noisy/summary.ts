@@ -3,7 +3,7 @@ import type { Answer } from './load.js'
 import { CLIENTS, RESOURCE } from './scenario.js'
 
 /** How the clients of one manner fared. */
-export interface Fare {
+interface Fare {
   /** Of all that they asked together. */
   readonly servedOfAsked: number
   /** Served over entitled, mean and worst of the clients; entitled: the max-min share of what each asked. */
