@@ -1,8 +1,9 @@
 import type { SourceLine } from './page.js'
 
-/** By which names the packages are known in notes. */
+/** By which names the packages are known in notes, and the options for time and chance. */
 const IMPORTS = ['core', 'doorman', 'express', 'nest', 'redis']
   .map((name) => `import type * as ${name} from '@fairlead/${name}'`)
+  .concat("type Seams = Pick<core.GateOptions, 'clock' | 'random' | 'after'>")
   .join('; ')
 
 /**
