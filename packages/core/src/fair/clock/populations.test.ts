@@ -8,7 +8,7 @@ const SECONDS = 40
 const population = fc.record({
   quiet: fc.integer({ min: 2, max: 30 }),
   heavy: fc.integer({ min: 1, max: 6 }),
-  level: fc.integer({ min: 2, max: 20 }),
+  level: fc.integer({ min: 5, max: 20 }),
   told: fc.constantFrom('handler' as const, 'stage' as const),
   delay: fc.constantFrom(0, 0.05, 0.5),
   seed: fc.nat(),
