@@ -119,8 +119,8 @@ function summary(rows: readonly Row[]): Table {
       line('served, of what no control serves', 'relative', 0.985),
       line('well-behaved, mean', 'goodMean', 0.965),
       line('well-behaved, worst', 'goodWorst', 0.935),
-      ['scenarios served more than 0.5 points under the published rule', '–', count(behind), 'none'],
-      ['scenarios with a refusal later than 10 s after an overload', '–', count(slow), 'none'],
+      ['served over 0.5 points less than published: scenarios', '–', count(behind), 'none'],
+      ['refused later than 10 s after an overload: scenarios', '–', count(slow), 'none'],
     ],
   }
 }
