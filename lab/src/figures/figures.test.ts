@@ -18,7 +18,9 @@ describe('figures', () => {
     expect(figuresOf([])).toBe(FIGURES)
     expect(figuresOf(['costs', 'sfq-weights']).map(({ name }) => name)).toEqual(['costs', 'weights'])
     expect(figuresOf(['shed']).map(({ name }) => name)).toEqual(['shed-curve', 'shed-memory'])
-    expect(() => figuresOf(['costs', 'cost'])).toThrow(/^there is no figure 'cost'\n\n {2}isolation +how long light/)
+    expect(() => figuresOf(['costs', 'cost'])).toThrow(
+      /^there is no figure 'cost'\n\n[\s\S]* {2}isolation +how long light/,
+    )
   })
 
   it('have names and files of their own', () => {
