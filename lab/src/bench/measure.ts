@@ -12,25 +12,47 @@ export interface Cost {
 
 const CALLS_BETWEEN_COLLECTIONS = 20_000
 
-/** Measures `work` on `names`, one after the other and around again, after it has seen each of them once. */
+/**
+ * Measures `work` on `names`, one after the other and around again, after it has seen each of them once. What gives a
+ * promise is awaited before the next call.
+ */
 export async function costOf(work: (flow: string) => unknown, names: readonly string[]): Promise<Cost> {
   let at = 0
   const step = (): unknown => {
     at = at + 1 === names.length ? 0 : at + 1
     return work(names[at]!)
   }
-  for (let i = 0; i < Math.max(names.length, 50_000); i++) step()
+  const run = step() instanceof Promise ? inTurn(step) : atOnce(step)
+  await run(Math.max(names.length, 50_000))
   const { p50, p99 } = await measure(step, { min_cpu_time: 400e6 })
-  return { ns: p50, p99, bytes: bytesPer(step) }
+  return { ns: p50, p99, bytes: await bytesPer(run, CALLS_BETWEEN_COLLECTIONS) }
 }
 
-/** The least of several runs, each too short for the collector to step in (it is given a large young space). */
-function bytesPer(step: () => unknown): number {
-  const runs = Array.from({ length: 7 }, () => {
+type Calls = (count: number) => Promise<void>
+
+function atOnce(step: () => unknown): Calls {
+  return async (count) => {
+    for (let i = 0; i < count; i++) step()
+  }
+}
+
+function inTurn(step: () => unknown): Calls {
+  return async (count) => {
+    for (let i = 0; i < count; i++) await step()
+  }
+}
+
+/**
+ * Bytes allocated by each of `count` calls: the least of several runs, each too short for the collector to step in (it
+ * is given a large young space).
+ */
+export async function bytesPer(run: Calls, count: number): Promise<number> {
+  let least = Number.POSITIVE_INFINITY
+  for (let i = 0; i < 7; i++) {
     globalThis.gc?.()
     const before = getHeapStatistics().used_heap_size
-    for (let i = 0; i < CALLS_BETWEEN_COLLECTIONS; i++) step()
-    return (getHeapStatistics().used_heap_size - before) / CALLS_BETWEEN_COLLECTIONS
-  })
-  return Math.max(0, Math.min(...runs))
+    await run(count)
+    least = Math.min(least, (getHeapStatistics().used_heap_size - before) / count)
+  }
+  return Math.max(0, least)
 }

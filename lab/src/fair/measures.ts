@@ -80,7 +80,7 @@ function weightsOf({ flows }: Run['arrivals']): number[] {
 }
 
 /** Jain's index: 1 if all are equal, 1/n if one has everything. */
-export function jain(values: readonly number[]): number {
+function jain(values: readonly number[]): number {
   const squares = values.reduce((total, value) => total + value * value, 0)
   return squares === 0 ? 0 : sum(values) ** 2 / (values.length * squares)
 }

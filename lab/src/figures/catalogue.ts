@@ -1,6 +1,7 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
+import { escrowReturns } from './escrow/returns.js'
 import { escrow, escrowCoarse, escrowFleet } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
 import { fair } from './fair.js'
@@ -31,6 +32,7 @@ export const FIGURES: readonly Figure[] = [
   escrow,
   escrowCoarse,
   escrowFleet,
+  escrowReturns,
 ]
 
 /**

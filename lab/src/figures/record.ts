@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Aim, goalsTable, isMet } from './aims.js'
 import type { Figure, Findings, Table } from './figure.js'
@@ -27,9 +27,11 @@ export function recordOf({ about, source, seeds }: Figure, { aims = [], tables, 
   }
 }
 
-/** What was written last; undefined if nothing of that kind was. */
+/** What was written last; undefined if nothing of that kind was, or the figure has not been drawn yet. */
 export function readRecord(file: string): FigureRecord | undefined {
-  const found: unknown = JSON.parse(readFileSync(`${FOLDER}${file}.json`, 'utf8'))
+  const path = `${FOLDER}${file}.json`
+  if (!existsSync(path)) return undefined
+  const found: unknown = JSON.parse(readFileSync(path, 'utf8'))
   return isRecord(found) ? found : undefined
 }
 

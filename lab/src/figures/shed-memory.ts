@@ -2,7 +2,7 @@ import { type Result, simulate } from '@fairlead/core/simulation/shed'
 import type { Aim } from './aims.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { seedsOf } from './measure.js'
-import { beside, mean } from './numbers.js'
+import { beside, mean, percent } from './numbers.js'
 import { plotMemory } from './plots/memory.js'
 import { courseOf } from './shed/course.js'
 import {
@@ -58,7 +58,7 @@ export const shedMemory: Figure = {
 }
 
 function lotOf(policy: PolicyName, { sampleEveryMs, ...trial }: Trial, effort: Effort): Lot {
-  const seeds = seedsOf(effort, trial.sigma > 1 ? SEEDS : EVEN_SEEDS)
+  const seeds = seedsOf(effort, isHeavyTailed(trial.sigma) ? SEEDS : EVEN_SEEDS)
   const makeShedder = POLICIES[policy].make(sampleEveryMs)
   const demand = shortened(trial.demand, effort)
   const runs = seeds.map((seed) => simulate({ ...trial, demand, seed, makeShedder }))
@@ -75,15 +75,23 @@ function shortened(demand: Trial['demand'], { part }: Effort): Trial['demand'] {
 }
 
 function columnAims(cells: readonly Cells[]): Aim[] {
-  return COLUMNS.flatMap(({ title, published, goal }, i) =>
-    lotAims(`spike, ${title}`, cells[i]!.reserved, published.reserved, undefined, goal),
+  return COLUMNS.flatMap(({ title, trial, published, goal }, i) =>
+    lotAims(`spike, ${title}${seedsNote(trial)}`, cells[i]!.reserved, published.reserved, undefined, goal),
   )
 }
 
 function rowAims(lots: readonly Lot[]): Aim[] {
-  return ROWS.flatMap(({ title, published, publishedLate, goal = {} }, i) =>
-    lotAims(title, lots[i]!, published, publishedLate, goal),
+  return ROWS.flatMap(({ title, trial, published, publishedLate, goal = {} }, i) =>
+    lotAims(`${title}${seedsNote(trial)}`, lots[i]!, published, publishedLate, goal),
   )
+}
+
+function seedsNote({ sigma }: Trial): string {
+  return isHeavyTailed(sigma) ? ` (${SEEDS.length} seeds)` : ''
+}
+
+function isHeavyTailed(sigma: number): boolean {
+  return sigma > 1
 }
 
 /** For what a goal is set. */
@@ -150,7 +158,7 @@ function besideTable(cells: readonly Cells[]): Table {
 }
 
 function others(lots: readonly Lot[]): Table {
-  const late = (part: number | undefined): string => (part === undefined ? '–' : (100 * part).toFixed(0))
+  const late = (part: number | undefined): string => (part === undefined ? '–' : percent(part))
   return {
     id: 'others',
     title: 'Times out of memory / served per second, ours and published, and refused in the last 30 s, in per cent',

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
-import { steady } from './clock.js'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { steady, systemAfter } from './clock.js'
 
 describe('steady', () => {
   it('never runs backwards, and keeps every step forward', () => {
@@ -29,5 +29,29 @@ describe('steady', () => {
     reading = 8
     expect(clock() - first).toBe(3)
     expect(Number.isFinite(start)).toBe(true)
+  })
+})
+
+describe('the platform’s timer', () => {
+  beforeEach(() => void vi.useFakeTimers())
+  afterEach(() => void vi.useRealTimers())
+
+  it('rings when it is time, unless it is cancelled', () => {
+    const ring = vi.fn()
+    systemAfter(100, ring)
+    systemAfter(50, ring)()
+    vi.advanceTimersByTime(99)
+    expect(ring).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(ring).toHaveBeenCalledOnce()
+  })
+
+  it.each([2 ** 31, 1e12, Number.POSITIVE_INFINITY])('does not ring at once for a wait of %d ms', (ms) => {
+    const ring = vi.fn()
+    systemAfter(ms, ring)
+    vi.advanceTimersByTime(2 ** 31 - 2)
+    expect(ring).not.toHaveBeenCalled()
+    vi.advanceTimersByTime(1)
+    expect(ring).toHaveBeenCalledOnce()
   })
 })

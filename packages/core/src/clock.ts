@@ -7,9 +7,15 @@ export type After = (ms: number, fn: () => void) => () => void
 /** The platform's monotonic clock. A wrapper, so that replacing the global still works. */
 export const systemClock: Clock = () => performance.now()
 
-/** The platform's timer, unref'd where the runtime has such a thing. */
+/** A timer that is set for longer rings at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+
+/**
+ * The platform's timer, unref'd where the runtime has such a thing. The longest it can wait is 24.8 days: what is to
+ * come later comes then.
+ */
 export const systemAfter: After = (ms, fn) => {
-  const timer: unknown = setTimeout(fn, ms)
+  const timer: unknown = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS))
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')
     timer.unref()
   return () => clearTimeout(timer as ReturnType<typeof setTimeout>)

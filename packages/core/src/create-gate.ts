@@ -16,7 +16,7 @@ import { SHED_OPTIONS } from './shed/options.js'
 
 /** What a gate is made of. Stages run in this order: `fair`, `shed`, `stages` as listed, `budget`, `lease`, `queue`. */
 export interface GateOptions {
-  /** FAIR: refuses the flows that cause a shortage. `false` leaves it out. @default {} */
+  /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
   shed?: ShedOptions | false

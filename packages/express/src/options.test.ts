@@ -46,7 +46,7 @@ describe('options', () => {
     [{ fair: null }, 'fair must be an object, got null'],
     [{ fair: { levels: 0 } }, 'fair.levels must be an integer >= 1, got 0'],
     [{ fair: { levels: Number.NaN } }, 'fair.levels must be an integer >= 1, got NaN'],
-    [{ fair: { decayPerSecond: -1 } }, 'fair.decayPerSecond must be a number >= 0, got -1'],
+    [{ fair: { credit: 0 } }, 'fair.credit must be a number >= 1, got 0'],
     [{ fair: { buckets: 3 } }, 'fair has no option "buckets"'],
     [{ shed: true }, 'shed must be an object, got true'],
     [{ shed: null }, 'shed must be an object, got null'],

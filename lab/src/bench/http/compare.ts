@@ -1,5 +1,5 @@
 import { cpus } from 'node:os'
-import { load } from './load.js'
+import { type Load, load } from './load.js'
 import { pin } from './processor.js'
 import { ServerProcess } from './server-process.js'
 
@@ -12,7 +12,7 @@ const WARM_UP = 20_000
 const MIN_ROUNDS = 5
 
 /** What one mode cost; CPU times are medians of rounds per request, in microseconds. */
-interface Cost {
+export interface Cost {
   mode: string
   cpuUs: number
   aboveBareUs: number
@@ -20,6 +20,10 @@ interface Cost {
   rangeUs: readonly [least: number, most: number]
   /** The bare server's time as a share of this mode's: how much of the server's capacity is left. */
   bareShare: number
+  /** Requests per second as a share of the bare server's, in the same rounds. */
+  rateShare: number
+  /** Of the times that requests took, in milliseconds: the median of the slices' own. */
+  p99Ms: number
   refused: number
 }
 
@@ -29,10 +33,12 @@ interface Tally {
   server: ServerProcess
   /** CPU per request of each slice, in microseconds; NaN where requests were refused. */
   slicesUs: number[]
+  /** Every slice, as its load saw it. */
+  loads: Load[]
   refused: number
 }
 
-interface Comparison {
+export interface Comparison {
   costs: readonly Cost[]
   rounds: number
   /** How many processors everything else on this machine kept busy meanwhile. */
@@ -58,16 +64,24 @@ export async function compare(
   try {
     for (let i = 0; i < PROCESSES; i++)
       for (const mode of modes)
-        tallies.push({ mode, server: await ServerProcess.start(node, framework, mode), slicesUs: [], refused: 0 })
+        tallies.push({
+          mode,
+          server: await ServerProcess.start(node, framework, mode),
+          slicesUs: [],
+          loads: [],
+          refused: 0,
+        })
     const otherProcessors = await otherWork(tallies)
     await takeTurns(tallies, untilMs)
     others = await otherProcessors()
   } finally {
     for (const { server } of tallies) server.stop()
   }
-  const bare = roundsOf(tallies, modes[0]!)
+  const bare = roundsOf(tallies, modes[0]!, cpu)
+  const bareMs = roundsOf(tallies, modes[0]!, wall)
   const costs = modes.map((mode): Cost => {
-    const rounds = roundsOf(tallies, mode)
+    const rounds = roundsOf(tallies, mode, cpu)
+    const roundsMs = roundsOf(tallies, mode, wall)
     const own = tallies.filter((tally) => tally.mode === mode)
     const aboveUs = own.map(({ slicesUs }) => median(slicesUs.map((us, round) => us - bare[round]!)))
     return {
@@ -77,6 +91,8 @@ export async function compare(
       aboveBareUs: median(rounds.map((us, round) => us - bare[round]!)),
       rangeUs: [Math.min(...aboveUs), Math.max(...aboveUs)],
       bareShare: median(bare) / median(rounds),
+      rateShare: median(roundsMs.map((ms, round) => bareMs[round]! / ms)),
+      p99Ms: median(own.flatMap(({ loads }) => loads.map(({ p99Ms }) => p99Ms))),
       refused: own.reduce((sum, { refused }) => sum + refused, 0),
     }
   })
@@ -85,23 +101,31 @@ export async function compare(
 
 /** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
 async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
-  for (const tally of tallies) tally.refused += await load(tally.server.port, WARM_UP)
+  for (const tally of tallies) tally.refused += (await load(tally.server.port, WARM_UP)).refused
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
     for (const tally of tallies) {
       const { server } = tally
       const before = await server.cpuUs()
-      const refused = await load(server.port, SLICE)
+      const slice = await load(server.port, SLICE)
       const sliceUs = ((await server.cpuUs()) - before) / SLICE
-      tally.slicesUs.push(refused === 0 ? sliceUs : Number.NaN)
-      tally.refused += refused
+      tally.slicesUs.push(slice.refused === 0 ? sliceUs : Number.NaN)
+      tally.loads.push(slice)
+      tally.refused += slice.refused
     }
 }
 
-/** The mean of a mode's processes in each round, in microseconds; NaN where requests were refused. */
-function roundsOf(tallies: readonly Tally[], mode: string): number[] {
-  const own = tallies.filter((tally) => tally.mode === mode)
-  const rounds = own[0]?.slicesUs.map((_, round) => own.reduce((sum, { slicesUs }) => sum + slicesUs[round]!, 0))
-  return (rounds ?? []).map((sum) => sum / own.length)
+/** What a slice cost its server, in microseconds; and how long it took. NaN where requests were refused. */
+const cpu = ({ slicesUs }: Tally): readonly number[] => slicesUs
+const wall = ({ loads }: Tally): readonly number[] => loads.map(({ ms, refused }) => (refused === 0 ? ms : Number.NaN))
+
+/** The mean of a mode's processes in each round, of what `measured` gives for each slice. */
+function roundsOf(
+  tallies: readonly Tally[],
+  mode: string,
+  measured: (tally: Tally) => readonly number[],
+): readonly number[] {
+  const own = tallies.filter((tally) => tally.mode === mode).map(measured)
+  return (own[0] ?? []).map((_, round) => own.reduce((sum, slices) => sum + slices[round]!, 0) / own.length)
 }
 
 /** Begins to watch the machine; the answer is how many processors neither this process nor its servers kept busy. */

@@ -1,10 +1,12 @@
 import { fairMiddleware } from '@fairlead/express'
 import express, { type Express } from 'express'
 import { rateLimit } from 'express-rate-limit'
+import overloadProtection from 'overload-protection'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
-const keyGenerator = (req: express.Request): string => req.get(FLOW_HEADER) ?? ''
+const byHeader = (req: express.Request): string => req.get(FLOW_HEADER) ?? ''
+const DRAFT_8 = { windowMs: 60_000, limit: NEVER_REACHED, standardHeaders: 'draft-8', legacyHeaders: false } as const
 
 const modes: Record<string, (app: Express) => void> = {
   'bare Express': () => {},
@@ -20,27 +22,22 @@ const modes: Record<string, (app: Express) => void> = {
   },
   'fairlead, default': (app) => app.use(fairMiddleware({ random: lucky })),
   'fairlead, flow by header': (app) => app.use(fairMiddleware({ random: lucky, flow: (req) => req.get(FLOW_HEADER) })),
-  'rate-limiter-flexible, memory': (app) => {
-    const limiter = new RateLimiterMemory({ points: NEVER_REACHED, duration: 60 })
-    app.use((req, res, next) => {
-      limiter
-        .consume(keyGenerator(req))
-        .then(() => next())
-        .catch(() => res.status(429).send('Too Many Requests'))
-    })
-  },
-  'express-rate-limit, draft-8': (app) =>
-    app.use(
-      rateLimit({
-        windowMs: 60_000,
-        limit: NEVER_REACHED,
-        standardHeaders: 'draft-8',
-        legacyHeaders: false,
-        keyGenerator,
-      }),
-    ),
-  'express-rate-limit, default headers': (app) =>
-    app.use(rateLimit({ windowMs: 60_000, limit: NEVER_REACHED, keyGenerator })),
+  'rate-limiter-flexible, by address': (app) => consume(app, (req) => req.ip ?? ''),
+  'rate-limiter-flexible, by header': (app) => consume(app, byHeader),
+  'express-rate-limit, draft-8': (app) => app.use(rateLimit({ ...DRAFT_8 })),
+  'express-rate-limit, draft-8, by header': (app) => app.use(rateLimit({ ...DRAFT_8, keyGenerator: byHeader })),
+  'express-rate-limit, its default headers': (app) => app.use(rateLimit({ windowMs: 60_000, limit: NEVER_REACHED })),
+  'overload-protection': (app) => app.use(overloadProtection('express', { production: true })),
+}
+
+function consume(app: Express, keyOf: (req: express.Request) => string): void {
+  const limiter = new RateLimiterMemory({ points: NEVER_REACHED, duration: 60 })
+  app.use((req, res, next) => {
+    limiter
+      .consume(keyOf(req))
+      .then(() => next())
+      .catch(() => res.status(429).send('Too Many Requests'))
+  })
 }
 
 /** Express 5. */

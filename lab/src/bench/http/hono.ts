@@ -1,7 +1,8 @@
 import type { Server } from 'node:http'
 import { fairMiddleware } from '@fairlead/hono'
 import { type HttpBindings, serve } from '@hono/node-server'
-import { Hono } from 'hono'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import { type Context, Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
 import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
@@ -26,16 +27,12 @@ const modes: Record<string, (app: Hono<Env>) => void> = {
   'fairlead, flow by header': (app) => {
     app.use(fairMiddleware({ random: lucky, flow: (c) => c.req.header(FLOW_HEADER) }))
   },
-  'hono-rate-limiter, draft-6': (app) => {
-    app.use(
-      rateLimiter<Env>({
-        windowMs: 60_000,
-        limit: NEVER_REACHED,
-        standardHeaders: 'draft-6',
-        keyGenerator: (c) => c.req.header(FLOW_HEADER) ?? '',
-      }),
-    )
-  },
+  'hono-rate-limiter, by address': (app) => limit(app, (c) => getConnInfo(c).remote.address ?? ''),
+  'hono-rate-limiter, by header': (app) => limit(app, (c) => c.req.header(FLOW_HEADER) ?? ''),
+}
+
+function limit(app: Hono<Env>, keyGenerator: (c: Context<Env>) => string): void {
+  app.use(rateLimiter<Env>({ windowMs: 60_000, limit: NEVER_REACHED, keyGenerator }))
 }
 
 /** Hono 4 on Node. */

@@ -17,10 +17,12 @@ const modes: Record<string, (app: Koa) => void> = {
   },
   'fairlead, default': (app) => app.use(fairMiddleware({ random: lucky })),
   'fairlead, flow by header': (app) => app.use(fairMiddleware({ random: lucky, flow: (ctx) => ctx.get(FLOW_HEADER) })),
-  'koa-ratelimit, memory': (app) => {
-    const id = (ctx: Koa.Context): string => ctx.get(FLOW_HEADER)
-    app.use(ratelimit({ driver: 'memory', db: new Map(), duration: 60_000, max: NEVER_REACHED, id }))
-  },
+  'koa-ratelimit, by address': (app) => limit(app, (ctx) => ctx.ip),
+  'koa-ratelimit, by header': (app) => limit(app, (ctx) => ctx.get(FLOW_HEADER)),
+}
+
+function limit(app: Koa, id: (ctx: Koa.Context) => string): void {
+  app.use(ratelimit({ driver: 'memory', db: new Map(), duration: 60_000, max: NEVER_REACHED, id }))
 }
 
 /** Koa 3. */

@@ -11,7 +11,7 @@ import {
   type NestInterceptor,
 } from '@nestjs/common'
 import { type AbstractHttpAdapter, APP_GUARD, APP_INTERCEPTOR, NestFactory } from '@nestjs/core'
-import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import { type ThrottlerGetTrackerFunction, ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { finalize, type Observable } from 'rxjs'
 import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
@@ -37,15 +37,16 @@ const modes: Record<string, () => ModuleMetadata> = {
   'fairlead, flow by header': () => ({
     imports: [FairModule.forRoot({ random: lucky, flow: (context) => context.getArgByIndex(0).headers[FLOW_HEADER] })],
   }),
-  ThrottlerGuard: () => ({
-    imports: [
-      ThrottlerModule.forRoot({
-        throttlers: [{ ttl: 60_000, limit: NEVER_REACHED }],
-        getTracker: (req) => req['headers'][FLOW_HEADER],
-      }),
-    ],
+  'ThrottlerGuard, by address': () => throttled(),
+  'ThrottlerGuard, by header': () => throttled((req) => req['headers'][FLOW_HEADER]),
+}
+
+function throttled(getTracker?: ThrottlerGetTrackerFunction): ModuleMetadata {
+  const throttlers = [{ ttl: 60_000, limit: NEVER_REACHED }]
+  return {
+    imports: [ThrottlerModule.forRoot({ throttlers, ...(getTracker && { getTracker }) })],
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
-  }),
+  }
 }
 
 /** Nest 12 on the platform that the adapter is for. */

@@ -3,6 +3,7 @@ import { COARSE, coarseUse, MOST_COSTS } from './coarse.js'
 import { CounterStore } from './counter-store.js'
 import { fleetOf, TWO } from './fleet.js'
 import { claimOf, lateness } from './regions.js'
+import { returnsOf } from './returns.js'
 import { RULES } from './rule.js'
 import { SCENARIOS } from './scenarios.js'
 import { EAGER, entitledOf, sharesOf } from './shares.js'
@@ -18,6 +19,13 @@ describe('what the escrow uses', () => {
     else expect(used).toBeGreaterThanOrEqual(scenario.goal)
     for (const way of ['excess', 'whole'] as const)
       expect(utilise(scenario, way, FEW).used).toBeLessThanOrEqual(used + 1e-9)
+  })
+
+  it.each([1, 150])('what others leave, by calls of %d of 30 000, though all come back up to T/60 late', (cost) => {
+    const { used, apart, asked, allowed } = returnsOf([4, 4, 1, 1], cost, 1 / 60, { part: 1, seeds: 1 })
+    expect(used).toBeGreaterThan(0.99)
+    expect(apart).toBeLessThan(0.01)
+    expect(asked).toBeLessThan(2 * allowed)
   })
 
   it('costs as large as half of the limit leave little', () => {

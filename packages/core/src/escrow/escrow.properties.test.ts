@@ -4,7 +4,7 @@ import { manualClock } from '../testing/manual-clock.js'
 import type { Reserve } from './budget.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { OVERFLOW, PlainEscrow } from './fixtures/plain-escrow.js'
+import { OVERFLOW, type PlainAnswer, PlainEscrow } from './fixtures/plain-escrow.js'
 import { propertyRuns } from './fixtures/property-runs.js'
 import { type Trace, traces } from './fixtures/trace.js'
 
@@ -47,13 +47,32 @@ class Pair {
       must(this.escrow.peek(tenant, decision.remaining).allowed, () => `not what remains after ${show(decision)}`)
     if (decision.allowed) this.#account(decision.resetAtMs, cost)
     this.decisions.push(decision)
-    const { allowed, reason, guarantee } = this.plain.check(tenant, this.weights.get(tenant)!, cost, this.nowMs)
+    const answer = this.plain.check(tenant, this.weights.get(tenant)!, cost, this.nowMs)
+    const { allowed, reason, guarantee } = answer
     const got = decision.reason ?? (decision.borrowed ? 'borrows' : 'within')
     must(got === reason && decision.allowed === allowed, () => `expected ${reason}, got ${show(decision)}`)
     // Late in a window, claims hardly depend on guarantees: so exact are claims, and guarantees no more than that.
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
     must(wrong <= this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
+    if (!allowed) this.#told(decision, answer)
     return decision
+  }
+
+  /** Not earlier than there will be enough, and no later, unless it is never or much later. */
+  #told(decision: EscrowDecision, { reason, lackIn }: PlainAnswer): void {
+    const { startMs, atMs, windowMs, left, tolerance, paced } = this.plain
+    const toldMs = decision.retryAfterMs
+    const restMs = Math.max(0, startMs + windowMs - atMs)
+    const latestMs = Math.max(1, left <= tolerance ? restMs : Math.min(restMs, windowMs / 20))
+    const isLatest = Math.abs(toldMs - latestMs) < 1e-6
+    const told = (): string => `told ${toldMs}, lacks ${lackIn(toldMs)} then: ${show(decision)}`
+    if (reason === 'never') must(toldMs === Number.POSITIVE_INFINITY, told)
+    else if (reason === 'exhausted' || left <= tolerance || !paced) must(isLatest, told)
+    else {
+      must(toldMs >= 1 && toldMs < latestMs + 1e-6, told)
+      must(isLatest || lackIn(toldMs) <= 2 * tolerance, told)
+      must(toldMs === 1 || lackIn(toldMs - 1e-3) >= -2 * tolerance, told)
+    }
   }
 
   settle(which: number, factor: number): void {

@@ -312,6 +312,27 @@ describe('late arrivals', () => {
   })
 })
 
+describe('a guarantee', () => {
+  it('is admitted whole, whatever rounding makes of it', () => {
+    const { escrow } = escrowOf({ limit: 7.979736003323428, weightOf: () => 0.16425198078478684 })
+    expect(escrow.check('a', escrow.peek('a', 1).guarantee).reason).toBeUndefined()
+  })
+})
+
+describe('whose turn it is', () => {
+  it('counts who waits for all that is left, also when that is no exact number', () => {
+    const weightOf = (tenant: string): number => (tenant === 'five' ? 5 : 3)
+    const { escrow, used } = escrowOf({ limit: 10, reserve: 'strict', weightOf })
+    for (let i = 0; i < 5; i++) escrow.check('five', 1)
+    escrow.check('three', 1)
+    // 38 tenths over 3 would be more than 63 tenths over 5, for which the other waits.
+    for (let refused = 0; refused < 4; )
+      for (const tenant of ['five', 'three']) refused = escrow.check(tenant, 0.1).allowed ? 0 : refused + 1
+    expect(used('five')).toBeCloseTo(6.3, 9)
+    expect(used('three')).toBeCloseTo(3.7, 9)
+  })
+})
+
 describe('gaming', () => {
   it('a refused question wins nothing and takes no claim', () => {
     const { escrow } = escrowOf({ reserve: 'strict' })
@@ -350,6 +371,25 @@ describe('gaming', () => {
     expect(used('heavy4') + used('light')).toBeGreaterThanOrEqual(1990)
   })
 
+  it('leaves to those who wait, and have had less, as much as brings them as far, while they are away', () => {
+    const { escrow, clock, used } = escrowOf({ limit: 6000 })
+    for (const tenant of ['heavy4', 'light', 'idle']) escrow.check(tenant, 1)
+    drain(escrow, 'heavy4')
+    drain(escrow, 'light')
+    const before = { heavy: used('heavy4'), light: used('light') }
+    // A tenth of what the idle one was due becomes free: 90 of 1000.
+    clock.advance(90)
+    const { allowed, borrowed, remaining } = escrow.check('light', 1)
+    expect({ allowed, borrowed }).toEqual({ allowed: true, borrowed: true })
+    expect(remaining).toBeGreaterThan(15)
+    drain(escrow, 'light')
+    expect(used('light') - before.light).toBeGreaterThanOrEqual(17)
+    expect(used('light') - before.light).toBeLessThanOrEqual(19)
+    drain(escrow, 'heavy4')
+    expect(used('heavy4') - before.heavy).toBeGreaterThanOrEqual(70)
+    expect(escrow.snapshot().reserved + escrow.snapshot().used).toBeGreaterThan(6000 - 1)
+  })
+
   it('an admitted unit holds a share: strict to the end, paced ever less', () => {
     for (const [reserve, least, most] of [
       ['strict', 100, 120],
@@ -383,6 +423,21 @@ describe('retryAfterMs', () => {
     expect(escrow.peek('a', 20).allowed).toBe(true)
   })
 
+  it('is exact where others, who are away, are due as much before', () => {
+    const { escrow, clock } = escrowOf()
+    for (const tenant of ['a', 'b3', 'idle2']) escrow.check(tenant, 1)
+    drain(escrow, 'a')
+    drain(escrow, 'b3')
+    // What the idle one is due fades by a third of 1 each millisecond: as b is due three of four, a has to wait longer.
+    const { retryAfterMs } = escrow.check('a', 3)
+    expect(retryAfterMs).toBeGreaterThan(3 * 3)
+    expect(retryAfterMs).toBeLessThan(50)
+    clock.advance(retryAfterMs * 0.99)
+    expect(escrow.peek('a', 3).allowed).toBe(false)
+    clock.advance(retryAfterMs * 0.01)
+    expect(escrow.peek('a', 3).allowed).toBe(true)
+  })
+
   it('is at most a twentieth of a window, at least 1 ms, and ends with the window', () => {
     const { escrow, clock } = escrowOf({ reserve: 'strict' })
     escrow.check('a', 1)
@@ -405,6 +460,13 @@ describe('settle', () => {
     expect(escrow.settle(two, 250)).toEqual({ settled: true, unpaid: 0 })
     expect(used('a')).toBe(280)
     expect(escrow.snapshot().remaining).toBe(720)
+  })
+
+  it('gives back no more than all there was, whatever rounding makes of it', () => {
+    const { escrow } = escrowOf({ limit: 999.9999999999983 })
+    escrow.refund(escrow.check('a', 246.14390512163067))
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 999.9999999999983 })
+    expect(escrow.check('a', escrow.peek('a', 2000).remaining).allowed).toBe(true)
   })
 
   it('charges no more than there is, and returns the rest as unpaid', () => {

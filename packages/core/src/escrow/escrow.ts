@@ -2,6 +2,7 @@ import { type Clock, steady } from '../clock.js'
 import { requireNumber, show } from '../options.js'
 import type { Reserve } from './budget.js'
 import type { EscrowDecision, Settled } from './decision.js'
+import type { Judgement } from './judgement.js'
 import { Ledger } from './ledger.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
 import type { EscrowSnapshot } from './snapshot.js'
@@ -67,7 +68,7 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const ledger = this.#ledger
     const verdict = ledger.judge(tenant, weight, cost)
-    const decision = ticketOf(this, tenant, cost, ledger, this.#endMs, nowMs)
+    const decision = ticketOf(this, tenant, ledger.judged, this.#endMs, nowMs)
     if (decision.allowed) {
       this.#allowed++
       if (verdict === 'borrows') this.#borrowed++
@@ -86,7 +87,7 @@ export class WeightedFairEscrow {
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
     this.#ledger.peek(tenant, weight, cost)
-    return ticketOf(this, tenant, cost, this.#ledger, this.#endMs, nowMs)
+    return ticketOf(this, tenant, this.#ledger.judged, this.#endMs, nowMs)
   }
 
   /**
@@ -152,15 +153,13 @@ export class WeightedFairEscrow {
   }
 }
 
-/** Of what `ledger` has just judged. */
+/** Of what was `judged`; its name may be that of the tenant that many share. */
 function ticketOf(
   escrow: WeightedFairEscrow,
   tenant: string,
-  cost: number,
-  ledger: Ledger,
+  { cost, verdict, usedAfter, remaining, guarantee, retryMs }: Judgement,
   resetAtMs: number,
   nowMs: number,
 ): Ticket {
-  const { verdict, used, remaining, guarantee, retryMs } = ledger
-  return new Ticket(escrow, tenant, cost, verdict, used, remaining, guarantee, retryMs, resetAtMs, nowMs)
+  return new Ticket(escrow, tenant, cost, verdict, usedAfter, remaining, guarantee, retryMs, resetAtMs, nowMs)
 }

@@ -1,6 +1,7 @@
 import { NEWCOMER } from './accounts.js'
 import type { Budget } from './budget.js'
 import type { Claims } from './claims.js'
+import { type Debtor, type Line, mostWithin } from './line.js'
 import type { Waits } from './waits.js'
 
 /** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
@@ -8,14 +9,7 @@ export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share
 
 /** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
 export const RETRY: number = 1 / 20
-/**
- * The same, for whoever is refused for the turn alone: whoever is ahead may come at any moment, and then it is the
- * next one's turn. Told a twentieth, all that obey would make some twenty rounds in a window, however small the costs.
- */
-const RETRY_TURN: number = 1 / 1000
 export const LEAST_RETRY_MS = 1
-/** Tags this close are equal. */
-export const TIE: number = 1 + 1e-9
 
 /**
  * One cost, and what becomes of it. One object is used again and again: a check allocates nothing here.
@@ -23,7 +17,7 @@ export const TIE: number = 1 + 1e-9
  * Whoever judges says first who asks: `name`, `slot`, `cost`, `weight`; the `level` it is judged at; what it has
  * `used`, and used or let `passed`, and whether its claim is `released`.
  */
-export class Judgement {
+export class Judgement implements Debtor {
   name = ''
   /** Negative for who is not active. */
   slot: number = NEWCOMER
@@ -35,14 +29,28 @@ export class Judgement {
   released = false
 
   verdict: Verdict = 'never'
+  /** What the tenant's weight guarantees it. */
   guarantee = 0
   /** The most that may be asked for next and is admitted; within the guarantee, a little more may be. */
   remaining = 0
   /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
   retryMs = 0
+  slope = 0
+  #line: Line | undefined
+  /** The cost that it waits for; Infinity if it does not. */
+  #waitsFor: number = Number.POSITIVE_INFINITY
+  /** The lowest tag of others who wait for what there is. */
+  #leastTag: number = Number.POSITIVE_INFINITY
+  /** What it has used or let pass, before a cost. */
+  #before = 0
 
   get allowed(): boolean {
     return this.verdict === 'within' || this.verdict === 'borrows'
+  }
+
+  /** What the tenant has used, with what was allowed. */
+  get usedAfter(): number {
+    return this.allowed ? this.used + this.cost : this.used
   }
 
   /** Whether the whole guarantee would have been enough. */
@@ -59,26 +67,38 @@ export class Judgement {
     const before = released ? passed : Math.max(passed, guarantee * tau)
     const claim = released ? 0 : Math.max(0, guarantee - before)
     this.guarantee = guarantee
-    const fits = cost <= budget.limit && budget.covers(left, cost)
+    const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
       this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
     }
     const own = this.slot === NEWCOMER ? 0 : claim
     const free = Math.max(0, left - (claims.total(level, tau) - own))
-    const leastTag = waits.leastTag(left, this.slot)
-    const isTurn = (passed + cost) / weight <= leastTag * TIE
-    const borrowable = Math.max(0, Math.min(free, leastTag * weight - passed))
-    if (fits && isTurn && budget.covers(free, cost)) {
-      const turnsLeft = leastTag * weight - before
-      this.#allow('borrows', worth(Math.min(left, free, turnsLeft) - cost, budget))
+    this.#line = waits.line
+    this.#waitsFor = waits.cost(this.slot)
+    this.#leastTag = waits.line.leastTag(left + budget.tolerance, this.slot)
+    this.#before = passed
+    const owed = this.owed(cost)
+    if (fits && budget.covers(free - owed, cost)) {
+      this.#before = before
+      this.#allow('borrows', worth(this.#most(Math.min(left, free)) - cost, budget))
       return
     }
-    this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
+    this.verdict = fits ? 'over-share' : budget.covers(budget.limit, cost) ? 'exhausted' : 'never'
     // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || this.slot === NEWCOMER || !this.wouldCover(budget.tolerance)
-    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, borrowable)), budget)
-    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, isTurn))
+    const most = this.#most(Math.min(left, free))
+    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, most)), budget)
+    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, cost + owed))
+  }
+
+  owed(cost: number): number {
+    const { weight } = this
+    const before = this.#before
+    const line = this.#line!
+    const owed = line.owed((before + cost) / weight, this.#leastTag, weight, before, this.#waitsFor)
+    this.slope = line.weight / weight
+    return owed
   }
 
   #allow(verdict: Verdict, remaining: number): void {
@@ -87,16 +107,22 @@ export class Judgement {
     this.retryMs = 0
   }
 
-  #wait(budget: Budget, claims: Claims, isTurn: boolean): number {
+  /** The most that may be borrowed of `room`. */
+  #most(room: number): number {
+    const turn = this.#leastTag * this.weight - this.#before
+    return turn >= room ? room : Math.max(0, turn, mostWithin(room, this))
+  }
+
+  /** Until `amount` will be free, if others only keep silent. */
+  #wait(budget: Budget, claims: Claims, amount: number): number {
     const { left, tau, restMs, windowMs } = budget
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
-    if (this.verdict === 'over-share' && !isTurn) return Math.min(restMs, windowMs * RETRY_TURN)
     const waitMs = Math.min(restMs, windowMs * RETRY)
     if (this.verdict === 'exhausted' || budget.reserve === 'strict') return waitMs
     const latest = Math.min(1, tau + RETRY)
     const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
-    const at = claims.fadedBy(this.level, tau, latest, left - this.cost, weight, this.passed)
+    const at = claims.fadedBy(this.level, tau, latest, left - amount, weight, this.passed)
     return at < latest ? Math.min(waitMs, budget.startMs + at * windowMs - budget.nowMs) : waitMs
   }
 }

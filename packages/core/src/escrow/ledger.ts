@@ -5,8 +5,6 @@ import { Judgement, type Verdict } from './judgement.js'
 import type { EscrowTenant } from './snapshot.js'
 import { Waits } from './waits.js'
 
-export type { Verdict } from './judgement.js'
-
 /** A wait ends this share of the window after the refusal. */
 export const WAIT: number = 1 / 10
 
@@ -22,12 +20,12 @@ export const WAIT: number = 1 / 10
  * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
  *   not touch is the sum of claims; the rest of `left` is free.
  * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
- * finish
- *   tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is released to
- *   others until the wait ends. Then it comes back as far as it is still free. Being allowed something else meanwhile
- *   ends no wait: who takes turns with others is still in line for more.
- * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free and no one else who waits for what
- *   is there has a lower tag.
+ *   finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
+ *   released to others until the wait ends. Then it comes back as far as it is still free. Being allowed something
+ *   else meanwhile ends no wait: who takes turns with others is still in line for more.
+ * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free, and so is what is owed to those in
+ *   line: nothing if no one else who waits for what is there has a lower tag; otherwise as much as brings those with a
+ *   lower one as far, per weight.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
@@ -36,7 +34,8 @@ export const WAIT: number = 1 / 10
  * Sums are compared to within a billionth of the limit (or a thousandth, if that is less); whole numbers are exact.
  */
 export class Ledger {
-  readonly #judged: Judgement = new Judgement()
+  /** What was judged last. */
+  readonly judged: Judgement = new Judgement()
   readonly #budget: Budget
   readonly #accounts: Accounts
   readonly #claims: Claims = new Claims()
@@ -84,32 +83,6 @@ export class Ledger {
     return this.#claims.total(this.#budget.level, this.#budget.tau)
   }
 
-  /** Of what was judged last. */
-  get verdict(): Verdict {
-    return this.#judged.verdict
-  }
-
-  /** What the tenant's weight guarantees it. */
-  get guarantee(): number {
-    return this.#judged.guarantee
-  }
-
-  /** What the tenant has used, with what was allowed. */
-  get used(): number {
-    const { used, cost, allowed } = this.#judged
-    return allowed ? used + cost : used
-  }
-
-  /** The most that the tenant may ask for next and is admitted; within the guarantee, a little more may be. */
-  get remaining(): number {
-    return this.#judged.remaining
-  }
-
-  /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
-  get retryMs(): number {
-    return this.#judged.retryMs
-  }
-
   /** Starts a window: nobody is active. */
   begin(startMs: number, limit: number): void {
     this.#accounts.clear()
@@ -149,16 +122,16 @@ export class Ledger {
       this.#budget.weight = total
       this.#budget.level = level
     }
-    return this.#judged.verdict
+    return this.judged.verdict
   }
 
   /**
-   * Judges a `cost` of `tenant`; the getters below {@link verdict} have the numbers. The only change is that an active
-   * tenant has `weight` from now on. One that is not active is judged as if it were; once there are as many as may be,
-   * as part of the tenant that all further ones share, of weight 1.
+   * Judges a `cost` of `tenant`; {@link judged} has the numbers. The only change is that an active tenant has `weight`
+   * from now on. One that is not active is judged as if it were; once there are as many as may be, as part of the
+   * tenant that all further ones share, of weight 1.
    */
   judge(tenant: string, weight: number, cost: number): Verdict {
-    const judged = this.#judged
+    const judged = this.judged
     judged.name = tenant
     judged.cost = cost
     let slot = this.#accounts.slot(tenant)
@@ -176,8 +149,8 @@ export class Ledger {
 
   /** Spends what was just judged and allowed; returns the tenant's slot, which is its own until the next window. */
   spend(): number {
-    const { cost, guarantee } = this.#judged
-    const slot = this.#judged.slot === NEWCOMER ? this.#open() : this.#judged.slot
+    const { cost, guarantee } = this.judged
+    const slot = this.judged.slot === NEWCOMER ? this.#open() : this.judged.slot
     const { used, passed, released } = this.#accounts
     // Who waits for its claim lets nothing pass.
     if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
@@ -190,11 +163,11 @@ export class Ledger {
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const { slot, cost, verdict } = this.#judged
+    const { slot, cost, verdict } = this.judged
     if (slot === NEWCOMER || verdict === 'never') return
     const { weights, passed, released } = this.#accounts
-    this.#waits.add(slot, (passed[slot]! + cost) / weights[slot]!, cost, this.#budget.nowMs)
-    if (released[slot] === 1 || !this.#judged.wouldCover(this.#budget.tolerance)) return
+    this.#waits.add(slot, weights[slot]!, passed[slot]!, cost, this.#budget.nowMs)
+    if (released[slot] === 1 || !this.judged.wouldCover(this.#budget.tolerance)) return
     released[slot] = 1
     this.#claims.drop(slot)
   }
@@ -207,7 +180,7 @@ export class Ledger {
     const { used, passed } = this.#accounts
     const charged = Math.max(-used[slot]!, Math.min(change, Math.max(0, this.#budget.left)))
     used[slot]! += charged
-    this.#budget.left -= charged
+    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
     this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
     this.#refit()
     return change - charged
@@ -227,7 +200,7 @@ export class Ledger {
 
   /** Puts an active tenant before the judge. */
   #present(slot: number): void {
-    const judged = this.#judged
+    const judged = this.judged
     judged.slot = slot
     judged.weight = this.#accounts.weights[slot]!
     judged.level = this.#budget.level
@@ -241,7 +214,7 @@ export class Ledger {
    * guarantees have to sink for it, nothing is free any more: then it cannot borrow.
    */
   #introduce(weight: number): void {
-    const judged = this.#judged
+    const judged = this.judged
     const { limit, tau, left, slack } = this.#budget
     const full = limit / (this.#budget.weight + weight)
     judged.slot = NEWCOMER
@@ -254,9 +227,9 @@ export class Ledger {
 
   /** Makes the newcomer that was judged active. */
   #open(): number {
-    this.#budget.weight += this.#judged.weight
-    this.#budget.level = this.#judged.level
-    return this.#accounts.open(this.#judged.name, this.#judged.weight)
+    this.#budget.weight += this.judged.weight
+    this.#budget.level = this.judged.level
+    return this.#accounts.open(this.judged.name, this.judged.weight)
   }
 
   /** Works the level out anew. */
@@ -298,6 +271,6 @@ export class Ledger {
     const weight = this.#accounts.weights[slot]!
     const passed = this.#accounts.passed[slot]!
     if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
-    if (this.#waits.has(slot)) this.#waits.retag(slot, (passed + this.#waits.cost(slot)) / weight)
+    if (this.#waits.has(slot)) this.#waits.recount(slot, weight, passed)
   }
 }

@@ -30,6 +30,10 @@ describe.each(['sum', 'least'] as const)('a ranking by %s', (kind) => {
               expect(ranking.least).toBe(Math.min(...all.map(({ x }) => x)))
               const open = all.filter(({ slot, x }) => x <= most && slot !== except)
               expect(ranking.firstKey(most, except)).toBe(Math.min(...open.map((entry) => entry.key)))
+              ranking.sumBelow(at)
+              const below = all.filter((entry) => entry.key < at)
+              expect(ranking.y).toBe(below.reduce((sum, { y }) => sum + y, 0))
+              expect(ranking.z).toBe(below.reduce((sum, { key, x, y }) => sum + key * y - x, 0))
             }
           }
           for (const [i, [slot, at, x, y]] of steps.entries()) {

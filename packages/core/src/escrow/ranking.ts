@@ -1,20 +1,20 @@
 import { grown } from './grown.js'
+import { Totals } from './totals.js'
 
 /** Entries of a block: few enough to shift and sum in a breath, so many that the tree above stays small. */
 const BLOCK = 64
 
 /**
  * Slots in order of a key, each with two amounts `x` and `y`, in flat arrays: what do the amounts of all slots below a
- * key sum up to, or which is the first slot whose `x` is at most something?
+ * key sum up to? A ranking by `'least'` does not sum up `x`, but `y` and key·y − x, and it knows the first slot whose
+ * `x` is at most something.
  *
- * Entries stand in blocks in the order of their keys; over the blocks stands a binary tree of their sums (with
- * `'least'`, of their least `x`). An aggregate is always worked out anew from the entries or the two children below
- * it, never corrected by a difference, so rounding does not add up. O(log n), but for a split or union of two blocks:
- * then what is behind them moves, a pass over n/64 blocks once in some dozens of changes.
+ * Entries stand in blocks in the order of their keys, with {@link Totals} above the blocks; each is worked out anew
+ * from its entries whenever one changes. O(log n), but for a split or union of two blocks: then what is behind them
+ * moves, a pass over n/64 blocks once in some dozens of changes.
  */
 export class Ranking {
   readonly #kind: 'sum' | 'least'
-  readonly #empty: number
   // By block, BLOCK entries each.
   #keys: Float64Array = new Float64Array(BLOCK)
   #xs: Float64Array = new Float64Array(BLOCK)
@@ -26,23 +26,20 @@ export class Ranking {
   #order: Int32Array = new Int32Array(1)
   #firsts: Float64Array = new Float64Array(1)
   #blocks = 0
-  // By node: 1 is the root, the children of n are 2n and 2n + 1, the leaves are the positions.
-  #treeX: Float64Array = new Float64Array(2)
-  #treeY: Float64Array = new Float64Array(2)
-  #leaves = 1
+  readonly #totals: Totals
   #blockOf: Int32Array = new Int32Array(64).fill(-1)
 
-  /** The sum of all `x` below the key of the last {@link sumBelow}, and of all `y`. */
+  /** Sums below the key of the last {@link sumBelow}: of `x`, or else of key·y − x, as `z`; and of `y`. */
   x = 0
   y = 0
+  z = 0
   /** The highest key below that key, and the lowest at it or above; infinite if there is none. */
   below: number = Number.NEGATIVE_INFINITY
   above: number = Number.POSITIVE_INFINITY
 
   constructor(kind: 'sum' | 'least') {
     this.#kind = kind
-    this.#empty = kind === 'sum' ? 0 : Number.POSITIVE_INFINITY
-    this.#treeX.fill(this.#empty)
+    this.#totals = new Totals(kind)
   }
 
   clear(): void {
@@ -51,13 +48,12 @@ export class Ranking {
       for (let i = at; i < at + this.#counts[this.#order[p]!]!; i++) this.#blockOf[this.#slots[i]!] = -1
     }
     this.#blocks = 0
-    this.#treeX.fill(this.#empty)
-    this.#treeY.fill(0)
+    this.#totals.clear()
   }
 
   /** The least `x` of all; Infinity if there is none. */
   get least(): number {
-    return this.#treeX[1]!
+    return this.#totals.least
   }
 
   has(slot: number): boolean {
@@ -101,55 +97,45 @@ export class Ranking {
   sumBelow(key: number): void {
     let x = 0
     let y = 0
+    let z = 0
     const position = this.#countOfFirsts(key, false) - 1
     this.below = Number.NEGATIVE_INFINITY
     this.above = position + 1 < this.#blocks ? this.#firsts[position + 1]! : Number.POSITIVE_INFINITY
     if (position >= 0) {
-      for (let node = this.#leaves + position; node > 1; node >>= 1) {
-        if ((node & 1) === 0) continue
-        x += this.#treeX[node - 1]!
-        y += this.#treeY[node - 1]!
-      }
+      const totals = this.#totals
+      totals.sumBefore(position)
+      x = totals.x
+      y = totals.y
+      z = totals.z
       const block = this.#order[position]!
       const end = block * BLOCK + this.#counts[block]!
       let at = block * BLOCK
       for (; at < end && this.#keys[at]! < key; at++) {
         x += this.#xs[at]!
         y += this.#ys[at]!
+        z += this.#keys[at]! * this.#ys[at]! - this.#xs[at]!
       }
       this.below = this.#keys[at - 1]!
       if (at < end) this.above = this.#keys[at]!
     }
     this.x = x
     this.y = y
+    this.z = z
   }
 
   /** The lowest key of a slot, other than `except`, with `x` at most `most`; Infinity if there is none. */
   firstKey(most: number, except: number): number {
-    for (let position = this.#next(0, most); position >= 0; position = this.#next(position + 1, most)) {
+    for (
+      let position = this.#totals.next(0, this.#blocks, most);
+      position >= 0;
+      position = this.#totals.next(position + 1, this.#blocks, most)
+    ) {
       const block = this.#order[position]!
       const end = block * BLOCK + this.#counts[block]!
       for (let at = block * BLOCK; at < end; at++)
         if (this.#xs[at]! <= most && this.#slots[at] !== except) return this.#keys[at]!
     }
     return Number.POSITIVE_INFINITY
-  }
-
-  /** The first position from `from` on with an `x` at most `most`; -1 if there is none. */
-  #next(from: number, most: number): number {
-    if (from >= this.#blocks) return -1
-    let node = this.#leaves + from
-    while (this.#treeX[node]! > most) {
-      // Up while it is a right child (nothing more to its right in there), then over to the right.
-      while ((node & 1) === 1) node >>= 1
-      if (node === 0) return -1
-      node++
-    }
-    while (node < this.#leaves) {
-      node <<= 1
-      if (this.#treeX[node]! > most) node++
-    }
-    return node - this.#leaves
   }
 
   /** How many blocks begin below `key`, or also at it. */
@@ -174,7 +160,7 @@ export class Ranking {
   /** Works the block at `position` out anew, and the tree above it. */
   #refresh(position: number): void {
     this.#sumBlock(position)
-    for (let node = (this.#leaves + position) >> 1; node > 0; node >>= 1) this.#pull(node)
+    this.#totals.pull(position)
   }
 
   #sumBlock(position: number): void {
@@ -182,24 +168,21 @@ export class Ranking {
     const start = block * BLOCK
     const end = start + this.#counts[block]!
     this.#firsts[position] = this.#keys[start]!
-    let x = this.#empty
+    let x = this.#kind === 'sum' ? 0 : Number.POSITIVE_INFINITY
     let y = 0
+    let z = 0
     if (this.#kind === 'sum')
       for (let at = start; at < end; at++) {
         x += this.#xs[at]!
         y += this.#ys[at]!
       }
-    else for (let at = start; at < end; at++) x = Math.min(x, this.#xs[at]!)
-    this.#treeX[this.#leaves + position] = x
-    this.#treeY[this.#leaves + position] = y
-  }
-
-  #pull(node: number): void {
-    const left = 2 * node
-    if (this.#kind === 'sum') {
-      this.#treeX[node] = this.#treeX[left]! + this.#treeX[left + 1]!
-      this.#treeY[node] = this.#treeY[left]! + this.#treeY[left + 1]!
-    } else this.#treeX[node] = Math.min(this.#treeX[left]!, this.#treeX[left + 1]!)
+    else
+      for (let at = start; at < end; at++) {
+        x = Math.min(x, this.#xs[at]!)
+        y += this.#ys[at]!
+        z += this.#keys[at]! * this.#ys[at]! - this.#xs[at]!
+      }
+    this.#totals.set(position, x, y, z)
   }
 
   /** Moves the upper half of a full block into a new one behind it. */
@@ -210,7 +193,7 @@ export class Ranking {
     this.#append(from * BLOCK + BLOCK / 2, BLOCK / 2, this.#order[position + 1]!)
     this.#sumBlock(position)
     this.#sumBlock(position + 1)
-    this.#pullFrom(position)
+    this.#totals.pullFrom(position, this.#blocks)
   }
 
   /** Drops the block at `position` if it is empty, or takes in its right neighbour if both are small. */
@@ -225,7 +208,7 @@ export class Ranking {
       this.#dropBlock(position + 1)
       this.#sumBlock(position)
     }
-    this.#pullFrom(position)
+    this.#totals.pullFrom(position, this.#blocks)
     return true
   }
 
@@ -257,17 +240,14 @@ export class Ranking {
     this.#blocks--
     this.#order[this.#blocks] = block
     this.#renumber(position)
-    this.#treeX[this.#leaves + this.#blocks] = this.#empty
-    this.#treeY[this.#leaves + this.#blocks] = 0
+    this.#totals.drop(this.#blocks)
   }
 
-  /** Moves all from one position on to another; the nodes above the leaves are wrong until `#pullFrom`. */
+  /** Moves all from one position on to another; the totals are wrong until they are pulled. */
   #shift(from: number, to: number): void {
-    const end = this.#leaves + this.#blocks
     this.#order.copyWithin(to, from, this.#blocks)
     this.#firsts.copyWithin(to, from, this.#blocks)
-    this.#treeX.copyWithin(this.#leaves + to, this.#leaves + from, end)
-    this.#treeY.copyWithin(this.#leaves + to, this.#leaves + from, end)
+    this.#totals.shift(from, to, this.#blocks)
   }
 
   #renumber(from: number): void {
@@ -275,6 +255,7 @@ export class Ranking {
   }
 
   #grow(capacity: number): void {
+    const before = this.#order.length
     this.#keys = grown(this.#keys, capacity * BLOCK, 0)
     this.#xs = grown(this.#xs, capacity * BLOCK, 0)
     this.#ys = grown(this.#ys, capacity * BLOCK, 0)
@@ -283,18 +264,9 @@ export class Ranking {
     this.#positions = grown(this.#positions, capacity, 0)
     this.#firsts = grown(this.#firsts, capacity, 0)
     this.#order = grown(this.#order, capacity, 0)
-    for (let block = this.#leaves; block < capacity; block++) this.#order[block] = block
-    this.#leaves = capacity
-    this.#treeX = new Float64Array(2 * capacity).fill(this.#empty)
-    this.#treeY = new Float64Array(2 * capacity)
+    for (let block = before; block < capacity; block++) this.#order[block] = block
+    this.#totals.resize(capacity)
     for (let position = 0; position < this.#blocks; position++) this.#sumBlock(position)
-    this.#pullFrom(0)
-  }
-
-  /** Works out anew all nodes above the positions from `position` on. */
-  #pullFrom(position: number): void {
-    let low = (this.#leaves + position) >> 1
-    let high = Math.min(this.#leaves + this.#blocks, 2 * this.#leaves - 1) >> 1
-    for (; low > 0; low >>= 1, high >>= 1) for (let node = low; node <= high; node++) this.#pull(node)
+    this.#totals.pullFrom(0, this.#blocks)
   }
 }

@@ -1,14 +1,11 @@
 import { grown } from './grown.js'
-import { Ranking } from './ranking.js'
+import { Line } from './line.js'
 
 const NONE = -1
 
-/**
- * Who waits: tenants that were refused lately, in order of refusal, and ranked by the finish tag of what they asked
- * for: what they would have used or let pass, per weight, with it.
- */
+/** Who waits: tenants that were refused lately, in order of refusal, and in line. */
 export class Waits {
-  readonly #byTag: Ranking = new Ranking('least')
+  readonly line: Line = new Line()
   #costs: Float64Array = new Float64Array(16)
   #sinceMs: Float64Array = new Float64Array(16)
   #before: Int32Array = new Int32Array(16)
@@ -27,12 +24,12 @@ export class Waits {
   }
 
   has(slot: number): boolean {
-    return this.#byTag.has(slot)
+    return this.line.has(slot)
   }
 
-  /** The cost that a waiting tenant was refused. */
+  /** The cost that a tenant was refused, if it waits; else Infinity. */
   cost(slot: number): number {
-    return this.#costs[slot]!
+    return this.has(slot) ? this.#costs[slot]! : Number.POSITIVE_INFINITY
   }
 
   /** When that was, on the ledger's time. */
@@ -40,18 +37,18 @@ export class Waits {
     return this.#sinceMs[slot]!
   }
 
-  /** The lowest tag of those other than `slot` whose cost is at most `most`; Infinity if there is none. */
-  leastTag(most: number, slot: number): number {
-    return this.#count === 0 ? Number.POSITIVE_INFINITY : this.#byTag.firstKey(most, slot)
-  }
-
   /** Lets a tenant wait from `nowMs` on, or wait anew. */
-  add(slot: number, tag: number, cost: number, nowMs: number): void {
+  add(slot: number, weight: number, passed: number, cost: number, nowMs: number): void {
     if (slot >= this.#costs.length) this.#grow(2 * slot)
-    if (this.has(slot)) this.end(slot)
-    this.#costs[slot] = cost
+    const waits = this.has(slot)
+    if (waits) this.#unlink(slot)
+    // Who asks for the same again keeps its place in line.
+    if (!waits || this.#costs[slot] !== cost) {
+      if (waits) this.line.remove(slot)
+      this.#costs[slot] = cost
+      this.line.insert(slot, weight, passed, cost)
+    }
     this.#sinceMs[slot] = nowMs
-    this.#byTag.insert(slot, tag, cost, 0)
     this.#before[slot] = this.#last
     this.#after[slot] = NONE
     if (this.#last === NONE) this.#first = slot
@@ -60,15 +57,26 @@ export class Waits {
     this.#count++
   }
 
-  /** Gives a waiting tenant another tag, and leaves its place in the order. */
-  retag(slot: number, tag: number): void {
-    this.#byTag.remove(slot)
-    this.#byTag.insert(slot, tag, this.#costs[slot]!, 0)
+  /** Notes what a waiting tenant has used or let pass by now, and its weight; it keeps its place in the order. */
+  recount(slot: number, weight: number, passed: number): void {
+    this.line.remove(slot)
+    this.line.insert(slot, weight, passed, this.#costs[slot]!)
   }
 
   /** Lets a tenant wait no more. */
   end(slot: number): void {
-    this.#byTag.remove(slot)
+    this.line.remove(slot)
+    this.#unlink(slot)
+  }
+
+  clear(): void {
+    this.line.clear()
+    this.#first = NONE
+    this.#last = NONE
+    this.#count = 0
+  }
+
+  #unlink(slot: number): void {
     const before = this.#before[slot]!
     const after = this.#after[slot]!
     if (before === NONE) this.#first = after
@@ -76,13 +84,6 @@ export class Waits {
     if (after === NONE) this.#last = before
     else this.#before[after] = before
     this.#count--
-  }
-
-  clear(): void {
-    this.#byTag.clear()
-    this.#first = NONE
-    this.#last = NONE
-    this.#count = 0
   }
 
   #grow(length: number): void {

@@ -1,7 +1,7 @@
 import { Claims } from '../claims.js'
 import { highestLevel, type LevelledClaims } from '../highest-level.js'
+import { Line } from '../line.js'
 import { Plane } from '../plane.js'
-import { Ranking } from '../ranking.js'
 import { Node } from './node.js'
 import { type PlaneSource, Planes } from './planes.js'
 import { Tenant } from './tenant.js'
@@ -28,8 +28,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   #tenants = 0
   #claims: Claims | undefined
   #planes: Planes | undefined
-  /** Children in which somebody waits, by finish tag. */
-  #waits: Ranking | undefined
+  /** Children in which somebody waits. */
+  #line: Line | undefined
   /** All that the children claim. */
   readonly #sum: Plane = new Plane()
   /** The sum of the weights of the active children. */
@@ -59,7 +59,7 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     this.level = 0
     this.#claims?.clear()
     this.#planes?.clear()
-    this.#waits?.clear()
+    this.#line?.clear()
     this.#sum.clear()
   }
 
@@ -109,7 +109,17 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** The lowest finish tag of another child in which somebody waits for `most` or less; Infinity if there is none. */
   leastTag(child: Node, most: number): number {
-    return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#waits!.firstKey(most, child.slot)
+    return this.waitsFor > most ? Number.POSITIVE_INFINITY : this.#line!.leastTag(most, child.slot)
+  }
+
+  /** What has to be left to other children if one that has used or let pass `passed` gets `cost`. */
+  owed({ weight, rivalTag, waitsFor }: Node, passed: number, cost: number): number {
+    return this.#line?.owed((passed + cost) / weight, rivalTag, weight, passed, waitsFor) ?? 0
+  }
+
+  /** By how much that then grows for each unit more. */
+  slopeOwed({ weight }: Node): number {
+    return (this.#line?.weight ?? 0) / weight
   }
 
   /** A child claims something else than before. Its own children come first. */
@@ -131,10 +141,10 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   rank({ slot, waitsFor, passed, weight }: Node): boolean {
     const before = this.waitsFor
     if (waitsFor === Number.POSITIVE_INFINITY && before === Number.POSITIVE_INFINITY) return false
-    this.#waits ??= new Ranking('least')
-    if (this.#waits.has(slot)) this.#waits.remove(slot)
-    if (waitsFor < Number.POSITIVE_INFINITY) this.#waits.insert(slot, (passed + waitsFor) / weight, waitsFor, 0)
-    this.waitsFor = this.#waits.least
+    this.#line ??= new Line()
+    if (this.#line.has(slot)) this.#line.remove(slot)
+    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.insert(slot, weight, passed, waitsFor)
+    this.waitsFor = this.#line.least
     return this.waitsFor !== before
   }
 

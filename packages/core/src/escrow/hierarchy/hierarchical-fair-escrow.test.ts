@@ -110,6 +110,32 @@ describe('a hierarchy', () => {
     expect(escrow.snapshot().used).toBeGreaterThan(990)
   })
 
+  it('admits a guarantee whole, whatever rounding makes of it', () => {
+    const tree = hierarchy({ name: 'all', children: [{ name: 'a', weight: 0.16425198078478684 }] })
+    const { escrow } = escrowOf({ limit: 7.979736003323428, tree })
+    expect(escrow.check('a', escrow.peek('a', 1).guarantee).reason).toBeUndefined()
+  })
+
+  it('counts who waits for all that is left, also when that is no exact number', () => {
+    const children = [
+      { name: 'five', weight: 5 },
+      { name: 'team', weight: 3, children: [{ name: 'three' }] },
+    ]
+    const { escrow } = escrowOf({ limit: 10, reserve: 'strict', tree: hierarchy({ name: 'all', children }) })
+    for (let i = 0; i < 5; i++) escrow.check('five', 1)
+    let three = escrow.check('three', 1).cost
+    // 38 tenths over 3 would be more than 63 tenths over 5, for which the other waits.
+    for (let refused = 0; refused < 4; refused++) {
+      if (escrow.check('five', 0.1).allowed) refused = 0
+      if (escrow.check('three', 0.1).allowed) {
+        refused = 0
+        three += 0.1
+      }
+    }
+    expect(three).toBeCloseTo(3.7, 9)
+    expect(escrow.snapshot().remaining).toBeCloseTo(0, 9)
+  })
+
   it('says what may be borrowed next, and admits it', () => {
     const { escrow, clock } = escrowOf()
     for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 1)
@@ -182,6 +208,13 @@ describe('a hierarchy', () => {
     expect(escrow.refund(two)).toEqual({ settled: false, unpaid: 0 })
     expect(escrow.refund(escrow.check('m2', 1000)).settled).toBe(true)
     expect(escrow.snapshot()).toMatchObject({ used: 0, tenants: 1 })
+  })
+
+  it('gives back no more than all there was, whatever rounding makes of it', () => {
+    const { escrow } = escrowOf({ limit: 999.9999999999983 })
+    escrow.refund(escrow.check('s1', 246.14390512163067))
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 999.9999999999983 })
+    expect(escrow.check('s1', escrow.peek('s1', 2000).remaining).allowed).toBe(true)
   })
 
   it('is a gate’s budget as any other escrow', () => {

@@ -1,13 +1,15 @@
 import type { Budget } from '../budget.js'
-import { LEAST_RETRY_MS, RETRY, TIE, type Verdict, worth } from '../judgement.js'
+import { LEAST_RETRY_MS, RETRY, type Verdict, worth } from '../judgement.js'
+import { type Debtor, mostWithin } from '../line.js'
 import type { Group } from './group.js'
+import type { Node } from './node.js'
 import type { Tenant } from './tenant.js'
 
 /** A level this near to the highest has not sunk. */
 const SAME = 1 - 1e-12
 
 /** A cost of a tenant in a hierarchy, and what becomes of it. One object is used again and again. */
-export class TreeJudgement {
+export class TreeJudgement implements Debtor {
   cost = 0
   /** Of who is not active: what becomes active with it, from the tenant up to here. */
   branch: Group | Tenant | undefined
@@ -21,11 +23,12 @@ export class TreeJudgement {
   retryMs = 0
   /** What is left and nobody else claims, on any level of the way up. */
   #free = 0
-  /** Whether it comes first among those who wait, on every level, */
-  #isTurn = true
-  /** and up to which cost it would; and which it would next, after this one. */
+  /** Up to which cost nobody comes first, on any level. */
   #turn = 0
-  #nextTurn = 0
+  #tenant: Tenant | undefined
+  /** The share of the window that is over, if time counts as passed by now. */
+  #tau: number | undefined
+  slope = 0
 
   get allowed(): boolean {
     return this.verdict === 'within' || this.verdict === 'borrows'
@@ -37,11 +40,12 @@ export class TreeJudgement {
    */
   decide(tenant: Tenant, cost: number, budget: Budget): void {
     this.cost = cost
+    this.#tau = undefined
     if (tenant.active) this.#find(tenant)
     else this.#introduce(tenant, budget)
     const { left, tau } = budget
     const claim = tenant.ownClaim(tau)
-    const fits = cost <= budget.limit && budget.covers(left, cost)
+    const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
       this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
@@ -50,15 +54,19 @@ export class TreeJudgement {
     this.#measureTurn(tenant, budget)
     // A newcomer may borrow only if nobody's level had to sink for it.
     const free = this.part >= SAME ? this.#free : 0
-    if (fits && this.#isTurn && budget.covers(free, cost)) {
-      this.#allow('borrows', worth(Math.min(left - cost, free - cost, this.#nextTurn), budget))
+    const room = Math.min(left, free)
+    const owed = this.owed(cost)
+    if (fits && budget.covers(free - owed, cost)) {
+      this.#tau = tau
+      this.#measureTurn(tenant, budget)
+      this.#allow('borrows', worth(this.#most(room) - cost, budget))
       return
     }
-    this.verdict = cost > budget.limit ? 'never' : fits ? 'over-share' : 'exhausted'
+    this.verdict = fits ? 'over-share' : budget.covers(budget.limit, cost) ? 'exhausted' : 'never'
     // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(tenant, budget)
-    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, Math.min(free, this.#turn))), budget)
-    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget))
+    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
+    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
   }
 
   /** Whether the tenant's whole guarantee would have been enough. */
@@ -112,30 +120,45 @@ export class TreeJudgement {
     this.#free = Math.max(0, free)
   }
 
-  #measureTurn(tenant: Tenant, { left, tau }: Budget): void {
-    const { cost } = this
-    this.#isTurn = true
+  #measureTurn(tenant: Tenant, { left, tolerance }: Budget): void {
+    this.#tenant = tenant
     this.#turn = Number.POSITIVE_INFINITY
-    this.#nextTurn = Number.POSITIVE_INFINITY
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
-      const { passed, weight } = node
-      const least = node.parent.leastTag(node, left)
-      if ((passed + cost) / weight > least * TIE) this.#isTurn = false
-      this.#turn = Math.min(this.#turn, least * weight - passed)
-      this.#nextTurn = Math.min(this.#nextTurn, least * weight - node.passedBy(tau) - cost)
+      node.rivalTag = node.parent.leastTag(node, left + tolerance)
+      this.#turn = Math.min(this.#turn, node.rivalTag * node.weight - this.#before(node))
     }
   }
 
-  /** If it is only for others' claims, until they have faded enough, as they do now. */
-  #wait(tenant: Tenant, budget: Budget): number {
+  #before(node: Node): number {
+    return this.#tau === undefined ? node.passed : node.passedBy(this.#tau)
+  }
+
+  /** What is owed to those who come first, on all levels together. */
+  owed(cost: number): number {
+    let owed = 0
+    this.slope = 0
+    for (let node: Group | Tenant = this.#tenant!; node.parent !== undefined; node = node.parent) {
+      owed += node.parent.owed(node, this.#before(node), cost)
+      this.slope += node.parent.slopeOwed(node)
+    }
+    return owed
+  }
+
+  /** The most that may be borrowed of `room`. */
+  #most(room: number): number {
+    return this.#turn >= room ? room : Math.max(0, this.#turn, mostWithin(room, this))
+  }
+
+  /** Until others' claims have faded enough, as they do now. */
+  #wait(tenant: Tenant, budget: Budget, amount: number): number {
     const { left, tau, restMs, windowMs } = budget
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
     const waitMs = Math.min(restMs, windowMs * RETRY)
-    if (this.verdict === 'exhausted' || !this.#isTurn || budget.reserve === 'strict' || !tenant.active) return waitMs
+    if (this.verdict === 'exhausted' || budget.reserve === 'strict' || !tenant.active) return waitMs
     let fade = 0
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       fade += node.parent.othersFade(node, tau)
-    return fade > 0 ? Math.min(waitMs, ((this.cost - this.#free) / fade) * windowMs) : waitMs
+    return fade > 0 ? Math.min(waitMs, ((amount - this.#free) / fade) * windowMs) : waitMs
   }
 }

@@ -9,9 +9,9 @@ import { WaitingList } from './waiting-list.js'
  * Weighted fair escrow over a tree of weights: the rule of the flat ledger, with a level for each group.
  *
  * What is free for a tenant is what is left less all that the siblings of its ancestors, and its own, claim: so it
- * borrows in its team first, then in its organisation, then anywhere. It has to come first among its siblings, and each
- * of its ancestors among theirs. What it spends counts for them, too. A newcomer lowers the level of one group, the
- * lowest that was active before: those outside lose nothing.
+ * borrows in its team first, then in its organisation, then anywhere. Of that it leaves what brings those who come
+ * first as far, among its siblings and among those of each of its ancestors. What it spends counts for them, too. A
+ * newcomer lowers the level of one group, the lowest that was active before: those outside lose nothing.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. A check is O(depth·log n); {@link Group} has the reasons.
@@ -20,10 +20,9 @@ export class TreeLedger {
   readonly judged: TreeJudgement = new TreeJudgement()
   readonly #root: Group
   readonly #budget: Budget
-  /** All that are active; the root always is. */
-  readonly #active: (Group | Tenant)[] = []
   readonly #waiting: WaitingList = new WaitingList()
   #tenants = 0
+  #windows = 0
 
   constructor(root: Group, windowMs: number, reserve: Reserve) {
     this.#root = root
@@ -49,12 +48,12 @@ export class TreeLedger {
     return this.#waiting.count
   }
 
+  /** Begins a window, in which nobody is active. O(children of the root). */
   begin(startMs: number, limit: number): void {
-    for (const node of this.#active) node.clear()
-    this.#active.length = 0
+    this.#windows++
     this.#waiting.clear()
     this.#tenants = 0
-    this.#root.clear()
+    this.#renew(this.#root)
     this.#root.active = true
     this.#root.guarantee = limit
     this.#budget.begin(startMs, limit)
@@ -73,6 +72,7 @@ export class TreeLedger {
 
   /** Judges a cost, into {@link judged}, and changes nothing. */
   judge(tenant: Tenant, cost: number): void {
+    this.#renew(tenant)
     this.judged.decide(tenant, cost, this.#budget)
   }
 
@@ -92,13 +92,15 @@ export class TreeLedger {
   refuse(tenant: Tenant): void {
     const { cost, verdict } = this.judged
     if (!tenant.active || verdict === 'never') return
+    // Who asks for the same again keeps its place in line.
+    const isInLine = tenant.waitsFor === cost
     tenant.waitsFor = cost
     tenant.waitsSinceMs = this.#budget.nowMs
     this.#waiting.add(tenant)
     if (tenant.released === 0 && this.judged.wouldCover(tenant, this.#budget)) {
       for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released++
       this.#recount(tenant)
-    } else {
+    } else if (!isInLine) {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }
@@ -109,7 +111,7 @@ export class TreeLedger {
     const { limit, left, tau, slack } = this.#budget
     const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, left)))
     tenant.used += charged
-    this.#budget.left -= charged
+    this.#budget.left = Math.min(limit, left - charged)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
       node.passed = Math.max(0, node.passed + charged)
     this.#recount(tenant)
@@ -119,11 +121,19 @@ export class TreeLedger {
     return change - charged
   }
 
+  /** Lets nodes forget the window in which they were last asked for, each when it is asked for in a new one. */
+  #renew(from: Group | Tenant): void {
+    for (let node: Group | Tenant = from; node.window !== this.#windows; node = node.parent) {
+      node.clear()
+      node.window = this.#windows
+      if (node.parent === undefined) return
+    }
+  }
+
   /** Makes a newcomer active, and the groups that it is the first in. */
   #open(tenant: Tenant, branch: Group | Tenant, part: number): void {
     for (let node: Group | Tenant = tenant; ; node = node.parent!) {
       node.active = true
-      this.#active.push(node)
       node.parent!.activeWeight += node.weight
       if (node === branch) break
     }

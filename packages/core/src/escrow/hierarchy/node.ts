@@ -7,6 +7,8 @@ export class Node {
   readonly parent: Group | undefined
   /** Its place among its siblings, groups before tenants. */
   readonly slot: number
+  /** The number of the window that all of the below is about. */
+  window = 0
   active = false
   /** Used, or let pass. */
   passed = 0
@@ -16,6 +18,8 @@ export class Node {
   released = 0
   /** The least cost that somebody in here was refused lately; Infinity if nobody waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
+  /** The lowest finish tag of siblings in which somebody waits for what there is, when that was last looked for. */
+  rivalTag: number = Number.POSITIVE_INFINITY
   /** What its weight guarantees it, when that was last worked out. */
   guarantee = 0
 

@@ -1,5 +1,5 @@
 import type { EscrowDecision, EscrowReason } from '../decision.js'
-import type { Ledger } from '../ledger.js'
+import type { Judgement } from '../judgement.js'
 
 /** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
 export type LeasedReason = EscrowReason | 'store-error'
@@ -34,7 +34,7 @@ export class LeasedTicket implements LeasedDecision {
   #win = -1
 
   /**
-   * `ledger` is the one that has just judged this; none if nobody did. It is allowed if there is nothing to wait for.
+   * `judged` is what the ledger made of this; none if it was not asked. It is allowed if there is nothing to wait for.
    */
   constructor(
     owner: object,
@@ -42,20 +42,20 @@ export class LeasedTicket implements LeasedDecision {
     cost: number,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
-    ledger: Ledger | undefined,
+    judged: Judgement | undefined,
     resetAtMs: number,
     nowMs: number,
   ) {
-    const remaining = ledger?.remaining ?? 0
+    const remaining = judged?.remaining ?? 0
     this.#owner = owner
     this.tenant = tenant
     this.cost = cost
     this.allowed = retryAfterMs === 0
     this.reason = reason
-    this.borrowed = this.allowed && ledger?.verdict === 'borrows'
-    this.limit = (ledger?.used ?? 0) + remaining
+    this.borrowed = this.allowed && judged?.verdict === 'borrows'
+    this.limit = (judged?.usedAfter ?? 0) + remaining
     this.remaining = remaining
-    this.guarantee = ledger?.guarantee ?? 0
+    this.guarantee = judged?.guarantee ?? 0
     this.retryAfterMs = retryAfterMs
     this.resetAtMs = resetAtMs
     this.resetAfterMs = resetAtMs - nowMs

@@ -1,7 +1,8 @@
 import { type Clock, steady } from '../../clock.js'
 import { requireNumber, show } from '../../options.js'
 import type { Settled } from '../decision.js'
-import { Ledger, type Verdict } from '../ledger.js'
+import type { Judgement, Verdict } from '../judgement.js'
+import { Ledger } from '../ledger.js'
 import { requireCost, requireTenant, weightFrom } from '../options.js'
 import { PoolAccount, type Wish } from './account.js'
 import { Arrivals } from './arrivals.js'
@@ -188,14 +189,13 @@ export class DrawingEscrow {
     const { tenant, weight, cost } = ask
     if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
-    const ledger = open ? this.#ledger : undefined
-    const verdict = ledger && this.#judge(ask, nowMs)
+    const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.held >= cost))
-        return this.#refuse(ask, verdict, this.#ledger.retryMs, nowMs)
+        return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
       if (cost <= this.#credit + this.#fuzz) return this.#spend(ask, undefined, nowMs)
       this.#need = cost - this.#credit
@@ -203,7 +203,7 @@ export class DrawingEscrow {
     const waitMs = this.#account.waitMs(this.#need, this.#arrivals.weight(open, tenant, weight), nowMs)
     if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
     const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
-    return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, ledger)
+    return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
   #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
@@ -214,7 +214,7 @@ export class DrawingEscrow {
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
     const ledger = this.#ledger
-    const answer = this.#answer(ask, reason, 0, nowMs, ledger)
+    const answer = this.#answer(ask, reason, 0, nowMs, ledger.judged)
     const { tenants } = ledger
     answer.book(ledger.spend(), this.#account.win)
     if (ledger.tenants > tenants) this.#arrivals.activate(ask.tenant)
@@ -225,7 +225,7 @@ export class DrawingEscrow {
   /** Answers what was just judged and refused. */
   #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
     this.#ledger.refuse()
-    return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger)
+    return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
   }
 
   /** What was declared for a store that does not answer. */
@@ -243,7 +243,7 @@ export class DrawingEscrow {
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     nowMs: number,
-    ledger: Ledger | undefined,
+    judged: Judgement | undefined,
   ): LeasedTicket {
     if (retryAfterMs === 0) this.#allowed++
     else {
@@ -251,7 +251,7 @@ export class DrawingEscrow {
       this.#demands?.refused(tenant, this.#elapsed(nowMs))
     }
     const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
-    return new LeasedTicket(this, tenant, cost, reason, retryAfterMs, ledger, resetAtMs, nowMs)
+    return new LeasedTicket(this, tenant, cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
   #draw(ask: Ask): LeasedDecision | Promise<LeasedDecision> {

@@ -1,3 +1,4 @@
+export * from './clients.js'
 export * from './fleet.js'
 export * from './network.js'
 export * from './regions.js'

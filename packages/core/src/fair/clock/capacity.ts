@@ -3,7 +3,7 @@ import { trustIn } from './probe.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
 
-/** Requests over which the measurements are averaged, and how many the first estimate counts for. */
+/** Requests over which the measurements are averaged, and how many the first estimate counts for at most. */
 const MEASURED_REQUESTS = 100
 const FIRST_REQUESTS = 10
 /** What is known from before counts for at most so many, and only if no more than this share of the rate by now. */
@@ -42,7 +42,7 @@ export class Capacity {
   }
 
   /** A shortage begins, while something is served. What is known from before is taken up, or not. */
-  begin({ servedPerSecond, meanCost }: Traffic): void {
+  begin({ servedPerSecond, served, meanCost }: Traffic): void {
     if (this.perSecond > 0 && servedPerSecond > STILL_KNOWN * this.perSecond) {
       const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
       this.#served *= scale
@@ -50,7 +50,7 @@ export class Capacity {
       this.perSecond = this.#served / this.#seconds
     } else {
       this.perSecond = servedPerSecond
-      this.#served = FIRST_REQUESTS * meanCost
+      this.#served = Math.min(FIRST_REQUESTS * meanCost, served)
       this.#seconds = this.#served / servedPerSecond
     }
   }

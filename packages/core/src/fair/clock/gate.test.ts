@@ -48,6 +48,26 @@ describe('a gate with the fair clock serves the quiet and leaves nothing unused'
   })
 })
 
+describe('a service that starts in overload', () => {
+  it.each([10, 1_000])('finds a fair rate of %i a second within seconds', (level) => {
+    const asked = all.map((flow) => (flow < 18 ? (level * 2) / 3 : 10 * level))
+    const { tally } = runService(
+      {
+        ...noisy,
+        ratesAt: () => asked,
+        mostAsked: 32 * level,
+        capacityAt: () => 20 * level,
+        burst: 4 * level,
+        seconds: 8,
+      },
+      1,
+    )
+    expect(tally.total('served', all, 0, 3) / (60 * level)).toBeGreaterThan(0.7)
+    expect(tally.share(quiet, 4, 8)).toBeGreaterThan(0.97)
+    expect(tally.total('served', all, 4, 8) / (80 * level)).toBeGreaterThan(0.95)
+  })
+})
+
 describe('a capacity that changes', () => {
   const between = (from: number, to: number, inside: number, outside: number) => (seconds: number) =>
     seconds > from && seconds < to ? inside : outside

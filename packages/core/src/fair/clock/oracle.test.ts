@@ -34,11 +34,12 @@ function compare(trace: Trace, seconds: number) {
   const weightOf = (flow: string): number => (weights === 'any' ? 1 + (Number(flow.slice(5)) % 3) : 1)
   const tracker = new FairTracker({
     rule: 'fair-clock',
-    bucketsPerLevel: 1 << 20,
+    levels: 1,
+    bucketsPerLevel: 1 << 22,
     rotateEveryMs: Number.POSITIVE_INFINITY,
     weightOf,
     clock,
-    random: seededRandom(seed + 1),
+    random: seededRandom(seed + 40),
   })
   const exact = new ExactClock()
   const total = rates.reduce((sum, rate) => sum + rate, 0)

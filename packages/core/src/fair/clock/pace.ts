@@ -9,6 +9,9 @@ const MOST_PRESSURE = 4
 
 /** How quickly the fair rate follows: per second, by so much of a request's time at most, and in one step. */
 const GAIN_PER_SECOND = 0.2
+/** The same while flows are refused although the resource is full: then the rate is far too low, as at a cold start. */
+const SEEK_PER_SECOND = 3
+const SEEK_PER_REQUEST = 0.2
 const GAIN_PER_REQUEST = 0.02
 const MOST_STEP = 0.7
 
@@ -45,16 +48,23 @@ export class Pace {
     this.time += this.rate * seconds
   }
 
-  /** Runs at the fair rate, times what there is to spare and soon will be, by the target. */
-  run({ spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead): void {
+  /**
+   * Runs at the fair rate, times what there is to spare and soon will be, by the target. In one step no further than
+   * what there is to spare, which a single flow might take at once.
+   */
+  run({ level, spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead): void {
     const pressure = Math.max(0, (spareLevel + cost) / target)
-    this.time += this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds
+    this.time += Math.min(level, this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds)
   }
 
   /** Fits the rate to what there is to spare: more than the target means that flows could have more. */
-  follow({ spareLevel, spareSeconds, target }: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+  follow(reservoir: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+    const { spareLevel, spareSeconds, target, full } = reservoir
     const error = Math.min(MOST_PRESSURE, spareLevel / target - 1)
-    const gain = Math.min((GAIN_PER_REQUEST * probedPerSecond) / meanCost, GAIN_PER_SECOND)
+    const requestsPerSecond = probedPerSecond / meanCost
+    const gain = full
+      ? Math.min(SEEK_PER_REQUEST * requestsPerSecond, SEEK_PER_SECOND)
+      : Math.min(GAIN_PER_REQUEST * requestsPerSecond, GAIN_PER_SECOND)
     const step = gain * error * spareSeconds
     this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)))
   }

@@ -2,7 +2,7 @@ import type { Step } from './step.js'
 
 /** The success rate is an average over about this many seconds, and counts as over no fewer than the second figure. */
 const RATE_SECONDS = 2
-const LEAST_RATE_SECONDS = 0.2
+const LEAST_RATE_SECONDS = 0.02
 
 /** The mean cost is over about this many requests, the share of failures over so many outcomes. */
 const COSTS = 100
@@ -15,12 +15,13 @@ export class Traffic {
   /** Share of the latest outcomes that were failures, 0 to 1. */
   failureShare = 0
   #requests = 0
-  #served = 0
+  /** Cost served lately. */
+  served = 0
   #seconds = 0
 
   advance({ seconds }: Step): void {
     const kept = Math.exp(-seconds / RATE_SECONDS)
-    this.#served *= kept
+    this.served *= kept
     this.#seconds = this.#seconds * kept + RATE_SECONDS * (1 - kept)
   }
 
@@ -32,7 +33,7 @@ export class Traffic {
 
   /** A request that got the resource. */
   succeeds(cost: number): void {
-    this.#served += cost
+    this.served += cost
     this.failureShare -= this.failureShare / OUTCOMES
   }
 
@@ -43,6 +44,6 @@ export class Traffic {
 
   /** Cost served per second, lately. */
   get servedPerSecond(): number {
-    return this.#served / Math.max(LEAST_RATE_SECONDS, this.#seconds)
+    return this.served / Math.max(LEAST_RATE_SECONDS, this.#seconds)
   }
 }

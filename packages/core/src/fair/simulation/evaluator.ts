@@ -73,7 +73,7 @@ export function publishedDraws(random: () => number): Draws {
 export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
 
 /** The published structure, with its own hash. */
-export const publishedTracker: MakeTracker = (clients, clock, random) => {
+const publishedTracker: MakeTracker = (clients, clock, random) => {
   const { levels, bucketsPerLevel } = tuneFair({ flows: clients })
   const rotateEveryMs = Number.POSITIVE_INFINITY
   return new FairTracker({ rule: 'blue', levels, bucketsPerLevel, hash: 'published', rotateEveryMs, clock, random })

@@ -101,7 +101,7 @@ export class ExactClock {
     if (this.Q < 0.8 * this.#qm) this.#n++
     if (this.C < 0.8 * this.#CL && this.#n > 3) this.C *= 1.5
     if (this.#si > 10 * this.#cbar)
-      this.C = Math.max(this.C, (this.#S + this.#si - this.#cbar) / (this.#TT + this.#at - this.#measured))
+      this.C = Math.max(this.C, (this.#S + this.#si - this.#cbar) / (this.#TT + (this.#at - this.#measured)))
     if (this.#si >= 50 * this.#cbar && this.#x() >= 0.2) {
       const d = Math.exp(-this.#si / this.#cbar / 100)
       const S = this.#S * d + this.#si
@@ -172,7 +172,7 @@ export class ExactClock {
       this.C = this.#S / this.#TT
     } else {
       this.C = r
-      this.#S = 10 * this.#cbar
+      this.#S = Math.min(10 * this.#cbar, this.#R)
       this.#TT = this.#S / r
     }
     this.Q = 0
@@ -220,7 +220,7 @@ export class ExactClock {
   }
 
   #rate(): number {
-    return this.#R / Math.max(0.2, this.#RT)
+    return this.#R / Math.max(0.02, this.#RT)
   }
 
   #advance(t: number): void {
@@ -266,10 +266,12 @@ export class ExactClock {
   }
 
   #run(p: number, pe: number, spare: number, Ce: number): void {
-    this.V += this.alpha * Math.min(4, pe) * spare
+    this.V += Math.min(this.Q, this.alpha * Math.min(4, pe) * spare)
     const u = Math.min(4, p - 1)
     if (u > 0 && this.#nr >= 20) return
-    const step = Math.min((0.02 * Ce) / this.#cbar, 0.2) * u * spare
+    const full = this.Q >= 0.8 * this.#qm
+    const rps = Ce / this.#cbar
+    const step = (full ? Math.min(0.2 * rps, 3) : Math.min(0.02 * rps, 0.2)) * u * spare
     this.alpha *= Math.exp(Math.max(-0.7, Math.min(0.7, step)))
   }
 }

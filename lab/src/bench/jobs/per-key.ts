@@ -1,0 +1,36 @@
+import { flowNames } from '../flow-names.js'
+import { type Cost, costOf } from '../measure.js'
+import type { Section } from '../report/section.js'
+import { behind } from './behind.js'
+import { LIMITERS, type Party } from './limiters.js'
+
+const COUNTS = [1_000, 100_000]
+
+/** May this flow's request run? A decision per key, beside the memory stores of the known limiters. */
+export async function perKey(): Promise<Section> {
+  const rows: string[][] = []
+  const remarks: string[] = []
+  for (const flows of COUNTS) {
+    const names = flowNames(flows)
+    const measured: { name: string; by: Party; cost: Cost }[] = []
+    for (const { name, by, make } of LIMITERS) measured.push({ name, by, cost: await costOf(make(), names) })
+    const own = measured[0]!.cost
+    const count = flows.toLocaleString('en')
+    for (const { name, cost } of measured)
+      rows.push([name, count, cost.ns.toFixed(0), cost.bytes.toFixed(0), (cost.ns / own.ns).toFixed(2)])
+    const times = measured.map(({ name, by, cost }) => ({ name, by, value: cost.ns }))
+    remarks.push(...behind(`time, ${count} flows`, times))
+  }
+  return {
+    file: 'bench-per-key',
+    title: 'A decision per key',
+    about: [
+      'One decision after the other, nothing refused; keys of 36 characters in a shuffled order, each seen before. ' +
+        'Nanoseconds are medians, and what gives a promise is awaited. The limiters count requests in a window of a ' +
+        'minute. FAIR learns from how requests end, so its figure has two calls in it; a budget also shares what ' +
+        'others leave, by weight.',
+    ],
+    tables: [{ title: 'Cost of a decision', head: ['', 'flows', 'ns/op', 'bytes/op', '× the first'], rows }],
+    remarks,
+  }
+}

@@ -1,0 +1,75 @@
+import { createGate } from '@fairlead/core'
+import Bottleneck from 'bottleneck'
+import { bulkhead } from 'cockatiel'
+import PQueue from 'p-queue'
+import type { Party } from './limiters.js'
+
+/** Runs one task after the other; those that come meanwhile wait. */
+interface Line {
+  /** Resolves when the task has run. */
+  run(flow: string, task: () => Promise<void>): Promise<unknown>
+  /** Forgets what waits. */
+  close?(): void
+}
+
+export interface LineKind {
+  readonly name: string
+  readonly by: Party
+  /** Slower than this many tasks in a measurement would let it be. */
+  readonly slow?: boolean
+  make(): Line
+}
+
+/** More than ever wait here. */
+const MANY = 1_000_000
+const LONG_MS = 600_000
+
+/** One task at a time, by every library; the first is what others are compared with. */
+export const LINES: readonly LineKind[] = [
+  {
+    name: 'Fairlead: gate with `queue`, fair between flows',
+    by: 'ours',
+    make() {
+      const queue = { capacity: 1, maxWaiting: MANY, perFlowLimit: MANY, maxWaitMs: LONG_MS }
+      const gate = createGate({ fair: false, queue })
+      return {
+        async run(flow, task) {
+          const decision = await gate.admit({ flow })
+          if (!decision.admitted) throw new Error(`refused: ${decision.reason}`)
+          await task()
+          decision.finish('success')
+        },
+        close: () => gate.close(),
+      }
+    },
+  },
+  {
+    name: 'cockatiel, `bulkhead`, first come, first served',
+    by: 'peer',
+    make() {
+      const policy = bulkhead(1, MANY)
+      return { run: (_flow, task) => policy.execute(task) }
+    },
+  },
+  {
+    name: 'p-queue, first come, first served',
+    by: 'peer',
+    make() {
+      const queue = new PQueue({ concurrency: 1 })
+      return { run: (_flow, task) => queue.add(task) }
+    },
+  },
+  {
+    name: 'bottleneck, first come, first served',
+    by: 'peer',
+    slow: true,
+    make() {
+      const limiter = new Bottleneck({ maxConcurrent: 1 })
+      return {
+        run: (_flow, task) => limiter.schedule(task),
+        close: () => void limiter.stop({ dropWaitingJobs: true }).catch(() => {}),
+      }
+    },
+  },
+  { name: 'no line: the task and the bench itself', by: 'floor', make: () => ({ run: (_flow, task) => task() }) },
+]

@@ -1,0 +1,29 @@
+import type { Guard, Peer } from './framework.js'
+
+/** The guards in the order of the table. */
+export const GUARDS: readonly Guard[] = [
+  'nothing',
+  'documented',
+  'fair level',
+  'heavy due',
+  'fairlead',
+  'fairlead queue',
+]
+
+/** What a guard is called in the table. */
+export function titleOf(guard: Guard, { name, documented }: Peer): string {
+  switch (guard) {
+    case 'nothing':
+      return 'no protection'
+    case 'documented':
+      return `${name}, ${documented.limit} per ${documented.windowMs / 60_000} min as documented`
+    case 'fair level':
+      return `${name}, told the fair level`
+    case 'heavy due':
+      return `${name}, told what a heavy one is due`
+    case 'fairlead':
+      return 'Fairlead, `flow`'
+    case 'fairlead queue':
+      return 'Fairlead, `flow` and `queue`'
+  }
+}

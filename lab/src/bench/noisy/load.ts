@@ -1,0 +1,68 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
+import { Connections } from './connections.js'
+import { CLIENT_HEADER } from './framework.js'
+import { type Arrival, CLIENTS } from './scenario.js'
+
+/** What became of a request. */
+export interface Answer {
+  /** Index in `CLIENTS`. */
+  readonly client: number
+  /** 0 if there was no answer. */
+  readonly status: number
+  /** From when it was due to when it was answered, so that late sending hides nothing. */
+  readonly ms: number
+  /** How late it was sent. */
+  readonly lateMs: number
+}
+
+const WARM_UP = 100
+/** Connections of a client that are open when it begins; more are opened as they are needed. */
+const QUIET_OPEN = 3
+const HEAVY_OPEN = 12
+/** Slower than the bucket fills: nobody is to learn of a shortage yet. */
+const WARM_UP_GAP_MS = 15
+/** Not one of the clients, so that no limiter and no gate has met them when it begins. */
+const STRANGER = '127.0.2.1'
+/** Longer than the bucket takes to fill. */
+const SETTLE_MS = 500
+
+/** Sends all requests when they are due, over keep-alive connections from the clients' addresses (open loop). */
+export async function load(clients: readonly Connections[], arrivals: readonly Arrival[]): Promise<Answer[]> {
+  const startMs = performance.now()
+  const pending: Promise<Answer>[] = []
+  for (const { atMs, client } of arrivals) {
+    const dueMs = startMs + atMs
+    const earlyMs = dueMs - performance.now()
+    // When late, too, answers are heard in between: their connections are free again.
+    await (earlyMs > 0 ? sleep(earlyMs) : nextTurn())
+    const lateMs = Math.max(0, performance.now() - dueMs)
+    const answer = clients[client]!.ask()
+    pending.push(answer.then((status) => ({ client, status, ms: performance.now() - dueMs, lateMs })))
+  }
+  const answers = await Promise.all(pending)
+  for (const client of clients) client.close()
+  return answers
+}
+
+/** The clients of one server, connected. */
+export async function connectAll(port: number): Promise<Connections[]> {
+  const clients = CLIENTS.map(({ name, address }) => connectionsOf(port, name, address))
+  for (const [i, client] of clients.entries()) await client.open(CLIENTS[i]!.heavy ? HEAVY_OPEN : QUIET_OPEN)
+  return clients
+}
+
+/** Lets a new server compile what it needs, and its bucket fill again. */
+export async function warmUp(port: number): Promise<void> {
+  const stranger = connectionsOf(port, 'stranger', STRANGER)
+  for (let i = 0; i < WARM_UP; i++) {
+    if ((await stranger.ask()) === 0) throw new Error('A server gave no answer that its clients understand')
+    await sleep(WARM_UP_GAP_MS)
+  }
+  stranger.close()
+  await sleep(SETTLE_MS)
+}
+
+function connectionsOf(port: number, name: string, address: string): Connections {
+  const request = `GET / HTTP/1.1\r\nHost: localhost\r\n${CLIENT_HEADER}: ${name}\r\n\r\n`
+  return new Connections(port, address, request)
+}

@@ -1,0 +1,100 @@
+import type { After, Capacity, Clock } from '@fairlead/core'
+
+/** A resource of limited rate: `burst` tokens at most, of which `perSecond` come back. It starts full. */
+export class TokenBucket {
+  readonly perSecond: number
+  readonly burst: number
+  readonly #clock: Clock
+  #tokens: number
+  #atMs: number
+
+  constructor({ perSecond, burst }: { perSecond: number; burst: number }, clock: Clock) {
+    this.perSecond = perSecond
+    this.burst = burst
+    this.#clock = clock
+    this.#tokens = burst
+    this.#atMs = clock()
+  }
+
+  /** Takes `count` tokens, or answers `false`: the resource is used up. */
+  take(count = 1): boolean {
+    this.#fill()
+    if (this.#tokens < count) return false
+    this.#tokens -= count
+    return true
+  }
+
+  /** For who has taken tokens and not used them. */
+  putBack(count: number): void {
+    this.#tokens = Math.min(this.burst, this.#tokens + count)
+  }
+
+  /** Milliseconds until there are `count` tokens, if nobody takes any. */
+  msUntil(count: number): number {
+    this.#fill()
+    return (Math.max(0, count - this.#tokens) / this.perSecond) * 1_000
+  }
+
+  #fill(): void {
+    const nowMs = this.#clock()
+    this.#tokens = Math.min(this.burst, this.#tokens + ((nowMs - this.#atMs) * this.perSecond) / 1_000)
+    this.#atMs = nowMs
+  }
+}
+
+/**
+ * The bucket as what a queue drains into: who starts has its token, so a handler behind that queue takes none. What a
+ * request takes is spent, not borrowed: it comes back with time, not with the end of the request.
+ */
+export class BucketCapacity implements Capacity {
+  readonly limit: number
+  readonly maximum: number
+  readonly inFlight = 0
+  readonly #bucket: TokenBucket
+  readonly #after: After
+  readonly #listeners = new Set<() => void>()
+  /** Somebody was turned away and is to be told. */
+  #waiting = false
+
+  constructor(bucket: TokenBucket, after: After) {
+    this.limit = bucket.burst
+    this.maximum = bucket.burst
+    this.#bucket = bucket
+    this.#after = after
+  }
+
+  tryTake(width: number): boolean {
+    if (this.#bucket.take(width)) return true
+    if (width <= this.maximum) this.#tellWhenThereAre(width)
+    return false
+  }
+
+  release(): void {}
+
+  undo(width: number): void {
+    this.#bucket.putBack(width)
+    if (this.#waiting) this.#tell()
+  }
+
+  onAvailable(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  snapshot(): { kind: 'bucket'; perSecond: number; burst: number } {
+    return { kind: 'bucket', perSecond: this.#bucket.perSecond, burst: this.#bucket.burst }
+  }
+
+  #tellWhenThereAre(count: number): void {
+    if (this.#waiting) return
+    this.#waiting = true
+    this.#after(Math.ceil(this.#bucket.msUntil(count)), () => this.#tell())
+  }
+
+  #tell(): void {
+    this.#waiting = false
+    for (const listener of this.#listeners) listener()
+  }
+}

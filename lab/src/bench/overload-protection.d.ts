@@ -1,0 +1,18 @@
+// The package has no types of its own; this is what the benches use of it.
+declare module 'overload-protection' {
+  import type { IncomingMessage, ServerResponse } from 'node:http'
+
+  export interface Options {
+    production?: boolean
+    /** In milliseconds. */
+    maxEventLoopDelay?: number
+    maxRssBytes?: number
+  }
+  export interface Protect {
+    /** True if the request was refused. */
+    (req: IncomingMessage, res: ServerResponse): boolean
+    (req: IncomingMessage, res: ServerResponse, next: () => void): void
+    stop(): void
+  }
+  export default function overloadProtection(framework: 'express' | 'http' | 'koa', options?: Options): Protect
+}

@@ -1,0 +1,48 @@
+import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { printTable } from '../table.js'
+import { type Measured, page } from './page.js'
+import { CHAPTERS, type Section } from './section.js'
+
+const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url))
+const FIGURES = join(DOCS, 'figures')
+
+/** Prints a section; with `save` also keeps it, and writes the page of all sections anew. */
+export async function publish(section: Section, machine: string, save: boolean): Promise<void> {
+  const { title, about, tables, remarks, picture, ...rest } = section
+  console.log(`\n${title}\n${about.join('\n')}`)
+  for (const table of tables) {
+    console.log(`\n${table.title}`)
+    printTable(table.head, table.rows)
+  }
+  for (const remark of remarks) console.log(`- ${remark}`)
+  console.log(machine)
+  if (!save) return
+  if (!CHAPTERS.includes(rest.file)) throw new RangeError(`${rest.file} is not among the chapters of the page`)
+  const shows = picture && { shows: picture.shows }
+  const measured: Measured = { ...rest, title, about, machine, tables, remarks, ...shows }
+  await mkdir(FIGURES, { recursive: true })
+  await write(join(FIGURES, `${rest.file}.json`), `${JSON.stringify(measured, null, 1)}\n`)
+  if (picture) await write(join(FIGURES, `${rest.file}.svg`), picture.svg)
+  await writePage()
+}
+
+/** Makes the page from the sections that have been kept. */
+async function writePage(): Promise<void> {
+  const kept: Measured[] = []
+  for (const file of CHAPTERS) {
+    const path = join(FIGURES, `${file}.json`)
+    const exists = await access(path).then(
+      () => true,
+      () => false,
+    )
+    if (exists) kept.push(JSON.parse(await readFile(path, 'utf8')) as Measured)
+  }
+  await write(join(DOCS, 'benchmarks.md'), page(kept))
+}
+
+async function write(path: string, content: string): Promise<void> {
+  await writeFile(path, content)
+  console.log(`wrote ${relative(process.cwd(), path)}`)
+}

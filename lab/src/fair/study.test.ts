@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest'
+import { ADVERSARIES } from './adversaries.js'
+import { HELD_OUT } from './held-out.js'
+import type { Scenario } from './scenario.js'
+import { DEVELOPMENT, PUBLISHED } from './scenarios.js'
+import { meanOf, shortened, study } from './study.js'
+import { TRACED, trace } from './trace.js'
+
+const ALL = [...PUBLISHED, ...DEVELOPMENT, ...HELD_OUT, ...ADVERSARIES]
+const named = (name: string): Scenario => ALL.find((scenario) => scenario.name === name)!
+
+describe('the scenarios', () => {
+  it('have names of their own', () => {
+    expect(new Set(ALL.map(({ name }) => name)).size).toBe(ALL.length)
+  })
+})
+
+describe('both rules, as shipped', () => {
+  it('in the published population: the published rule in its published bands, the clock nearly fair', () => {
+    const { none, published, clock } = study(named('api'), [1])
+    expect(meanOf(none, 'jain')).toBeCloseTo(0.217, 2)
+    expect(meanOf(published, 'jain')).toBeGreaterThan(0.639)
+    expect(meanOf(published, 'jain')).toBeLessThan(0.7)
+    expect(meanOf(published, 'utilisation')).toBeGreaterThan(0.9995)
+    expect(meanOf(clock, 'jain')).toBeGreaterThan(0.985)
+    expect(meanOf(clock, 'windowed')).toBeGreaterThan(0.995)
+    expect(meanOf(clock, 'utilisation')).toBeGreaterThan(0.99)
+    expect(meanOf(clock, 'goodMean')).toBeGreaterThan(0.95)
+  }, 60_000)
+
+  it('refuse nobody while there is enough', () => {
+    const { published, clock } = study(shortened(named('half load'), 0.5), [1, 2])
+    expect(meanOf(published, 'refused')).toBe(0)
+    expect(meanOf(clock, 'refused')).toBe(0)
+  })
+
+  it('know weights: the clock does, the published rule does not', () => {
+    const { published, clock } = study(shortened(named('weights 1 and 3'), 0.5), [1])
+    expect(meanOf(published, 'windowed')).toBeLessThan(0.95)
+    expect(meanOf(clock, 'windowed')).toBeGreaterThan(0.99)
+  })
+
+  it('learn from reports that come 5 s late', () => {
+    const { clock } = study(named('outcomes 5 s late'), [1])
+    expect(meanOf(clock, 'relative')).toBeGreaterThan(0.98)
+    expect(meanOf(clock, 'goodMean')).toBeGreaterThan(0.85)
+  })
+
+  it('leave light flows something, whatever names an adversary takes', () => {
+    const { none, published, clock } = study(shortened(named('a new name for each request'), 0.5), [1])
+    expect(meanOf(clock, 'goodMean')).toBeGreaterThan(meanOf(published, 'goodMean'))
+    expect(meanOf(clock, 'goodMean')).toBeGreaterThan(0.9 * meanOf(none, 'goodMean'))
+  })
+})
+
+describe('the trace', () => {
+  it('shows a clock that finds the capacity again, and refuses only the heavy', () => {
+    const moments = trace(TRACED, 1)
+    const between = (from: number, to: number): typeof moments => moments.filter(({ at }) => from < at && at <= to)
+    for (const { seen } of between(30, 40)) expect(seen).toBeCloseTo(100, -1)
+    for (const { seen } of between(55, 70)) expect(seen).toBeCloseTo(50, -1)
+    const refused = between(20, 40)
+    expect(refused.reduce((sum, { refusedHeavy }) => sum + refusedHeavy, 0)).toBeGreaterThan(1_000)
+    expect(refused.reduce((sum, { refusedLight }) => sum + refusedLight, 0)).toBeLessThan(100)
+    for (const { refusedLight, refusedHeavy } of between(105, 110)) expect(refusedLight + refusedHeavy).toBe(0)
+  })
+})

@@ -1,0 +1,60 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { runService } from '../simulation/service.js'
+
+const SECONDS = 40
+
+/** Some flows ask half of the fair level each, the others together 1.5 times all that there is. */
+const population = fc.record({
+  quiet: fc.integer({ min: 2, max: 30 }),
+  heavy: fc.integer({ min: 1, max: 6 }),
+  level: fc.integer({ min: 2, max: 20 }),
+  told: fc.constantFrom('handler' as const, 'stage' as const),
+  delay: fc.constantFrom(0, 0.05, 0.5),
+  seed: fc.nat(),
+})
+
+describe('in any population', () => {
+  it('who asks less than the fair level is served, and never refused for long', () => {
+    fc.assert(
+      fc.property(population, ({ quiet, heavy, level, told, delay, seed }) => {
+        const capacity = level * (quiet + heavy)
+        const rates = Array.from({ length: quiet + heavy }, (_, flow) =>
+          flow < quiet ? level / 2 : (1.5 * capacity) / heavy,
+        )
+        const mostAsked = rates.reduce((sum, rate) => sum + rate, 0)
+        const service = { ratesAt: () => rates, mostAsked, capacityAt: () => capacity, burst: 10 + level, fair: {} }
+        const { tally } = runService({ ...service, seconds: SECONDS, told, delay }, seed)
+        const flows = rates.map((_, flow) => flow)
+        expect(tally.share(flows.slice(0, quiet), 10, SECONDS)).toBeGreaterThan(0.7)
+        expect(tally.total('served', flows, 10, SECONDS) / (capacity * (SECONDS - 10))).toBeGreaterThan(0.85)
+        for (let flow = 0; flow < quiet; flow++)
+          for (let from = 10; from + 5 <= SECONDS; from++)
+            if (tally.total('asked', [flow], from, from + 5) >= 5)
+              expect(tally.total('served', [flow], from, from + 5)).toBeGreaterThan(0)
+      }),
+      { numRuns: 30 },
+    )
+  })
+
+  it('who asks less than there is, all together, is not refused', () => {
+    fc.assert(
+      fc.property(population, ({ quiet, heavy, level, told, seed }) => {
+        const rates = Array.from({ length: quiet + heavy }, (_, flow) => (flow < quiet ? level / 2 : 3 * level))
+        const mostAsked = rates.reduce((sum, rate) => sum + rate, 0)
+        const service = { ratesAt: () => rates, mostAsked, capacityAt: () => 1.5 * mostAsked, fair: {}, told }
+        // A buffer that chance does not empty.
+        const { tally } = runService({ ...service, burst: 20 + mostAsked / 2, seconds: SECONDS }, seed)
+        expect(
+          tally.total(
+            'refused',
+            rates.map((_, flow) => flow),
+            0,
+            SECONDS,
+          ),
+        ).toBe(0)
+      }),
+      { numRuns: 30 },
+    )
+  })
+})
