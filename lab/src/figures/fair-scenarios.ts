@@ -5,6 +5,7 @@ import type { Scenario } from '../fair/scenario.js'
 import { DEVELOPMENT } from '../fair/scenarios.js'
 import { simulate } from '../fair/simulate.js'
 import { type Found, meanOf, RULES, type RuleName, type Study, shortened, study } from '../fair/study.js'
+import type { Aim } from './aims.js'
 import { digits } from './fair-goals.js'
 import type { Effort, Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'
@@ -45,8 +46,9 @@ export const fairScenarios: Figure = {
       return takenIn(scenario, effort)
     })
     return {
+      aims: aimsOf(heldOut),
       tables: [
-        summary(heldOut),
+        exceptions(heldOut),
         scenarioTable(`Held out: mean of ${HELD_OUT_SEEDS.length} seeds`, heldOut),
         scenarioTable(`Development: mean of ${OTHER_SEEDS.length} seeds`, development),
         adversaryTable(adversaries),
@@ -102,25 +104,44 @@ function scenarioTable(title: string, rows: readonly Row[]): Table {
   }
 }
 
-function summary(rows: readonly Row[]): Table {
+/** Means over all scenarios that no constant was chosen by; beside each, what the published rule comes to there. */
+function aimsOf(rows: readonly Row[]): Aim[] {
   const over = (rule: RuleName, key: keyof Means): number =>
     mean(rows.map(({ means }) => means[rule][key]).filter((value) => !Number.isNaN(value)))
-  const line = (what: string, key: keyof Means, least: number): string[] => {
-    const value = over('clock', key)
-    return [what, digits(over('published', key)), digits(value), `≥ ${least}${value >= least ? '' : ', missed'}`]
-  }
-  const behind = rows.filter(({ means }) => means.clock.relative < means.published.relative - 0.005)
-  const slow = rows.filter(({ means }) => means.clock.recovery > 10)
+  const aim = (what: string, key: keyof Means, least: number): Aim => ({
+    what: `held out: ${what}`,
+    published: over('published', key),
+    ours: over('clock', key),
+    goal: { least },
+    digits: 3,
+  })
+  const number = (what: string, of: readonly Row[]): Aim => ({ what, ours: of.length, goal: { most: 0 }, digits: 0 })
+  return [
+    aim('windowed Jain', 'windowed', 0.999),
+    aim('served, of what no control serves', 'relative', 0.985),
+    aim('well-behaved, mean', 'goodMean', 0.965),
+    aim('well-behaved, worst', 'goodWorst', 0.935),
+    number('held out: scenarios in which served is over 0.5 points below the published rule', behind(rows)),
+    number('held out: scenarios with a refusal later than 10 s after an overload', slow(rows)),
+  ]
+}
+
+function behind(rows: readonly Row[]): readonly Row[] {
+  return rows.filter(({ means }) => means.clock.relative < means.published.relative - 0.005)
+}
+
+function slow(rows: readonly Row[]): readonly Row[] {
+  return rows.filter(({ means }) => means.clock.recovery > 10)
+}
+
+function exceptions(rows: readonly Row[]): Table {
   return {
-    title: 'Held out: means over all scenarios',
-    head: ['', 'published rule', 'fair clock', 'goal'],
+    id: 'exceptions',
+    title: 'Held out: the scenarios that miss',
+    head: ['', 'scenarios'],
     rows: [
-      line('windowed Jain', 'windowed', 0.999),
-      line('served, of what no control serves', 'relative', 0.985),
-      line('well-behaved, mean', 'goodMean', 0.965),
-      line('well-behaved, worst', 'goodWorst', 0.935),
-      ['served over 0.5 points less than published: scenarios', '–', count(behind), 'none'],
-      ['refused later than 10 s after an overload: scenarios', '–', count(slow), 'none'],
+      ['served over 0.5 points less than under the published rule', count(behind(rows))],
+      ['refused later than 10 s after an overload', count(slow(rows))],
     ],
   }
 }
