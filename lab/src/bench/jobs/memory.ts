@@ -32,7 +32,7 @@ export async function memory(): Promise<Section> {
         head: ['', 'MB when made', `MB after ${FLOWS.toLocaleString('en')} flows`, 'bytes per flow'],
         rows: held.map(({ name, empty, full }) => [
           name,
-          (empty / 1e6).toFixed(1),
+          (Math.max(0, empty) / 1e6).toFixed(1),
           (full / 1e6).toFixed(1),
           (Math.max(0, full - empty) / FLOWS).toFixed(0),
         ]),
