@@ -24,7 +24,9 @@ export async function memory(): Promise<Section> {
     title: 'Memory for a million flows',
     about: [
       `Each of ${FLOWS.toLocaleString('en')} flows asks once, inside a window. Heap and buffers after a collection, ` +
-        "without the names themselves. FAIR's sketch is as large before the first flow as after the last.",
+        "without the names themselves. FAIR's sketch is as large before the first flow as after the last." +
+        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it is no match for a ' +
+        'store that knows every key.',
     ],
     tables: [
       {
