@@ -24,7 +24,9 @@ export async function memory(): Promise<Section> {
     title: 'Memory for a million flows',
     about: [
       `Each of ${FLOWS.toLocaleString('en')} flows asks once, inside a window. Heap and buffers after a collection, ` +
-        "without the names themselves. FAIR's sketch is as large before the first flow as after the last.",
+        "without the names themselves. FAIR's sketch is as large before the first flow as after the last." +
+        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it is no match for a ' +
+        'store that knows every key.',
     ],
     tables: [
       {
@@ -32,7 +34,7 @@ export async function memory(): Promise<Section> {
         head: ['', 'MB when made', `MB after ${FLOWS.toLocaleString('en')} flows`, 'bytes per flow'],
         rows: held.map(({ name, empty, full }) => [
           name,
-          (empty / 1e6).toFixed(1),
+          (Math.max(0, empty) / 1e6).toFixed(1),
           (full / 1e6).toFixed(1),
           (Math.max(0, full - empty) / FLOWS).toFixed(0),
         ]),
