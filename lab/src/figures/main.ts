@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { printTable } from '../bench/table.js'
-import { bySeed } from './by-seed.js'
 import { figuresOf, list } from './catalogue.js'
-import { type Figure, FULL, type Table } from './figure.js'
+import type { Figure, Table } from './figure.js'
+import { makeAll, type Result } from './make-all.js'
 import { progress } from './progress.js'
 import { recordOf } from './record.js'
 import { save, savePages } from './save.js'
@@ -18,16 +18,10 @@ const USAGE = `figures [--seeds] [name…]: published figures, ours, and our goa
 
 ${list()}`
 
-async function draw(figure: Figure, seeds: boolean): Promise<Made> {
+async function show(figure: Figure, { findings, bySeed, seconds }: Result): Promise<Made> {
   console.log(`\n${figure.name}: ${figure.about}`)
-  const startMs = performance.now()
-  const { tell, done } = progress(process.stderr)
-  const findings = await figure.make(FULL, tell)
-  const seconds = (performance.now() - startMs) / 1_000
-  const each = seeds ? await bySeed(figure, tell) : []
-  done()
   const record = recordOf(figure, findings)
-  print([...record.tables, ...each])
+  print([...record.tables, ...bySeed])
   if (record.source !== undefined) console.log(`\nPublished: ${record.source}.`)
   for (const path of await save(figure, findings, record)) console.log(`wrote ${path}`)
   return { name: figure.name, aims: findings.aims ?? [], seconds }
@@ -48,7 +42,12 @@ try {
   if (values.help) console.log(USAGE)
   else {
     const made: Made[] = []
-    for (const figure of figuresOf(positionals)) made.push(await draw(figure, values.seeds))
+    const figures = figuresOf(positionals)
+    const { tell, done } = progress(process.stderr)
+    for await (const result of makeAll(figures, values.seeds, tell)) {
+      done()
+      made.push(await show(figures[made.length]!, result))
+    }
     for (const path of await savePages()) console.log(`wrote ${path}`)
     print(summary(made))
   }
