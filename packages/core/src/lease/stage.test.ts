@@ -141,14 +141,31 @@ describe("a gate's stage that keeps inside a lease", () => {
   })
 
   it('teaches FAIR who causes the shortage', async () => {
-    const { gate, resource } = await gateOn('rate', 1, { maxWaitMs: 0 }, { fair: {} })
-    resource.onChange(() => {})
-    let unfair = 0
-    for (let i = 0; i < 1_000; i++) {
-      const decision = await gate.admit({ flow: 'greedy' })
-      if (!decision.admitted && decision.reason === 'unfair') unfair++
+    const { office, gate } = await gateOn('rate', 20, { maxWaitMs: 0 }, { fair: {} })
+    const said: Record<string, string[]> = { greedy: [], quiet: [] }
+    const ask = (flow: string): void => {
+      const decision = gate.admit({ flow })
+      if (decision instanceof Promise) throw new Error('waits')
+      said[flow]!.push(decision.admitted ? 'admitted' : decision.reason)
+      if (decision.admitted) decision.finish('success')
     }
-    expect(unfair).toBeGreaterThan(500)
+    // Each tenth of a second: ten requests of one, and every fifth time one of another. There is enough for two.
+    const tenths = async (count: number): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        for (let request = 0; request < 10; request++) ask('greedy')
+        if (i % 5 === 0) ask('quiet')
+        await office.advance(100)
+      }
+    }
+    await tenths(200)
+    said['greedy'] = []
+    said['quiet'] = []
+    await tenths(200)
+    const count = (flow: string, what: string): number => said[flow]!.filter((each) => each === what).length
+    expect(count('greedy', 'unfair')).toBeGreaterThan(10 * count('greedy', 'overload'))
+    expect(count('quiet', 'admitted')).toBeGreaterThan(30)
+    expect(count('quiet', 'unfair')).toBe(0)
+    expect(count('greedy', 'admitted') + count('quiet', 'admitted')).toBeGreaterThan(300)
   })
 
   it.each([
