@@ -1,10 +1,9 @@
 import { fairMiddleware } from '@fairlead/express'
-import express, { type Request } from 'express'
+import express from 'express'
 import { rateLimit } from 'express-rate-limit'
-import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
+import { type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'express-rate-limit', documented: { limit: 100, windowMs: 15 * 60_000 } }
-const flow = (req: Request): string | undefined => req.get(CLIENT_HEADER)
 
 export const framework: Framework = {
   title: 'Express',
@@ -15,7 +14,7 @@ export const framework: Framework = {
     const window = windowOf(guard, peer)
     if (window) app.use(rateLimit({ ...window, standardHeaders: 'draft-8', legacyHeaders: false }))
     else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? { flow } : { flow, queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
       app.use(fair)
       gate = fair.gate
     }

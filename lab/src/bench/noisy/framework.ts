@@ -64,9 +64,6 @@ export interface Framework {
   serve(parts: Parts): Promise<Served>
 }
 
-/** The request header that names the client. */
-export const CLIENT_HEADER = 'x-client'
-
 /** The port of a server, once it listens. It keeps connections open: one that it closes just then loses a request. */
 export function listening(server: Server): Promise<number> {
   server.keepAliveTimeout = 600_000

@@ -22,8 +22,8 @@ export function titleOf(guard: Guard, { name, documented }: Peer): string {
     case 'heavy due':
       return `${name}, told what a heavy one is due`
     case 'fairlead':
-      return 'Fairlead, `flow`'
+      return 'Fairlead, no options'
     case 'fairlead queue':
-      return 'Fairlead, `flow` and `queue`'
+      return 'Fairlead, `queue`'
   }
 }

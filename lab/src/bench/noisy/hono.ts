@@ -4,12 +4,11 @@ import { type HttpBindings, serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { type Context, Hono } from 'hono'
 import { rateLimiter } from 'hono-rate-limiter'
-import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
+import { type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 type Env = { Bindings: HttpBindings }
 
 const peer: Peer = { name: 'hono-rate-limiter', documented: { limit: 100, windowMs: 15 * 60_000 } }
-const flow = (c: Context): string | undefined => c.req.header(CLIENT_HEADER)
 
 export const framework: Framework = {
   title: 'Hono',
@@ -22,7 +21,7 @@ export const framework: Framework = {
     const keyGenerator = (c: Context): string => getConnInfo(c).remote.address ?? ''
     if (window) app.use(rateLimiter<Env>({ ...window, keyGenerator }))
     else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? { flow } : { flow, queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
       app.use(fair)
       gate = fair.gate
     }

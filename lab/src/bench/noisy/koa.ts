@@ -1,10 +1,9 @@
 import { fairMiddleware } from '@fairlead/koa'
-import Koa, { type Context } from 'koa'
+import Koa from 'koa'
 import ratelimit from 'koa-ratelimit'
-import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
+import { type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'koa-ratelimit', documented: { limit: 100, windowMs: 60_000 } }
-const flow = (ctx: Context): string => ctx.get(CLIENT_HEADER)
 
 export const framework: Framework = {
   title: 'Koa',
@@ -17,7 +16,7 @@ export const framework: Framework = {
       const { limit: max, windowMs: duration } = window
       app.use(ratelimit({ driver: 'memory', db: new Map(), duration, max, id: (ctx) => ctx.ip }))
     } else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? { flow } : { flow, queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
       app.use(fair)
       gate = fair.gate
     }

@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { Connections } from './connections.js'
-import { CLIENT_HEADER } from './framework.js'
 import { type Arrival, CLIENTS } from './scenario.js'
 
 /** What became of a request. */
@@ -15,6 +14,7 @@ export interface Answer {
   readonly lateMs: number
 }
 
+const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'
 const WARM_UP = 100
 /** Connections of a client that are open when it begins; more are opened as they are needed. */
 const QUIET_OPEN = 3
@@ -46,23 +46,18 @@ export async function load(clients: readonly Connections[], arrivals: readonly A
 
 /** The clients of one server, connected. */
 export async function connectAll(port: number): Promise<Connections[]> {
-  const clients = CLIENTS.map(({ name, address }) => connectionsOf(port, name, address))
+  const clients = CLIENTS.map(({ address }) => new Connections(port, address, REQUEST))
   for (const [i, client] of clients.entries()) await client.open(CLIENTS[i]!.heavy ? HEAVY_OPEN : QUIET_OPEN)
   return clients
 }
 
 /** Lets a new server compile what it needs, and its bucket fill again. */
 export async function warmUp(port: number): Promise<void> {
-  const stranger = connectionsOf(port, 'stranger', STRANGER)
+  const stranger = new Connections(port, STRANGER, REQUEST)
   for (let i = 0; i < WARM_UP; i++) {
     if ((await stranger.ask()) === 0) throw new Error('A server gave no answer that its clients understand')
     await sleep(WARM_UP_GAP_MS)
   }
   stranger.close()
   await sleep(SETTLE_MS)
-}
-
-function connectionsOf(port: number, name: string, address: string): Connections {
-  const request = `GET / HTTP/1.1\r\nHost: localhost\r\n${CLIENT_HEADER}: ${name}\r\n\r\n`
-  return new Connections(port, address, request)
 }

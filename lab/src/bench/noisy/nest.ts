@@ -1,14 +1,13 @@
 import 'reflect-metadata'
 import type { Server } from 'node:http'
 import { FAIR_GATE, FairModule } from '@fairlead/nest'
-import { Controller, type ExecutionContext, Get, Module, ServiceUnavailableException } from '@nestjs/common'
+import { Controller, Get, Module, ServiceUnavailableException } from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
-import { CLIENT_HEADER, type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
+import { type Framework, listening, type Peer, type Watched, windowOf } from './framework.js'
 
 const peer: Peer = { name: 'ThrottlerGuard', documented: { limit: 10, windowMs: 60_000 } }
-const flow = (context: ExecutionContext): string | undefined => context.getArgByIndex(0).headers[CLIENT_HEADER]
 
 export const framework: Framework = {
   title: 'Nest (Express)',
@@ -31,7 +30,7 @@ export const framework: Framework = {
       const providers = [{ provide: APP_GUARD, useClass: ThrottlerGuard }]
       Module({ imports: [throttler], providers, controllers: [Answers] })(App)
     } else if (guarded) {
-      const fair = FairModule.forRoot(guard === 'fairlead' ? { flow } : { flow, queue: { capacity } })
+      const fair = FairModule.forRoot(guard === 'fairlead' ? {} : { queue: { capacity } })
       Module({ imports: [fair], controllers: [Answers] })(App)
     } else Module({ controllers: [Answers] })(App)
     const app = await NestFactory.create(App, new ExpressAdapter(), { logger: ['error', 'warn'] })

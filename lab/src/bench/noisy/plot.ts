@@ -17,8 +17,8 @@ const LABELS: Readonly<Record<Guard, string>> = {
   documented: "limiter, its documentation's limit",
   'fair level': 'limiter, told the fair level',
   'heavy due': 'limiter, told what the heavy are due',
-  fairlead: 'Fairlead, flow',
-  'fairlead queue': 'Fairlead, flow and queue',
+  fairlead: 'Fairlead, no options',
+  'fairlead queue': 'Fairlead, queue',
 }
 
 /** Served over entitled, a panel for each framework, a bar for the quiet and one for the heavy behind each guard. */

@@ -13,10 +13,9 @@ const HEAVY_PER_SECOND = 10 * FAIR_LEVEL
 export const HEAVY_DUE: number = (RESOURCE.perSecond - QUIET_CLIENTS * QUIET_PER_SECOND) / HEAVY_CLIENTS
 
 export interface Client {
-  readonly name: string
   readonly heavy: boolean
   readonly perSecond: number
-  /** Where its connections come from, for limiters that go by address. Linux has all of 127/8. */
+  /** Where its connections come from, for guards that go by address. Linux has all of 127/8. */
   readonly address: string
 }
 
@@ -24,7 +23,6 @@ export interface Client {
 export const CLIENTS: readonly Client[] = Array.from({ length: QUIET_CLIENTS + HEAVY_CLIENTS }, (_, i) => {
   const heavy = i >= QUIET_CLIENTS
   return {
-    name: heavy ? `heavy-${i - QUIET_CLIENTS + 1}` : `quiet-${i + 1}`,
     heavy,
     perSecond: heavy ? HEAVY_PER_SECOND : QUIET_PER_SECOND,
     address: `127.0.1.${i + 1}`,

@@ -42,7 +42,7 @@ export function sectionOf(runs: readonly Run[], seconds: number, seed: number): 
       'The limiters go by address, as they do when nobody says otherwise, in three ways: the limit that their ' +
         `documentation shows; ${perWindow(FAIR_LEVEL)}, which is the fair level; and ${perWindow(HEAVY_DUE)}, which ` +
         'is what a heavy client is due, and which nobody knows who does not know beforehand what everybody will ask. ' +
-        `Fairlead is told \`flow\` and nothing else (FAIR's rule here: ${[...rules].join(', ') || 'none'}). In its ` +
+        `Fairlead goes by address, too, and is told nothing (FAIR's rule here: ${[...rules].join(', ') || 'none'}). In its ` +
         'last row requests also wait, for 2 s at most, in a queue whose capacity is the bucket itself: who starts ' +
         'has its token, so the handler never answers 503.',
     ],
