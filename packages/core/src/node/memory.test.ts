@@ -53,6 +53,15 @@ describe('memorySignal', () => {
     expect(signal.read(10_000)).toBe(0.25)
   })
 
+  it('asks for the limits no more often than that', () => {
+    const physicalBytes = vi.fn(() => 16 * GIB)
+    const constrainedBytes = vi.fn(() => 4 * GIB)
+    const signal = memorySignal({ machine: machine(trees.none, { physicalBytes, constrainedBytes }) })
+    for (let nowMs = 0; nowMs < 10_000; nowMs += 100) expect(signal.read(nowMs)).toBe(0.5)
+    expect(physicalBytes).toHaveBeenCalledTimes(1)
+    expect(constrainedBytes).toHaveBeenCalledTimes(1)
+  })
+
   it('leaves out a group that cannot be read, and is a bad sample when none can', () => {
     const own = '/sys/fs/cgroup/system.slice/tenants.slice/api.service/memory.current'
     const above = '/sys/fs/cgroup/system.slice/tenants.slice/memory.current'

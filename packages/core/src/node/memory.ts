@@ -21,8 +21,8 @@ export interface MemorySignalOptions {
  * Share of the memory limit in use, from 0 to 1, as the kernel sees it.
  *
  * The limit is that of the container (cgroup v2 or v1, whichever group above is fullest), else of the runtime, else the
- * machine's memory. Cached files count only as far as they are in use. A reading costs a few small file reads, about
- * 10 to 100 µs.
+ * machine's memory. Cached files count only as far as they are in use. A reading costs a small file read, or two
+ * for each limited group; the limits are looked for every ten seconds.
  */
 export function memorySignal(options: MemorySignalOptions = {}): LoadSignal {
   requireOptions('memorySignal', options, ['curve', 'limitBytes', 'machine'])
@@ -42,7 +42,10 @@ class MemorySignal implements LoadSignal {
 
   readonly #limitBytes: number | undefined
   readonly #machine: Machine
+  #physicalBytes = 0
   #groups: LimitedGroup[] = []
+  /** The runtime's own limit; 0 where it has none. */
+  #constrainedBytes = 0
   #foundAtMs: number = Number.NEGATIVE_INFINITY
 
   constructor(curve: Curve, limitBytes: number | undefined, machine: Machine) {
@@ -52,21 +55,28 @@ class MemorySignal implements LoadSignal {
   }
 
   read(nowMs: number): number {
-    const physical = this.#machine.physicalBytes()
-    if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes, physical)
-    if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) {
-      this.#groups = limitedGroups(this.#machine.readFile, physical)
-      this.#foundAtMs = nowMs
-    }
+    // Asking for the limits costs more than the reading itself.
+    if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
+    if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes)
     if (this.#groups.length > 0) return fullest(this.#groups)
-    // The runtime says 2^64 where there is no limit.
-    const constrained = this.#machine.constrainedBytes() ?? 0
-    if (constrained > 0 && constrained < physical) return this.#shareOf(constrained, physical)
-    return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(physical, physical)
+    if (this.#constrainedBytes > 0) return this.#shareOf(this.#constrainedBytes)
+    return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(this.#physicalBytes)
+  }
+
+  #findLimits(nowMs: number): void {
+    this.#physicalBytes = this.#machine.physicalBytes()
+    if (this.#limitBytes === undefined) {
+      this.#groups = limitedGroups(this.#machine.readFile, this.#physicalBytes)
+      const constrained = this.#machine.constrainedBytes() ?? 0
+      // The runtime says 2^64 where there is no limit.
+      this.#constrainedBytes = constrained < this.#physicalBytes ? constrained : 0
+    }
+    this.#foundAtMs = nowMs
   }
 
   /** Share of `limit` that is resident. Says once, and then refuses nobody, if that limit cannot be one. */
-  #shareOf(limit: number, physical: number): number {
+  #shareOf(limit: number): number {
+    const physical = this.#physicalBytes
     if (limit > 0 && limit <= physical) {
       this.problem = undefined
       return this.#machine.residentBytes() / limit
