@@ -48,6 +48,7 @@ export class FairAdmission {
   readonly #closesGate: boolean
   /** What the guard has admitted (or passed by: null), by its request, for the interceptor to go on with. */
   readonly #guarded = new WeakMap<object, Visit | null>()
+  #hasGuard = false
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
   constructor(options: FairOptions) {
@@ -118,12 +119,13 @@ export class FairAdmission {
 
   /** The guard's answer, for the interceptor: the visit that was admitted, or null if the request is to pass. */
   leave(context: ExecutionContext, visit: Visit | null): void {
+    this.#hasGuard = true
     this.#guarded.set(context.getArgByIndex(0), visit)
   }
 
   /** What the guard has left for this request; undefined where there was no guard. */
   guarded(context: ExecutionContext): Visit | null | undefined {
-    return context.getType() === 'http' ? this.#guarded.get(context.getArgByIndex(0)) : undefined
+    return this.#hasGuard && context.getType() === 'http' ? this.#guarded.get(context.getArgByIndex(0)) : undefined
   }
 
   /** Refuses what waits and what comes, if the gate was made here. */

@@ -28,27 +28,33 @@ export function requireSettings(settings: FairSettings): void {
 
 /** What the decorators on a handler and its controller come to. */
 interface Decorated extends FairSettings {
+  readonly handler: unknown
   readonly controller: unknown
   readonly skip: boolean
 }
 
 const reflector = new Reflector()
 const decorated = new WeakMap<object, Decorated>()
+/** The last answer: a request asks for one setting after the other. */
+let latest: Decorated | undefined
 
 /** The handler's own decorators count before the controller's, one setting at a time. Read once per handler. */
 function decoratedBy(context: ExecutionContext): Decorated {
   const handler = context.getHandler()
   const controller = context.getClass()
+  if (latest?.handler === handler && latest.controller === controller) return latest
   const known = decorated.get(handler)
   // Controllers that inherit a handler share it.
-  if (known !== undefined && known.controller === controller) return known
-  const found: Decorated = {
+  latest = known?.controller === controller ? known : undefined
+  if (latest !== undefined) return latest
+  latest = {
     ...(reflector.getAllAndMerge<FairSettings | []>(FAIR_KEY, [controller, handler]) as FairSettings),
     skip: reflector.getAllAndOverride<boolean | undefined>(SKIP_KEY, [handler, controller]) ?? false,
+    handler,
     controller,
   }
-  decorated.set(handler, found)
-  return found
+  decorated.set(handler, latest)
+  return latest
 }
 
 type PerRequest = Required<Pick<RequestOptions<[ExecutionContext]>, 'cost' | 'flow' | 'priority' | 'skip'>>
