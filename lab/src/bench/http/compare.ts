@@ -5,18 +5,20 @@ import { ServerProcess } from './server-process.js'
 
 /** Requests to one server before it is the next one's turn. */
 export const SLICE = 2_500
-/** Processes that serve each mode: how a compiler happens to lay one out is worth several microseconds a request. */
+/** Processes that serve each mode: how the compiler happens to lay one out is worth something, too. */
 export const PROCESSES = 3
-/** Requests before anything is measured: what the compiler's threads do counts as the server's time, too. */
-const WARM_UP = 20_000
+/** Requests to each route before anything is measured: what the compiler's threads do counts as the server's time. */
+const WARM_UP = 12_500
+/** Requests that do not count before each pair of slices: a process that was idle has lost its caches to others. */
+const WAKE_UP = 500
 const MIN_ROUNDS = 5
 
-/** What one mode cost; CPU times are medians of rounds per request, in microseconds. */
+/** What one mode cost; all are medians of the quieter rounds, CPU times per request and in microseconds. */
 export interface Cost {
   mode: string
   cpuUs: number
   aboveBareUs: number
-  /** Of the cheapest and of the dearest of its processes, above the mean of the bare ones. */
+  /** Of the cheapest and of the dearest of its processes, above the bare routes that they serve as well. */
   rangeUs: readonly [least: number, most: number]
   /** The bare server's time as a share of this mode's: how much of the server's capacity is left. */
   bareShare: number
@@ -27,15 +29,23 @@ export interface Cost {
   refused: number
 }
 
+/** What was seen of a slice; NaN where requests were refused. */
+interface Slice extends Load {
+  /** CPU per request, in microseconds. */
+  readonly cpuUs: number
+}
+
+/** One process in one round: a slice to its bare route, and one to the route behind its mode. */
+interface Pair {
+  readonly bare: Slice
+  readonly own: Slice
+}
+
 /** What was seen of one process. */
 interface Tally {
-  mode: string
-  server: ServerProcess
-  /** CPU per request of each slice, in microseconds; NaN where requests were refused. */
-  slicesUs: number[]
-  /** Every slice, as its load saw it. */
-  loads: Load[]
-  refused: number
+  readonly mode: string
+  readonly server: ServerProcess
+  readonly rounds: Pair[]
 }
 
 export interface Comparison {
@@ -49,7 +59,8 @@ export interface Comparison {
 
 /**
  * Runs all modes of a framework at once, each in some processes of its own, and loads them in turn, slice by slice,
- * round after round for about `seconds`, so that whatever else the machine does meets all of them alike.
+ * round after round for about `seconds`, so that whatever else the machine does meets all of them alike. Each process
+ * serves a bare route as well, and that is what its mode is compared with: both run the same compiled framework.
  */
 export async function compare(
   node: string,
@@ -64,68 +75,75 @@ export async function compare(
   try {
     for (let i = 0; i < PROCESSES; i++)
       for (const mode of modes)
-        tallies.push({
-          mode,
-          server: await ServerProcess.start(node, framework, mode),
-          slicesUs: [],
-          loads: [],
-          refused: 0,
-        })
+        tallies.push({ mode, server: await ServerProcess.start(node, framework, mode), rounds: [] })
     const otherProcessors = await otherWork(tallies)
     await takeTurns(tallies, untilMs)
     others = await otherProcessors()
   } finally {
     for (const { server } of tallies) server.stop()
   }
-  const bare = roundsOf(tallies, modes[0]!, cpu)
-  const bareMs = roundsOf(tallies, modes[0]!, wall)
-  const costs = modes.map((mode): Cost => {
-    const rounds = roundsOf(tallies, mode, cpu)
-    const roundsMs = roundsOf(tallies, mode, wall)
-    const own = tallies.filter((tally) => tally.mode === mode)
-    const aboveUs = own.map(({ slicesUs }) => median(slicesUs.map((us, round) => us - bare[round]!)))
-    return {
+  const quiet = quieterHalf(tallies)
+  const costs = modes.map((mode) =>
+    costOf(
       mode,
-      cpuUs: median(rounds),
-      // Round by round, because neighbours in time share what else the machine was doing.
-      aboveBareUs: median(rounds.map((us, round) => us - bare[round]!)),
-      rangeUs: [Math.min(...aboveUs), Math.max(...aboveUs)],
-      bareShare: median(bare) / median(rounds),
-      rateShare: median(roundsMs.map((ms, round) => bareMs[round]! / ms)),
-      p99Ms: median(own.flatMap(({ loads }) => loads.map(({ p99Ms }) => p99Ms))),
-      refused: own.reduce((sum, { refused }) => sum + refused, 0),
-    }
-  })
-  return { costs, rounds: bare.length, others, pinned }
+      tallies.filter((tally) => tally.mode === mode),
+      quiet,
+    ),
+  )
+  return { costs, rounds: tallies[0]!.rounds.length, others, pinned }
 }
 
 /** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
 async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
-  for (const tally of tallies) tally.refused += (await load(tally.server.port, WARM_UP)).refused
+  for (const { server } of tallies) {
+    // In turn, so that the compiler sees both.
+    for (let sent = 0; sent < WARM_UP; sent += SLICE) {
+      await load(server.barePort, SLICE)
+      await load(server.port, SLICE)
+    }
+  }
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
-    for (const tally of tallies) {
-      const { server } = tally
-      const before = await server.cpuUs()
-      const slice = await load(server.port, SLICE)
-      const sliceUs = ((await server.cpuUs()) - before) / SLICE
-      tally.slicesUs.push(slice.refused === 0 ? sliceUs : Number.NaN)
-      tally.loads.push(slice)
-      tally.refused += slice.refused
+    for (const { server, rounds } of tallies) {
+      await load(server.barePort, WAKE_UP)
+      const bare = await slice(server, server.barePort)
+      rounds.push({ bare, own: await slice(server, server.port) })
     }
 }
 
-/** What a slice cost its server, in microseconds; and how long it took. NaN where requests were refused. */
-const cpu = ({ slicesUs }: Tally): readonly number[] => slicesUs
-const wall = ({ loads }: Tally): readonly number[] => loads.map(({ ms, refused }) => (refused === 0 ? ms : Number.NaN))
+async function slice(server: ServerProcess, port: number): Promise<Slice> {
+  const beforeUs = await server.cpuUs()
+  const { ms, p99Ms, refused } = await load(port, SLICE)
+  const cpuUs = ((await server.cpuUs()) - beforeUs) / SLICE
+  return refused === 0 ? { cpuUs, ms, p99Ms, refused } : { cpuUs: Number.NaN, ms: Number.NaN, p99Ms, refused }
+}
 
-/** The mean of a mode's processes in each round, of what `measured` gives for each slice. */
-function roundsOf(
-  tallies: readonly Tally[],
-  mode: string,
-  measured: (tally: Tally) => readonly number[],
-): readonly number[] {
-  const own = tallies.filter((tally) => tally.mode === mode).map(measured)
-  return (own[0] ?? []).map((_, round) => own.reduce((sum, slices) => sum + slices[round]!, 0) / own.length)
+/**
+ * Which rounds cost all servers together least: half of them. A virtual machine has slow spells, which come from its
+ * neighbours on the host; they meet all modes, but most what needs caches most.
+ */
+function quieterHalf(tallies: readonly Tally[]): readonly number[] {
+  const totals = tallies[0]!.rounds.map((_, round) => sum(tallies.map(({ rounds }) => slicesUs(rounds[round]!))))
+  const byTotal = totals.map((_, round) => round).toSorted((a, b) => totals[a]! - totals[b]!)
+  return byTotal.slice(0, Math.ceil(byTotal.length / 2))
+}
+
+const slicesUs = ({ bare, own }: Pair): number => bare.cpuUs + (own.cpuUs || 0)
+
+/** What the processes of one mode say of it, in the rounds `chosen`. */
+function costOf(mode: string, tallies: readonly Tally[], chosen: readonly number[]): Cost {
+  const pairsOf = ({ rounds }: Tally): Pair[] => chosen.map((round) => rounds[round]!)
+  const pairs = tallies.flatMap(pairsOf)
+  const aboveUs = tallies.map((tally) => median(pairsOf(tally).map(({ bare, own }) => own.cpuUs - bare.cpuUs)))
+  return {
+    mode,
+    cpuUs: median(pairs.map(({ own }) => own.cpuUs)),
+    aboveBareUs: sum(aboveUs) / aboveUs.length,
+    rangeUs: [Math.min(...aboveUs), Math.max(...aboveUs)],
+    bareShare: median(pairs.map(({ bare, own }) => bare.cpuUs / own.cpuUs)),
+    rateShare: median(pairs.map(({ bare, own }) => bare.ms / own.ms)),
+    p99Ms: median(pairs.map(({ own }) => own.p99Ms)),
+    refused: sum(tallies.flatMap(({ rounds }) => rounds.map(({ own }) => own.refused))),
+  }
 }
 
 /** Begins to watch the machine; the answer is how many processors neither this process nor its servers kept busy. */
@@ -133,7 +151,7 @@ async function otherWork(tallies: readonly Tally[]): Promise<() => Promise<numbe
   const ownUs = async (): Promise<number> => {
     const { user, system } = process.cpuUsage()
     const served = await Promise.all(tallies.map(({ server }) => server.cpuUs()))
-    return served.reduce((total, us) => total + us, user + system)
+    return sum(served) + user + system
   }
   const [startMs, busyBeforeMs, ownBeforeUs] = [performance.now(), busyMs(), await ownUs()]
   return async () => {
@@ -145,6 +163,10 @@ async function otherWork(tallies: readonly Tally[]): Promise<() => Promise<numbe
 /** Time that all processors together have worked since the machine started. */
 function busyMs(): number {
   return cpus().reduce((total, { times }) => total + times.user + times.nice + times.sys + times.irq, 0)
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 /** NaN counts as no value. */

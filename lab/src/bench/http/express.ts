@@ -2,9 +2,10 @@ import { fairMiddleware } from '@fairlead/express'
 import express, { type Express } from 'express'
 import { rateLimit } from 'express-rate-limit'
 import overloadProtection from 'overload-protection'
-import { RateLimiterMemory } from 'rate-limiter-flexible'
+import { RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { FLOW_HEADER, type Framework, lucky, NEVER_REACHED, portOf } from './framework.js'
 
+const byAddress = (req: express.Request): string => req.ip ?? ''
 const byHeader = (req: express.Request): string => req.get(FLOW_HEADER) ?? ''
 const DRAFT_8 = { windowMs: 60_000, limit: NEVER_REACHED, standardHeaders: 'draft-8', legacyHeaders: false } as const
 
@@ -22,21 +23,40 @@ const modes: Record<string, (app: Express) => void> = {
   },
   'fairlead, default': (app) => app.use(fairMiddleware({ random: lucky })),
   'fairlead, flow by header': (app) => app.use(fairMiddleware({ random: lucky, flow: (req) => req.get(FLOW_HEADER) })),
-  'rate-limiter-flexible, by address': (app) => consume(app, (req) => req.ip ?? ''),
+  'rate-limiter-flexible, by address': (app) => consume(app, byAddress),
   'rate-limiter-flexible, by header': (app) => consume(app, byHeader),
+  'rate-limiter-flexible, by address, with headers': (app) => consume(app, byAddress, tell),
   'express-rate-limit, draft-8': (app) => app.use(rateLimit({ ...DRAFT_8 })),
   'express-rate-limit, draft-8, by header': (app) => app.use(rateLimit({ ...DRAFT_8, keyGenerator: byHeader })),
   'express-rate-limit, its default headers': (app) => app.use(rateLimit({ windowMs: 60_000, limit: NEVER_REACHED })),
   'overload-protection': (app) => app.use(overloadProtection('express', { production: true })),
 }
 
-function consume(app: Express, keyOf: (req: express.Request) => string): void {
+/** The middleware that its documentation shows; `told` sees what is left. */
+function consume(
+  app: Express,
+  keyOf: (req: express.Request) => string,
+  told: (res: express.Response, left: RateLimiterRes) => void = () => {},
+): void {
   const limiter = new RateLimiterMemory({ points: NEVER_REACHED, duration: 60 })
   app.use((req, res, next) => {
     limiter
       .consume(keyOf(req))
-      .then(() => next())
+      .then((left) => {
+        told(res, left)
+        next()
+      })
       .catch(() => res.status(429).send('Too Many Requests'))
+  })
+}
+
+/** The headers that its documentation says one may want to set. */
+function tell(res: express.Response, { msBeforeNext, remainingPoints }: RateLimiterRes): void {
+  res.set({
+    'Retry-After': `${msBeforeNext / 1000}`,
+    'X-RateLimit-Limit': `${NEVER_REACHED}`,
+    'X-RateLimit-Remaining': `${remainingPoints}`,
+    'X-RateLimit-Reset': `${Math.ceil((Date.now() + msBeforeNext) / 1000)}`,
   })
 }
 
@@ -44,6 +64,11 @@ function consume(app: Express, keyOf: (req: express.Request) => string): void {
 export const framework: Framework = {
   title: 'Express',
   goalUs: 8,
+  about:
+    'rate-limiter-flexible counts what arrives and hears of no end; the middleware that it documents sets no headers, ' +
+    'and the four that it says one may want are a row of their own. express-rate-limit sets headers in all rows. ' +
+    'Fairlead counts what runs until its response has closed, learns from the outcome, watches memory and the event ' +
+    'loop, and sets no headers on what it admits without a budget.',
   modes: Object.keys(modes),
   serve(mode) {
     const app = express()

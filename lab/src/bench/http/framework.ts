@@ -11,6 +11,8 @@ export interface Framework {
   title: string
   /** What the default middleware may cost above the bare server on Node 24: CPU per request, in microseconds. */
   goalUs: number
+  /** What the modes do and do not do, where that is not the same for all. */
+  about?: string
   /** What may stand in front of the route; the first is nothing. */
   modes: readonly string[]
   /** Serves `GET /` behind that mode on a free port of the loopback; gives the port. */

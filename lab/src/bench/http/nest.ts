@@ -1,8 +1,9 @@
 import 'reflect-metadata'
 import type { Server } from 'node:http'
-import { FairModule } from '@fairlead/nest'
+import { FairGuard, FairModule } from '@fairlead/nest'
 import {
   type CallHandler,
+  type CanActivate,
   Controller,
   type ExecutionContext,
   Get,
@@ -24,6 +25,12 @@ class Hello {
 Controller()(Hello)
 Get()(Hello.prototype, 'get', Object.getOwnPropertyDescriptor(Hello.prototype, 'get')!)
 
+class EmptyGuard implements CanActivate {
+  canActivate(): boolean {
+    return true
+  }
+}
+
 class EmptyInterceptor implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(finalize(() => {}))
@@ -32,10 +39,15 @@ class EmptyInterceptor implements NestInterceptor {
 
 const modes: Record<string, () => ModuleMetadata> = {
   'bare Nest': () => ({}),
+  'empty guard': () => ({ providers: [{ provide: APP_GUARD, useClass: EmptyGuard }] }),
   'empty interceptor': () => ({ providers: [{ provide: APP_INTERCEPTOR, useClass: EmptyInterceptor }] }),
   'fairlead, default': () => ({ imports: [FairModule.forRoot({ random: lucky })] }),
   'fairlead, flow by header': () => ({
     imports: [FairModule.forRoot({ random: lucky, flow: (context) => context.getArgByIndex(0).headers[FLOW_HEADER] })],
+  }),
+  'fairlead, guard alone': () => ({
+    imports: [FairModule.forRoot({ random: lucky, at: 'nowhere' })],
+    providers: [{ provide: APP_GUARD, useExisting: FairGuard }],
   }),
   'ThrottlerGuard, by address': () => throttled(),
   'ThrottlerGuard, by header': () => throttled((req) => req['headers'][FLOW_HEADER]),
@@ -54,6 +66,10 @@ export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Frame
   return {
     title,
     goalUs: 19,
+    about:
+      'Fairlead admits in an interceptor, because only there a permit can be kept until its handler has settled. Its ' +
+      'guard alone sees no handler settle, so permits end with their responses, as under Express. ThrottlerGuard ' +
+      'counts what arrives, hears of no end, and sets headers.',
     modes: Object.keys(modes),
     async serve(mode) {
       class App {}

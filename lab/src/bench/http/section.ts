@@ -14,6 +14,8 @@ const HEAD = [
   'requests/s ÷ bare',
   'p99 ms',
 ]
+/** Modes that are no peers of ours: those that limit nothing, and our own. */
+const NO_LIMITER = /^(bare|counts|empty|fairlead)/
 /** Processes of one mode differ by this much, in microseconds. */
 const ALIKE_US = 1
 
@@ -25,12 +27,15 @@ export function sectionOf(name: string, framework: Framework, comparison: Compar
     title: `A request: ${framework.title}`,
     about: [
       `One small JSON route; ${CONNECTIONS} connections, ${FLOWS.toLocaleString('en')} flows, nothing refused. CPU ` +
-        `time of the server per request, medians of ${rounds} rounds with a slice of ${SLICE.toLocaleString('en')} ` +
-        `requests to each of ${PROCESSES} processes per mode, in turn; ` +
+        `time of the server per request, medians of the quieter half of ${rounds} rounds with a slice of ` +
+        `${SLICE.toLocaleString('en')} requests to each of ${PROCESSES} processes per mode, in turn, and as many to a ` +
+        'bare route that each of them serves as well, with which its mode is compared; ' +
         `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on ` +
-        `this machine kept ${others.toFixed(2)} processors busy. Limiters are set up as their documentation says, ` +
+        `this machine kept ${others.toFixed(2)} processors busy. The quieter rounds are those that cost all servers ` +
+        'together least: neighbours on the host slow them all. Limiters are set up as their documentation says, ' +
         'with a limit that nobody reaches; by address all of the load is one key, by header each flow is its own. ' +
         'Requests per second and p99 are as the load sees them, which asks again as soon as it is answered.',
+      ...(framework.about === undefined ? [] : [framework.about]),
     ],
     tables: [{ title: 'Cost of a request', head: HEAD, rows: costs.map((cost) => row(cost, framework)) }],
     remarks: [...behind(framework, costs), ...doubts(costs)],
@@ -46,13 +51,13 @@ function row(
   return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), range, mode === OURS ? `${goalUs}` : '', ...shares]
 }
 
-/** Limiters that cost less than ours, and our own goal, if we are behind. The first two modes do nothing. */
-function behind({ modes, goalUs }: Framework, costs: readonly Cost[]): string[] {
+/** Limiters that cost less than ours, and our own goal, if we are behind. */
+function behind({ goalUs }: Framework, costs: readonly Cost[]): string[] {
   const ours = costs.find(({ mode }) => mode === OURS)
   if (ours === undefined) return []
   const ourUs = ours.aboveBareUs.toFixed(1)
   const goal = ours.aboveBareUs > goalUs ? [`Behind our goal: ${ourUs} µs, where at most ${goalUs} are wanted.`] : []
-  const peers = costs.filter(({ mode }) => modes.indexOf(mode) >= 2 && !mode.startsWith('fairlead'))
+  const peers = costs.filter(({ mode }) => !NO_LIMITER.test(mode))
   return [
     ...goal,
     ...peers

@@ -1,4 +1,7 @@
-/** The process of one server: started with a framework's file and a mode, it tells its port, and its CPU when asked. */
+/**
+ * The process of one server: started with a framework's file and a mode, it serves the route behind nothing and behind
+ * that mode, tells both ports, and its CPU when asked.
+ */
 import type { Framework } from './framework.js'
 
 /** CPU time used so far, user and system, in microseconds. */
@@ -6,12 +9,19 @@ export interface Usage {
   cpuUs: number
 }
 
+/** Where the routes are. */
+export interface Ports {
+  barePort: number
+  port: number
+}
+
 const [name, mode] = process.argv.slice(2)
 const { framework } = (await import(`./${name}.js`)) as { framework: Framework }
+const barePort = await framework.serve(framework.modes[0]!)
 const port = await framework.serve(mode!)
 process.on('message', () => {
   const { user, system } = process.cpuUsage()
   process.send?.({ cpuUs: user + system } satisfies Usage)
 })
 process.on('disconnect', () => process.exit())
-process.send?.({ port })
+process.send?.({ barePort, port } satisfies Ports)

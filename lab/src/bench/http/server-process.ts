@@ -2,18 +2,20 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { pin } from './processor.js'
-import type { Usage } from './serve.js'
+import type { Ports, Usage } from './serve.js'
 
 const SERVE = fileURLToPath(new URL('./serve.js', import.meta.url))
 
 /** A server in a process of its own, so that its CPU time is its own. */
 export class ServerProcess {
-  readonly mode: string
+  /** Of the route behind nothing. */
+  readonly barePort: number
+  /** Of the route behind the mode. */
   readonly port: number
   readonly #child: ChildProcess
 
-  private constructor(mode: string, port: number, child: ChildProcess) {
-    this.mode = mode
+  private constructor({ barePort, port }: Ports, child: ChildProcess) {
+    this.barePort = barePort
     this.port = port
     this.#child = child
   }
@@ -26,7 +28,7 @@ export class ServerProcess {
     if (typeof message !== 'object' || message === null)
       throw new Error(`The server of ${framework}, ${mode}, ended before it listened`)
     pin(child.pid, 'server')
-    return new ServerProcess(mode, (message as { port: number }).port, child)
+    return new ServerProcess(message as Ports, child)
   }
 
   /** CPU time used so far, in microseconds. */
