@@ -22,6 +22,9 @@ import { outerVisit } from './visits.js'
 /** A request to a handler of Nest, on its way through the gate. */
 export type Visit = HttpVisit<[context: ExecutionContext]>
 
+/** An HTTP request that a guard may have seen: what it has admitted, or null for what it has let pass. */
+type Guarded = Record<symbol, Visit | null | undefined>
+
 /** What Express's response and Fastify's reply have in common. */
 interface Reply {
   header(name: string, value: string): unknown
@@ -46,9 +49,8 @@ export class FairAdmission {
   readonly #handler: FairOptions['handler']
   readonly #exchange: (context: ExecutionContext) => Exchange | undefined
   readonly #closesGate: boolean
-  /** What the guard has admitted (or passed by: null), by its request, for the interceptor to go on with. */
-  readonly #guarded = new WeakMap<object, Visit | null>()
-  #hasGuard = false
+  /** Where requests keep what the guard has left. A `WeakMap` with an entry for each costs more than all the rest. */
+  readonly #guarded = Symbol('guarded')
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
   constructor(options: FairOptions) {
@@ -119,13 +121,12 @@ export class FairAdmission {
 
   /** The guard's answer, for the interceptor: the visit that was admitted, or null if the request is to pass. */
   leave(context: ExecutionContext, visit: Visit | null): void {
-    this.#hasGuard = true
-    this.#guarded.set(context.getArgByIndex(0), visit)
+    context.getArgByIndex<Guarded>(0)[this.#guarded] = visit
   }
 
   /** What the guard has left for this request; undefined where there was no guard. */
   guarded(context: ExecutionContext): Visit | null | undefined {
-    return this.#hasGuard && context.getType() === 'http' ? this.#guarded.get(context.getArgByIndex(0)) : undefined
+    return context.getType() === 'http' ? context.getArgByIndex<Guarded>(0)[this.#guarded] : undefined
   }
 
   /** Refuses what waits and what comes, if the gate was made here. */

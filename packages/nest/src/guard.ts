@@ -5,9 +5,9 @@ import { showVisit } from './visits.js'
 
 /**
  * Admits HTTP requests before the guards that come after it, so that what those refuse counts as what it is. A guard
- * does not see handlers settle: `FairInterceptor`, which has to be bound as well, keeps the permit for as long as they
- * run. In other contexts, where no response would end a permit that a later guard leaves behind, it lets everything
- * pass, and the interceptor asks.
+ * does not see handlers settle: `FairInterceptor`, if it is bound as well, keeps the permit for as long as they run;
+ * without it, permits end with their responses. In other contexts, where no response would end a permit that a later
+ * guard leaves behind, it lets everything pass, and the interceptor asks.
  */
 @Injectable()
 export class FairGuard implements CanActivate {

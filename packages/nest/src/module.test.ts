@@ -5,7 +5,7 @@ import { Controller, type ExecutionContext, Get, Module, UseGuards, UseIntercept
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { statusOf } from './fixtures/client.js'
+import { ask, leave, statusOf } from './fixtures/client.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { FAIR_GATE, Fair, FairGuard, FairInterceptor, FairModule, FairPermit, InjectGate, SkipFair } from './index.js'
 
@@ -186,6 +186,38 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     running = await listen({ imports: [Feature, FairModule.forRoot({ gate, at: 'nowhere' })] }, adapter())
     for (const path of ['not', 'interceptor', 'guard']) await statusOf(running.port, `/bound/${path}`)
     await vi.waitFor(() => expect(probe.outcomes).toEqual<Outcome[]>(['success', 'success']))
+  })
+
+  it('by the guard alone, ends permits with their responses, whatever still runs, unless they are held', async () => {
+    const probe = probeStage()
+    const gate = createGate({ fair: false, stages: [probe] })
+    const seen: FairRequest[] = []
+    @Controller('alone')
+    @UseGuards(FairGuard)
+    class Alone {
+      @Get()
+      answered(): string {
+        return 'judged'
+      }
+
+      @Get('pending')
+      pending(@FairPermit() fair: FairRequest): Promise<never> {
+        seen.push(fair)
+        return new Promise(() => {})
+      }
+    }
+    const fair = FairModule.forRoot({ gate, at: 'nowhere' })
+    running = await listen({ imports: [fair], controllers: [Alone] }, adapter())
+    expect(await statusOf(running.port, '/alone')).toBe(200)
+    await vi.waitFor(() => expect(probe.outcomes).toEqual<Outcome[]>(['success']))
+    const clients = [await ask(running.port, '/alone/pending'), await ask(running.port, '/alone/pending')]
+    await vi.waitFor(() => expect(seen).toHaveLength(2))
+    const done = seen[0]!.hold()
+    for (const client of clients) await leave(client)
+    await vi.waitFor(() => expect(seen.map(({ signal }) => signal.aborted)).toEqual([true, true]))
+    expect(probe.outcomes).toEqual<Outcome[]>(['success', 'ignored'])
+    done()
+    expect(probe.outcomes).toEqual<Outcome[]>(['success', 'ignored', 'ignored'])
   })
 
   it('closes a gate that it made when the app closes, and no other', async () => {
