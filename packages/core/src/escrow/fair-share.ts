@@ -5,6 +5,7 @@ import type { EscrowDecision, Settled } from './decision.js'
 import type { Verdict } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
+import { Windows } from './windows.js'
 
 /** How a {@link WeightedFairShare} is made up. */
 export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
@@ -42,12 +43,10 @@ export interface FairShareSnapshot {
  */
 export class WeightedFairShare {
   readonly #limit: number
-  readonly #windowMs: number
+  readonly #windows: Windows
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
   readonly #accounts: Accounts
-  #endMs = Number.NEGATIVE_INFINITY
-  #windows = 0
   #left = 0
   #weight = 0
   #allowed = 0
@@ -58,7 +57,7 @@ export class WeightedFairShare {
     requireOptions('fairShare', options, ['limit', 'windowMs', 'weightOf', 'maxTenants', 'clock'])
     const { limit, windowMs, weightOf, maxTenants, clock } = settingsOf(options)
     this.#limit = limit
-    this.#windowMs = windowMs
+    this.#windows = new Windows(windowMs)
     this.#weightOf = weightOf
     this.#clock = steady(clock)
     this.#accounts = new Accounts(maxTenants)
@@ -66,7 +65,7 @@ export class WeightedFairShare {
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#windowMs
+    return this.#windows.lengthMs
   }
 
   /** As {@link WeightedFairEscrow.check}. */
@@ -81,7 +80,7 @@ export class WeightedFairShare {
     this.#allowed++
     this.#accounts.used[place]! += cost
     this.#left -= cost
-    ticket.admit(place, this.#windows)
+    ticket.admit(place, this.#windows.count)
     return ticket
   }
 
@@ -96,7 +95,7 @@ export class WeightedFairShare {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
     const { used } = this.#accounts
     const change = actualCost - decision.cost
     const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))
@@ -115,12 +114,12 @@ export class WeightedFairShare {
     this.#catchUp()
     return {
       limit: this.#limit,
-      windowMs: this.#windowMs,
+      windowMs: this.#windows.lengthMs,
       used: this.#limit - this.#left,
       remaining: this.#left,
       tenants: this.#accounts.count,
       weight: this.#weight,
-      resetAtMs: this.#endMs,
+      resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
       refused: this.#refused,
     }
@@ -154,9 +153,10 @@ export class WeightedFairShare {
             : 'over-share'
     const spent = verdict === 'within' ? cost : 0
     // Caps never grow in a window, unless somebody gives something back.
-    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : this.#endMs - nowMs
+    const { endMs } = this.#windows
+    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : endMs - nowMs
     const remaining = Math.max(0, room - spent)
-    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, this.#endMs, nowMs)
+    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, endMs, nowMs)
     return { ticket, name, slot: slot ?? NEWCOMER, weight }
   }
 
@@ -172,9 +172,7 @@ export class WeightedFairShare {
 
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (nowMs >= this.#endMs) {
-      this.#endMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs + this.#windowMs
-      this.#windows++
+    if (this.#windows.begins(nowMs)) {
       this.#accounts.clear()
       this.#left = this.#limit
       this.#weight = 0

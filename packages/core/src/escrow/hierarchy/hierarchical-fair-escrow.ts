@@ -3,6 +3,7 @@ import { requireNumber, requireOptions, show } from '../../options.js'
 import type { EscrowDecision, Settled } from '../decision.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from '../options.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from '../ticket.js'
+import { Windows } from '../windows.js'
 import { TreeLedger } from './ledger.js'
 import type { Tenant } from './tenant.js'
 import { Hierarchy } from './tree.js'
@@ -42,12 +43,10 @@ export interface HierarchicalEscrowSnapshot {
  */
 export class HierarchicalFairEscrow {
   readonly #limit: number
-  readonly #windowMs: number
+  readonly #windows: Windows
   readonly #clock: Clock
   readonly #tenants: ReadonlyMap<string, Tenant>
   readonly #ledger: TreeLedger
-  #endMs = Number.NEGATIVE_INFINITY
-  #windows = 0
   #allowed = 0
   #borrowed = 0
   #refused = 0
@@ -59,7 +58,7 @@ export class HierarchicalFairEscrow {
     if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
     const { root, tenants } = tree.plant()
     this.#limit = limit
-    this.#windowMs = windowMs
+    this.#windows = new Windows(windowMs)
     this.#clock = steady(clock)
     this.#tenants = tenants
     this.#ledger = new TreeLedger(root, windowMs, reserve)
@@ -67,7 +66,7 @@ export class HierarchicalFairEscrow {
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#windowMs
+    return this.#windows.lengthMs
   }
 
   /**
@@ -81,7 +80,7 @@ export class HierarchicalFairEscrow {
       this.#allowed++
       if (ticket.borrowed) this.#borrowed++
       this.#ledger.spend(node)
-      ticket.admit(0, this.#windows)
+      ticket.admit(0, this.#windows.count)
     } else {
       this.#refused++
       this.#ledger.refuse(node)
@@ -100,7 +99,7 @@ export class HierarchicalFairEscrow {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
     const change = actualCost - decision.cost
     if (change === 0) return ALL_PAID
     const unpaid = this.#ledger.settle(this.#tenants.get(decision.tenant)!, change)
@@ -118,13 +117,13 @@ export class HierarchicalFairEscrow {
     const { left, claimed, tenants, waiting } = this.#ledger
     return {
       limit: this.#limit,
-      windowMs: this.#windowMs,
+      windowMs: this.#windows.lengthMs,
       used: this.#limit - left,
       remaining: left,
       reserved: claimed,
       tenants,
       waiting,
-      resetAtMs: this.#endMs,
+      resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
       borrowed: this.#borrowed,
       refused: this.#refused,
@@ -136,7 +135,7 @@ export class HierarchicalFairEscrow {
     this.#ledger.judge(node, cost)
     const { allowed, verdict, remaining, retryMs } = this.#ledger.judged
     const used = allowed ? node.used + cost : node.used
-    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, this.#endMs, nowMs)
+    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, this.#windows.endMs, nowMs)
   }
 
   #find(tenant: string, cost: number): Tenant {
@@ -149,12 +148,7 @@ export class HierarchicalFairEscrow {
 
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (nowMs >= this.#endMs) {
-      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
-      this.#endMs = startMs + this.#windowMs
-      this.#windows++
-      this.#ledger.begin(startMs, this.#limit)
-    }
+    if (this.#windows.begins(nowMs)) this.#ledger.begin(this.#windows.startMs, this.#limit)
     this.#ledger.advance(nowMs)
     return nowMs
   }
