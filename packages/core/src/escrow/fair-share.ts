@@ -4,6 +4,7 @@ import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import type { Verdict } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+import { reweighed } from './shares.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 import { Windows } from './windows.js'
 
@@ -12,6 +13,9 @@ export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
 
 /** How a {@link FairShare} is made up. */
 export type FairShareOptions = Omit<EscrowOptions, 'reserve' | 'weightOf'>
+
+/** By this part of it, a share that comes to a whole number may be worked out too small. */
+const ROUNDING = 1e-12
 
 /** A fair share's state, as plain JSON. */
 export interface FairShareSnapshot {
@@ -100,7 +104,7 @@ export class WeightedFairShare {
     const change = actualCost - decision.cost
     const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))
     used[decision.slot]! += charged
-    this.#left -= charged
+    this.#left = Math.min(this.#limit, this.#left - charged)
     return charged < change ? { settled: true, unpaid: change - charged } : ALL_PAID
   }
 
@@ -131,16 +135,16 @@ export class WeightedFairShare {
     requireCost(cost)
     let weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
-    let slot = this.#accounts.slot(tenant)
+    let slot = this.#accounts.slot(tenant) ?? NEWCOMER
     let name = tenant
-    if (slot === undefined && this.#accounts.full) {
+    if (slot === NEWCOMER && this.#accounts.full) {
       name = OVERFLOW
-      slot = this.#accounts.slot(OVERFLOW)
+      slot = this.#accounts.slot(OVERFLOW) ?? NEWCOMER
       weight = 1
     }
-    const used = slot === undefined ? 0 : this.#accounts.used[slot]!
-    const before = slot === undefined ? 0 : this.#accounts.weights[slot]!
-    const cap = Math.max(1, Math.floor((weight * this.#limit) / (this.#weight - before + weight)))
+    const used = slot === NEWCOMER ? 0 : this.#accounts.used[slot]!
+    const share = (weight * this.#limit) / this.#weightWith(slot, weight)
+    const cap = Math.max(1, Math.floor(share + Math.min(1e-9, share * ROUNDING)))
     const room = Math.max(0, Math.min(cap - used, this.#left))
     const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
     const verdict: Verdict =
@@ -152,12 +156,12 @@ export class WeightedFairShare {
             ? 'within'
             : 'over-share'
     const spent = verdict === 'within' ? cost : 0
-    // Caps never grow in a window, unless somebody gives something back.
+    // Caps do not grow in a window, unless weights change; and what is left, only if somebody gives something back.
     const { endMs } = this.#windows
     const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : endMs - nowMs
     const remaining = Math.max(0, room - spent)
     const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, endMs, nowMs)
-    return { ticket, name, slot: slot ?? NEWCOMER, weight }
+    return { ticket, name, slot, weight }
   }
 
   #open(name: string, weight: number): number {
@@ -166,8 +170,14 @@ export class WeightedFairShare {
   }
 
   #reweigh(slot: number, weight: number): void {
-    this.#weight += weight - this.#accounts.weights[slot]!
+    this.#weight = this.#weightWith(slot, weight)
     this.#accounts.weights[slot] = weight
+  }
+
+  /** The weight of all, if that of a slot were so much. */
+  #weightWith(slot: number, weight: number): number {
+    const before = slot === NEWCOMER ? 0 : this.#accounts.weights[slot]!
+    return reweighed(this.#weight, before, weight, () => this.#accounts.weightBeside(slot))
   }
 
   #catchUp(): number {
