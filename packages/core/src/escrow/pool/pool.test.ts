@@ -133,6 +133,36 @@ describe('the pool', () => {
     expect(ask('a', 10).grant).toBe(10)
   })
 
+  it('lends out of turn what is not owed to those who wait and are away, by parts of a quantum', () => {
+    const { ask, clock, drain } = rig(poolTerms({ ...TERMS, limit: 10_000 }))
+    for (const [member, weight] of Object.entries({ silent: 1, heavy: 4, light: 1 })) ask(member, 1, { weight })
+    drain({ heavy: 4, light: 1 })
+    // A sixth of the limit is the silent one's, and it has had 10: 123 of it are free by then, four fifths for heavy.
+    clock.advance(80)
+    const loans: number[] = []
+    for (let grant = 1; grant > 0; loans.push(grant)) grant = ask('light', 1).grant
+    expect(loans).toEqual([10, 10, 2.5, 0])
+    const { heavy } = drain({ heavy: 4 })
+    expect(heavy).toBeGreaterThanOrEqual(100)
+  })
+
+  it('ends nobody’s wait by granting it something: who takes turns stays in line', () => {
+    const { ask, clock } = rig(poolTerms({ ...TERMS, quantum: 1 }))
+    for (const member of ['one', 'two', 'silent']) ask(member, 1)
+    const got = { one: 0, two: 0 }
+    // One asks for units, two for pairs, in turn: they get the same.
+    for (let t = 0; t < 990; t += 30) {
+      for (let refused = 0; refused < 2; ) {
+        const [one, two] = [ask('one', 1).grant, ask('two', 2).grant]
+        got.one += one
+        got.two += two
+        refused = one + two > 0 ? 0 : refused + 1
+      }
+      clock.advance(30)
+    }
+    expect(Math.abs(got.one - got.two)).toBeLessThanOrEqual(3)
+  })
+
   it('takes credit back in its own window only, and never more than was granted', () => {
     const { ask, clock } = rig()
     ask('a', 1_000)
@@ -301,6 +331,45 @@ describe('whatever the members do', () => {
         }
       }),
       propertyRuns(2.5),
+    )
+  })
+
+  it('T4: members that keep asking get the same per weight, to within a quantum or cost of each, and of a third', () => {
+    const asker = fc.record({ weight: fc.integer({ min: 1, max: 8 }), need: fc.integer({ min: 1, max: 40 }) })
+    fc.assert(
+      fc.property(
+        fc.array(asker, { minLength: 2, maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 3 }),
+        fc.integer({ min: 200, max: 2_000 }),
+        fc.integer({ min: 1, max: 30 }),
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat()), { minLength: 5, maxLength: 30 }),
+        (asking, silent, limit, quantum, times) => {
+          const { ask, clock } = rig(poolTerms({ ...TERMS, limit, quantum }))
+          const weights = [...asking.map(({ weight }) => weight), ...silent]
+          const granted = weights.map(() => 0)
+          const grants = (i: number, need: number): boolean => {
+            const { grant } = ask(`m${i}`, need, { weight: weights[i]! })
+            granted[i]! += grant
+            return grant > 0
+          }
+          for (const i of weights.keys()) grants(i, 1)
+          for (const [afterMs, offset] of [[0, 0] as const, ...times]) {
+            if (clock() + afterMs >= 1_000) break
+            clock.advance(afterMs)
+            for (let refused = 0, i = offset % asking.length; refused < 2 * asking.length; i = (i + 1) % asking.length)
+              refused = grants(i, asking[i]!.need) ? 0 : refused + 1
+          }
+          const largest = Math.max(quantum, ...asking.map(({ need }) => need))
+          const least = Math.min(...asking.map(({ weight }) => weight))
+          for (const [i, one] of asking.entries())
+            for (const [j, two] of asking.entries()) {
+              const gap = Math.abs(granted[i]! / one.weight - granted[j]! / two.weight)
+              const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
+              expect(gap).toBeLessThanOrEqual(bound + 1e-6)
+            }
+        },
+      ),
+      propertyRuns(),
     )
   })
 
