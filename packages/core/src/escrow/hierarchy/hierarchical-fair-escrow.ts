@@ -70,13 +70,17 @@ export class HierarchicalFairEscrow {
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed. Throws, and leaves no trace, on a tenant that
-   * is not in the hierarchy, or a cost that is not above 0 and at most 2^53 − 1.
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed. A tenant that is not in the hierarchy is
+   * refused, as `unknown`. Throws, and leaves no trace, on an empty tenant, or a cost that is not above 0 and at most
+   * 2^53 − 1.
    */
   check(tenant: string, cost = 1): EscrowDecision {
-    const node = this.#find(tenant, cost)
+    requireTenant(tenant)
+    requireCost(cost)
+    const node = this.#tenants.get(tenant)
     const ticket = this.#judge(tenant, node, cost)
-    if (ticket.allowed) {
+    if (node === undefined) this.#refused++
+    else if (ticket.allowed) {
       this.#allowed++
       if (ticket.borrowed) this.#borrowed++
       this.#ledger.spend(node)
@@ -90,7 +94,9 @@ export class HierarchicalFairEscrow {
 
   /** What `check` would answer. Changes nothing. */
   peek(tenant: string, cost = 1): EscrowDecision {
-    return this.#judge(tenant, this.#find(tenant, cost), cost)
+    requireTenant(tenant)
+    requireCost(cost)
+    return this.#judge(tenant, this.#tenants.get(tenant), cost)
   }
 
   /** As {@link WeightedFairEscrow.settle}. */
@@ -130,20 +136,15 @@ export class HierarchicalFairEscrow {
     }
   }
 
-  #judge(tenant: string, node: Tenant, cost: number): Ticket {
+  #judge(tenant: string, node: Tenant | undefined, cost: number): Ticket {
     const nowMs = this.#catchUp()
+    const { endMs } = this.#windows
+    if (node === undefined)
+      return new Ticket(this, tenant, cost, 'unknown', 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
     this.#ledger.judge(node, cost)
     const { allowed, verdict, remaining, retryMs } = this.#ledger.judged
     const used = allowed ? node.used + cost : node.used
-    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, this.#windows.endMs, nowMs)
-  }
-
-  #find(tenant: string, cost: number): Tenant {
-    requireTenant(tenant)
-    requireCost(cost)
-    const node = this.#tenants.get(tenant)
-    if (node === undefined) throw new RangeError(`tenant must be one of the hierarchy, got ${show(tenant)}`)
-    return node
+    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, endMs, nowMs)
   }
 
   #catchUp(): number {
