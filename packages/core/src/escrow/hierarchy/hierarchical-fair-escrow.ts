@@ -38,6 +38,8 @@ export interface HierarchicalEscrowSnapshot {
  * Weighted fair escrow over a hierarchy of weights: an organisation's teams share what the organisation is guaranteed,
  * and what one of them leaves goes to the others of the same organisation first. `TreeLedger` has the rule.
  *
+ * `retryAfterMs` reckons that others' claims go on fading as they do now; later on they may fade faster.
+ *
  * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check takes
  * O(depth·log n) of its active tenants on average; `Group` says when it may take longer.
  */
