@@ -4,7 +4,7 @@ import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import type { Verdict } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
-import { reweighed } from './shares.js'
+import { reweighed, wholes } from './shares.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 import { Windows } from './windows.js'
 
@@ -13,9 +13,6 @@ export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
 
 /** How a {@link FairShare} is made up. */
 export type FairShareOptions = Omit<EscrowOptions, 'reserve' | 'weightOf'>
-
-/** By this part of it, a share that comes to a whole number may be worked out too small. */
-const ROUNDING = 1e-12
 
 /** A fair share's state, as plain JSON. */
 export interface FairShareSnapshot {
@@ -144,7 +141,7 @@ export class WeightedFairShare {
     }
     const used = slot === NEWCOMER ? 0 : this.#accounts.used[slot]!
     const share = (weight * this.#limit) / this.#weightWith(slot, weight)
-    const cap = Math.max(1, Math.floor(share + Math.min(1e-9, share * ROUNDING)))
+    const cap = Math.max(1, wholes(share))
     const room = Math.max(0, Math.min(cap - used, this.#left))
     const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
     const verdict: Verdict =

@@ -35,7 +35,7 @@ function inWholes(
   weights: readonly number[],
   limit: number,
 ): number[] {
-  const shares = exact.map(Math.floor)
+  const shares = exact.map(wholes)
   const wanted = demands.reduce((sum, demand) => sum + demand, 0)
   let left = Math.min(limit, wanted) - shares.reduce((sum, share) => sum + share, 0)
   while (left > 0) {
@@ -47,6 +47,15 @@ function inWholes(
     left -= Math.min(left, hungry.length)
   }
   return shares
+}
+
+/** Of a share, by rounding, a whole number may lack this part of it, and no more than this. */
+const ROUNDING = 1e-12
+const MOST_ROUNDING = 1e-9
+
+/** A share rounded down; one that is whole but for rounding stays whole. */
+export function wholes(share: number): number {
+  return Math.floor(share + Math.min(MOST_ROUNDING, share * ROUNDING))
 }
 
 function requireSplit(demands: readonly number[], weights: readonly number[], limit: number): void {
