@@ -21,6 +21,7 @@ export const CHAPTERS: readonly string[] = [
   'bench-shed',
   'bench-memory',
   'bench-ours',
+  'bench-escrow',
   'bench-http-express',
   'bench-http-koa',
   'bench-http-hono',
