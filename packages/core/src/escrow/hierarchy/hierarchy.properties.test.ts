@@ -3,17 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import type { EscrowDecision } from '../decision.js'
 import { WeightedFairEscrow } from '../escrow.js'
+import { must } from '../fixtures/must.js'
 import { propertyRuns } from '../fixtures/property-runs.js'
 import { type Trace, traces } from '../fixtures/trace.js'
 import { type PlainAnswer, PlainHierarchy, type PlainNode } from './fixtures/plain-hierarchy.js'
 import { type Grouping, groupings, treeOf } from './fixtures/trees.js'
 import { HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
 import { hierarchy } from './tree.js'
-
-/** As `expect`, which is too slow for what is checked some hundred thousand times. */
-function must(condition: boolean, message: () => string): void {
-  if (!condition) throw new Error(message())
-}
 
 const show = (decision: EscrowDecision): string => JSON.stringify(decision)
 
