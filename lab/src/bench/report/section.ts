@@ -22,6 +22,8 @@ export const CHAPTERS: readonly string[] = [
   'bench-memory',
   'bench-ours',
   'bench-escrow',
+  'bench-doorman-server',
+  'bench-doorman-decision',
   'bench-http-express',
   'bench-http-koa',
   'bench-http-hono',

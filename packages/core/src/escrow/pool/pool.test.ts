@@ -133,6 +133,8 @@ describe('the pool', () => {
     clock.advance(1_000)
     expect(ask('b', 400).grant).toBe(400)
     expect(ask('a', 500, { back: 1_000, win: 0 }).grant).toBe(500)
+    expect(ask('a', 101, { back: 300, win: 0 }).grant).toBe(0)
+    expect(ask('a', 101, { back: 300 }).grant).toBe(101)
     expect(ask('b', 101).grant).toBe(0)
     expect(ask('b', 100).grant).toBe(100)
   })
