@@ -17,7 +17,7 @@ describe('the weight that a member tells the pool', () => {
       fc.constantFrom(...Object.keys(WEIGHTS)),
     )
     fc.assert(
-      fc.property(fc.array(step), fc.constantFrom(3, 100), (steps, maxTenants) => {
+      fc.property(fc.array(step, { maxLength: 60, size: 'max' }), fc.constantFrom(3, 100), (steps, maxTenants) => {
         const ledger = { weight: 0, tenants: 0 }
         const arrivals = new Arrivals(ledger, maxTenants)
         const active = new Set<string>()
