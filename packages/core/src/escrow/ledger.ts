@@ -108,6 +108,8 @@ export class Ledger {
 
   /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
   limitTo(limit: number): void {
+    // The same limit is no event: levels stay, and so do promises made at them.
+    if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
     this.#budget.limitTo(limit)
     this.#refit()
   }
