@@ -1,7 +1,10 @@
+import { parseArgs } from 'node:util'
 import { LeaseServer, type NamedParameter } from '@fairlead/core'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
-import { printTable } from './table.js'
+import { machine } from './report/machine.js'
+import { publish } from './report/publish.js'
+import type { Section } from './report/section.js'
 
 /**
  * What it costs a Doorman server to decide on one client's request: the call of `getCapacity` with one resource, in
@@ -61,6 +64,24 @@ for (const [form, sizes, fresh, parameters] of forms) {
 
 // How fast this machine is today: a yardstick to read the others by.
 const yardstick = (await costOf(() => performance.now() + Date.now(), ['clock'])).ns.toFixed(0)
-rows.push(['performance.now() and Date.now()', yardstick, ...CLIENTS.slice(1).map(() => '')])
+rows.push(['`performance.now()` and `Date.now()`', yardstick, ...CLIENTS.slice(1).map(() => '')])
 
-printTable(['ns per decision', ...CLIENTS.map((clients) => `${clients.toLocaleString('en')} clients`)], rows)
+const section: Section = {
+  file: 'bench-doorman-decision',
+  title: 'A decision of a Doorman server',
+  about: [
+    'One client’s request for one resource, in process, in overload, while so many clients take turns. Each brings its ' +
+      'lease, and wants something new, or what it wanted before. Medians.',
+  ],
+  tables: [
+    {
+      id: 'decisions',
+      title: 'ns per decision, by the number of clients',
+      head: ['', ...CLIENTS.map((clients) => clients.toLocaleString('en'))],
+      rows,
+    },
+  ],
+  remarks: [],
+}
+const { values } = parseArgs({ options: { save: { type: 'boolean', default: false } } })
+await publish(section, machine(), values.save)

@@ -14,7 +14,9 @@ import { parseArgs } from 'node:util'
 import { WIRE_REQUEST, WIRE_RESPONSE } from './doorman-wire.js'
 import { flowNames } from './flow-names.js'
 import type { Usage } from './http/serve.js'
-import { printTable } from './table.js'
+import { machine } from './report/machine.js'
+import { publish } from './report/publish.js'
+import type { Section } from './report/section.js'
 
 const SIZES = [1_000, 10_000]
 const IN_FLIGHT = 16
@@ -111,7 +113,11 @@ function median(values: readonly number[]): number {
 }
 
 const { values } = parseArgs({
-  options: { rounds: { type: 'string', default: '15' }, calls: { type: 'string', default: '10000' } },
+  options: {
+    rounds: { type: 'string', default: '15' },
+    calls: { type: 'string', default: '10000' },
+    save: { type: 'boolean', default: false },
+  },
 })
 const rounds = Number(values.rounds)
 const calls = Number(values.calls)
@@ -125,21 +131,39 @@ for (const { session, process: child } of targets) {
   child.disconnect()
 }
 
-console.log(`GetCapacity over gRPC, ${IN_FLIGHT} in flight; medians of ${rounds} rounds of ${calls} calls each`)
-printTable(
-  ['clients', 'server', 'calls/s', 'of the stub', 'p99 ms', 'server CPU µs/call'],
-  targets.map(({ kind, size, rounds: each }, i) => {
-    const stub = targets[i - (i % 2)]!.rounds
-    const column = (name: 'perSecond' | 'p99Ms' | 'cpuUs'): number => median(each.map((one) => one[name]))
-    // Round by round, because neighbours in time share what else the machine was doing.
-    const ratio = median(each.map(({ perSecond }, at) => perSecond / stub[at]!.perSecond))
-    return [
-      size.toLocaleString('en'),
-      kind,
-      column('perSecond').toFixed(0),
-      ratio.toFixed(2),
-      column('p99Ms').toFixed(1),
-      column('cpuUs').toFixed(1),
-    ]
-  }),
-)
+/** A target's median of its rounds. */
+function column({ rounds }: Target, name: 'perSecond' | 'p99Ms' | 'cpuUs'): number {
+  return median(rounds.map((one) => one[name]))
+}
+
+const section: Section = {
+  file: 'bench-doorman-server',
+  title: 'A call to a Doorman server',
+  about: [
+    `GetCapacity over gRPC, ${IN_FLIGHT} calls in flight on one connection. All clients share one \`FAIR_SHARE\` resource ` +
+      'that is short, come in turn, and want something new each time. Beside it a gRPC server that answers constants, ' +
+      `loaded in turn with ours. Medians of ${rounds} rounds of ${calls} calls each.`,
+  ],
+  tables: [
+    {
+      id: 'calls',
+      title: 'Calls that one server answers',
+      head: ['clients', 'calls/s', 'of that server’s', 'p99, ms', 'CPU per call, µs', 'that server’s'],
+      rows: SIZES.map((size) => {
+        const [stub, ours] = targets.filter((target) => target.size === size)
+        // Round by round, because neighbours in time share what else the machine was doing.
+        const ratios = ours!.rounds.map(({ perSecond }, at) => perSecond / stub!.rounds[at]!.perSecond)
+        return [
+          size.toLocaleString('en'),
+          column(ours!, 'perSecond').toFixed(0),
+          median(ratios).toFixed(2),
+          column(ours!, 'p99Ms').toFixed(1),
+          column(ours!, 'cpuUs').toFixed(0),
+          column(stub!, 'cpuUs').toFixed(0),
+        ]
+      }),
+    },
+  ],
+  remarks: [],
+}
+await publish(section, machine(), values.save)

@@ -1,11 +1,12 @@
 /**
  * What Fairlead costs inside a process, beside the libraries that do the same job or a part of it.
  *
- *     pnpm bench [--job per-key | queue | shed | memory | ours] [--save]
+ *     pnpm bench [--job per-key | queue | shed | memory | ours | escrow] [--save]
  *
- * `--save` writes the results to `docs/benchmarks.md`.
+ * `--save` writes the results to `docs/benchmarks.md`, and to the pages that quote them.
  */
 import { parseArgs } from 'node:util'
+import { escrow } from './jobs/escrow.js'
 import { memory } from './jobs/memory.js'
 import { ours } from './jobs/ours.js'
 import { perKey } from './jobs/per-key.js'
@@ -15,7 +16,7 @@ import { machine } from './report/machine.js'
 import { publish } from './report/publish.js'
 import type { Section } from './report/section.js'
 
-const JOBS: Readonly<Record<string, () => Promise<Section>>> = { 'per-key': perKey, queue, shed, memory, ours }
+const JOBS: Readonly<Record<string, () => Promise<Section>>> = { 'per-key': perKey, queue, shed, memory, ours, escrow }
 
 const { values } = parseArgs({
   options: {

@@ -1,5 +1,6 @@
 import { COARSE_SEEDS, coarse } from './escrow/coarse.js'
-import { FLEET_SEEDS, fleet } from './escrow/fleet.js'
+import { fleet } from './escrow/fleet.js'
+import { FLEET_SEEDS } from './escrow/fleet-run.js'
 import { lateRegion } from './escrow/regions.js'
 import { SEEDS } from './escrow/seeds.js'
 import { shares } from './escrow/shares.js'

@@ -17,7 +17,7 @@ export interface Measured {
 }
 
 const SECONDS = 30
-export const SEEDS: readonly number[] = [101, 102, 103]
+export const SEEDS: readonly number[] = Array.from({ length: 10 }, (_, i) => 101 + i)
 
 /** The seeds of an effort. */
 export function seedsOf({ seeds, skip = 0 }: Effort, all: readonly number[] = SEEDS): readonly number[] {

@@ -4,16 +4,16 @@ import { describe, expect, it } from 'vitest'
 import { withTables } from './blocks.js'
 import { FIGURES } from './catalogue.js'
 import { indexPage } from './index-page.js'
-import { FOLDER, readRecord } from './record.js'
+import { FOLDER, readRecord, tableOf } from './record.js'
 import { tablesOf } from './save.js'
 
 const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
 const PAGES = readdirSync(DOCS).filter((name) => name.endsWith('.md'))
 
 describe('docs', () => {
-  it.each(PAGES)('%s quotes the figures as `pnpm figures` wrote them', (name) => {
+  it.each(PAGES)('%s quotes figures and benchmarks as they were written', (name) => {
     const page = readFileSync(`${DOCS}${name}`, 'utf8')
-    expect(withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))).toBe(page)
+    expect(withTables(page, tableOf)).toBe(page)
   })
 
   it('have an index that says what the JSON says', () => {

@@ -29,13 +29,26 @@ export function recordOf({ about, source, seeds }: Figure, { aims = [], tables, 
 
 /** What was written last; undefined if nothing of that kind was, or the figure has not been drawn yet. */
 export function readRecord(file: string): FigureRecord | undefined {
-  const path = `${FOLDER}${file}.json`
-  if (!existsSync(path)) return undefined
-  const found: unknown = JSON.parse(readFileSync(path, 'utf8'))
+  const found = read(file)
   return isRecord(found) ? found : undefined
 }
 
-/** Without a look at every row: this program alone writes these files. */
+/** A table of a figure, or of a benchmark, as it was written last; undefined if there is none of that name. */
+export function tableOf(file: string, id: string): Table | undefined {
+  const found = read(file)
+  return hasTables(found) ? found.tables.find((table) => table.id === id) : undefined
+}
+
+function read(file: string): unknown {
+  const path = `${FOLDER}${file}.json`
+  return existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')) : undefined
+}
+
+/** Without a look at every row: these programs alone write these files. */
 function isRecord(found: unknown): found is FigureRecord {
-  return typeof found === 'object' && found !== null && 'goals' in found && 'tables' in found
+  return hasTables(found) && 'goals' in found
+}
+
+function hasTables(found: unknown): found is Pick<FigureRecord, 'tables'> {
+  return typeof found === 'object' && found !== null && 'tables' in found
 }

@@ -5,7 +5,7 @@ import { withTables } from './blocks.js'
 import type { Figure, Findings } from './figure.js'
 import { indexPage } from './index-page.js'
 import { titled } from './markdown.js'
-import { type FigureRecord, FOLDER, readRecord } from './record.js'
+import { type FigureRecord, FOLDER, tableOf } from './record.js'
 
 const PAGES = fileURLToPath(new URL('../../../docs/', import.meta.url))
 
@@ -27,11 +27,16 @@ export async function save({ file }: Figure, { pictures }: Findings, record: Fig
 
 /** Brings the tables in the pages, and the index, up to what `docs/figures` says; gives the paths of what it wrote. */
 export async function savePages(): Promise<string[]> {
-  const written = [await saveIndex()]
+  return [await saveIndex(), ...(await saveQuotes())]
+}
+
+/** Brings the tables in the pages up to what `docs/figures` says; gives the paths of what it wrote. */
+export async function saveQuotes(): Promise<string[]> {
+  const written: string[] = []
   for (const name of (await readdir(PAGES)).filter((each) => each.endsWith('.md'))) {
     const path = join(PAGES, name)
     const page = await readFile(path, 'utf8')
-    const now = withTables(page, (file, id) => readRecord(file)?.tables.find((table) => table.id === id))
+    const now = withTables(page, tableOf)
     if (now === page) continue
     await writeFile(path, now)
     written.push(relative(process.cwd(), path))

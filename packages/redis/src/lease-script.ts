@@ -163,15 +163,18 @@ local function levelOf(most, left, elapsed)
   if slope > 0 then return math.min(most, offset / slope) end
   return bend
 end
-local function isMyTurn(left)
-  local tag = (me.granted + need) / me.weight - 1e-9
+local function owed(cost, left)
+  local tag = (me.granted + cost) / me.weight
+  local sum, isTurn = 0, true
   for i = 1, count do
     local m = members[i]
-    if i ~= number and m.ask > 0 and m.askUntilMs > nowMs and m.ask <= left then
-      if (m.granted + m.ask) / m.weight < tag then return false end
+    if i ~= number and m.ask > 0 and m.askUntilMs > nowMs and (m.granted + m.ask) / m.weight < tag - 1e-9 then
+      sum = sum + (m.weight * tag - m.granted)
+      if m.ask <= left then isTurn = false end
     end
   end
-  return true
+  if isTurn then return 0 end
+  return sum
 end
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
@@ -200,16 +203,25 @@ if seq > last[1] then
       grant = full
     elseif need <= claim + fuzz then
       grant = math.max(need, claim)
-    elseif need <= free + fuzz and isMyTurn(left + fuzz) then
-      grant = math.max(need, math.min(full, free))
+    else
+      local room = free + fuzz
+      if owed(need, left + fuzz) == 0 then
+        if need <= room then grant = math.max(need, math.min(quantum, free)) end
+      else
+        for _, part in ipairs({1, 1 / 2, 1 / 4}) do
+          local loan = math.max(need, part * quantum)
+          if loan + owed(loan, left + fuzz) <= room then
+            grant = loan
+            break
+          end
+        end
+      end
     end
   end
   me.granted = me.granted + grant
   granted = granted + grant
   local waitMs = 0
-  if grant > 0 then
-    me.ask = 0
-  elseif need > 0 then
+  if grant == 0 and need > 0 then
     local function freeIn(part)
       local later = math.min(1, elapsed + part)
       local level = levelOf(most, left, later)

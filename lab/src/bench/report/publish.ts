@@ -1,6 +1,7 @@
 import { access, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { saveQuotes } from '../../figures/save.js'
 import { printTable } from '../table.js'
 import { type Measured, page } from './page.js'
 import { CHAPTERS, type Section } from './section.js'
@@ -8,7 +9,7 @@ import { CHAPTERS, type Section } from './section.js'
 const DOCS = fileURLToPath(new URL('../../../../docs/', import.meta.url))
 const FIGURES = join(DOCS, 'figures')
 
-/** Prints a section; with `save` also keeps it, and writes the page of all sections anew. */
+/** Prints a section; with `save` also keeps it, and writes the page of all sections and what others quote anew. */
 export async function publish(section: Section, machine: string, save: boolean): Promise<void> {
   const { title, about, tables, remarks, picture, ...rest } = section
   console.log(`\n${title}\n${about.join('\n')}`)
@@ -26,6 +27,7 @@ export async function publish(section: Section, machine: string, save: boolean):
   await write(join(FIGURES, `${rest.file}.json`), `${JSON.stringify(measured, null, 1)}\n`)
   if (picture) await write(join(FIGURES, `${rest.file}.svg`), picture.svg)
   await writePage()
+  for (const path of await saveQuotes()) console.log(`wrote ${path}`)
 }
 
 /** Makes the page from the sections that have been kept. */

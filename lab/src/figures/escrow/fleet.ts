@@ -1,22 +1,13 @@
-import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet } from '@fairlead/core/simulation/escrow'
+import type { FleetTenant } from '@fairlead/core/simulation/escrow'
 import type { Aim } from '../aims.js'
 import type { Effort, Findings, Tell } from '../figure.js'
-import { seedsOf } from '../measure.js'
-import { mean } from '../numbers.js'
 import { plotFleet } from '../plots/escrow-fleet.js'
 import { CounterStore } from './counter-store.js'
+import { type Fleet, fleetOf, greedy, halfPause, type Trial, WINDOW_MS } from './fleet-run.js'
+import { manyProcesses } from './many-processes.js'
 import { percents } from './utilisation.js'
 
-export const FLEET_SEEDS: readonly number[] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-/** The first window begins in the middle of everything, and is not counted. */
-const WINDOWS = 6
-const WINDOW_MS = 2_000
 const LIMIT = 2_000
-
-/** Asks for several times what it can get. */
-function greedy(name: string, weight: number): FleetTenant {
-  return { name, weight, cost: 1, everyMs: 2 }
-}
 
 export const TWO: readonly (readonly FleetTenant[])[] = [[greedy('heavy', 4)], [greedy('light', 1)]]
 /** Four processes with two tenants each. */
@@ -26,50 +17,8 @@ const FOUR = [
   [greedy('a', 1), greedy('b', 1)],
   [greedy('c', 1), greedy('d', 1)],
 ]
-const HALF_PAUSE = FOUR.map((tenants, i) =>
-  i % 2 === 0 ? tenants : tenants.map((tenant) => ({ ...tenant, active: [0, 0.2] as const })),
-)
 /** Of all calls to the store: lost on the way there, or back; and answered so late that the rest of them waits. */
 const WEATHER = { requestsLost: 0.025, answersLost: 0.01, late: 0.01, lateMs: WINDOW_MS / 50 }
-
-type Trial = Omit<FleetScenario, 'seed' | 'windows' | 'windowMs'>
-
-/** A fleet's windows, of all seeds. */
-export interface Fleet {
-  readonly title: string
-  readonly limit: number
-  readonly used: number
-  readonly most: number
-  /** Most calls to the store in a window. */
-  readonly calls: number
-  readonly crashes: number
-  /** Mean of each tenant in a window. */
-  readonly byTenant: Readonly<Record<string, number>>
-  /** Admitted in each window of the first seed. */
-  readonly windows: readonly number[]
-}
-
-export async function fleetOf(title: string, trial: Trial, effort: Effort): Promise<Fleet> {
-  const runs: FleetResult[] = []
-  for (const seed of seedsOf(effort, FLEET_SEEDS))
-    runs.push(
-      await simulateFleet({ ...trial, seed, windows: 1 + Math.ceil(WINDOWS * effort.part), windowMs: WINDOW_MS }),
-    )
-  const windows = runs.flatMap((run) => run.windows.slice(1))
-  const names = trial.processes.flat().map(({ name }) => name)
-  return {
-    title,
-    limit: trial.limit,
-    used: mean(windows.map(({ admitted }) => admitted)) / trial.limit,
-    most: Math.max(...windows.map(({ admitted }) => admitted)),
-    calls: Math.max(...windows.map(({ calls }) => calls)),
-    crashes: runs.reduce((sum, { crashes }) => sum + crashes, 0),
-    byTenant: Object.fromEntries(
-      names.map((name) => [name, mean(windows.map(({ byTenant }) => byTenant.get(name) ?? 0))]),
-    ),
-    windows: runs[0]!.windows.slice(1).map(({ admitted }) => admitted),
-  }
-}
 
 /** Two processes on a plain counter, and on our pool. */
 export interface Pair {
@@ -107,7 +56,7 @@ export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
   }
   const trials: readonly (readonly [string, Partial<Trial>, FleetGoal])[] = [
     ['all ask', {}, { leastUsed: 99, mostCalls: 104 }],
-    ['half of the processes pause after T/5', { processes: HALF_PAUSE }, { leastUsed: 97, mostCalls: 240 }],
+    ['half of the processes pause after T/5', { processes: halfPause(FOUR) }, { leastUsed: 97, mostCalls: 240 }],
     ['all ask; calls lost and late', { weather: WEATHER }, { leastUsed: 99 }],
     [
       'the same, and a tenth of the processes crashes in each window',
@@ -123,8 +72,9 @@ export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
     fleets.push({ fleet: await fleetOf(title, whole, effort), goal })
   }
   const split = ({ byTenant }: Fleet): string => `${byTenant['heavy']!.toFixed(0)} : ${byTenant['light']!.toFixed(0)}`
+  const many = await manyProcesses(effort, tell)
   return {
-    aims: aimsOf(pairs, fleets),
+    aims: [...aimsOf(pairs, fleets), ...many.aims],
     tables: [
       {
         id: 'pairs',
@@ -163,6 +113,7 @@ export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
           ['entitled', ...FOUR.flat().map(({ weight }) => ((LIMIT * weight) / 14).toFixed(1))],
         ],
       },
+      ...many.tables,
     ],
     pictures: {
       '': plotFleet(
@@ -170,7 +121,7 @@ export async function fleet(effort: Effort, tell: Tell): Promise<Findings> {
         fleets.map((each) => each.fleet),
       ),
     },
-    data: { pairs, fleets },
+    data: { pairs, fleets, many: many.data },
   }
 }
 

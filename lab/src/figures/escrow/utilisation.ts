@@ -13,9 +13,10 @@ export interface Utilisation {
   readonly used: number
   /** The least and the most of any seed. */
   readonly range: readonly [number, number]
-  /** Units that were left in the seed that left most, and the largest cost that was refused last in any. */
-  readonly mostLeft: number
+  /** Of the seed that left most: units that were left, the largest cost that was refused last, what may be left. */
+  readonly left: number
   readonly wanting: number
+  readonly mayBeLeft: number
   /** Part of the limit that was used by so many hundredths of the window. */
   readonly course: readonly number[]
 }
@@ -23,11 +24,13 @@ export interface Utilisation {
 export function utilise({ story }: Scenario, way: Way, effort: Effort): Utilisation {
   const runs = seedsOf(effort, SEEDS).map((seed) => play(story, RULES[way], seed))
   const parts = runs.map(({ used }) => used / story.limit)
+  const worst = runs.reduce((most, run) => (run.used < most.used ? run : most))
   return {
     used: mean(parts),
     range: [Math.min(...parts), Math.max(...parts)],
-    mostLeft: story.limit - Math.min(...runs.map(({ used }) => used)),
-    wanting: Math.max(...runs.map(({ wanting }) => wanting)),
+    left: story.limit - worst.used,
+    wanting: worst.wanting,
+    mayBeLeft: worst.mayBeLeft,
     course: runs[0]!.course.map((_, step) => mean(runs.map(({ course }) => course[step]! / story.limit))),
   }
 }
@@ -53,9 +56,9 @@ export function utilisation(effort: Effort, tell: Tell): Findings {
             goal: { least: 100 * goal },
           }
         : {
-            what: `left, of the largest cost still asked for: ${title}`,
-            published: excess.mostLeft / excess.wanting,
-            ours: paced.mostLeft / paced.wanting,
+            what: `left, of what may be: ${title}`,
+            published: excess.left / excess.mayBeLeft,
+            ours: paced.left / paced.mayBeLeft,
             goal: { most: 1 },
             digits: 2,
           },
@@ -64,14 +67,16 @@ export function utilisation(effort: Effort, tell: Tell): Findings {
       {
         id: 'utilisation',
         title:
-          'Part of the limit that is used, in per cent; and ours, paced: most units left, and largest cost refused last',
-        head: ['used, %', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused'],
+          'Part of the limit that is used, in per cent; and of ours, paced, in the seed that left most: units left, the ' +
+          'largest cost refused last, and what may be left: that, and what an even pace kept for others then',
+        head: ['used, %', ...WAYS.map((way) => TITLES[way]), 'goal', 'left', 'refused', 'may be left'],
         rows: rows.map(({ scenario: { title, goal }, byWay }) => [
           title,
           ...WAYS.map((way) => percents(byWay[way].used)),
           typeof goal === 'number' ? `≥ ${100 * goal}` : goal,
-          String(byWay.paced.mostLeft),
+          String(byWay.paced.left),
           String(byWay.paced.wanting),
+          byWay.paced.mayBeLeft.toFixed(1),
         ]),
       },
     ],

@@ -39,6 +39,11 @@ export interface Told {
   readonly course: readonly number[]
   /** The largest cost of those that were refused when they last asked; 0 if there is none. */
   readonly wanting: number
+  /**
+   * As much may be left: less than that cost, and what an even pace still kept for others when it was last refused. Who
+   * asks until the end leaves less than the cost.
+   */
+  readonly mayBeLeft: number
 }
 
 const WINDOW_MS = 1_000
@@ -60,11 +65,14 @@ export function play({ limit, askers }: Story, ruleOf: RuleOf, seed: number): To
     clock.advance(next.nextMs - clock())
     next.ask()
   }
+  const wanting = Math.max(...tenants.map((tenant) => tenant.wanting))
+  const refusedMs = Math.max(...tenants.map((tenant) => (tenant.wanting === wanting ? tenant.askedMs : 0)))
   return {
     used: used(),
     by: new Map(tenants.map(({ name, admitted }) => [name, admitted])),
     course,
-    wanting: Math.max(...tenants.map(({ wanting }) => wanting)),
+    wanting,
+    mayBeLeft: wanting + (1 - refusedMs / WINDOW_MS) * limit,
   }
 }
 
@@ -73,6 +81,8 @@ class Tenant {
   admitted = 0
   /** The cost that was refused last; 0 if it was admitted. */
   wanting = 0
+  /** When it last asked. */
+  askedMs = 0
   readonly #asker: Asker
   readonly #rule: Rule
   readonly #random: Random
@@ -117,6 +127,7 @@ class Tenant {
       this.#cost ??= this.#draw()
       const { allowed, retryAfterMs } = this.#rule.check(this.name, this.#cost)
       this.wanting = allowed ? 0 : this.#cost
+      this.askedMs = nowMs
       if (allowed) this.admitted += this.#cost
       else if (returns) {
         this.#returnMs = nowMs + retryAfterMs

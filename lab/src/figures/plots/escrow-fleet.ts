@@ -1,4 +1,5 @@
-import type { Fleet, Pair } from '../escrow/fleet.js'
+import type { Pair } from '../escrow/fleet.js'
+import type { Fleet } from '../escrow/fleet-run.js'
 import { AXIS, COLOURS, draw, heading, INK, words } from './style.js'
 
 const LEFT = { left: 76, width: 380 }

@@ -27,6 +27,13 @@ export class Accounts {
     return this.#weights
   }
 
+  /** All weights but that of a slot, summed up. O(n). */
+  weightBeside(slot: number): number {
+    let sum = 0
+    for (let other = 0; other < this.count; other++) if (other !== slot) sum += this.#weights[other]!
+    return sum
+  }
+
   /** What each used. */
   get used(): Float64Array {
     return this.#used

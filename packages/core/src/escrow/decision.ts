@@ -3,9 +3,10 @@
  *
  * - `over-share`: the tenant has used its share, and what others leave is kept for them or is another's turn;
  * - `exhausted`: less than the cost is left of the whole budget;
- * - `never`: the cost is above the whole budget.
+ * - `never`: the cost is above the whole budget;
+ * - `unknown`: the tenant is not in the hierarchy that shares the budget.
  */
-export type EscrowReason = 'over-share' | 'exhausted' | 'never'
+export type EscrowReason = 'over-share' | 'exhausted' | 'never' | 'unknown'
 
 /** An escrow's answer to a cost, and the numbers behind it. Those after the answer: what was allowed is in `used`. */
 export interface EscrowDecision {

@@ -1,17 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
-import type { Reserve } from './budget.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
+import { must } from './fixtures/must.js'
 import { OVERFLOW, type PlainAnswer, PlainEscrow } from './fixtures/plain-escrow.js'
 import { propertyRuns } from './fixtures/property-runs.js'
 import { type Trace, traces } from './fixtures/trace.js'
-
-/** As `expect`, which is too slow for what is checked some hundred thousand times. */
-function must(condition: boolean, message: () => string): void {
-  if (!condition) throw new Error(message())
-}
 
 const show = (decision: EscrowDecision): string => JSON.stringify(decision)
 
@@ -121,6 +116,11 @@ class Pair {
   }
 }
 
+/** As {@link PlainEscrow.claim}, of a tenant by name. */
+function claimOf({ plain }: Pair, name: string): number {
+  return plain.claim(plain.tenants.get(name)!)
+}
+
 /** A share of the limit. */
 const share = fc.double({ min: 0, max: 1, noNaN: true })
 
@@ -159,6 +159,36 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
     )
   })
 
+  it('T2: with time, a claim falls as an even pace would use it up, and in strict form not at all', () => {
+    fc.assert(
+      fc.property(
+        traces(kind),
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 60 }), fc.nat(50), share)),
+        (trace, asks) => {
+          const pair = new Pair(trace)
+          pair.run(trace)
+          pair.keepWeights()
+          const { plain } = pair
+          const names = [...plain.tenants.keys()].filter((name) => name !== OVERFLOW)
+          for (const [afterMs, other, part] of asks) {
+            const greedy = names[other % names.length]
+            if (greedy === undefined || pair.nowMs + afterMs >= plain.startMs + trace.windowMs) return
+            const before = new Map(names.map((name) => [name, claimOf(pair, name)]))
+            pair.wait(afterMs)
+            pair.check(greedy, Math.max(1, part * trace.limit))
+            for (const [name, claim] of before) {
+              const { weight } = plain.tenants.get(name)!
+              const kept = trace.reserve === 'strict' ? claim : Math.min(claim, weight * plain.level * (1 - plain.tau))
+              if (name !== greedy && kept > 1e-3)
+                must(pair.escrow.peek(name, kept * (1 - 1e-9)).allowed, () => `${name} lost of ${kept}`)
+            }
+          }
+        },
+      ),
+      propertyRuns(),
+    )
+  })
+
   it('T3: when all that ask are refused, less is left than one cost and the claims of those that do not', () => {
     fc.assert(
       fc.property(traces(kind), fc.array(share, { minLength: 12, maxLength: 12 }), fc.nat(), (trace, shares, seed) => {
@@ -182,51 +212,6 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
         const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
         if (asking.length > 0) expect(pair.plain.left).toBeLessThan(largest + held + pair.plain.tolerance)
       }),
-      propertyRuns(),
-    )
-  })
-})
-
-describe('T4', () => {
-  const tenant = fc.record({ weight: fc.integer({ min: 1, max: 8 }), cost: fc.integer({ min: 1, max: 40 }) })
-
-  it('tenants that keep asking get the same per weight, to within one cost of each and of a third', () => {
-    fc.assert(
-      fc.property(
-        fc.array(tenant, { minLength: 2, maxLength: 6 }),
-        fc.array(fc.integer({ min: 1, max: 8 }), { maxLength: 3 }),
-        fc.integer({ min: 200, max: 2000 }),
-        fc.constantFrom<Reserve>('strict', 'paced'),
-        fc.array(fc.tuple(fc.integer({ min: 1, max: 80 }), fc.nat()), { minLength: 5, maxLength: 30 }),
-        (asking, silent, limit, reserve, times) => {
-          const clock = manualClock()
-          const weights = [...asking.map(({ weight }) => weight), ...silent]
-          const weightOf = (name: string): number => weights[Number(name)]!
-          const escrow = new WeightedFairEscrow({ limit, windowMs: 1000, reserve, weightOf, clock })
-          const used = weights.map(() => 0)
-          const ask = (i: number, cost: number): boolean => {
-            const { allowed } = escrow.check(String(i), cost)
-            if (allowed) used[i]! += cost
-            return allowed
-          }
-          for (const i of weights.keys()) expect(ask(i, 1)).toBe(true)
-          const largest = Math.max(...asking.map(({ cost }) => cost))
-          const least = Math.min(...asking.map(({ weight }) => weight))
-          // From the beginning on: who is silent for a while lets something pass.
-          for (const [afterMs, offset] of [[0, 0] as const, ...times]) {
-            if (clock() + afterMs >= 1000) break
-            clock.advance(afterMs)
-            for (let refused = 0, i = offset % asking.length; refused < 2 * asking.length; i = (i + 1) % asking.length)
-              refused = ask(i, asking[i]!.cost) ? 0 : refused + 1
-          }
-          for (const [i, one] of asking.entries())
-            for (const [j, two] of asking.entries()) {
-              const gap = Math.abs(used[i]! / one.weight - used[j]! / two.weight)
-              const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
-              expect(gap).toBeLessThanOrEqual(bound + 1e-6)
-            }
-        },
-      ),
       propertyRuns(),
     )
   })

@@ -145,6 +145,19 @@ describe('the level', () => {
     expect(escrow.peek('b', 1).guarantee).toBe(250)
   })
 
+  it('counts the weights there are, whatever there was before', () => {
+    let heavy = 1e12
+    const weightOf = (tenant: string): number => (tenant === 'heavy' ? heavy : 1e-9)
+    const { escrow } = escrowOf({ limit: 300, weightOf, reserve: 'strict' })
+    for (const tenant of ['a', 'b', 'heavy']) escrow.check(tenant, 1e-9)
+    expect(escrow.peek('heavy', 1).guarantee).toBeCloseTo(300, 6)
+    heavy = 1e-9
+    expect(escrow.check('heavy', 1).guarantee).toBeCloseTo(100, 9)
+    expect(escrow.snapshot().weight).toBeCloseTo(3e-9, 20)
+    expect(escrow.check('a', 150)).toMatchObject({ allowed: false, reason: 'over-share' })
+    expect(escrow.check('b', 99)).toMatchObject({ allowed: true, borrowed: false })
+  })
+
   it('tells a newcomer that asked for too much what it could have', () => {
     const { escrow } = escrowOf({ reserve: 'strict' })
     escrow.check('a', 800)

@@ -7,6 +7,7 @@ import { Ledger } from './ledger.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
 import type { EscrowSnapshot } from './snapshot.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
+import { Windows } from './windows.js'
 
 const HEAVIEST = 20
 
@@ -28,13 +29,11 @@ const HEAVIEST = 20
  */
 export class WeightedFairEscrow {
   readonly #limit: number
-  readonly #windowMs: number
+  readonly #windows: Windows
   readonly #reserve: Reserve
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
   readonly #ledger: Ledger
-  #endMs = Number.NEGATIVE_INFINITY
-  #windows = 0
   #allowed = 0
   #borrowed = 0
   #refused = 0
@@ -43,7 +42,7 @@ export class WeightedFairEscrow {
   constructor(options: EscrowOptions & EscrowSeams) {
     const { limit, windowMs, weightOf, maxTenants, reserve, clock } = settingsOf(options)
     this.#limit = limit
-    this.#windowMs = windowMs
+    this.#windows = new Windows(windowMs)
     this.#reserve = reserve
     this.#weightOf = weightOf
     this.#clock = steady(clock)
@@ -52,7 +51,7 @@ export class WeightedFairEscrow {
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#windowMs
+    return this.#windows.lengthMs
   }
 
   /**
@@ -68,11 +67,11 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const ledger = this.#ledger
     const verdict = ledger.judge(tenant, weight, cost)
-    const decision = ticketOf(this, tenant, ledger.judged, this.#endMs, nowMs)
+    const decision = ticketOf(this, tenant, ledger.judged, this.#windows.endMs, nowMs)
     if (decision.allowed) {
       this.#allowed++
       if (verdict === 'borrows') this.#borrowed++
-      decision.admit(ledger.spend(), this.#windows)
+      decision.admit(ledger.spend(), this.#windows.count)
     } else {
       this.#refused++
       ledger.refuse()
@@ -87,7 +86,7 @@ export class WeightedFairEscrow {
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
     this.#ledger.peek(tenant, weight, cost)
-    return ticketOf(this, tenant, this.#ledger.judged, this.#endMs, nowMs)
+    return ticketOf(this, tenant, this.#ledger.judged, this.#windows.endMs, nowMs)
   }
 
   /**
@@ -100,7 +99,7 @@ export class WeightedFairEscrow {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
     const change = actualCost - decision.cost
     if (change === 0) return ALL_PAID
     const unpaid = this.#ledger.settle(decision.slot, change)
@@ -122,7 +121,7 @@ export class WeightedFairEscrow {
       .slice(0, HEAVIEST)
     return {
       limit: this.#limit,
-      windowMs: this.#windowMs,
+      windowMs: this.#windows.lengthMs,
       reserve: this.#reserve,
       used: this.#limit - ledger.left,
       remaining: ledger.left,
@@ -131,7 +130,7 @@ export class WeightedFairEscrow {
       tenants: ledger.tenants,
       weight: ledger.weight,
       waiting: ledger.waiting,
-      resetAtMs: this.#endMs,
+      resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
       borrowed: this.#borrowed,
       refused: this.#refused,
@@ -142,12 +141,7 @@ export class WeightedFairEscrow {
   /** Reads the clock, begins a window if it is time, and does what is due. */
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (nowMs >= this.#endMs) {
-      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
-      this.#endMs = startMs + this.#windowMs
-      this.#windows++
-      this.#ledger.begin(startMs, this.#limit)
-    }
+    if (this.#windows.begins(nowMs)) this.#ledger.begin(this.#windows.startMs, this.#limit)
     this.#ledger.advance(nowMs)
     return nowMs
   }

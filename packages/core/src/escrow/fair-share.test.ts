@@ -45,6 +45,31 @@ describe('WeightedFairShare', () => {
     expect(() => share.settle({ ...two }, 1)).toThrow('decision must come from check of this share')
   })
 
+  it('loses no unit, and gives none away, by rounding', () => {
+    const weights = (tenant: string): number => (tenant === 'a' ? 0.1 : 0.2)
+    const share = new WeightedFairShare({ limit: 30, windowMs: 1000, weightOf: weights, clock: manualClock() })
+    share.check('b', 1)
+    expect(share.check('a', 1).guarantee).toBe(10)
+    expect(share.peek('b', 1).guarantee).toBe(20)
+    const large = new FairShare({ limit: 2 ** 52 + 2, windowMs: 1000, clock: manualClock() })
+    large.check('a')
+    expect(large.check('b').guarantee).toBe(2 ** 51 + 1)
+    const odd = new FairShare({ limit: 999.9999999999983, windowMs: 1000, clock: manualClock() })
+    odd.refund(odd.check('a', 246.14390512163067))
+    expect(odd.snapshot()).toMatchObject({ used: 0, remaining: 999.9999999999983 })
+  })
+
+  it('shares by the weights there are, whatever there was before', () => {
+    let heavy = 1e12
+    const weights = (tenant: string): number => (tenant === 'heavy' ? heavy : 1e-9)
+    const share = new WeightedFairShare({ limit: 300, windowMs: 1000, weightOf: weights, clock: manualClock() })
+    for (const tenant of ['a', 'b', 'heavy']) share.check(tenant)
+    heavy = 1e-9
+    expect(share.peek('heavy', 99).allowed).toBe(true)
+    expect(share.check('heavy', 100).guarantee).toBe(100)
+    expect(share.check('a', 99)).toMatchObject({ allowed: true, guarantee: 100 })
+  })
+
   it('keeps both caps: of the tenant when it was asked, and of all; and peek is check', () => {
     fc.assert(
       fc.property(

@@ -4,7 +4,9 @@ import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import type { Verdict } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+import { reweighed, wholes } from './shares.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
+import { Windows } from './windows.js'
 
 /** How a {@link WeightedFairShare} is made up. */
 export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
@@ -42,12 +44,10 @@ export interface FairShareSnapshot {
  */
 export class WeightedFairShare {
   readonly #limit: number
-  readonly #windowMs: number
+  readonly #windows: Windows
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
   readonly #accounts: Accounts
-  #endMs = Number.NEGATIVE_INFINITY
-  #windows = 0
   #left = 0
   #weight = 0
   #allowed = 0
@@ -58,7 +58,7 @@ export class WeightedFairShare {
     requireOptions('fairShare', options, ['limit', 'windowMs', 'weightOf', 'maxTenants', 'clock'])
     const { limit, windowMs, weightOf, maxTenants, clock } = settingsOf(options)
     this.#limit = limit
-    this.#windowMs = windowMs
+    this.#windows = new Windows(windowMs)
     this.#weightOf = weightOf
     this.#clock = steady(clock)
     this.#accounts = new Accounts(maxTenants)
@@ -66,7 +66,7 @@ export class WeightedFairShare {
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#windowMs
+    return this.#windows.lengthMs
   }
 
   /** As {@link WeightedFairEscrow.check}. */
@@ -81,7 +81,7 @@ export class WeightedFairShare {
     this.#allowed++
     this.#accounts.used[place]! += cost
     this.#left -= cost
-    ticket.admit(place, this.#windows)
+    ticket.admit(place, this.#windows.count)
     return ticket
   }
 
@@ -96,12 +96,12 @@ export class WeightedFairShare {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
     const { used } = this.#accounts
     const change = actualCost - decision.cost
     const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))
     used[decision.slot]! += charged
-    this.#left -= charged
+    this.#left = Math.min(this.#limit, this.#left - charged)
     return charged < change ? { settled: true, unpaid: change - charged } : ALL_PAID
   }
 
@@ -115,12 +115,12 @@ export class WeightedFairShare {
     this.#catchUp()
     return {
       limit: this.#limit,
-      windowMs: this.#windowMs,
+      windowMs: this.#windows.lengthMs,
       used: this.#limit - this.#left,
       remaining: this.#left,
       tenants: this.#accounts.count,
       weight: this.#weight,
-      resetAtMs: this.#endMs,
+      resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
       refused: this.#refused,
     }
@@ -132,16 +132,16 @@ export class WeightedFairShare {
     requireCost(cost)
     let weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
-    let slot = this.#accounts.slot(tenant)
+    let slot = this.#accounts.slot(tenant) ?? NEWCOMER
     let name = tenant
-    if (slot === undefined && this.#accounts.full) {
+    if (slot === NEWCOMER && this.#accounts.full) {
       name = OVERFLOW
-      slot = this.#accounts.slot(OVERFLOW)
+      slot = this.#accounts.slot(OVERFLOW) ?? NEWCOMER
       weight = 1
     }
-    const used = slot === undefined ? 0 : this.#accounts.used[slot]!
-    const before = slot === undefined ? 0 : this.#accounts.weights[slot]!
-    const cap = Math.max(1, Math.floor((weight * this.#limit) / (this.#weight - before + weight)))
+    const used = slot === NEWCOMER ? 0 : this.#accounts.used[slot]!
+    const share = (weight * this.#limit) / this.#weightWith(slot, weight)
+    const cap = Math.max(1, wholes(share))
     const room = Math.max(0, Math.min(cap - used, this.#left))
     const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
     const verdict: Verdict =
@@ -153,11 +153,12 @@ export class WeightedFairShare {
             ? 'within'
             : 'over-share'
     const spent = verdict === 'within' ? cost : 0
-    // Caps never grow in a window, unless somebody gives something back.
-    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : this.#endMs - nowMs
+    // Caps do not grow in a window, unless weights change; and what is left, only if somebody gives something back.
+    const { endMs } = this.#windows
+    const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : endMs - nowMs
     const remaining = Math.max(0, room - spent)
-    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, this.#endMs, nowMs)
-    return { ticket, name, slot: slot ?? NEWCOMER, weight }
+    const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, endMs, nowMs)
+    return { ticket, name, slot, weight }
   }
 
   #open(name: string, weight: number): number {
@@ -166,15 +167,19 @@ export class WeightedFairShare {
   }
 
   #reweigh(slot: number, weight: number): void {
-    this.#weight += weight - this.#accounts.weights[slot]!
+    this.#weight = this.#weightWith(slot, weight)
     this.#accounts.weights[slot] = weight
+  }
+
+  /** The weight of all, if that of a slot were so much. */
+  #weightWith(slot: number, weight: number): number {
+    const before = slot === NEWCOMER ? 0 : this.#accounts.weights[slot]!
+    return reweighed(this.#weight, before, weight, () => this.#accounts.weightBeside(slot))
   }
 
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (nowMs >= this.#endMs) {
-      this.#endMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs + this.#windowMs
-      this.#windows++
+    if (this.#windows.begins(nowMs)) {
       this.#accounts.clear()
       this.#left = this.#limit
       this.#weight = 0

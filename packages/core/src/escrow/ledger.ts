@@ -2,6 +2,7 @@ import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import { Budget, type Reserve } from './budget.js'
 import { Claims } from './claims.js'
 import { Judgement, type Verdict } from './judgement.js'
+import { reweighed } from './shares.js'
 import type { EscrowTenant } from './snapshot.js'
 import { Waits } from './waits.js'
 
@@ -107,6 +108,8 @@ export class Ledger {
 
   /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
   limitTo(limit: number): void {
+    // The same limit is no event: levels stay, and so do promises made at them.
+    if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
     this.#budget.limitTo(limit)
     this.#refit()
   }
@@ -256,8 +259,10 @@ export class Ledger {
   }
 
   #setWeight(slot: number, weight: number): void {
-    this.#budget.weight += weight - this.#accounts.weights[slot]!
-    this.#accounts.weights[slot] = weight
+    const accounts = this.#accounts
+    const before = accounts.weights[slot]!
+    this.#budget.weight = reweighed(this.#budget.weight, before, weight, () => accounts.weightBeside(slot))
+    accounts.weights[slot] = weight
     this.#setPassed(slot, this.#accounts.passed[slot]!)
   }
 

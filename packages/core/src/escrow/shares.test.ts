@@ -18,6 +18,32 @@ function oneByOne(demands: readonly number[], weights: readonly number[], limit:
   return shares
 }
 
+/**
+ * The split of whole numbers as it is said to be, in exact fractions: all shares are w·a/b, or the demand if that is
+ * less; rounded down; and what that leaves handed out one by one to the least share per weight, the first of equals.
+ */
+function inFractions(demands: readonly bigint[], weights: readonly bigint[], limit: bigint): number[] {
+  const all = (numbers: readonly bigint[]): bigint => numbers.reduce((total, number) => total + number, 0n)
+  const indices = demands.map((_, i) => i)
+  // Who is content with less than an even share leaves the rest to the others: until nobody else is.
+  let hungry = indices
+  let level: [bigint, bigint] = [0n, 1n]
+  for (let before = -1; hungry.length !== before; ) {
+    before = hungry.length
+    const content = indices.filter((i) => !hungry.includes(i))
+    level = [limit - all(content.map((i) => demands[i]!)), all(hungry.map((i) => weights[i]!))]
+    hungry = hungry.filter((i) => demands[i]! * level[1] > weights[i]! * level[0])
+  }
+  const shares = indices.map((i) => (hungry.includes(i) ? (weights[i]! * level[0]) / level[1] : demands[i]!))
+  for (let left = limit - all(shares); left > 0n; left--) {
+    const wanting = indices.filter((i) => shares[i]! < demands[i]!)
+    if (wanting.length === 0) break
+    const least = wanting.reduce((i, j) => (shares[j]! * weights[i]! < shares[i]! * weights[j]! ? j : i))
+    shares[least]!++
+  }
+  return shares.map(Number)
+}
+
 /** The level at which the limit is used up, by bisection. */
 function bySearch(demands: readonly number[], weights: readonly number[], limit: number): number[] {
   const at = (level: number): number[] => demands.map((demand, i) => Math.min(demand, weights[i]! * level))
@@ -69,6 +95,19 @@ describe('weightedMaxMin', () => {
           expect(share).toBeLessThanOrEqual(demands[i]!)
           expect(Math.abs(share - exact[i]!)).toBeLessThan(1 + 1e-9)
         }
+      }),
+      propertyRuns(),
+    )
+  })
+
+  it('of whole numbers and weights, is what it is said to be, unit for unit', () => {
+    const tenants = fc.array(fc.tuple(fc.nat(60), fc.integer({ min: 1, max: 9 })), { maxLength: 8 })
+    fc.assert(
+      fc.property(tenants, fc.nat(200), (some, limit) => {
+        const demands = some.map(([demand]) => demand)
+        const weights = some.map(([, each]) => each)
+        const expected = inFractions(demands.map(BigInt), weights.map(BigInt), BigInt(limit))
+        expect(weightedMaxMin(demands, weights, limit)).toEqual(expected)
       }),
       propertyRuns(),
     )

@@ -35,7 +35,7 @@ function inWholes(
   weights: readonly number[],
   limit: number,
 ): number[] {
-  const shares = exact.map(Math.floor)
+  const shares = exact.map(wholes)
   const wanted = demands.reduce((sum, demand) => sum + demand, 0)
   let left = Math.min(limit, wanted) - shares.reduce((sum, share) => sum + share, 0)
   while (left > 0) {
@@ -47,6 +47,15 @@ function inWholes(
     left -= Math.min(left, hungry.length)
   }
   return shares
+}
+
+/** Of a share, by rounding, a whole number may lack this part of it, and no more than this. */
+const ROUNDING = 1e-12
+const MOST_ROUNDING = 1e-9
+
+/** A share rounded down; one that is whole but for rounding stays whole. */
+export function wholes(share: number): number {
+  return Math.floor(share + Math.min(MOST_ROUNDING, share * ROUNDING))
 }
 
 function requireSplit(demands: readonly number[], weights: readonly number[], limit: number): void {
@@ -71,4 +80,16 @@ export function isWeight(weight: unknown): boolean {
 /** Checks for a weight: a number from 1e-9 to 1e12. */
 export function requireWeight(name: string, weight: unknown): void {
   if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+}
+
+/** Of a sum this small part is hardly more than rounding. */
+const CRUMB = 1e-6
+
+/**
+ * A sum of weights, once one of them has changed from `before` to `after`; 0: it was, or is, not among them. Weights may
+ * be so unlike that little but rounding is left of the `others`: then those are summed up anew.
+ */
+export function reweighed(sum: number, before: number, after: number, others: () => number): number {
+  const next = sum + (after - before)
+  return next > CRUMB * sum ? next : others() + after
 }

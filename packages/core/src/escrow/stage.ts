@@ -123,8 +123,8 @@ function refusalOf(budget: Budget, decision: EscrowAnswer): Refusal {
 function quotaOf({ name, windowMs }: Budget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
   const { reason, limit, remaining, guarantee } = decision
   const resetAfterMs = decision.resetAfterMs - elapsedMs
-  // A leased escrow does not look at what it has if the cost is above all there is.
-  const isUnknown = reason === 'store-error' || (reason === 'never' && guarantee === 0)
+  // A leased escrow does not look at what it has if the cost is above all there is; and a stranger has nothing.
+  const isUnknown = reason === 'store-error' || reason === 'unknown' || (reason === 'never' && guarantee === 0)
   if (isUnknown || resetAfterMs <= 0) return undefined
   return { policy: name, guarantee, windowMs, limit, remaining, resetAfterMs }
 }

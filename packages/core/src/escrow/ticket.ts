@@ -27,7 +27,7 @@ export class Ticket implements EscrowDecision {
     owner: object,
     tenant: string,
     cost: number,
-    verdict: Verdict,
+    verdict: Verdict | 'unknown',
     used: number,
     remaining: number,
     guarantee: number,

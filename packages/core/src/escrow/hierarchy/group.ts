@@ -102,9 +102,15 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
 
   /** By how much those claims shrink now, by each share of the window. */
   othersFade(child: Group | Tenant, tau: number): number {
-    this.total(this.level, tau)
+    const all = this.fade(this.level, tau)
     const own = child instanceof Group ? (this.#planes?.fading(child.slot) ?? 0) : child.fading(tau)
-    return this.level * (this.#sum.fading - own)
+    return all - this.level * own
+  }
+
+  /** By how much the claims of all children shrink then at `level`. */
+  fade(level: number, tau: number): number {
+    this.total(level, tau)
+    return level * this.#sum.fading
   }
 
   /** The lowest finish tag of another child in which somebody waits for `most` or less; Infinity if there is none. */

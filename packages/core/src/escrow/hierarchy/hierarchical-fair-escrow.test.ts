@@ -224,6 +224,23 @@ describe('a hierarchy', () => {
     expect(gate.admit({ flow: 's1' })).toMatchObject({ admitted: false, stage: 'budget', reason: 'exhausted' })
   })
 
+  it('refuses who is not in it, in a gate, too, and keeps no trace of that', () => {
+    const { escrow } = escrowOf()
+    escrow.check('s1', 100)
+    const before = escrow.snapshot()
+    const unknown = { allowed: false, reason: 'unknown', remaining: 0, retryAfterMs: Number.POSITIVE_INFINITY }
+    // A group is nobody who asks.
+    for (const stranger of ['stranger', 'acme']) {
+      expect(escrow.peek(stranger, 1)).toMatchObject(unknown)
+      expect(escrow.check(stranger, 1)).toMatchObject(unknown)
+    }
+    expect(escrow.settle(escrow.check('stranger', 1), 0)).toEqual({ settled: false, unpaid: 0 })
+    expect(escrow.snapshot()).toEqual({ ...before, refused: 3 })
+    const gate = createGate({ budget: escrow, clock: manualClock() })
+    const refused = { admitted: false, stage: 'budget', reason: 'unknown', shortage: false, quota: undefined }
+    expect(gate.admit({ flow: 'stranger' })).toMatchObject(refused)
+  })
+
   it('refuses bad input by name', () => {
     const make = (root: object) => () => hierarchy(root as HierarchyNode)
     expect(make({ name: 'a' })).toThrow('hierarchy must have children')
@@ -235,7 +252,8 @@ describe('a hierarchy', () => {
     expect(() => escrowOf({ tree: TREE as never })).toThrow('tree must be made by hierarchy')
     const { escrow } = escrowOf()
     const before = escrow.snapshot()
-    expect(() => escrow.check('acme')).toThrow('tenant must be one of the hierarchy, got "acme"')
+    expect(() => escrow.check('')).toThrow('tenant must be a non-empty string')
+    expect(() => escrow.peek('s1', Number.NaN)).toThrow('cost must be a number > 0')
     expect(() => escrow.check('s1', 0)).toThrow('cost must be a number > 0')
     expect(() => escrow.settle({ ...escrow.peek('s1') }, 1)).toThrow('decision must come from check of this escrow')
     expect(escrow.snapshot()).toEqual(before)

@@ -3,6 +3,7 @@ import { requireNumber, requireOptions, show } from '../../options.js'
 import type { EscrowDecision, Settled } from '../decision.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf } from '../options.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from '../ticket.js'
+import { Windows } from '../windows.js'
 import { TreeLedger } from './ledger.js'
 import type { Tenant } from './tenant.js'
 import { Hierarchy } from './tree.js'
@@ -37,17 +38,17 @@ export interface HierarchicalEscrowSnapshot {
  * Weighted fair escrow over a hierarchy of weights: an organisation's teams share what the organisation is guaranteed,
  * and what one of them leaves goes to the others of the same organisation first. `TreeLedger` has the rule.
  *
+ * `retryAfterMs` reckons that others' claims go on fading as they do now; later on they may fade faster.
+ *
  * A hierarchy in which only tenants have weights is a {@link WeightedFairEscrow}, decision for decision. A check takes
  * O(depth·log n) of its active tenants on average; `Group` says when it may take longer.
  */
 export class HierarchicalFairEscrow {
   readonly #limit: number
-  readonly #windowMs: number
+  readonly #windows: Windows
   readonly #clock: Clock
   readonly #tenants: ReadonlyMap<string, Tenant>
   readonly #ledger: TreeLedger
-  #endMs = Number.NEGATIVE_INFINITY
-  #windows = 0
   #allowed = 0
   #borrowed = 0
   #refused = 0
@@ -59,7 +60,7 @@ export class HierarchicalFairEscrow {
     if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
     const { root, tenants } = tree.plant()
     this.#limit = limit
-    this.#windowMs = windowMs
+    this.#windows = new Windows(windowMs)
     this.#clock = steady(clock)
     this.#tenants = tenants
     this.#ledger = new TreeLedger(root, windowMs, reserve)
@@ -67,21 +68,25 @@ export class HierarchicalFairEscrow {
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#windowMs
+    return this.#windows.lengthMs
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed. Throws, and leaves no trace, on a tenant that
-   * is not in the hierarchy, or a cost that is not above 0 and at most 2^53 − 1.
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed. A tenant that is not in the hierarchy is
+   * refused, as `unknown`. Throws, and leaves no trace, on an empty tenant, or a cost that is not above 0 and at most
+   * 2^53 − 1.
    */
   check(tenant: string, cost = 1): EscrowDecision {
-    const node = this.#find(tenant, cost)
+    requireTenant(tenant)
+    requireCost(cost)
+    const node = this.#tenants.get(tenant)
     const ticket = this.#judge(tenant, node, cost)
-    if (ticket.allowed) {
+    if (node === undefined) this.#refused++
+    else if (ticket.allowed) {
       this.#allowed++
       if (ticket.borrowed) this.#borrowed++
       this.#ledger.spend(node)
-      ticket.admit(0, this.#windows)
+      ticket.admit(0, this.#windows.count)
     } else {
       this.#refused++
       this.#ledger.refuse(node)
@@ -91,7 +96,9 @@ export class HierarchicalFairEscrow {
 
   /** What `check` would answer. Changes nothing. */
   peek(tenant: string, cost = 1): EscrowDecision {
-    return this.#judge(tenant, this.#find(tenant, cost), cost)
+    requireTenant(tenant)
+    requireCost(cost)
+    return this.#judge(tenant, this.#tenants.get(tenant), cost)
   }
 
   /** As {@link WeightedFairEscrow.settle}. */
@@ -100,7 +107,7 @@ export class HierarchicalFairEscrow {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows)) return NOTHING_SETTLED
+    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
     const change = actualCost - decision.cost
     if (change === 0) return ALL_PAID
     const unpaid = this.#ledger.settle(this.#tenants.get(decision.tenant)!, change)
@@ -118,43 +125,33 @@ export class HierarchicalFairEscrow {
     const { left, claimed, tenants, waiting } = this.#ledger
     return {
       limit: this.#limit,
-      windowMs: this.#windowMs,
+      windowMs: this.#windows.lengthMs,
       used: this.#limit - left,
       remaining: left,
       reserved: claimed,
       tenants,
       waiting,
-      resetAtMs: this.#endMs,
+      resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
       borrowed: this.#borrowed,
       refused: this.#refused,
     }
   }
 
-  #judge(tenant: string, node: Tenant, cost: number): Ticket {
+  #judge(tenant: string, node: Tenant | undefined, cost: number): Ticket {
     const nowMs = this.#catchUp()
+    const { endMs } = this.#windows
+    if (node === undefined)
+      return new Ticket(this, tenant, cost, 'unknown', 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
     this.#ledger.judge(node, cost)
     const { allowed, verdict, remaining, retryMs } = this.#ledger.judged
     const used = allowed ? node.used + cost : node.used
-    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, this.#endMs, nowMs)
-  }
-
-  #find(tenant: string, cost: number): Tenant {
-    requireTenant(tenant)
-    requireCost(cost)
-    const node = this.#tenants.get(tenant)
-    if (node === undefined) throw new RangeError(`tenant must be one of the hierarchy, got ${show(tenant)}`)
-    return node
+    return new Ticket(this, tenant, cost, verdict, used, remaining, node.guarantee, retryMs, endMs, nowMs)
   }
 
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (nowMs >= this.#endMs) {
-      const startMs = Math.floor(nowMs / this.#windowMs) * this.#windowMs
-      this.#endMs = startMs + this.#windowMs
-      this.#windows++
-      this.#ledger.begin(startMs, this.#limit)
-    }
+    if (this.#windows.begins(nowMs)) this.#ledger.begin(this.#windows.startMs, this.#limit)
     this.#ledger.advance(nowMs)
     return nowMs
   }

@@ -3,17 +3,13 @@ import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import type { EscrowDecision } from '../decision.js'
 import { WeightedFairEscrow } from '../escrow.js'
+import { must } from '../fixtures/must.js'
 import { propertyRuns } from '../fixtures/property-runs.js'
 import { type Trace, traces } from '../fixtures/trace.js'
-import { PlainHierarchy, type PlainNode } from './fixtures/plain-hierarchy.js'
+import { type PlainAnswer, PlainHierarchy, type PlainNode } from './fixtures/plain-hierarchy.js'
 import { type Grouping, groupings, treeOf } from './fixtures/trees.js'
 import { HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
 import { hierarchy } from './tree.js'
-
-/** As `expect`, which is too slow for what is checked some hundred thousand times. */
-function must(condition: boolean, message: () => string): void {
-  if (!condition) throw new Error(message())
-}
 
 const show = (decision: EscrowDecision): string => JSON.stringify(decision)
 
@@ -47,13 +43,33 @@ class Pair {
       must(this.escrow.peek(tenant, decision.remaining).allowed, () => `not what remains after ${show(decision)}`)
     if (decision.allowed) this.#account(decision.resetAtMs, cost)
     this.decisions.push(decision)
-    const { allowed, reason, guarantee } = this.plain.check(tenant, cost, this.nowMs)
+    const answer = this.plain.check(tenant, cost, this.nowMs)
+    const { allowed, reason, guarantee } = answer
     const got = decision.reason ?? (decision.borrowed ? 'borrows' : 'within')
     must(got === reason && decision.allowed === allowed, () => `expected ${reason}, got ${show(decision)}`)
     // Late in a window, claims hardly depend on guarantees: so exact are claims, and guarantees no more than that.
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
     must(wrong <= this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
+    if (!allowed) this.#told(decision, answer)
     return decision
+  }
+
+  /** When there will be enough, if others' claims go on fading as they do now; unless that is never or much later. */
+  #told(decision: EscrowDecision, { reason, mayBorrow, lack, fades }: PlainAnswer): void {
+    const { startMs, atMs, windowMs, left, tolerance, paced } = this.plain
+    const toldMs = decision.retryAfterMs
+    const restMs = Math.max(0, startMs + windowMs - atMs)
+    const latestMs = Math.max(1, left <= tolerance ? restMs : Math.min(restMs, windowMs / 20))
+    const expected = (fade: number): number => Math.min(latestMs, Math.max(1, lack / Math.max(fade, 0)))
+    const isNear = (oneMs: number, otherMs: number): boolean => Math.abs(oneMs - otherMs) <= 1e-3 * (1 + otherMs)
+    const told = (): string => `told ${toldMs}, lacks ${lack}, fades by ${fades}: ${show(decision)}`
+    if (reason === 'never') must(toldMs === Number.POSITIVE_INFINITY, told)
+    else if (reason === 'exhausted' || left <= tolerance || !paced || !mayBorrow) must(isNear(toldMs, latestMs), told)
+    else
+      must(
+        fades.some((fade) => isNear(toldMs, expected(fade))),
+        told,
+      )
   }
 
   /** But for rounding: what was worked out once is used again. */

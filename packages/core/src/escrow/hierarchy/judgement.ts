@@ -155,10 +155,14 @@ export class TreeJudgement implements Debtor {
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
     const waitMs = Math.min(restMs, windowMs * RETRY)
-    if (this.verdict === 'exhausted' || budget.reserve === 'strict' || !tenant.active) return waitMs
+    if (this.verdict === 'exhausted' || budget.reserve === 'strict' || this.part < SAME) return waitMs
     let fade = 0
-    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
-      fade += node.parent.othersFade(node, tau)
+    let node: Group | Tenant = tenant
+    if (this.branch !== undefined) {
+      node = this.branch.parent!
+      fade = node.fade(this.#level, tau)
+    }
+    for (; node.parent !== undefined; node = node.parent) fade += node.parent.othersFade(node, tau)
     return fade > 0 ? Math.min(waitMs, ((amount - this.#free) / fade) * windowMs) : waitMs
   }
 }

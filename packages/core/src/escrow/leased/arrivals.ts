@@ -1,4 +1,5 @@
 import type { Ledger } from '../ledger.js'
+import { reweighed } from '../shares.js'
 
 /** A tenant of which checks wait for credit. */
 interface Waiting {
@@ -43,10 +44,8 @@ export class Arrivals {
     const waiting = this.#waiting.get(tenant)!
     if (--waiting.checks > 0) return
     this.#waiting.delete(tenant)
-    this.#all -= waiting.weight
-    if (!waiting.active) this.#inactive -= waiting.weight
-    // Sums of fractions do not come back to 0 by themselves.
-    if (this.#waiting.size === 0) this.#all = this.#inactive = 0
+    this.#all = reweighed(this.#all, waiting.weight, 0, () => this.#sum(() => true))
+    if (!waiting.active) this.#takeOff(waiting)
   }
 
   /** The tenant was admitted for the first time in this window. */
@@ -55,7 +54,7 @@ export class Arrivals {
     const waiting = this.#waiting.get(tenant)
     if (waiting === undefined || waiting.active) return
     waiting.active = true
-    this.#inactive -= waiting.weight
+    this.#takeOff(waiting)
   }
 
   /** A window begins: nobody is active. */
@@ -73,5 +72,16 @@ export class Arrivals {
     const sum = isOpen ? this.#ledger.weight + this.#inactive : this.#all
     const isCounted = tenant === undefined || this.#waiting.has(tenant) || (isOpen && this.#active.has(tenant))
     return isCounted ? sum : sum + weight
+  }
+
+  /** One is not among those that wait and are not active any more. */
+  #takeOff({ weight }: Waiting): void {
+    this.#inactive = reweighed(this.#inactive, weight, 0, () => this.#sum(({ active }) => !active))
+  }
+
+  #sum(counts: (waiting: Waiting) => boolean): number {
+    let sum = 0
+    for (const waiting of this.#waiting.values()) if (counts(waiting)) sum += waiting.weight
+    return sum
   }
 }

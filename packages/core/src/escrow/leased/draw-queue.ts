@@ -53,7 +53,8 @@ export class DrawQueue {
         this.#serveAfter(lease)
         return result
       }
-      if (lease !== undefined || this.#account.hasFailed(nowMs)) return errand.giveUp(nowMs)
+      // Whoever tries a store again that has failed does not wait for it.
+      if (this.#account.hasFailed(nowMs)) return errand.giveUp(nowMs)
       const result = errand.attempt(this.#clock())
       if (result !== undefined) return result
     }

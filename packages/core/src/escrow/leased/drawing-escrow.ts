@@ -18,7 +18,7 @@ const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 /** Credit that nobody has spent from for this share of a window goes back, if it is this part of a quantum at least. */
 const IDLE = 1 / 10
 const LEAST_BACK = 1 / 10
-/** Leases that one check may draw, so that no store can keep it going. */
+/** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
 const MOST_DRAWS = 4
 
 /** A check that is being answered. */
@@ -114,6 +114,7 @@ export class DrawingEscrow {
     if (!this.#isOpen(nowMs) || !decision.settleIn(win)) return NOTHING_SETTLED
     const { slot } = decision
     let rest = actualCost - decision.cost
+    let draws = 0
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
       this.#idle.start()
@@ -126,9 +127,12 @@ export class DrawingEscrow {
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
       const mustWait = this.#account.waitMs(this.#need, this.#arrivals.weight(true), atMs) > 0
-      return mustWait ? { settled: true, unpaid: rest } : undefined
+      return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
-    const wish = (): Wish => this.#wish(this.#need, 0)
+    const wish = (): Wish => {
+      draws++
+      return this.#wish(this.#need, 0)
+    }
     const giveUp = (): Settled => ({ settled: true, unpaid: rest })
     return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
   }

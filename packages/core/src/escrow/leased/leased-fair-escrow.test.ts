@@ -3,7 +3,7 @@ import type { After } from '../../clock.js'
 import { World } from '../../queue/simulation/world.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
-import type { LeaseAnswer } from '../pool/store.js'
+import type { LeaseAnswer, PoolStore } from '../pool/store.js'
 import type { LeasedDecision } from './decision.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import { LeasedFairEscrow } from './leased-fair-escrow.js'
@@ -378,6 +378,26 @@ describe('a store that fails', () => {
     ]) {
       const { escrow } = direct({ store: { lease: broken } })
       expect(await escrow.check('a', 1)).toMatchObject({ allowed: false, reason: 'store-error' })
+    }
+  })
+
+  it('keeps nobody by granting too little, again and again', () => {
+    const memory = new MemoryPoolStore()
+    for (const some of [0, 0.001]) {
+      let calls = 0
+      let isMean = false
+      const store: PoolStore = {
+        lease: (call) => {
+          calls++
+          return isMean ? { ...memory.lease(call), grant: some, waitMs: 0 } : memory.lease(call)
+        },
+      }
+      const { escrow, check } = direct({ pool: `mean ${some}`, store })
+      const decision = check('a', 1)
+      isMean = true
+      expect(check('a', 500).allowed).toBe(false)
+      expect(escrow.settle(decision, 900)).toMatchObject({ settled: true, unpaid: expect.closeTo(800, 1) })
+      expect(calls).toBeLessThan(10)
     }
   })
 

@@ -26,6 +26,9 @@ const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 5
 
+/** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
+const LOANS = [1, 1 / 2, 1 / 4]
+
 /** What tenants ask for in the first part of a window counts as if it took that long. */
 const FIRST_LOOK = 1 / 100
 
@@ -33,8 +36,8 @@ const FIRST_LOOK = 1 / 100
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
  * A member is guaranteed its weight's share of the limit, and its claim to that fades evenly as the window passes; what
- * nobody claims goes to whoever asks, the one with the least granted per weight first. It is the rule of one process
- * with members for tenants, quanta for costs. Pure: told the time, by the store.
+ * nobody claims goes to whoever asks, but for what is owed to those who wait and were granted less per weight. It is the
+ * rule of one process with members for tenants, quanta for costs. Pure: told the time, by the store.
  *
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call
  * than the last changes nothing, and credit comes back only in its own window. A member that was answered in this
@@ -124,15 +127,14 @@ export class Pool {
     if (need > 0 && need <= left + fuzz) {
       if (full <= claim + fuzz) grant = full
       else if (need <= claim + fuzz) grant = Math.max(need, claim)
-      else if (need <= free + fuzz && this.#isTurnOf(member, need, left + fuzz))
-        grant = Math.max(need, Math.min(full, free))
+      else grant = this.#loan(member, need, quantum, left, free, fuzz)
     }
     member.grant = grant
     member.granted += grant
     this.#granted += grant
     member.waitMs = 0
-    if (grant > 0) member.ask = 0
-    else if (need > 0) {
+    // Being granted something ends no wait: who takes turns with others is still in line for more.
+    if (grant === 0 && need > 0) {
       const leftMs = (this.#win + 1) * windowMs - this.#nowMs
       const freeIn = (part: number): number => {
         const later = Math.min(1, elapsed + part)
@@ -151,14 +153,32 @@ export class Pool {
     member.held = claimOf(member, levelOf(members, most, rest, elapsed), elapsed)
   }
 
-  /** True unless another member waits, for what there is, with less granted for its weight. */
-  #isTurnOf(member: Member, need: number, left: number): boolean {
-    const tag = (member.granted + need) / member.weight - 1e-9
-    for (const other of this.#members.values()) {
-      if (other === member || other.ask <= 0 || other.askUntilMs <= this.#nowMs || other.ask > left) continue
-      if ((other.granted + other.ask) / other.weight < tag) return false
+  /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */
+  #loan(member: Member, need: number, quantum: number, left: number, free: number, fuzz: number): number {
+    const room = free + fuzz
+    if (this.#owed(member, need, left + fuzz) === 0) return need <= room ? Math.max(need, Math.min(quantum, free)) : 0
+    for (const part of LOANS) {
+      const loan = Math.max(need, part * quantum)
+      if (loan + this.#owed(member, loan, left + fuzz) <= room) return loan
     }
-    return true
+    return 0
+  }
+
+  /**
+   * What has to be left to others if the member gets `cost`: nothing if it is its turn, which it is unless another one
+   * waits, for what there is, with less granted for its weight. Otherwise as much as brings all such members as far.
+   */
+  #owed(member: Member, cost: number, left: number): number {
+    const tag = (member.granted + cost) / member.weight
+    let owed = 0
+    let isTurn = true
+    for (const other of this.#members.values()) {
+      if (other === member || other.ask <= 0 || other.askUntilMs <= this.#nowMs) continue
+      if ((other.granted + other.ask) / other.weight >= tag - 1e-9) continue
+      owed += other.weight * tag - other.granted
+      if (other.ask <= left) isTurn = false
+    }
+    return isTurn ? 0 : owed
   }
 
   #shares(member: Member, { seq, tenants }: LeaseCall): readonly number[] {

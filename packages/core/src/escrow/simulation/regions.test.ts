@@ -1,5 +1,7 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
+import { propertyRuns } from '../fixtures/property-runs.js'
 import { weightedMaxMin } from '../shares.js'
 import { type RegionalTenant, simulateRegions } from './regions.js'
 
@@ -40,6 +42,41 @@ describe('regions on one pool', () => {
         bound,
       )
     }
+  })
+
+  it('give each tenant what a flat escrow would, where all want more, whoever is where', () => {
+    const regions = fc.uniqueArray(fc.constantFrom('a', 'b', 'c'), { minLength: 1 })
+    const tenant = fc.record({
+      weight: fc.integer({ min: 1, max: 4 }),
+      regions,
+      part: fc.integer({ min: 0, max: 100 }),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(tenant, { minLength: 2, maxLength: 4 }),
+        fc.nat(),
+        fc.integer({ min: 1, max: 10 }),
+        (some, seed, quantum) => {
+          const limit = 200
+          const tenants = some.map(({ weight, regions, part }, at) => ({
+            name: `t${at}`,
+            weight,
+            // In each region it asks for as much as there is, and more.
+            demands: Object.fromEntries(regions.map((region) => [region, limit + part])),
+          }))
+          const got = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants })
+          const ideals = idealOf(tenants, limit)
+          for (const [at, { name, demands }] of tenants.entries()) {
+            const bound = Object.keys(demands).length * (2 * quantum + 1)
+            expect(
+              Math.abs(got.get(name)! - ideals[at]!),
+              `${name}: ${got.get(name)} of ${ideals[at]}`,
+            ).toBeLessThanOrEqual(bound)
+          }
+        },
+      ),
+      propertyRuns(0.25),
+    )
   })
 
   it.each(SEEDS)('use it all, and never more, whatever is asked for where, seed %d', (seed) => {

@@ -1,18 +1,9 @@
 import { HierarchicalFairEscrow, type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
-import { flowNames } from './flow-names.js'
-import { costOf } from './measure.js'
-import { printTable } from './table.js'
+import { flowNames } from '../flow-names.js'
+import { costOf } from '../measure.js'
+import type { Section } from '../report/section.js'
 
-/**
- * What a check of weighted fair escrow costs, beside so many active tenants, which ask in a random order; flat, and in
- * a hierarchy of three levels: organisations, teams, tenants, about as many of each in the one above.
- *
- * - *within*: the cost is covered by the tenant's own guarantee;
- * - *borrowed*: the tenant has used its guarantee up, and takes of what the silent half has let pass;
- * - *refused*: the same, but what the others leave is kept for them; all who are refused wait;
- * - *newcomer*: a tenant becomes active; *late*: when so little is left that everybody's guarantee has to sink.
- */
 const TENANTS = [8, 1_000, 10_000, 100_000]
 const TENANTS_OF_HIERARCHIES = [1_000, 100_000]
 const WINDOW_MS = 60_000
@@ -20,6 +11,40 @@ const WINDOW_MS = 60_000
 const SHARE = 2 ** 30
 /** One more tenant, in no organisation, that leaves nearly nothing to those who come late. */
 const EARLY_BIRD = 'early bird'
+
+/**
+ * What a check of weighted fair escrow costs, beside so many active tenants, which ask in a random order; flat, and in
+ * a hierarchy of three levels: organisations, teams, tenants, about as many of each in the one above.
+ */
+export async function escrow(): Promise<Section> {
+  const flat: string[][] = []
+  for (const tenants of TENANTS) flat.push(await rowOf('flat', tenants))
+  const deep: string[][] = []
+  for (const tenants of TENANTS_OF_HIERARCHIES) deep.push(await rowOf('hierarchy', tenants))
+  return {
+    file: 'bench-escrow',
+    title: 'A check of escrow',
+    about: [
+      'Weighted fair escrow, beside so many active tenants of weights 1 to 4, which ask in a random order. *Within*: the ' +
+        'guarantee covers the cost; *borrowed*: half of the tenants have used theirs up, and take what the silent other ' +
+        'half has let pass; *refused*: the same, but what the others leave is kept for them, and all who are refused ' +
+        'wait; *becoming active*: one tenant more for each twenty, or eight; *little left*: the same, when all ' +
+        'guarantees have to sink for each of them. Medians.',
+    ],
+    tables: [
+      { id: 'checks', title: 'ns per check', head: HEAD, rows: flat },
+      {
+        id: 'hierarchies',
+        title: 'ns per check in a hierarchy of organisations, teams, tenants',
+        head: HEAD,
+        rows: deep,
+      },
+    ],
+    remarks: [],
+  }
+}
+
+const HEAD = ['tenants', 'within the guarantee', 'borrowed', 'refused', 'becoming active', 'the same, little left']
 
 type Form = 'flat' | 'hierarchy'
 
@@ -115,12 +140,5 @@ async function rowOf(form: Form, tenants: number): Promise<string[]> {
     newcomers(form, names, false),
     newcomers(form, names, true),
   ]
-  const name = `${tenants.toLocaleString('en')}${form === 'flat' ? '' : ', in a hierarchy'}`
-  return [name, ...row.map((ns) => ns.toFixed(0))]
+  return [tenants.toLocaleString('en'), ...row.map((ns) => ns.toFixed(0))]
 }
-
-const rows: string[][] = []
-for (const tenants of TENANTS) rows.push(await rowOf('flat', tenants))
-for (const tenants of TENANTS_OF_HIERARCHIES) rows.push(await rowOf('hierarchy', tenants))
-
-printTable(['ns per check, tenants', 'within', 'borrowed', 'refused', 'newcomer', 'late newcomer'], rows)
