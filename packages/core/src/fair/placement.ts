@@ -17,8 +17,10 @@ export class FlowKey implements Words {
   credit: number = Number.NaN
   /** @internal What the last `register` with this key charged. */
   charged = 0
-  /** @internal Which request it was of all that were admitted. */
+  /** @internal Which request it was of all that were admitted, when, and what all these cost together. */
   serial = 0
+  at = 0
+  total = 0
   /** @internal Rotations when it was hashed; -1 before that. */
   epoch = -1
   /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */

@@ -159,13 +159,10 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     return flow
   }
 
-  /** The same for a report: by a name, what it was charged is what the caller says, and no other came in between. */
+  /** The same for a report: by a name, what it was charged is what the caller says, and it was the last to come. */
   #charged(flow: string | FlowKey, cost: number): FlowKey {
     const key = this.#current(flow)
-    if (typeof flow === 'string') {
-      key.charged = cost
-      key.serial = Number.POSITIVE_INFINITY
-    }
+    if (typeof flow === 'string') key.charged = cost
     return key
   }
 

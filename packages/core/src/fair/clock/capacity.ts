@@ -1,5 +1,5 @@
 import type { CleanRun } from './clean-run.js'
-import { trustIn } from './probe.js'
+import type { Delay } from './delay.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
 
@@ -22,6 +22,8 @@ const RECOVERY_RUN = 3
 /** A long run is measured in pieces of so many requests, once it can be trusted so far. */
 const PIECE_REQUESTS = 50
 const PIECE_TRUST = 0.2
+/** Of the requests admitted lately, some may have failed without anybody knowing yet: those of so many delays. */
+const UNKNOWN_DELAYS = 1
 
 /**
  * How much the resource can serve per second, measured by its failures.
@@ -55,13 +57,24 @@ export class Capacity {
     }
   }
 
-  /** A success: after an outage, or well into a run without failure, the capacity is no less than this. */
-  raise(run: CleanRun, { meanCost }: Traffic): void {
-    const { served, servedSeconds } = run
-    if (this.perSecond < RECOVERED * this.#best && run.telling > RECOVERY_RUN) this.perSecond *= RECOVERY_GROWTH
+  /** A success, well into a run after an outage. */
+  recover({ telling }: CleanRun): void {
+    if (this.perSecond < RECOVERED * this.#best && telling > RECOVERY_RUN) this.perSecond *= RECOVERY_GROWTH
+  }
+
+  /** Well into a run without failure the capacity is no less than this. What was let in lately may have failed yet. */
+  raise(run: CleanRun, { meanCost }: Traffic, { seconds }: Delay, { trust }: Step): void {
+    const served = run.served - UNKNOWN_DELAYS * seconds * this.perSecond
     if (served <= FIRST_REQUESTS * meanCost) return
-    this.perSecond = Math.max(this.perSecond, (this.#served + served - meanCost) / (this.#seconds + servedSeconds))
-    if (served >= PIECE_REQUESTS * meanCost && trustIn(run) >= PIECE_TRUST) this.#raiseByPiece(run, meanCost)
+    this.perSecond = Math.max(this.perSecond, (this.#served + served - meanCost) / (this.#seconds + run.servedSeconds))
+    if (served >= PIECE_REQUESTS * meanCost && trust >= PIECE_TRUST) this.#raiseByPiece(run, served, meanCost)
+  }
+
+  /** So much of what was counted as served was not. */
+  lessen(cost: number): void {
+    if (this.#seconds === 0) return
+    this.#served = Math.max(0, this.#served - cost)
+    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
   }
 
   /** A failure ends a run. If the resource was `full` in it, only a run faster than the estimate tells anything. */
@@ -75,9 +88,9 @@ export class Capacity {
   }
 
   /** Takes a piece of a run that goes on for a measurement, if it shows more than is known: the capacity has grown. */
-  #raiseByPiece(run: CleanRun, meanCost: number): void {
-    const kept = Math.exp(-run.served / meanCost / MEASURED_REQUESTS)
-    const served = this.#served * kept + run.served
+  #raiseByPiece(run: CleanRun, servedOfRun: number, meanCost: number): void {
+    const kept = Math.exp(-servedOfRun / meanCost / MEASURED_REQUESTS)
+    const served = this.#served * kept + servedOfRun
     const seconds = this.#seconds * kept + run.servedSeconds
     if (served <= this.perSecond * seconds) return
     this.#served = served

@@ -1,5 +1,7 @@
+import type { Admission, AdmissionNote } from './admission.js'
 import { Capacity } from './capacity.js'
 import { CleanRun } from './clean-run.js'
+import { Delay } from './delay.js'
 import { Lead } from './lead.js'
 import { Newcomers } from './newcomers.js'
 import { Outstanding } from './outstanding.js'
@@ -11,9 +13,6 @@ import { Reservoir } from './reservoir.js'
 import { Step } from './step.js'
 import { Traffic } from './traffic.js'
 import { Workers } from './workers.js'
-
-/** Share of failures from which on nearly nothing is served: then failures say nothing about who asks too much. */
-const OUTAGE_SHARE = 0.9
 
 /** Requests' worth of credit of a flow that has not been seen lately, while there is a shortage. */
 const NEWCOMERS_CREDIT = 1
@@ -28,8 +27,8 @@ export type Judgement = 'refused' | 'uncharged' | 'charged'
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
  *
- * Admitting a request moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is refused;
- * one that lags behind may catch up by `credit` requests, no more. A failure blames nobody: it is a measurement of the
+ * Admitting a request moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is refused,
+ * unless there is much to spare; one that lags behind may catch up by `credit` requests, no more. A failure blames nobody: it is a measurement of the
  * resource, from which follows how fast the clock may run.
  *
  * Costs are in any unit. Knows no flows, hashes or clocks: all come in as numbers.
@@ -44,7 +43,10 @@ export class FairClock {
   readonly pace: Pace = new Pace()
   readonly phase: Phase = new Phase()
   readonly #step = new Step()
+  /** The latest admission, and what time it is now. */
+  readonly #latest: AdmissionNote = { serial: 0, at: 0, total: 0 }
   readonly #run = new CleanRun()
+  readonly #delay = new Delay()
   readonly #outstanding = new Outstanding()
   readonly #overflow = new Overflow()
   readonly #newcomers = new Newcomers()
@@ -72,17 +74,18 @@ export class FairClock {
     const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / capacity.perSecond)
     const step = this.#step
     step.seconds = Math.min(elapsed, longest)
+    this.#latest.at += step.seconds
     traffic.advance(step)
     capacity.advance(step, traffic)
-    this.#outstanding.advance(step)
     this.#newcomers.advance(step)
     if (phase.open) {
       pace.runFreely(step)
       return
     }
     const run = this.#run
-    run.advance(step)
-    step.trust = trustIn(run)
+    run.reach(this.#latest)
+    step.trust = trustIn(run, this.#delay)
+    capacity.raise(run, traffic, this.#delay, step)
     // At least one request a second is tried, so that a resource that comes back is found.
     step.probedPerSecond = Math.max(capacity.perSecond * probeFactor(step.trust, this.#probe), meanCost)
     this.#fill()
@@ -98,14 +101,19 @@ export class FairClock {
     return Math.max(stored, this.pace.time - (credit * this.traffic.meanCost) / weight)
   }
 
+  /** The highest tag with which a request of this weight is let in. */
+  limit(weight: number): number {
+    const { pace, phase, reservoir, traffic } = this
+    return phase.open ? pace.time : pace.time + reservoir.ahead(traffic) / weight
+  }
+
   /** A request of a flow whose tag is `stored`, and so counts for `tag`. */
   judge(stored: number, tag: number, cost: number, weight: number): Judgement {
     const { traffic, reservoir, pace, phase } = this
-    const { meanCost } = traffic
-    const over = tag > pace.time
+    const over = tag > this.limit(weight)
     if (phase.open) {
       pace.shadow(over, traffic)
-      this.#outstanding.admit()
+      this.#admit(cost)
       if (over) return 'uncharged'
       phase.admitted()
       return 'charged'
@@ -115,79 +123,102 @@ export class FairClock {
       return 'refused'
     }
     phase.admitted()
-    this.#outstanding.admit()
-    if (reservoir.level <= 0 && pace.time - tag < meanCost / weight && traffic.failureShare < OUTAGE_SHARE)
-      pace.retreat(this.capacity)
+    this.#admit(cost)
     this.#lead.admit(cost)
     if (!this.#workers.found) reservoir.take(cost)
     phase.found(reservoir.full)
     return 'charged'
   }
 
-  /** How many requests were let in so far: to be given back to {@link failed}. */
-  get admitted(): number {
-    return this.#outstanding.admitted
+  /** The tag after a request was charged. Who was new has been ahead as far as anybody may be: else names would pay. */
+  tagAfter(stored: number, tag: number, cost: number, weight: number): number {
+    const next = tag + cost / weight
+    return this.isNew(stored) ? Math.max(next, this.limit(weight)) : next
   }
 
-  /** What was let in has cost `due` more than it was charged, or less. */
-  settle(due: number): void {
+  /** Writes down the latest admission: to be given back with its outcome. */
+  note(admission: AdmissionNote): void {
+    const { serial, at, total } = this.#latest
+    admission.serial = serial
+    admission.at = at
+    admission.total = total
+  }
+
+  /** A request has cost `due` more than it was charged, or less. */
+  settle(due: number, admission: Admission): void {
     if (this.phase.open) return
     if (due > 0) this.reservoir.take(due)
     else this.reservoir.putBack(-due)
+    this.#lessen(-due, admission)
   }
 
   /** A request that was let in got the resource. */
-  succeeded(cost: number): void {
-    const { reservoir } = this
+  succeeded(cost: number, admission: Admission): void {
+    const { reservoir, traffic, phase } = this
     const run = this.#run
-    this.#outstanding.report()
-    this.traffic.succeeds(cost)
-    run.served += cost
-    if (this.phase.open) return
+    const outstanding = this.#outstanding
+    outstanding.report(admission)
+    traffic.succeeds(cost)
+    if (phase.open) return
     if (!reservoir.full) run.telling++
-    this.capacity.raise(run, this.traffic)
-    if (this.#outstanding.none && !this.#workers.found) reservoir.correctUp()
+    this.capacity.recover(run)
+    if (outstanding.count === 0 && !this.#workers.found) reservoir.correctUp()
   }
 
-  /**
-   * A request that was let in as the `serial`-th did not get the resource. True if its flow is to have back what it was
-   * charged.
-   */
-  failed(cost: number, serial: number): boolean {
+  /** A request that was let in did not get the resource. */
+  failed(cost: number, admission: Admission): void {
     const { traffic, capacity, reservoir, phase } = this
     const { meanCost } = traffic
     const run = this.#run
     const outstanding = this.#outstanding
-    outstanding.report()
-    this.#workers.fails(outstanding.count, Math.max(0, outstanding.admitted - serial))
+    outstanding.report(admission)
+    this.#workers.fails(outstanding.count, this.#latest.serial - admission.serial)
+    this.#delay.observe(this.#latest.at - admission.at)
     traffic.fails()
     if (phase.open) {
       if (phase.engageIf(traffic)) {
         capacity.begin(traffic)
         reservoir.begin()
         this.#lead.clear()
-        run.end()
+        run.begin(admission)
         outstanding.correct()
       }
-      return false
+      return
     }
     const full = reservoir.wasFull
-    capacity.measure(run, traffic, full)
-    if (outstanding.news) {
+    const inRun = run.has(admission)
+    if (inRun) {
+      run.endWith(admission, cost)
+      capacity.measure(run, traffic, full)
+    } else capacity.lessen(cost)
+    if (outstanding.isNews(admission)) {
       this.#overflow.learn(reservoir, run, capacity, traffic, full)
       // That a request failed says only that there was less than it would have cost.
       reservoir.correctDown(Math.max(0, cost - meanCost))
       outstanding.correct()
     }
     reservoir.peak = 0
-    run.end()
-    return traffic.failureShare <= OUTAGE_SHARE
+    if (inRun) run.begin(admission)
   }
 
   /** A request that was let in says nothing about the resource: what was set aside for it is free again. */
-  ignored(cost: number): void {
-    this.#outstanding.report()
-    if (!this.phase.open) this.reservoir.putBack(cost)
+  ignored(cost: number, admission: Admission): void {
+    this.#outstanding.report(admission)
+    if (this.phase.open) return
+    this.reservoir.putBack(cost)
+    this.#lessen(cost, admission)
+  }
+
+  #admit(cost: number): void {
+    this.#outstanding.admit()
+    this.#latest.serial++
+    this.#latest.total += cost
+  }
+
+  /** So much of an admission was not served after all. */
+  #lessen(cost: number, admission: Admission): void {
+    if (this.#run.has(admission)) this.#run.lessen(cost)
+    else this.capacity.lessen(cost)
   }
 
   /** Brings what there is to spare up to date. */

@@ -68,11 +68,10 @@ function compare(trace: Trace, seconds: number) {
     const cost = costs === 'any' ? Math.ceil(random() * 5) : 1
     const key = tracker.key(flow)
     const admitted = tracker.register(key, clock(), cost)
-    const charged = exact.admit(flow, now, cost, weightOf(flow))
+    const admission = exact.admit(flow, now, cost, weightOf(flow))
     count.decisions++
-    const serial = exact.admitted
-    if (admitted !== (charged !== undefined)) throw new Error(`decision ${count.decisions} at ${now} s differs`)
-    if (charged === undefined) {
+    if (admitted !== (admission !== undefined)) throw new Error(`decision ${count.decisions} at ${now} s differs`)
+    if (admission === undefined) {
       count.refused++
       continue
     }
@@ -90,16 +89,16 @@ function compare(trace: Trace, seconds: number) {
       const w = weightOf(flow)
       if (fate < 2 * odd) {
         tracker.withdraw(key)
-        exact.ignore(flow, now, charged, w, true)
+        exact.ignore(flow, now, admission, w, true)
       } else if (fate < 3 * odd) {
         tracker.report(key, 'ignored', clock(), cost)
-        exact.ignore(flow, now, charged, w, false)
+        exact.ignore(flow, now, admission, w, false)
       } else if (served) {
         tracker.report(key, 'success', clock(), cost)
-        exact.succeed(now, cost)
+        exact.succeed(now, cost, admission)
       } else {
         tracker.report(key, 'failure', clock(), cost)
-        exact.fail(flow, now, cost, charged, w, serial)
+        exact.fail(now, cost, admission)
       }
     }
     const held = workers === undefined || !served ? 0 : (-Math.log(1 - random()) * workers) / capacityPerSecond

@@ -1,4 +1,3 @@
-import type { Capacity } from './capacity.js'
 import type { Lead } from './lead.js'
 import type { Reservoir } from './reservoir.js'
 import type { Step } from './step.js'
@@ -21,10 +20,6 @@ const SHADOW_GAIN = 0.3
 /** Up where a request would be refused, down where not: so a third would be, at the level that the rate then follows. */
 const SHADOW_UP = 0.67
 const SHADOW_DOWN = 0.33
-
-/** A step back when a flow at its limit was let in although nothing was to spare. */
-const RETREAT = 0.6
-const MOST_RETREAT = 0.03
 
 /** Far beyond any service: keeps the arithmetic finite. */
 const LEAST_RATE = 1e-9
@@ -73,11 +68,6 @@ export class Pace {
   shadow(over: boolean, { servedPerSecond, meanCost }: Traffic): void {
     const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / servedPerSecond)
     this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN))
-  }
-
-  /** A flow without credit to spare got in although there was nothing: the rate is too high. */
-  retreat({ perSecond }: Capacity): void {
-    this.#scale(-Math.min(MOST_RETREAT, RETREAT / perSecond))
   }
 
   #scale(logarithm: number): void {

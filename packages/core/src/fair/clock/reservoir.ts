@@ -23,6 +23,10 @@ const FULL = 0.8
 const FREE_BY_ROOT = 0.8
 const MOST_FREE = 0.5
 
+/** Flows may be ahead of the clock by what there is beyond this part of the target, but by no more than so many requests. */
+const AHEAD_FROM = 0.5
+const MOST_AHEAD_REQUESTS = 4
+
 /**
  * What the resource is thought to have to spare: filled at its capacity, emptied by what is admitted. Below 0 the
  * resource is known to be short. The resource's own buffer may be of any size; this model need not be as large.
@@ -106,6 +110,14 @@ export class Reservoir {
   correctDown(left: number): void {
     if (this.level > left) this.level = left
     this.probed = 0
+  }
+
+  /**
+   * How far ahead of the clock a flow of weight 1 may be, and yet be let in. Who comes first then has what is to spare
+   * at once, instead of when the clock gets there; nobody has more of it in the end, for the tag keeps count.
+   */
+  ahead({ meanCost }: Traffic): number {
+    return Math.max(0, Math.min(this.level - AHEAD_FROM * this.target, MOST_AHEAD_REQUESTS * meanCost))
   }
 
   get full(): boolean {

@@ -12,13 +12,13 @@ import { type Talker, TopTalkers } from './talkers.js'
 export interface ClockExplanation {
   /** True while there is a shortage. Otherwise nobody is refused, whatever their credit. */
   readonly engaged: boolean
-  /** How many ordinary requests the flow lags behind the clock; below 0: how many it is ahead, and so refused. */
+  /** How many ordinary requests the flow lags behind the clock; below 0: how many it is ahead of it. */
   readonly credit: number
   /** Cost per second that a flow with the weight of this one may have at present. */
   readonly fairRatePerSecond: number
   /** Cost per second that the resource was seen to serve; `null` until a shortage was seen. */
   readonly capacityPerSecond: number | null
-  /** Until the clock has caught up with the flow, at the fair rate, in milliseconds; 0 for who is not ahead. */
+  /** Until the flow would be let in, at the fair rate, in milliseconds; 0 for who would be now. */
   readonly waitMs: number
   /** True if there is a shortage, and the flow was not seen lately: it shares what is set aside for newcomers. */
   readonly newcomer: boolean
@@ -83,9 +83,9 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     if (judgement === 'refused') return false
     if (judgement === 'charged') {
       key.charged = cost
-      this.#raise(key, tag + cost / weight)
+      this.#raise(key, clock.tagAfter(stored, tag, cost, weight))
     }
-    key.serial = clock.admitted
+    clock.note(key)
     return true
   }
 
@@ -101,22 +101,22 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     if (outcome === 'success') {
       this.#settle(key, cost)
-      clock.succeeded(cost)
-    } else if (outcome === 'failure') {
-      if (clock.failed(cost, key.serial)) this.#giveBack(key, key.charged)
-    } else clock.ignored(key.charged)
+      clock.succeeded(cost, key)
+    } else if (outcome === 'failure') clock.failed(cost, key)
+    else clock.ignored(key.charged, key)
   }
 
   withdraw(key: FlowKey, nowMs: number): void {
     this.#advance(nowMs)
-    this.#clock.ignored(key.charged)
+    this.#clock.ignored(key.charged, key)
     this.#giveBack(key, key.charged)
   }
 
   probability(key: FlowKey, nowMs: number): number {
     this.#advance(nowMs)
-    const { phase, pace } = this.#clock
-    return !phase.open && this.#tag(key, this.#weight(key)) > pace.time ? 1 : 0
+    const clock = this.#clock
+    const weight = this.#weight(key)
+    return !clock.phase.open && this.#tag(key, weight) > clock.limit(weight) ? 1 : 0
   }
 
   explain(key: FlowKey, nowMs: number): ClockExplanation {
@@ -130,7 +130,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       credit: this.#credit(tag, weight),
       fairRatePerSecond: pace.rate * weight,
       capacityPerSecond: capacity.perSecond > 0 ? capacity.perSecond : null,
-      waitMs: (1000 * Math.max(0, tag - pace.time)) / pace.rate,
+      waitMs: (1000 * Math.max(0, tag - this.#clock.limit(weight))) / pace.rate,
       newcomer: this.#clock.isNew(stored),
       weight,
     }
@@ -198,7 +198,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       const weight = this.#weight(key)
       this.#raise(key, this.#tag(key, weight) + due / weight)
     }
-    this.#clock.settle(due)
+    this.#clock.settle(due, key)
   }
 
   #giveBack(key: FlowKey, cost: number): void {

@@ -18,8 +18,11 @@ export class Traffic {
   /** Cost served lately. */
   served = 0
   #seconds = 0
+  #heard = false
 
+  /** Time before the first outcome does not count: nothing could have been served, as far as is known. */
   advance({ seconds }: Step): void {
+    if (!this.#heard) return
     const kept = Math.exp(-seconds / RATE_SECONDS)
     this.served *= kept
     this.#seconds = this.#seconds * kept + RATE_SECONDS * (1 - kept)
@@ -33,12 +36,14 @@ export class Traffic {
 
   /** A request that got the resource. */
   succeeds(cost: number): void {
+    this.#heard = true
     this.served += cost
     this.failureShare -= this.failureShare / OUTCOMES
   }
 
   /** A request that did not get it. */
   fails(): void {
+    this.#heard = true
     this.failureShare += (1 - this.failureShare) / OUTCOMES
   }
 

@@ -1,3 +1,11 @@
+/** A request that was let in: what it was charged, perhaps nothing; its number, and when; the cost of all until then. */
+export interface ExactAdmission {
+  readonly charged: number
+  readonly serial: number
+  readonly at: number
+  readonly sum: number
+}
+
 /**
  * The fair clock written down once more, as plainly as can be: one object, one record per flow, a name for every number
  * as in the note from which the rule was built. The oracle of what ships; slow, and never forgets a flow.
@@ -20,8 +28,16 @@ export class ExactClock {
   #F = 0
   #R = 0
   #RT = 0
-  #si = 0
-  #mark = 0
+  #heard = false
+  /** The failure that began the run: number, time. Until when it goes on: time, sum. What was measured: time, sum. */
+  #fs = 0
+  #ft = 0
+  #rt = 0
+  #rs = 0
+  #mt = 0
+  #ms = 0
+  #delay = 0
+  #delays = 0
   #n = 0
   #qp = 0
   #pb = 0
@@ -33,7 +49,11 @@ export class ExactClock {
   #theta = 3
   #qm = 12
   #adm = 0
-  #rep = 0
+  #sum = 0
+  /** The requests whose outcome is to come, and the last numbers of the three batches that they are followed in. */
+  readonly #underWay = new Set<number>()
+  #batches = [64, 128, 192]
+  #late = 0
   #ep = 0
   #NB = Number.POSITIVE_INFINITY
   #newFor = 0
@@ -44,123 +64,152 @@ export class ExactClock {
   #Wn = 0
   #lag = 0
   #pool = false
-  #measured = 0
-
-  get admitted(): number {
-    return this.#adm
-  }
 
   #new(flow: string): boolean {
     return !this.open && (this.#tags.get(flow) ?? 0) === 0
   }
 
-  /** A request at `t` seconds: refused (`undefined`), or let in and charged so much, perhaps nothing. */
-  admit(flow: string, t: number, c: number, w: number): number | undefined {
+  /** A request at `t` seconds: refused (`undefined`), or let in. */
+  admit(flow: string, t: number, c: number, w: number): ExactAdmission | undefined {
     this.#advance(t)
     this.#cn++
     this.#cbar += (c - this.#cbar) / Math.min(this.#cn, 100)
     const isNew = this.#new(flow)
     const m = Math.max(this.#tags.get(flow) ?? 0, this.V - ((isNew ? 1 : 12) * this.#cbar) / w)
-    const over = m > this.V
     if (this.open) {
       const step = Math.min(0.03, (0.3 * this.#cbar) / this.#rate())
-      this.alpha *= Math.exp(step * (over ? 0.67 : -0.33))
-      if (over) {
-        this.#adm++
-        return 0
+      this.alpha *= Math.exp(step * (m > this.V ? 0.67 : -0.33))
+      if (m > this.V) return this.#letIn(c, 0)
+    } else {
+      if (m > this.#limit(w) || (isNew && !this.#letsInNew(c))) {
+        this.#nr = 0
+        return undefined
       }
-    }
-    if (over || (isNew && !this.#letsInNew(c))) {
-      this.#nr = 0
-      return undefined
     }
     this.#nr++
     this.#tags.set(flow, m + c / w)
-    this.#adm++
-    if (this.open) return c
-    if (this.Q <= 0 && this.V - m < this.#cbar / w && this.#F < 0.9)
-      this.alpha *= Math.exp(-Math.min(0.03, 0.6 / this.C))
+    if (this.open) return this.#letIn(c, c)
     this.#A += c
     if (!this.#pool) this.Q = Math.max(this.Q - c, -this.#theta)
+    if (isNew) this.#tags.set(flow, Math.max(m + c / w, this.#limit(w)))
     if (this.Q >= 0.8 * this.#qm && this.#nr >= 30) this.#sat++
     else this.#sat = 0
     if (this.#sat > 20) {
       this.open = true
       this.#sat = 0
     }
-    return c
+    return this.#letIn(c, c)
   }
 
-  succeed(t: number, c: number): void {
+  #limit(w: number): number {
+    return this.V + Math.max(0, Math.min(this.Q - 0.5 * this.#theta, 4 * this.#cbar)) / w
+  }
+
+  succeed(t: number, c: number, { serial }: ExactAdmission): void {
     this.#advance(t)
-    this.#report()
+    this.#report(serial)
+    this.#heard = true
     this.#F -= this.#F / 50
     this.#R += c
-    this.#si += c
     if (this.open) return
     if (this.Q < 0.8 * this.#qm) this.#n++
     if (this.C < 0.8 * this.#CL && this.#n > 3) this.C *= 1.5
-    if (this.#si > 10 * this.#cbar)
-      this.C = Math.max(this.C, (this.#S + this.#si - this.#cbar) / (this.#TT + (this.#at - this.#measured)))
-    if (this.#si >= 50 * this.#cbar && this.#x() >= 0.2) {
-      const d = Math.exp(-this.#si / this.#cbar / 100)
-      const S = this.#S * d + this.#si
-      const TT = this.#TT * d + (this.#at - this.#measured)
-      if (S / TT > this.C) {
-        this.#S = S
-        this.#TT = TT
-        this.C = S / TT
-        this.#measured = this.#at
-        this.#si = 0
-      }
-    }
-    if (this.Q < 0 && this.#rep >= this.#adm && !this.#pool) {
+    if (this.Q < 0 && this.#underWay.size === 0 && !this.#pool) {
       this.#pb = Math.max(0, this.#pb - this.Q)
       this.Q = 0
     }
   }
 
-  /** A failure at `t` of a request of cost `c` that was charged `charged`, as the `serial`-th that was admitted. */
-  fail(flow: string, t: number, c: number, charged: number, w: number, serial: number): void {
+  /** A failure at `t` of a request of cost `c`. */
+  fail(t: number, c: number, { serial, at, sum }: ExactAdmission): void {
     this.#advance(t)
-    this.#report()
+    this.#report(serial)
     this.#Wn = Math.min(20, this.#Wn + 1)
     const k = 1 / this.#Wn
-    const e = this.#adm - this.#rep - this.#W
+    const e = this.#underWay.size - this.#W
     this.#W += k * e
     this.#Wv += k * (e * e * (1 - k) - this.#Wv)
     this.#lag += k * (this.#adm - serial - this.#lag)
     this.#pool = this.#Wn >= 10 && this.#lag < 0.5 && this.#W >= 1 && this.#Wv < 0.1 * this.#W
+    this.#delays = Math.min(20, this.#delays + 1)
+    this.#delay += (this.#at - at - this.#delay) / this.#delays
+    this.#heard = true
     this.#F += (1 - this.#F) / 50
     if (this.open) {
       const r = this.#rate()
       if (this.#F > 0.03 && r > 0) this.#engage(r)
+      if (!this.open) this.#begin(serial, at, sum)
       return
     }
-    if (this.#F <= 0.9) this.#tags.set(flow, Math.max(0, (this.#tags.get(flow) ?? 0) - charged / w))
-    const s = this.#si
-    const dt = this.#at - this.#measured
     const full = this.#qp >= 0.8 * this.#qm
-    if (!(full && s <= this.C * dt)) {
-      const d = Math.exp(-(s / this.#cbar + 1) / 100)
-      this.#S = this.#S * d + s
-      this.#TT = this.#TT * d + dt
-      this.C = Math.max(1e-6, this.#S / this.#TT)
-      if (s > 0) this.#CL = Math.max(this.C, 0.9 * this.#CL)
-    }
-    if (this.#rep >= this.#ep) this.#correct(s, c, full)
-    this.#mark = this.#measured = this.#at
-    this.#si = 0
-    this.#n = 0
+    const inRun = serial > this.#fs
+    if (inRun) {
+      this.#rt = Math.max(at, this.#mt)
+      this.#rs = Math.max(sum - c, this.#ms)
+      this.#measure(full)
+    } else this.#lessen(c)
+    if (serial > this.#ep) this.#correct(this.#rs - this.#ms, c, full)
     this.#qp = 0
+    if (inRun) this.#begin(serial, at, sum)
   }
 
   /** An outcome that says nothing, or a request that never ran: `withdrawn` gives its flow back what it paid. */
-  ignore(flow: string, t: number, charged: number, w: number, withdrawn: boolean): void {
+  ignore(flow: string, t: number, { charged, serial }: ExactAdmission, w: number, withdrawn: boolean): void {
     this.#advance(t)
-    this.#report()
-    if (!this.open) this.Q = Math.min(this.#qm, this.Q + charged)
+    this.#report(serial)
+    if (!this.open) {
+      this.Q = Math.min(this.#qm, this.Q + charged)
+      if (serial > this.#fs) this.#ms += charged
+      else this.#lessen(charged)
+    }
     if (withdrawn) this.#tags.set(flow, Math.max(0, (this.#tags.get(flow) ?? 0) - charged / w))
+  }
+
+  #letIn(c: number, charged: number): ExactAdmission {
+    this.#adm++
+    this.#sum += c
+    this.#underWay.add(this.#adm)
+    return { charged, serial: this.#adm, at: this.#at, sum: this.#sum }
+  }
+
+  #begin(serial: number, at: number, sum: number): void {
+    this.#fs = serial
+    this.#ft = this.#rt = this.#mt = at
+    this.#rs = this.#ms = sum
+    this.#n = 0
+  }
+
+  #raise(): void {
+    const s = this.#rs - this.#ms - this.#delay * this.C
+    const dt = this.#rt - this.#mt
+    if (s > 10 * this.#cbar) this.C = Math.max(this.C, (this.#S + s - this.#cbar) / (this.#TT + dt))
+    if (s < 50 * this.#cbar || this.#x() < 0.2) return
+    const d = Math.exp(-s / this.#cbar / 100)
+    const S = this.#S * d + s
+    const TT = this.#TT * d + dt
+    if (S <= this.C * TT) return
+    this.#S = S
+    this.#TT = TT
+    this.C = S / TT
+    this.#mt = this.#rt
+    this.#ms = this.#rs
+  }
+
+  #measure(full: boolean): void {
+    const s = this.#rs - this.#ms
+    const dt = this.#rt - this.#mt
+    if (full && s <= this.C * dt) return
+    const d = Math.exp(-(s / this.#cbar + 1) / 100)
+    this.#S = this.#S * d + s
+    this.#TT = this.#TT * d + dt
+    this.C = Math.max(1e-6, this.#S / this.#TT)
+    if (s > 0) this.#CL = Math.max(this.C, 0.9 * this.#CL)
+  }
+
+  #lessen(c: number): void {
+    if (this.#TT === 0) return
+    this.#S = Math.max(0, this.#S - c)
+    this.C = Math.max(1e-6, this.#S / this.#TT)
   }
 
   #engage(r: number): void {
@@ -177,11 +226,8 @@ export class ExactClock {
     }
     this.Q = 0
     this.#pb = 0
-    this.#si = 0
-    this.#n = 0
     this.#qp = 0
     this.#A = 0
-    this.#mark = this.#measured = this.#at
     this.#ep = this.#adm
   }
 
@@ -212,11 +258,17 @@ export class ExactClock {
   }
 
   #x(): number {
-    return Math.min(this.#n / 100, (this.#at - this.#mark) / 8)
+    return Math.max(0, Math.min(this.#n / 100, (this.#rt - this.#ft - this.#delay) / (8 + 6 * this.#delay)))
   }
 
-  #report(): void {
-    this.#rep = Math.min(this.#adm, this.#rep + 1)
+  #report(serial: number): void {
+    this.#late += (this.#adm - serial - this.#late) / 50
+    while (serial > this.#batches[2]!) {
+      const last = this.#batches.shift()!
+      for (const one of this.#underWay) if (one <= last) this.#underWay.delete(one)
+      this.#batches.push(this.#batches[1]! + Math.max(64, Math.ceil(4 * this.#late)))
+    }
+    this.#underWay.delete(serial)
   }
 
   #rate(): number {
@@ -232,13 +284,15 @@ export class ExactClock {
     this.#newFor += dt
     const d = Math.exp(-dt / 2)
     this.#R *= d
-    this.#RT = this.#RT * d + 2 * (1 - d)
+    if (this.#heard) this.#RT = this.#RT * d + 2 * (1 - d)
     if (this.#F <= 0.9) this.#CL *= Math.exp(-dt / 60)
-    this.#rep += (this.#adm - this.#rep) * Math.min(1, dt / 60)
     if (this.open) {
       this.V += this.alpha * dt
       return
     }
+    this.#rt = this.#at
+    this.#rs = this.#sum
+    this.#raise()
     const x = this.#x()
     const g = Math.min(4, 1 + 0.02 + x * x)
     const Ce = Math.max(this.C * g, this.#cbar)
@@ -246,7 +300,7 @@ export class ExactClock {
     if (this.#pool) {
       this.#theta = Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
       this.#qm = Math.max(4 * this.#theta, 0.8 * this.#W)
-      this.Q = this.#W * (1 + x * x) - (this.#adm - this.#rep)
+      this.Q = this.#W * (1 + x * x) - this.#underWay.size
       if (this.Q > 0) this.#run(this.Q / this.#theta, this.Q / this.#theta, dt, Ce)
       return
     }

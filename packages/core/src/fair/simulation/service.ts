@@ -25,6 +25,8 @@ export interface Service {
   told?: 'handler' | 'stage'
   /** How late outcomes come, in seconds. @default 0 */
   delay?: number
+  /** And by up to so many seconds more, so that they overtake each other. @default 0 */
+  spread?: number
   /** Share of outcomes that never come. @default 0 */
   lost?: number
   /** How the gate's clock reads at a time, in milliseconds. @default as it is */
@@ -70,6 +72,7 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
     nameOf = (flow: number) => `flow-${flow}`,
     workers,
     delay = 0,
+    spread = 0,
     lost = 0,
     clockAt = (ms: number) => ms,
     costOf = () => 1,
@@ -136,10 +139,11 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
       ;(decision as Permit).finish(served ? 'success' : 'failure')
     }
     const held = workers === undefined || !served ? 0 : (-Math.log(1 - random()) * workers) / service.capacityAt(now)
-    if (delay + held === 0) end()
+    const after = delay + held + (spread > 0 ? spread * random() : 0)
+    if (after === 0) end()
     else {
-      late.push({ at: now + delay + held, end })
-      if (held > 0) late.sort((x, y) => x.at - y.at)
+      late.push({ at: now + after, end })
+      if (held + spread > 0) late.sort((x, y) => x.at - y.at)
     }
   }
 }
