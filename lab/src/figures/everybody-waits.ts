@@ -100,7 +100,9 @@ interface Shares {
   readonly light: number
 }
 
-/** Flows that wait all the time are served alike; those of few requests may ask for a little less than they could have. */
+/**
+ * Flows that wait all the time are served alike; those of few requests may ask for a little less than they could have.
+ */
 function goalsOf(shares: readonly Shares[], inflation: readonly (readonly number[])[]): Aim[] {
   const [turns] = INFLATING
   return [

@@ -16,6 +16,7 @@ const OTHER_SEEDS = HELD_OUT_SEEDS.slice(0, 5)
 
 interface Row {
   readonly name: string
+  readonly kind: Scenario['resource']['kind']
   readonly means: Readonly<Record<RuleName, Means>>
 }
 
@@ -37,7 +38,7 @@ export const fairScenarios: Figure = {
       scenarios.map((scenario) => {
         tell(scenario.name)
         const found = study(shortened(scenario, effort.part), seedsOf(effort, seeds))
-        return { name: scenario.name, means: meansOf(found) }
+        return { name: scenario.name, kind: scenario.resource.kind, means: meansOf(found) }
       })
     const heldOut = run(HELD_OUT, HELD_OUT_SEEDS)
     const development = run(DEVELOPMENT, OTHER_SEEDS)
@@ -48,6 +49,7 @@ export const fairScenarios: Figure = {
     return {
       aims: aimsOf(heldOut),
       tables: [
+        byKind(heldOut),
         exceptions(heldOut),
         scenarioTable(`Held out: mean of ${HELD_OUT_SEEDS.length} seeds`, heldOut),
         scenarioTable(`Development: mean of ${OTHER_SEEDS.length} seeds`, development),
@@ -76,6 +78,7 @@ function scenarioTable(title: string, rows: readonly Row[]): Table {
   const good = ({ goodMean, goodWorst }: Means): string =>
     Number.isNaN(goodMean) ? '–' : `${digits(goodMean)}; ${digits(goodWorst)}`
   return {
+    id: title.startsWith('Held') ? 'held-out' : 'development',
     title: `${title}. Served: of what no control serves. Well-behaved: served / asked, mean; worst`,
     head: [
       '',
@@ -106,12 +109,10 @@ function scenarioTable(title: string, rows: readonly Row[]): Table {
 
 /** Means over all scenarios that no constant was chosen by; beside each, what the published rule comes to there. */
 function aimsOf(rows: readonly Row[]): Aim[] {
-  const over = (rule: RuleName, key: keyof Means): number =>
-    mean(rows.map(({ means }) => means[rule][key]).filter((value) => !Number.isNaN(value)))
   const aim = (what: string, key: keyof Means, least: number): Aim => ({
     what: `held out: ${what}`,
-    published: over('published', key),
-    ours: over('clock', key),
+    published: over(rows, 'published', key),
+    ours: over(rows, 'clock', key),
     goal: { least },
     digits: 3,
   })
@@ -124,6 +125,31 @@ function aimsOf(rows: readonly Row[]): Aim[] {
     number('held out: scenarios in which served is over 0.5 points below the published rule', behind(rows)),
     number('held out: scenarios with a refusal later than 10 s after an overload', slow(rows)),
   ]
+}
+
+/** The same, apart for resources that have a store, and for pools of workers, where what is served costs failures. */
+function byKind(rows: readonly Row[]): Table {
+  const kinds = (['bucket', 'pool'] as const).map((kind) => rows.filter((row) => row.kind === kind))
+  const keys: readonly [string, keyof Means][] = [
+    ['windowed Jain', 'windowed'],
+    ['served, of what no control serves', 'relative'],
+    ['well-behaved, mean', 'goodMean'],
+    ['well-behaved, worst', 'goodWorst'],
+    ['failures of admitted', 'failures'],
+  ]
+  return {
+    id: 'kinds',
+    title: 'Held out, by kind of resource',
+    head: ['', `${kinds[0]!.length} buckets: published`, 'clock', `${kinds[1]!.length} pools: published`, 'clock'],
+    rows: keys.map(([what, key]) => [
+      what,
+      ...kinds.flatMap((of) => [digits(over(of, 'published', key)), digits(over(of, 'clock', key))]),
+    ]),
+  }
+}
+
+function over(rows: readonly Row[], rule: RuleName, key: keyof Means): number {
+  return mean(rows.map(({ means }) => means[rule][key]).filter((value) => !Number.isNaN(value)))
 }
 
 function behind(rows: readonly Row[]): readonly Row[] {
@@ -168,6 +194,7 @@ function takenIn(scenario: Scenario, effort: Effort): Taken {
 
 function adversaryTable(rows: readonly Taken[]): Table {
   return {
+    id: 'adversaries',
     title:
       'What an adversary gains: served / entitled as the one flow that it is; in brackets served / asked of the ' +
       '60 light flows beside it',

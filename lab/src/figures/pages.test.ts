@@ -1,18 +1,17 @@
-import { readdirSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { withTables } from './blocks.js'
 import { FIGURES } from './catalogue.js'
 import { indexPage } from './index-page.js'
 import { FOLDER, readRecord, tableOf } from './record.js'
-import { tablesOf } from './save.js'
+import { pages, tablesOf } from './save.js'
 
-const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url))
-const PAGES = readdirSync(DOCS).filter((name) => name.endsWith('.md'))
+const PAGES = (await pages()).map((path) => [basename(path), path])
 
 describe('docs', () => {
-  it.each(PAGES)('%s quotes figures and benchmarks as they were written', (name) => {
-    const page = readFileSync(`${DOCS}${name}`, 'utf8')
+  it.each(PAGES)('%s quotes figures and benchmarks as they were written', (_, path) => {
+    const page = readFileSync(path!, 'utf8')
     expect(withTables(page, tableOf)).toBe(page)
   })
 

@@ -33,8 +33,7 @@ export async function savePages(): Promise<string[]> {
 /** Brings the tables in the pages up to what `docs/figures` says; gives the paths of what it wrote. */
 export async function saveQuotes(): Promise<string[]> {
   const written: string[] = []
-  for (const name of (await readdir(PAGES)).filter((each) => each.endsWith('.md'))) {
-    const path = join(PAGES, name)
+  for (const path of await pages()) {
     const page = await readFile(path, 'utf8')
     const now = withTables(page, tableOf)
     if (now === page) continue
@@ -42,6 +41,13 @@ export async function saveQuotes(): Promise<string[]> {
     written.push(relative(process.cwd(), path))
   }
   return written
+}
+
+/** The pages that may quote figures: those of the guide, and the decisions. */
+export async function pages(): Promise<string[]> {
+  const folders = [PAGES, join(PAGES, 'decisions')]
+  const names = await Promise.all(folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))))
+  return names.flat().filter((path) => path.endsWith('.md'))
 }
 
 async function saveIndex(): Promise<string> {

@@ -17,7 +17,9 @@ interface Found {
   readonly data: unknown
 }
 
-/** Large fleets, two tenants of weight 1 in each process, of which every second one pauses after a fifth of a window. */
+/**
+ * Large fleets, two tenants of weight 1 in each process, of which every second one pauses after a fifth of a window.
+ */
 export async function manyProcesses(effort: Effort, tell: Tell): Promise<Found> {
   const rows: { count: number; quantum: number; fleet: Fleet; mostCalls: number }[] = []
   for (const [count, quantum] of FLEETS) {

@@ -86,8 +86,8 @@ export function requireWeight(name: string, weight: unknown): void {
 const CRUMB = 1e-6
 
 /**
- * A sum of weights, once one of them has changed from `before` to `after`; 0: it was, or is, not among them. Weights may
- * be so unlike that little but rounding is left of the `others`: then those are summed up anew.
+ * A sum of weights, once one of them has changed from `before` to `after`; 0: it was, or is, not among them. Weights
+ * may be so unlike that little but rounding is left of the `others`: then those are summed up anew.
  */
 export function reweighed(sum: number, before: number, after: number, others: () => number): number {
   const next = sum + (after - before)

@@ -31,8 +31,8 @@ export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
 
 /**
  * Stochastic fair BLUE in two structures with different seeds, which learn from everything; the live one decides. At
- * each rotation the shadow, which has learnt enough, becomes live and a fresh one its shadow, so that no two flows share
- * their fate for long.
+ * each rotation the shadow, which has learnt enough, becomes live and a fresh one its shadow, so that no two flows
+ * share their fate for long.
  *
  * Every request counts the same: it knows no costs.
  *

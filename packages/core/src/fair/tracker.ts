@@ -77,8 +77,9 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * A request of `flow` arrives, expected to cost `cost`: false if it should be refused. Rule `blue` takes no account of
-   * costs. Throws a `TypeError` on an empty flow, a `RangeError` on a cost that is not above 0, and what `weightOf` does.
+   * A request of `flow` arrives, expected to cost `cost`: false if it should be refused. Rule `blue` takes no account
+   * of costs. Throws a `TypeError` on an empty flow, a `RangeError` on a cost that is not above 0, and what `weightOf`
+   * does.
    */
   register(flow: string | FlowKey, nowMs: number = this.#clock(), cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
@@ -95,8 +96,8 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * How an admitted request of `flow` ended. `ignored` teaches nothing. By a key, `cost` may differ from the cost that was
-   * registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
+   * How an admitted request of `flow` ended. `ignored` teaches nothing. By a key, `cost` may differ from the cost that
+   * was registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
     if (!(cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
@@ -108,8 +109,8 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * A request that was admitted by this key will not run after all, for a reason that is no shortage: its flow gets back
-   * what it was charged, and nothing is learnt.
+   * A request that was admitted by this key will not run after all, for a reason that is no shortage: its flow gets
+   * back what it was charged, and nothing is learnt.
    */
   withdraw(key: FlowKey, nowMs: number = this.#clock()): void {
     this.#rotateIfDue(nowMs)

@@ -36,8 +36,8 @@ const FIRST_LOOK = 1 / 100
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
  * A member is guaranteed its weight's share of the limit, and its claim to that fades evenly as the window passes; what
- * nobody claims goes to whoever asks, but for what is owed to those who wait and were granted less per weight. It is the
- * rule of one process with members for tenants, quanta for costs. Pure: told the time, by the store.
+ * nobody claims goes to whoever asks, but for what is owed to those who wait and were granted less per weight. It is
+ * the rule of one process with members for tenants, quanta for costs. Pure: told the time, by the store.
  *
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call
  * than the last changes nothing, and credit comes back only in its own window. A member that was answered in this

@@ -11,7 +11,9 @@ const KNOWN_REQUESTS = 30
 const STILL_KNOWN = 0.6
 const LEAST_PER_SECOND = 1e-6
 
-/** The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return. */
+/**
+ * The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return.
+ */
 const BEST_SECONDS = 60
 const OUTAGE_SHARE = 0.9
 const BEST_KEPT = 0.9

@@ -2,8 +2,8 @@ import type { Admission } from './admission.js'
 
 /**
  * What happened since the last failure. When a request fails the resource is empty, so what was served of the requests
- * between two that failed, by the time between these, is its capacity; and the longer a run without one, the more may be
- * probed for.
+ * between two that failed, by the time between these, is its capacity; and the longer a run without one, the more may
+ * be probed for.
  *
  * All by when requests were admitted, not by when outcomes come: then it does not matter how late these are, in which
  * order they come, or how long it takes to serve a request. What is not known to have failed counts as served.

@@ -28,8 +28,8 @@ export type Judgement = 'refused' | 'uncharged' | 'charged'
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
  *
  * Admitting a request moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is refused,
- * unless there is much to spare; one that lags behind may catch up by `credit` requests, no more. A failure blames nobody: it is a measurement of the
- * resource, from which follows how fast the clock may run.
+ * unless there is much to spare; one that lags behind may catch up by `credit` requests, no more. A failure blames
+ * nobody: it is a measurement of the resource, from which follows how fast the clock may run.
  *
  * Costs are in any unit. Knows no flows, hashes or clocks: all come in as numbers.
  *
@@ -62,8 +62,8 @@ export class FairClock {
   }
 
   /**
-   * It is `nowMs` now. Nothing is known of the time before the first call; a time before the last one is no time passed,
-   * and time goes on from there. A leap ahead counts for a moment only.
+   * It is `nowMs` now. Nothing is known of the time before the first call; a time before the last one is no time
+   * passed, and time goes on from there. A leap ahead counts for a moment only.
    */
   advance(nowMs: number): void {
     const elapsed = (nowMs - this.#atMs) / 1000

@@ -10,8 +10,8 @@ const STORE_SECONDS = 0.5
 /**
  * What is set aside, in a shortage, for flows that have not been seen lately.
  *
- * Credit for each of them would be a gift to whoever invents names. So newcomers have little of their own, and draw from
- * one bucket together; beyond that they are let in only when there is something to spare.
+ * Credit for each of them would be a gift to whoever invents names. So newcomers have little of their own, and draw
+ * from one bucket together; beyond that they are let in only when there is something to spare.
  */
 export class Newcomers {
   /** Full at first, whatever that comes to. */

@@ -4,7 +4,9 @@ import { Outstanding } from './outstanding.js'
 
 const numbered = (serial: number) => ({ serial, at: 0, total: serial })
 
-/** Admits `count` requests, each reported `late` admissions later unless `isLost`; yields what is under way after each. */
+/**
+ * Admits `count` requests, each reported `late` admissions later unless `isLost`; yields what is under way after each.
+ */
 function* traffic(outstanding: Outstanding, count: number, late: number, isLost: (serial: number) => boolean) {
   for (let serial = 1; serial <= count; serial++) {
     outstanding.admit()
@@ -30,7 +32,8 @@ describe('requests under way', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 2, max: 10 }), (late, every) => {
         const counts = [...traffic(new Outstanding(), 20_000, late, (serial) => serial % every === 0)]
-        // What is lost is known after three batches, each of at least 64, and of four times as many as come until an outcome does.
+        // What is lost is known after three batches, each of at least 64, and of four times as many as come until an
+        // outcome does.
         for (const count of counts.slice(10_000)) expect(count).toBeLessThan(20 * (late + 64))
         for (const count of counts) expect(count).toBeGreaterThanOrEqual(0)
       }),

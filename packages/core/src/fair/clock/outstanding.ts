@@ -1,6 +1,8 @@
 import type { Admission } from './admission.js'
 
-/** Requests are followed in batches: of so many at least, and of several times as many as come until an outcome does. */
+/**
+ * Requests are followed in batches: of so many at least, and of several times as many as come until an outcome does.
+ */
 const LEAST_BATCH = 64
 const LATENESSES_PER_BATCH = 4
 /** The average of how many come until then is over about so many outcomes. */
@@ -12,9 +14,9 @@ const BATCHES = 3
  * Counts requests whose outcome is still to come.
  *
  * Some outcomes never come. Requests are followed in batches, by their number; what is missing of a batch when outcomes
- * come of the third after it was overtaken by many times as many requests as outcomes usually are, and is given up. So counts
- * are exact where nothing is lost, and soon right again where something is; and nothing need be remembered of any
- * request but its number.
+ * come of the third after it was overtaken by many times as many requests as outcomes usually are, and is given up. So
+ * counts are exact where nothing is lost, and soon right again where something is; and nothing need be remembered of
+ * any request but its number.
  */
 export class Outstanding {
   /** Requests admitted so far. */

@@ -17,7 +17,9 @@ const MOST_STEP = 0.7
 /** The same while nobody is refused: per request. */
 const SHADOW_STEP = 0.03
 const SHADOW_GAIN = 0.3
-/** Up where a request would be refused, down where not: so a third would be, at the level that the rate then follows. */
+/**
+ * Up where a request would be refused, down where not: so a third would be, at the level that the rate then follows.
+ */
 const SHADOW_UP = 0.67
 const SHADOW_DOWN = 0.33
 

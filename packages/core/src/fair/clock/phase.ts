@@ -27,7 +27,9 @@ export class Phase {
     this.#admittedInARow++
   }
 
-  /** A failure while open: engages if they have become a shortage. Where nothing is served, there is nothing to share. */
+  /**
+   * A failure while open: engages if they have become a shortage. Where nothing is served, there is nothing to share.
+   */
   engageIf({ failureShare, servedPerSecond }: Traffic): boolean {
     if (failureShare > SHORTAGE_SHARE && servedPerSecond > 0) this.open = false
     return !this.open

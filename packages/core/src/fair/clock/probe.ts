@@ -11,7 +11,8 @@ const MOST = 4
 /**
  * How far a run without failure can be trusted to mean that there is more: from 0, without bound. The lesser of what
  * its successes say and its seconds: by successes alone a quick service would overshoot within a second, by seconds
- * alone a slow one on no evidence. And slower, the later failures are heard of: what is let in too much until then fails too.
+ * alone a slow one on no evidence. And slower, the later failures are heard of: what is let in too much until then
+ * fails too.
  */
 export function trustIn({ telling, seconds }: CleanRun, delay: Delay): number {
   return Math.max(0, Math.min(telling / TELLING, (seconds - delay.seconds) / (SECONDS + DELAYS * delay.seconds)))

@@ -23,7 +23,10 @@ const FULL = 0.8
 const FREE_BY_ROOT = 0.8
 const MOST_FREE = 0.5
 
-/** Flows may be ahead of the clock by what there is beyond this part of the target, but by no more than so many requests. */
+/**
+ * Flows may be ahead of the clock by what there is beyond this part of the target, but by no more than so many
+ * requests.
+ */
 const AHEAD_FROM = 0.5
 const MOST_AHEAD_REQUESTS = 4
 

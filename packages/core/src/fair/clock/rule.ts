@@ -47,8 +47,8 @@ export interface ClockState {
 
 /**
  * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are held
- * against. Both sketches learn from every charge; the live one decides. At each rotation its twin takes over, so that no
- * two flows share their fate for long.
+ * against. Both sketches learn from every charge; the live one decides. At each rotation its twin takes over, so that
+ * no two flows share their fate for long.
  */
 export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly placement: IndependentPlacement

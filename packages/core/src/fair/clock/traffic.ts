@@ -8,7 +8,9 @@ const LEAST_RATE_SECONDS = 0.02
 const COSTS = 100
 const OUTCOMES = 50
 
-/** What passes by: how much a request costs, how much is served per second, and which share of outcomes are failures. */
+/**
+ * What passes by: how much a request costs, how much is served per second, and which share of outcomes are failures.
+ */
 export class Traffic {
   /** Mean cost of a request. */
   meanCost = 1

@@ -1,4 +1,6 @@
-/** A request that was let in: what it was charged, perhaps nothing; its number, and when; the cost of all until then. */
+/**
+ * A request that was let in: what it was charged, perhaps nothing; its number, and when; the cost of all until then.
+ */
 export interface ExactAdmission {
   readonly charged: number
   readonly serial: number

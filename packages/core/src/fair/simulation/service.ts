@@ -21,7 +21,9 @@ export interface Service {
   workers?: number
   /** @default flow-0, flow-1 and so on */
   nameOf?: (flow: number) => string
-  /** Who says that the bucket is empty: the handler, by its outcome, or a later stage, by refusing. @default 'handler' */
+  /**
+   * Who says that the bucket is empty: the handler, by its outcome, or a later stage, by refusing. @default 'handler'
+   */
   told?: 'handler' | 'stage'
   /** How late outcomes come, in seconds. @default 0 */
   delay?: number
