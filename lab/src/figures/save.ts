@@ -46,7 +46,9 @@ export async function saveQuotes(): Promise<string[]> {
 /** The pages that may quote figures: those of the guide, and the decisions. */
 export async function pages(): Promise<string[]> {
   const folders = [PAGES, join(PAGES, 'decisions')]
-  const names = await Promise.all(folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))))
+  const names = await Promise.all(
+    folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))),
+  )
   return names.flat().filter((path) => path.endsWith('.md'))
 }
 
