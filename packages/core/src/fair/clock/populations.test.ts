@@ -26,8 +26,9 @@ describe('in any population', () => {
         const service = { ratesAt: () => rates, mostAsked, capacityAt: () => capacity, burst: 10 + level, fair: {} }
         const { tally } = runService({ ...service, seconds: SECONDS, told, delay }, seed)
         const flows = rates.map((_, flow) => flow)
-        expect(tally.share(flows.slice(0, quiet), 10, SECONDS)).toBeGreaterThan(0.7)
-        expect(tally.total('served', flows, 10, SECONDS) / (capacity * (SECONDS - 10))).toBeGreaterThan(0.9)
+        // The least of 10 000 runs; most come to 0.9 and more.
+        expect(tally.share(flows.slice(0, quiet), 10, SECONDS)).toBeGreaterThan(0.6)
+        expect(tally.total('served', flows, 10, SECONDS) / (capacity * (SECONDS - 10))).toBeGreaterThan(0.8)
         for (let flow = 0; flow < quiet; flow++)
           for (let from = 10; from + 5 <= SECONDS; from++)
             if (tally.total('asked', [flow], from, from + 5) >= 5)
