@@ -20,7 +20,7 @@ const BATCHES = 3
  */
 export class Outstanding {
   /** Requests admitted so far. */
-  admitted = 0
+  #admitted = 0
   /** Of these, reported or given up. */
   #ended = 0
   #corrected = 0
@@ -31,12 +31,12 @@ export class Outstanding {
   readonly #reported = [0, 0, 0]
 
   admit(): void {
-    this.admitted++
+    this.#admitted++
   }
 
   report({ serial }: Admission): void {
     const bounds = this.#bounds
-    this.#lateness += (this.admitted - serial - this.#lateness) / OUTCOMES
+    this.#lateness += (this.#admitted - serial - this.#lateness) / OUTCOMES
     while (serial > bounds[BATCHES]!) this.#giveUp()
     if (serial <= bounds[0]!) return
     const batch = serial <= bounds[1]! ? 0 : serial <= bounds[2]! ? 1 : 2
@@ -46,12 +46,12 @@ export class Outstanding {
 
   /** Notes that what has been admitted so far was admitted before a correction. */
   correct(): void {
-    this.#corrected = this.admitted
+    this.#corrected = this.#admitted
   }
 
   /** Admitted, and neither reported nor given up. */
   get count(): number {
-    return this.admitted - this.#ended
+    return this.#admitted - this.#ended
   }
 
   /** True if the request was admitted after the last correction. */
