@@ -213,4 +213,54 @@ export const HELD_OUT: readonly Scenario[] = [
       { name: 'renamed', flows: 4, rate: 20, renamedAfter: 100 },
     ],
   },
+  {
+    name: 'a flood after a quiet minute',
+    seconds: 180,
+    resource: { kind: 'bucket', rate: 150, burst: 60 },
+    crowds: [
+      { name: 'light', flows: 40, rate: 0.1 },
+      { name: 'awake', flows: 60, rate: 1.2, between: [60, 180] },
+      { name: 'heavy', flows: 5, rate: 50, between: [60, 180] },
+    ],
+  },
+  {
+    name: 'floods that come and go',
+    seconds: 240,
+    resource: { kind: 'bucket', rate: 80, burst: 25 },
+    crowds: [
+      { name: 'light', flows: 30, rate: 0.5 },
+      { name: 'heavy', flows: 3, rate: 60, bursts: { on: 25, off: 35 } },
+    ],
+  },
+  {
+    name: 'twelve workers, a line of 40',
+    seconds: 120,
+    resource: { kind: 'pool', workers: 12, busy: 0.05, line: 40 },
+    crowds: [
+      { name: 'light', flows: 60, rate: 1.5 },
+      { name: 'heavy', flows: 3, rate: 120, between: [5, 120] },
+    ],
+  },
+  {
+    name: 'fifty workers, a wait of 0.3 s',
+    seconds: 120,
+    resource: { kind: 'pool', workers: 50, busy: 0.2, line: 1_000, patience: 0.3 },
+    crowds: [
+      { name: 'light', flows: 80, rate: 1.4 },
+      { name: 'heavy', flows: 6, rate: 70 },
+    ],
+  },
+  {
+    name: 'thirty workers, a line, half as many for a minute',
+    seconds: 180,
+    resource: { kind: 'pool', workers: 30, busy: 0.1, line: 60 },
+    crowds: [
+      { name: 'light', flows: 70, rate: 1.5 },
+      { name: 'heavy', flows: 4, rate: 110 },
+    ],
+    steps: [
+      { at: 60, times: 0.5 },
+      { at: 120, times: 1 },
+    ],
+  },
 ]

@@ -1,13 +1,21 @@
 import type { Random } from '@fairlead/core'
-import type { Resource, Scenario } from './scenario.js'
+import type { Resource, Scenario, Workers } from './scenario.js'
+
+/** What became of a request: if it was served, and after how many seconds that is known. */
+export interface Taken {
+  readonly served: boolean
+  readonly after: number
+}
 
 /** Something that can be used up. Times never run backwards. */
 export interface Supply {
-  /** Takes `cost`; undefined if there is not enough, else for how many seconds it is busy with it. */
-  take(at: number, cost: number): number | undefined
+  take(at: number, cost: number): Taken
   /** From now on it is `times` what it was at first. */
   scale(at: number, times: number): void
 }
+
+const SERVED: Taken = { served: true, after: 0 }
+const FAILED: Taken = { served: false, after: 0 }
 
 export function supplyOf({ resource }: Scenario, random: Random): Supply {
   return resource.kind === 'bucket' ? new Bucket(resource) : new Pool(resource, random)
@@ -27,11 +35,11 @@ class Bucket implements Supply {
     this.#tokens = burst
   }
 
-  take(at: number, cost: number): number | undefined {
+  take(at: number, cost: number): Taken {
     this.#fill(at)
-    if (this.#tokens < cost) return undefined
+    if (this.#tokens < cost) return FAILED
     this.#tokens -= cost
-    return 0
+    return SERVED
   }
 
   scale(at: number, times: number): void {
@@ -45,30 +53,31 @@ class Bucket implements Supply {
   }
 }
 
-/** Workers; those above a new number finish what they do. */
+/** Workers, and a line before them. Those above a new number finish what they do. */
 class Pool implements Supply {
-  readonly #shape: Extract<Resource, { kind: 'pool' }>
+  readonly #shape: Workers
   readonly #random: Random
-  /** When each busy worker will be free, in no order: there are few. */
-  readonly #freeAt: number[] = []
+  /** When each request that is waiting or worked at will be done, in order. */
+  readonly #doneAt: number[] = []
   #workers: number
 
-  constructor(shape: Extract<Resource, { kind: 'pool' }>, random: Random) {
+  constructor(shape: Workers, random: Random) {
     this.#shape = shape
     this.#random = random
     this.#workers = shape.workers
   }
 
-  take(at: number, cost: number): number | undefined {
-    for (let i = this.#freeAt.length - 1; i >= 0; i--)
-      if (this.#freeAt[i]! <= at) {
-        this.#freeAt[i] = this.#freeAt.at(-1)!
-        this.#freeAt.pop()
-      }
-    if (this.#freeAt.length >= this.#workers) return undefined
-    const seconds = -Math.log(1 - this.#random()) * this.#shape.busy * cost
-    this.#freeAt.push(at + seconds)
-    return seconds
+  take(at: number, cost: number): Taken {
+    const { busy, line = 0, patience = Number.POSITIVE_INFINITY } = this.#shape
+    const doneAt = this.#doneAt
+    while (doneAt.length > 0 && doneAt[0]! <= at) doneAt.shift()
+    if (doneAt.length >= this.#workers + line || this.#workers === 0) return FAILED
+    const waiting = doneAt.length - this.#workers
+    const startsAt = waiting < 0 ? at : doneAt[waiting]!
+    if (startsAt - at > patience) return { served: false, after: patience }
+    const done = startsAt - Math.log(1 - this.#random()) * busy * cost
+    doneAt.splice(doneAt.findLastIndex((other) => other <= done) + 1, 0, done)
+    return { served: true, after: done - at }
   }
 
   scale(_: number, times: number): void {

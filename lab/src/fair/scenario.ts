@@ -20,12 +20,22 @@ export interface Crowd {
   readonly renamedAfter?: number
 }
 
-/** What they share. Whoever finds nothing left fails at once. */
+/** Workers that are busy for an exponential time per unit of cost. */
+export interface Workers {
+  readonly kind: 'pool'
+  readonly workers: number
+  /** Mean seconds per unit of cost. */
+  readonly busy: number
+  /** So many may wait for a worker, first come, first served; whoever finds the line full fails at once. 0 if absent. */
+  readonly line?: number
+  /** For so many seconds; then they fail. For ever if absent. */
+  readonly patience?: number
+}
+
+/** What they share. Whoever finds nothing left fails. */
 export type Resource =
   /** A token bucket that starts full. */
-  | { readonly kind: 'bucket'; readonly rate: number; readonly burst: number }
-  /** Workers that are busy for an exponential time per unit of cost, with no place to wait. */
-  | { readonly kind: 'pool'; readonly workers: number; readonly busy: number }
+  { readonly kind: 'bucket'; readonly rate: number; readonly burst: number } | Workers
 
 export interface Scenario {
   readonly name: string

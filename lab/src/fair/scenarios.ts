@@ -1,7 +1,7 @@
-import type { Crowd, Resource, Scenario } from './scenario.js'
+import type { Crowd, Resource, Scenario, Workers } from './scenario.js'
 
 const bucket = (rate: number, burst: number): Resource => ({ kind: 'bucket', rate, burst })
-const pool = (workers: number, busy: number): Resource => ({ kind: 'pool', workers, busy })
+const pool = (workers: number, busy: number): Workers => ({ kind: 'pool', workers, busy })
 
 /** The populations for which there are published figures, and the demonstration's. */
 export const PUBLISHED: readonly Scenario[] = [
@@ -39,6 +39,18 @@ export const PUBLISHED: readonly Scenario[] = [
 const LIGHT: Crowd = { name: 'light', flows: 60, rate: 1 }
 const HEAVY: Crowd = { name: 'heavy', flows: 5, rate: 30 }
 const BASE: Scenario = { name: 'base', seconds: 120, resource: bucket(100, 20), crowds: [LIGHT, HEAVY] }
+
+/** Hardly anything, then 18 quiet flows and two heavy ones: more than is there, all at once. */
+const NOISY: Scenario = {
+  name: 'noisy after a lull',
+  seconds: 60,
+  resource: bucket(300, 90),
+  crowds: [
+    { name: 'first', flows: 1, rate: 80, between: [0, 1] },
+    { name: 'quiet', flows: 18, rate: 10, between: [1.5, 60] },
+    { name: 'heavy', flows: 2, rate: 150, between: [1.5, 60] },
+  ],
+}
 
 /** The scenarios that constants may be chosen by. */
 export const DEVELOPMENT: readonly Scenario[] = [
@@ -172,6 +184,23 @@ export const DEVELOPMENT: readonly Scenario[] = [
   { name: 'pool of 5', seconds: 120, resource: pool(5, 0.1), crowds: pooled(1) },
   { name: 'pool of 20', seconds: 120, resource: pool(20, 0.1), crowds: pooled(4) },
   { name: 'pool of 100', seconds: 60, resource: pool(100, 0.1), crowds: pooled(20) },
+  { ...NOISY, name: 'thirty workers, a line of 60', resource: { ...pool(30, 0.1), line: 60 } },
+  {
+    ...NOISY,
+    name: 'thirty workers, a wait of 0.2 s',
+    resource: { ...pool(30, 0.1), line: 1_000, patience: 0.2 },
+  },
+  NOISY,
+  {
+    ...NOISY,
+    name: 'three surges',
+    seconds: 120,
+    crowds: [
+      { name: 'always', flows: 5, rate: 4 },
+      { name: 'quiet', flows: 18, rate: 10, bursts: { on: 20, off: 20 } },
+      { name: 'heavy', flows: 2, rate: 150, bursts: { on: 20, off: 20 } },
+    ],
+  },
   { name: 'bucket of 1', seconds: 120, resource: bucket(20, 1), crowds: pooled(0.4) },
   {
     ...BASE,

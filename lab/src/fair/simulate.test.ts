@@ -1,6 +1,8 @@
+import { seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { noControl } from './controller.js'
 import { measure } from './measures.js'
+import { supplyOf } from './resource.js'
 import type { Scenario } from './scenario.js'
 import { simulate } from './simulate.js'
 
@@ -49,6 +51,36 @@ describe('simulate', () => {
     const { failed, admitted } = simulate(pool, noControl, 1)
     // Offered 3 to 3 workers: 4.5 / (1 + 3 + 4.5 + 4.5).
     expect(failed / admitted).toBeCloseTo(4.5 / 13, 1)
+  })
+
+  it('lets as many wait for a worker as the line holds, and for as long as they will', () => {
+    const waits = (line: number, patience?: number): number[] => {
+      const random = seededRandom(1)
+      const shape = { kind: 'pool', workers: 2, busy: 1, line, ...(patience !== undefined && { patience }) } as const
+      const supply = supplyOf({ ...EVEN, resource: shape }, random)
+      return Array.from({ length: 6 }, () => supply.take(0, 1)).map(({ served, after }) => (served ? after : -after))
+    }
+    const [first, second, third, fourth, fifth] = waits(2)
+    // Who waits begins when the first of those before is done; nobody beyond the line waits at all.
+    expect(third).toBeGreaterThan(Math.min(first!, second!))
+    expect(fourth).toBeGreaterThan([first!, second!, third!].sort((x, y) => x - y)[1]!)
+    expect(fifth).toBe(-0)
+    // Whoever would wait longer fails when that time has passed.
+    const start = Math.min(first!, second!)
+    expect(waits(4, start - 1e-9).slice(2)).toEqual([1, 1, 1, 1].map(() => -(start - 1e-9)))
+    expect(waits(4, start)[2]).toBe(third)
+  })
+
+  it('a line of M/M/2/6 turns away as many as the formula says', () => {
+    const line: Scenario = {
+      name: 'line',
+      seconds: 20_000,
+      resource: { kind: 'pool', workers: 2, busy: 0.5, line: 4 },
+      crowds: [{ name: 'flow', flows: 10, rate: 0.4 }],
+    }
+    const { failed, admitted } = simulate(line, noControl, 1)
+    // Offered 4 a second to 4 a second: 1, 1, then halves of the load: states 1, 2, 2, 2, 2, 2, 2.
+    expect(failed / admitted).toBeCloseTo(2 / 13, 2)
   })
 
   it('reports late, out of order, sometimes never, and with a clock that jumps', () => {

@@ -77,12 +77,11 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
       continue
     }
     admitted++
-    const busy = supply.take(at, cost)
-    if (busy === undefined) failed++
-    else served[cell]! += cost
+    const { served: succeeded, after } = supply.take(at, cost)
+    if (succeeded) served[cell]! += cost
+    else failed++
     if (lost > 0 && chance() < lost) continue
-    const late = (busy ?? 0) + delay + (spread > 0 ? spread * chance() : 0)
-    const succeeded = busy !== undefined
+    const late = after + delay + (spread > 0 ? spread * chance() : 0)
     if (late > 0) reports.push(at + late, { request, succeeded })
     else controller.report(request, succeeded)
   }
