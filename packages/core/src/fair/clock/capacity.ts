@@ -46,16 +46,17 @@ export class Capacity {
   }
 
   /** A shortage begins, while something is served. What is known from before is taken up, or not. */
-  begin({ servedPerSecond, served, meanCost }: Traffic): void {
-    if (this.perSecond > 0 && servedPerSecond > STILL_KNOWN * this.perSecond) {
+  begin({ peakPerSecond, served, meanCost }: Traffic): void {
+    if (this.perSecond > 0 && peakPerSecond > STILL_KNOWN * this.perSecond) {
       const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
       this.#served *= scale
       this.#seconds *= scale
       this.perSecond = this.#served / this.#seconds
     } else {
-      this.perSecond = servedPerSecond
+      // Rather too much than too little: failures correct that within moments, and successes the other only slowly.
+      this.perSecond = peakPerSecond
       this.#served = Math.min(FIRST_REQUESTS * meanCost, served)
-      this.#seconds = this.#served / servedPerSecond
+      this.#seconds = this.#served / peakPerSecond
     }
   }
 

@@ -92,7 +92,7 @@ export class FairClock {
     // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
     if (reservoir.spareSeconds === 0) return
     pace.run(reservoir, this.#lead)
-    if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic)
+    if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic, phase)
   }
 
   /** What a tag that is `stored` counts for: a flow that lags far behind has as much credit as any may keep. */
@@ -119,7 +119,7 @@ export class FairClock {
       return 'charged'
     }
     if (over || (this.isNew(stored) && !this.#letsInNew(cost))) {
-      phase.refused()
+      phase.refused(weight)
       return 'refused'
     }
     phase.admitted()

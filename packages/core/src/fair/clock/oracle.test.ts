@@ -19,6 +19,8 @@ interface Trace {
   weights: 'one' | 'any'
   /** Share of outcomes that are ignored, withdrawn, or never come. */
   odd: number
+  /** All but the first three flows are silent in every other ten seconds. */
+  pauses?: boolean
 }
 
 interface Pending {
@@ -28,7 +30,7 @@ interface Pending {
 
 /** Runs both on the same requests. Times are multiples of 1/1024 s, so that sums of them are exact in both. */
 function compare(trace: Trace, seconds: number) {
-  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd } = trace
+  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd, pauses } = trace
   const random = seededRandom(seed)
   const clock = manualClock()
   const weightOf = (flow: string): number => (weights === 'any' ? 1 + (Number(flow.slice(5)) % 3) : 1)
@@ -64,6 +66,7 @@ function compare(trace: Trace, seconds: number) {
     let pick = random() * total
     let i = 0
     while (pick >= rates[i]!) pick -= rates[i++]!
+    if (pauses && i > 2 && Math.floor(now / 10) % 2 === 1) continue
     const flow = `flow-${i}`
     const cost = costs === 'any' ? Math.ceil(random() * 5) : 1
     const key = tracker.key(flow)
@@ -126,6 +129,7 @@ describe('the fair clock, where no flows collide, decides as one record per flow
     ['enough for all', { ...common, rates: noisy, capacityPerSecond: 250 }],
     ['outcomes that are late', { ...common, rates: noisy, delay: 5 }],
     ['costs', { ...common, rates: noisy, costs: 'any', capacityPerSecond: 300, burst: 60 }],
+    ['overloads that come and go', { ...common, rates: noisy, weights: 'any', pauses: true }],
     ['weights', { ...common, rates: noisy, weights: 'any' }],
     ['outcomes lost, withdrawn, ignored', { ...common, rates: noisy, odd: 0.05, delay: 0.5 }],
     ['everything at once', { ...common, rates: many, odd: 0.02, delay: 1, costs: 'any', weights: 'any' }],

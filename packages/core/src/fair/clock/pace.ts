@@ -1,4 +1,5 @@
 import type { Lead } from './lead.js'
+import type { Phase } from './phase.js'
 import type { Reservoir } from './reservoir.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
@@ -54,10 +55,14 @@ export class Pace {
     this.time += Math.min(level, this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds)
   }
 
-  /** Fits the rate to what there is to spare: more than the target means that flows could have more. */
-  follow(reservoir: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic): void {
+  /**
+   * Fits the rate to what there is to spare: more than the target means that flows could have more. But none can have
+   * more than all there is: who is refused even so has asked for too much before, and that will pass.
+   */
+  follow(reservoir: Reservoir, { probedPerSecond }: Step, { meanCost }: Traffic, { refusedWeight }: Phase): void {
     const { spareLevel, spareSeconds, target, full } = reservoir
     const error = Math.min(MOST_PRESSURE, spareLevel / target - 1)
+    if (error > 0 && this.rate * refusedWeight > probedPerSecond) return
     const requestsPerSecond = probedPerSecond / meanCost
     const gain = full
       ? Math.min(SEEK_PER_REQUEST * requestsPerSecond, SEEK_PER_SECOND)
@@ -67,8 +72,8 @@ export class Pace {
   }
 
   /** While nobody is refused: follows the rate at which a third of the requests would be. */
-  shadow(over: boolean, { servedPerSecond, meanCost }: Traffic): void {
-    const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / servedPerSecond)
+  shadow(over: boolean, { peakPerSecond, meanCost }: Traffic): void {
+    const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / peakPerSecond)
     this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN))
   }
 

@@ -16,10 +16,13 @@ const UNLIMITED = 20
  */
 export class Phase {
   open = true
+  /** Weight of the flow that was refused last. */
+  refusedWeight = 1
   #admittedInARow = 0
   #fullInARow = 0
 
-  refused(): void {
+  refused(weight: number): void {
+    this.refusedWeight = weight
     this.#admittedInARow = 0
   }
 

@@ -1,8 +1,9 @@
+import { FadingRate } from './fading-rate.js'
 import type { Step } from './step.js'
 
-/** The success rate is an average over about this many seconds, and counts as over no fewer than the second figure. */
-const RATE_SECONDS = 2
-const LEAST_RATE_SECONDS = 0.02
+/** The success rate is an average over about so many seconds; what is served just now, over so many. */
+const LATELY_SECONDS = 2
+const NOW_SECONDS = 0.1
 
 /** The mean cost is over about this many requests, the share of failures over so many outcomes. */
 const COSTS = 100
@@ -17,17 +18,15 @@ export class Traffic {
   /** Share of the latest outcomes that were failures, 0 to 1. */
   failureShare = 0
   #requests = 0
-  /** Cost served lately. */
-  served = 0
-  #seconds = 0
+  readonly #lately = new FadingRate(LATELY_SECONDS)
+  readonly #now = new FadingRate(NOW_SECONDS)
   #heard = false
 
   /** Time before the first outcome does not count: nothing could have been served, as far as is known. */
   advance({ seconds }: Step): void {
     if (!this.#heard) return
-    const kept = Math.exp(-seconds / RATE_SECONDS)
-    this.served *= kept
-    this.#seconds = this.#seconds * kept + RATE_SECONDS * (1 - kept)
+    this.#lately.advance(seconds)
+    this.#now.advance(seconds)
   }
 
   /** A request comes in. */
@@ -39,7 +38,8 @@ export class Traffic {
   /** A request that got the resource. */
   succeeds(cost: number): void {
     this.#heard = true
-    this.served += cost
+    this.#lately.add(cost)
+    this.#now.add(cost)
     this.failureShare -= this.failureShare / OUTCOMES
   }
 
@@ -49,8 +49,18 @@ export class Traffic {
     this.failureShare += (1 - this.failureShare) / OUTCOMES
   }
 
+  /** Cost served lately. */
+  get served(): number {
+    return this.#lately.sum
+  }
+
   /** Cost served per second, lately. */
   get servedPerSecond(): number {
-    return this.served / Math.max(LEAST_RATE_SECONDS, this.#seconds)
+    return this.#lately.perSecond
+  }
+
+  /** The same just now, if that is more: when more has just come to be asked, it is what tells what can be served. */
+  get peakPerSecond(): number {
+    return Math.max(this.#lately.perSecond, this.#now.perSecond)
   }
 }

@@ -30,6 +30,8 @@ export class ExactClock {
   #F = 0
   #R = 0
   #RT = 0
+  #R1 = 0
+  #RT1 = 0
   #heard = false
   /** The failure that began the run: number, time. Until when it goes on: time, sum. What was measured: time, sum. */
   #fs = 0
@@ -44,6 +46,7 @@ export class ExactClock {
   #qp = 0
   #pb = 0
   #nr = 0
+  #wr = 1
   #sat = 0
   #tk = 1
   #lx = 0
@@ -79,12 +82,13 @@ export class ExactClock {
     const isNew = this.#new(flow)
     const m = Math.max(this.#tags.get(flow) ?? 0, this.V - ((isNew ? 1 : 12) * this.#cbar) / w)
     if (this.open) {
-      const step = Math.min(0.03, (0.3 * this.#cbar) / this.#rate())
+      const step = Math.min(0.03, (0.3 * this.#cbar) / this.#peak())
       this.alpha *= Math.exp(step * (m > this.V ? 0.67 : -0.33))
       if (m > this.V) return this.#letIn(c, 0)
     } else {
       if (m > this.#limit(w) || (isNew && !this.#letsInNew(c))) {
         this.#nr = 0
+        this.#wr = w
         return undefined
       }
     }
@@ -113,6 +117,7 @@ export class ExactClock {
     this.#heard = true
     this.#F -= this.#F / 50
     this.#R += c
+    this.#R1 += c
     if (this.open) return
     if (this.Q < 0.8 * this.#qm) this.#n++
     if (this.C < 0.8 * this.#CL && this.#n > 3) this.C *= 1.5
@@ -138,8 +143,7 @@ export class ExactClock {
     this.#heard = true
     this.#F += (1 - this.#F) / 50
     if (this.open) {
-      const r = this.#rate()
-      if (this.#F > 0.03 && r > 0) this.#engage(r)
+      if (this.#F > 0.03 && this.#rate() > 0) this.#engage()
       if (!this.open) this.#begin(serial, at, sum)
       return
     }
@@ -214,8 +218,9 @@ export class ExactClock {
     this.C = Math.max(1e-6, this.#S / this.#TT)
   }
 
-  #engage(r: number): void {
+  #engage(): void {
     this.open = false
+    const r = this.#peak()
     if (this.C > 0 && r > 0.6 * this.C) {
       const scale = Math.min(1, (30 * this.#cbar) / this.#S)
       this.#S *= scale
@@ -224,7 +229,7 @@ export class ExactClock {
     } else {
       this.C = r
       this.#S = Math.min(10 * this.#cbar, this.#R)
-      this.#TT = this.#S / r
+      this.#TT = this.#S / this.C
     }
     this.Q = 0
     this.#pb = 0
@@ -277,6 +282,10 @@ export class ExactClock {
     return this.#R / Math.max(0.02, this.#RT)
   }
 
+  #peak(): number {
+    return Math.max(this.#rate(), this.#R1 / Math.max(0.02, this.#RT1))
+  }
+
   #advance(t: number): void {
     const elapsed = t - (this.#last ?? t)
     this.#last = t
@@ -286,7 +295,12 @@ export class ExactClock {
     this.#newFor += dt
     const d = Math.exp(-dt / 2)
     this.#R *= d
-    if (this.#heard) this.#RT = this.#RT * d + 2 * (1 - d)
+    const d1 = Math.exp(-dt / 0.1)
+    this.#R1 *= d1
+    if (this.#heard) {
+      this.#RT = this.#RT * d + 2 * (1 - d)
+      this.#RT1 = this.#RT1 * d1 + 0.1 * (1 - d1)
+    }
     if (this.#F <= 0.9) this.#CL *= Math.exp(-dt / 60)
     if (this.open) {
       this.V += this.alpha * dt
@@ -324,7 +338,7 @@ export class ExactClock {
   #run(p: number, pe: number, spare: number, Ce: number): void {
     this.V += Math.min(this.Q, this.alpha * Math.min(4, pe) * spare)
     const u = Math.min(4, p - 1)
-    if (u > 0 && this.#nr >= 20) return
+    if (u > 0 && (this.#nr >= 20 || this.alpha * this.#wr > Ce)) return
     const full = this.Q >= 0.8 * this.#qm
     const rps = Ce / this.#cbar
     const step = (full ? Math.min(0.2 * rps, 3) : Math.min(0.02 * rps, 0.2)) * u * spare
