@@ -12,7 +12,7 @@ export const PROCESSES = 3
  * their time: code of many small functions, as Nest's interceptors are, is not settled before some 30,000 requests.
  */
 export const WARM_UP = 40_000
-/** Requests that do not count before each pair of slices: a process that was idle has lost its caches to others. */
+/** To each route, before each pair of slices, and not counted: a process that was idle has lost its caches to others. */
 const WAKE_UP = 500
 const MIN_ROUNDS = 5
 
@@ -111,6 +111,7 @@ async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<vo
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
     for (const { server, rounds } of tallies) {
       await load(server.barePort, WAKE_UP)
+      await load(server.port, WAKE_UP)
       const bare = await slice(server, server.barePort)
       rounds.push({ bare, own: await slice(server, server.port) })
     }
