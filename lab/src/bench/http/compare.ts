@@ -8,11 +8,11 @@ export const SLICE = 2_500
 /** Processes that serve each mode: how the compiler happens to lay one out is worth something, too. */
 export const PROCESSES = 3
 /**
- * Requests to each route before anything is measured. Servers run for days, and what the compiler's threads do counts as
- * their time: code of many small functions, as Nest's interceptors are, is not settled before some 30,000 requests.
+ * Requests to each route before anything is measured. Servers run for days, and what the compiler's threads do counts
+ * as their time: code of many small functions, as Nest's interceptors are, is not settled before some 30,000 requests.
  */
 export const WARM_UP = 40_000
-/** To each route, before each pair of slices, and not counted: a process that was idle has lost its caches to others. */
+/** To each route before each pair of slices, not counted: a process that was idle has lost its caches to others. */
 const WAKE_UP = 500
 const MIN_ROUNDS = 5
 
