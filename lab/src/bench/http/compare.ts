@@ -7,9 +7,12 @@ import { ServerProcess } from './server-process.js'
 export const SLICE = 2_500
 /** Processes that serve each mode: how the compiler happens to lay one out is worth something, too. */
 export const PROCESSES = 3
-/** Requests to each route before anything is measured: what the compiler's threads do counts as the server's time. */
-const WARM_UP = 12_500
-/** Requests that do not count before each pair of slices: a process that was idle has lost its caches to others. */
+/**
+ * Requests to each route before anything is measured. Servers run for days, and what the compiler's threads do counts
+ * as their time: code of many small functions, as Nest's interceptors are, is not settled before some 30,000 requests.
+ */
+export const WARM_UP = 40_000
+/** To each route before each pair of slices, not counted: a process that was idle has lost its caches to others. */
 const WAKE_UP = 500
 const MIN_ROUNDS = 5
 
@@ -59,8 +62,9 @@ export interface Comparison {
 
 /**
  * Runs all modes of a framework at once, each in some processes of its own, and loads them in turn, slice by slice,
- * round after round for about `seconds`, so that whatever else the machine does meets all of them alike. Each process
- * serves a bare route as well, and that is what its mode is compared with: both run the same compiled framework.
+ * round after round for about `seconds` once all are warm, so that whatever else the machine does meets all of them
+ * alike. Each process serves a bare route as well, and that is what its mode is compared with: both run the same
+ * compiled framework.
  */
 export async function compare(
   node: string,
@@ -68,7 +72,6 @@ export async function compare(
   modes: readonly string[],
   seconds: number,
 ): Promise<Comparison> {
-  const untilMs = performance.now() + seconds * 1_000
   const pinned = pin(process.pid, 'load')
   const tallies: Tally[] = []
   let others: number
@@ -76,8 +79,9 @@ export async function compare(
     for (let i = 0; i < PROCESSES; i++)
       for (const mode of modes)
         tallies.push({ mode, server: await ServerProcess.start(node, framework, mode), rounds: [] })
+    await warmUp(tallies)
     const otherProcessors = await otherWork(tallies)
-    await takeTurns(tallies, untilMs)
+    await takeTurns(tallies, performance.now() + seconds * 1_000)
     others = await otherProcessors()
   } finally {
     for (const { server } of tallies) server.stop()
@@ -93,18 +97,21 @@ export async function compare(
   return { costs, rounds: tallies[0]!.rounds.length, others, pinned }
 }
 
-/** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
-async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
-  for (const { server } of tallies) {
-    // In turn, so that the compiler sees both.
+/** Has the compiler done with the servers. Both routes in turn, so that it sees both. */
+async function warmUp(tallies: readonly Tally[]): Promise<void> {
+  for (const { server } of tallies)
     for (let sent = 0; sent < WARM_UP; sent += SLICE) {
       await load(server.barePort, SLICE)
       await load(server.port, SLICE)
     }
-  }
+}
+
+/** Loads the servers in turn until `untilMs`, and adds to their tallies what each slice cost. */
+async function takeTurns(tallies: readonly Tally[], untilMs: number): Promise<void> {
   for (let round = 0; round < MIN_ROUNDS || performance.now() < untilMs; round++)
     for (const { server, rounds } of tallies) {
       await load(server.barePort, WAKE_UP)
+      await load(server.port, WAKE_UP)
       const bare = await slice(server, server.barePort)
       rounds.push({ bare, own: await slice(server, server.port) })
     }

@@ -5,8 +5,8 @@
  *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 120] [--save]
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
- * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table. Slices with refusals do not count.
- * `--save` writes the results to `docs/benchmarks.md`.
+ * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table, beside a minute or two until its
+ * servers are warm. Slices with refusals do not count. `--save` writes the results to `docs/benchmarks.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'

@@ -53,8 +53,12 @@ const modes: Record<string, () => ModuleMetadata> = {
   'ThrottlerGuard, by header': () => throttled((req) => req['headers'][FLOW_HEADER]),
 }
 
+/**
+ * A window of a second: it keeps a timer for each hit until the window is over, and those of a minute's hits would run
+ * while others are measured.
+ */
 function throttled(getTracker?: ThrottlerGetTrackerFunction): ModuleMetadata {
-  const throttlers = [{ ttl: 60_000, limit: NEVER_REACHED }]
+  const throttlers = [{ ttl: 1_000, limit: NEVER_REACHED }]
   return {
     imports: [ThrottlerModule.forRoot({ throttlers, ...(getTracker && { getTracker }) })],
     providers: [{ provide: APP_GUARD, useClass: ThrottlerGuard }],
@@ -69,7 +73,7 @@ export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Frame
     about:
       'Fairlead admits in an interceptor, because only there a permit can be kept until its handler has settled. Its ' +
       'guard alone sees no handler settle, so permits end with their responses, as under Express. ThrottlerGuard ' +
-      'counts what arrives, hears of no end, and sets headers.',
+      'counts what arrives, in a window of a second here, hears of no end, and sets headers.',
     modes: Object.keys(modes),
     async serve(mode) {
       class App {}

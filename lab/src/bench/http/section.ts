@@ -1,5 +1,5 @@
 import type { Section } from '../report/section.js'
-import { type Comparison, type Cost, PROCESSES, SLICE } from './compare.js'
+import { type Comparison, type Cost, PROCESSES, SLICE, WARM_UP } from './compare.js'
 import type { Framework } from './framework.js'
 import { CONNECTIONS, FLOWS } from './load.js'
 
@@ -29,7 +29,8 @@ export function sectionOf(name: string, framework: Framework, comparison: Compar
       `One small JSON route; ${CONNECTIONS} connections, ${FLOWS.toLocaleString('en')} flows, nothing refused. CPU ` +
         `time of the server per request, medians of the quieter half of ${rounds} rounds with a slice of ` +
         `${SLICE.toLocaleString('en')} requests to each of ${PROCESSES} processes per mode, in turn, and as many to a ` +
-        'bare route that each of them serves as well, with which its mode is compared; ' +
+        'bare route that each of them serves as well, with which its mode is compared, ' +
+        `after ${WARM_UP.toLocaleString('en')} to each that are not measured; ` +
         `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on ` +
         `this machine kept ${others.toFixed(2)} processors busy. The quieter rounds are those that cost all servers ` +
         'together least: neighbours on the host slow them all. Limiters are set up as their documentation says, ' +
