@@ -6,6 +6,7 @@ const HONEST: Crowd = { name: 'adversary', flows: 1, rate: 100 }
 const TRIALS: readonly { readonly title: string; readonly adversary: Crowd }[] = [
   { title: 'one name, all the time', adversary: HONEST },
   { title: 'a new name for each request', adversary: { ...HONEST, renamedAfter: 1 } },
+  { title: 'a new name for each of 500 requests a second', adversary: { ...HONEST, rate: 500, renamedAfter: 1 } },
   { title: 'a new name every 3 requests', adversary: { ...HONEST, renamedAfter: 3 } },
   { title: 'a new name every 12 requests', adversary: { ...HONEST, renamedAfter: 12 } },
   { title: 'bursts: 400/s for 5 s of 20', adversary: { ...HONEST, rate: 400, bursts: { on: 5, off: 15 } } },

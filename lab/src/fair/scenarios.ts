@@ -207,6 +207,11 @@ export const DEVELOPMENT: readonly Scenario[] = [
     name: 'new names',
     crowds: [LIGHT, { name: 'renamed', flows: 1, rate: 100, renamedAfter: 1 }],
   },
+  {
+    ...BASE,
+    name: 'visitors',
+    crowds: [{ name: 'visitor', flows: 60, rate: 1, renamedAfter: 1 }, HEAVY],
+  },
   { ...BASE, name: 'reports lost and reordered', reports: { delay: 0.05, spread: 0.2, lost: 0.1 } },
   { ...BASE, name: 'clock jumps', jumps: [jump(40, 120), jump(80, -30)] },
 ]

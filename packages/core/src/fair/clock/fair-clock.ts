@@ -14,8 +14,15 @@ import { Step } from './step.js'
 import { Traffic } from './traffic.js'
 import { Workers } from './workers.js'
 
-/** Requests' worth of credit of a flow that has not been seen lately, while there is a shortage. */
+/** Who has not been charged for so many seconds is new again: at the fair rate, sooner where the clock runs faster. */
+const SEEN_SECONDS = 60
+/** Requests' worth of credit of a flow that is new, while there is a shortage. */
 const NEWCOMERS_CREDIT = 1
+/**
+ * More of them than their share are let in only while so many times the target is to spare: what known flows leave even
+ * when the clock runs faster for it. From the target on they would hold it there, and the clock with it.
+ */
+const NEWCOMERS_FROM = 1.5
 
 /** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
 const LONGEST_STEP_SECONDS = 1
@@ -237,12 +244,13 @@ export class FairClock {
 
   /** True if the flow has not been seen lately, and that matters because there is a shortage. */
   isNew(stored: number): boolean {
-    return stored === 0 && !this.phase.open
+    const { phase, pace } = this
+    return !phase.open && (stored === 0 || stored < pace.time - SEEN_SECONDS * pace.rate)
   }
 
   #letsInNew(cost: number): boolean {
     const { reservoir } = this
     if (this.#newcomers.take(cost, this.capacity, this.traffic)) return true
-    return reservoir.level >= reservoir.target
+    return reservoir.level >= NEWCOMERS_FROM * reservoir.target
   }
 }

@@ -21,6 +21,8 @@ interface Trace {
   odd: number
   /** All but the first three flows are silent in every other ten seconds. */
   pauses?: boolean
+  /** Instead of 60. */
+  seconds?: number
 }
 
 interface Pending {
@@ -116,6 +118,7 @@ function compare(trace: Trace, seconds: number) {
 
 const common = { rates: [], capacityPerSecond: 100, burst: 20, delay: 0, costs: 'one', weights: 'one', odd: 0 } as const
 const noisy = [...Array.from({ length: 18 }, () => 10 / 3), 50, 50]
+const rare = [...Array.from({ length: 300 }, () => 0.02), 30, 30]
 const many = [...Array.from({ length: 180 }, () => 0.5), ...Array.from({ length: 20 }, () => 10)]
 
 describe('the fair clock, where no flows collide, decides as one record per flow would', () => {
@@ -130,12 +133,13 @@ describe('the fair clock, where no flows collide, decides as one record per flow
     ['outcomes that are late', { ...common, rates: noisy, delay: 5 }],
     ['costs', { ...common, rates: noisy, costs: 'any', capacityPerSecond: 300, burst: 60 }],
     ['overloads that come and go', { ...common, rates: noisy, weights: 'any', pauses: true }],
+    ['flows that come rarely', { ...common, rates: rare, capacityPerSecond: 30, burst: 10, seconds: 300 }],
     ['weights', { ...common, rates: noisy, weights: 'any' }],
     ['outcomes lost, withdrawn, ignored', { ...common, rates: noisy, odd: 0.05, delay: 0.5 }],
     ['everything at once', { ...common, rates: many, odd: 0.02, delay: 1, costs: 'any', weights: 'any' }],
   ])('%s', (_, trace) => {
     for (const seed of [1, 2, 3]) {
-      const { count, tracker, exact } = compare({ ...trace, seed }, 60)
+      const { count, tracker, exact } = compare({ ...trace, seed }, trace.seconds ?? 60)
       expect(count.decisions).toBeGreaterThan(900)
       const { engaged, fairRatePerSecond, capacityPerSecond } = tracker.snapshot()
       expect(engaged).toBe(!exact.open)

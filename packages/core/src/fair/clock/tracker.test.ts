@@ -133,6 +133,19 @@ describe('the fair clock of a tracker', () => {
     expect(tracker.register('one-more')).toBe(true)
   })
 
+  it('takes a flow for new again that has not been charged for a minute, or less where the clock runs fast', () => {
+    const { clock, tracker } = trackerOf({ rotateEveryMs: Number.POSITIVE_INFINITY })
+    engage(tracker)
+    drain(tracker, 'a')
+    let tenths = 0
+    for (; !tracker.explain('a').newcomer; tenths++) {
+      clock.advance(100)
+      drain(tracker, 'b')
+    }
+    expect(tenths).toBeGreaterThanOrEqual(600 / 4)
+    expect(tenths).toBeLessThanOrEqual(600)
+  })
+
   it('knows debts across a rotation, in other cells, and forgets them when several were missed', () => {
     const { clock, tracker } = trackerOf({ rotateEveryMs: 1_000 })
     engage(tracker)

@@ -71,7 +71,8 @@ export class ExactClock {
   #pool = false
 
   #new(flow: string): boolean {
-    return !this.open && (this.#tags.get(flow) ?? 0) === 0
+    const tag = this.#tags.get(flow) ?? 0
+    return !this.open && (tag === 0 || tag < this.V - 60 * this.alpha)
   }
 
   /** A request at `t` seconds: refused (`undefined`), or let in. */
@@ -259,7 +260,7 @@ export class ExactClock {
     const most = Math.max(12 * this.#cbar, 0.5 * this.C)
     this.#NB = Math.min(most, this.#NB + 0.25 * this.C * this.#newFor)
     this.#newFor = 0
-    if (this.#NB < c) return this.Q >= this.#theta
+    if (this.#NB < c) return this.Q >= 1.5 * this.#theta
     this.#NB -= c
     return true
   }
