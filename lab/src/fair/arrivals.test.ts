@@ -46,6 +46,16 @@ describe('arrivals', () => {
   })
 })
 
+describe('a crowd that continues another', () => {
+  it('asks by the same names, as flows of its own', () => {
+    const crowd: Crowd = { name: 'loud', flows: 3, rate: 1, between: [0, 50] }
+    const crowds = [{ ...crowd, name: 'first' }, crowd, { ...crowd, between: [50, 100], continues: true } as const]
+    const { name, flow } = arrivalsOf({ name: 'x', seconds: 100, resource: RESOURCE, crowds }, 1)
+    expect(new Set(flow)).toEqual(new Set([0, 1, 2, 3, 4, 5, 6, 7, 8]))
+    for (const [i, each] of flow.entries()) expect(name[i]).toBe(each < 6 ? each : each - 3)
+  })
+})
+
 describe('the flows of a crowd', () => {
   it('ask by Zipf’s law for their mean rate', () => {
     const rates = flowsOf({ crowds: [{ name: 'flow', flows: 4, rate: 2, zipf: 1 }] }).map(({ rate }) => rate)

@@ -74,7 +74,7 @@ class Naming {
 
   constructor(flows: readonly Flow[]) {
     this.#flows = flows
-    this.#current = flows.map((_, i) => i)
+    this.#current = flows.map(({ crowd }, i) => (crowd.continues === true ? i - crowd.flows : i))
     this.#asked = flows.map(() => 0)
     this.count = flows.length
   }

@@ -18,6 +18,8 @@ export interface Crowd {
   readonly weight?: number
   /** A flow takes a new name after so many requests. */
   readonly renamedAfter?: number
+  /** They are the flows of the crowd before, under the same names, of which there are as many. */
+  readonly continues?: boolean
 }
 
 /** Workers that are busy for an exponential time per unit of cost. */

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { ADVERSARIES } from './adversaries.js'
+import { fairClock, publishedRule } from './controller.js'
 import { HELD_OUT } from './held-out.js'
+import { penaltyAfter } from './penalty.js'
 import type { Scenario } from './scenario.js'
 import { DEVELOPMENT, PUBLISHED } from './scenarios.js'
 import { meanOf, shortened, study } from './study.js'
@@ -51,6 +53,15 @@ describe('both rules, as shipped', () => {
       const { published, clock } = study(shortened(named(name), 0.5), [1])
       expect(meanOf(clock, 'goodMean')).toBeGreaterThan(0.9)
       expect(meanOf(published, 'goodMean')).toBeLessThan(0.7)
+    }
+  })
+})
+
+describe('an aggressor that stops', () => {
+  it('carries nothing of it after 30 s under the clock, and much under the published rule', () => {
+    for (const othersStay of [true, false]) {
+      expect(penaltyAfter(30, othersStay, fairClock, 1).aggressor).toBeGreaterThan(0.95)
+      expect(penaltyAfter(30, othersStay, publishedRule, 1).aggressor).toBeLessThan(0.8)
     }
   })
 })

@@ -1,13 +1,17 @@
-import { ADVERSARIES } from '../fair/adversaries.js'
 import { HELD_OUT } from '../fair/held-out.js'
-import { entitledByWindow, totals } from '../fair/measures.js'
 import type { Scenario } from '../fair/scenario.js'
 import { DEVELOPMENT } from '../fair/scenarios.js'
-import { simulate } from '../fair/simulate.js'
-import { type Found, meanOf, RULES, type RuleName, type Study, shortened, study } from '../fair/study.js'
+import { type Found, meanOf, type RuleName, type Study, shortened, study } from '../fair/study.js'
 import type { Aim } from './aims.js'
+import {
+  adversaryTable,
+  pardonAims,
+  pardonTable,
+  whatAdversariesTake,
+  whatFollowsAggression,
+} from './fair-adversaries.js'
 import { digits } from './fair-goals.js'
-import type { Effort, Figure, Table } from './figure.js'
+import type { Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'
 import { mean } from './numbers.js'
 
@@ -21,12 +25,6 @@ interface Row {
 }
 
 type Means = Pick<Found, 'windowed' | 'relative' | 'goodMean' | 'goodWorst' | 'failures' | 'needless' | 'recovery'>
-
-/** What an adversary takes: served / entitled as the one flow that it is, and what that leaves the light flows. */
-interface Taken {
-  readonly name: string
-  readonly byRule: Readonly<Record<RuleName, { readonly gain: number; readonly light: number }>>
-}
 
 /** Every scenario under both rules: those that constants were chosen by, those that they were not, and adversaries. */
 export const fairScenarios: Figure = {
@@ -42,21 +40,20 @@ export const fairScenarios: Figure = {
       })
     const heldOut = run(HELD_OUT, HELD_OUT_SEEDS)
     const development = run(DEVELOPMENT, OTHER_SEEDS)
-    const adversaries = ADVERSARIES.map((scenario) => {
-      tell(scenario.name)
-      return takenIn(scenario, effort)
-    })
+    const adversaries = whatAdversariesTake(effort, tell)
+    const pardons = whatFollowsAggression(effort, tell)
     return {
-      aims: aimsOf(heldOut),
+      aims: [...aimsOf(heldOut), ...pardonAims(pardons)],
       tables: [
         byKind(heldOut),
         exceptions(heldOut),
         scenarioTable(`Held out: mean of ${HELD_OUT_SEEDS.length} seeds`, heldOut),
         scenarioTable(`Development: mean of ${OTHER_SEEDS.length} seeds`, development),
         adversaryTable(adversaries),
+        pardonTable(pardons),
       ],
       pictures: {},
-      data: { heldOut, development, adversaries },
+      data: { heldOut, development, adversaries, pardons },
     }
   },
 }
@@ -174,37 +171,4 @@ function exceptions(rows: readonly Row[]): Table {
 
 function count(rows: readonly Row[]): string {
   return rows.length === 0 ? 'none' : `${rows.length}: ${rows.map(({ name }) => name).join('; ')}`
-}
-
-function takenIn(scenario: Scenario, effort: Effort): Taken {
-  const shorter = shortened(scenario, Math.max(0.4, effort.part))
-  const of = (rule: RuleName): { gain: number; light: number } => {
-    const each = seedsOf(effort, OTHER_SEEDS).map((seed) => {
-      const run = simulate(shorter, RULES[rule], seed)
-      const flows = run.arrivals.flows.length
-      const served = totals(run.served, flows)
-      const asked = totals(run.asked, flows)
-      const light = served.slice(0, -1).map((cost, i) => cost / asked[i]!)
-      return { gain: served.at(-1)! / entitledByWindow(shorter, run).at(-1)!, light: mean(light) }
-    })
-    return { gain: mean(each.map(({ gain }) => gain)), light: mean(each.map(({ light }) => light)) }
-  }
-  return { name: scenario.name, byRule: { none: of('none'), published: of('published'), clock: of('clock') } }
-}
-
-function adversaryTable(rows: readonly Taken[]): Table {
-  return {
-    id: 'adversaries',
-    title:
-      'What an adversary gains: served / entitled as the one flow that it is; in brackets served / asked of the ' +
-      '60 light flows beside it',
-    head: ['', 'no control', 'published rule', 'fair clock'],
-    rows: rows.map(({ name, byRule }) => [
-      name,
-      ...(['none', 'published', 'clock'] as const).map((rule) => {
-        const { gain, light } = byRule[rule]
-        return `${gain.toFixed(2)} (${light.toFixed(2)})`
-      }),
-    ]),
-  }
 }

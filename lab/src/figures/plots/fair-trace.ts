@@ -68,7 +68,8 @@ export function plotFairTrace(moments: readonly Moment[]): string {
         min: 0,
         max: Math.ceil(moments.at(-1)!.at),
         splitLine: { show: false },
-        axisLabel: { ...AXIS.axisLabel, show: gridIndex === PANELS.length - 1 },
+        // No label at the end: those of lines that end near 0 are there.
+        axisLabel: { ...AXIS.axisLabel, show: gridIndex === PANELS.length - 1, showMaxLabel: false },
         name: gridIndex === PANELS.length - 1 ? 'seconds' : '',
         nameGap: 28,
       })),
