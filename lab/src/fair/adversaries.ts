@@ -3,10 +3,15 @@ import type { Crowd, Scenario } from './scenario.js'
 /** Who is not what it seems: 60 light flows, and one that asks for all there is, in ways meant to get more of it. */
 const HONEST: Crowd = { name: 'adversary', flows: 1, rate: 100 }
 
-const TRIALS: readonly { readonly title: string; readonly adversary: Crowd }[] = [
+const TRIALS: readonly { readonly title: string; readonly adversary: Crowd; readonly size?: number }[] = [
   { title: 'one name, all the time', adversary: HONEST },
   { title: 'a new name for each request', adversary: { ...HONEST, renamedAfter: 1 } },
   { title: 'a new name for each of 500 requests a second', adversary: { ...HONEST, rate: 500, renamedAfter: 1 } },
+  {
+    title: 'a new name for each of 2 000 a second, all ten times as large',
+    adversary: { ...HONEST, rate: 2_000, renamedAfter: 1 },
+    size: 10,
+  },
   { title: 'a new name every 3 requests', adversary: { ...HONEST, renamedAfter: 3 } },
   { title: 'a new name every 12 requests', adversary: { ...HONEST, renamedAfter: 12 } },
   { title: 'bursts: 400/s for 5 s of 20', adversary: { ...HONEST, rate: 400, bursts: { on: 5, off: 15 } } },
@@ -20,9 +25,9 @@ const TRIALS: readonly { readonly title: string; readonly adversary: Crowd }[] =
   },
 ]
 
-export const ADVERSARIES: readonly Scenario[] = TRIALS.map(({ title, adversary }) => ({
+export const ADVERSARIES: readonly Scenario[] = TRIALS.map(({ title, adversary, size = 1 }) => ({
   name: title,
   seconds: 240,
-  resource: { kind: 'bucket', rate: 100, burst: 20 },
-  crowds: [{ name: 'light', flows: 60, rate: 1 }, adversary],
+  resource: { kind: 'bucket', rate: 100 * size, burst: 20 * size },
+  crowds: [{ name: 'light', flows: 60 * size, rate: 1 }, adversary],
 }))

@@ -55,6 +55,12 @@ describe('both rules, as shipped', () => {
       expect(meanOf(published, 'goodMean')).toBeLessThan(0.7)
     }
   })
+
+  it('let visitors in who come once, beside a few that take what they get', () => {
+    const { none, clock } = study(named('visitors'), [1])
+    expect(meanOf(none, 'goodMean')).toBeLessThan(0.5)
+    expect(meanOf(clock, 'goodMean')).toBeGreaterThan(0.95)
+  })
 })
 
 describe('an aggressor that stops', () => {

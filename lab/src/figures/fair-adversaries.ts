@@ -63,7 +63,7 @@ export function adversaryTable(rows: readonly Taken[]): Table {
     id: 'adversaries',
     title:
       'What an adversary gains: served / entitled as the one flow that it is; in brackets served / asked of the ' +
-      '60 light flows beside it',
+      'light flows beside it',
     head: ['', 'no control', 'published rule', 'fair clock'],
     rows: rows.map(({ name, byRule }) => [
       name,

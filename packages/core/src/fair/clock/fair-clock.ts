@@ -14,10 +14,10 @@ import { Step } from './step.js'
 import { Traffic } from './traffic.js'
 import { Workers } from './workers.js'
 
-/** Who has not been charged for so many seconds is new again: at the fair rate, sooner where the clock runs faster. */
-const SEEN_SECONDS = 60
-/** Requests' worth of credit of a flow that is new, while there is a shortage. */
+/** Requests' worth of credit of a flow that is new, while there is a shortage; then it is as far ahead as anybody may. */
 const NEWCOMERS_CREDIT = 1
+/** And by so many requests further: or several from one name would come for one that is new. */
+const NEWCOMERS_DEBT = 0.5
 /**
  * More of them than their share are let in only while so many times the target is to spare: what known flows leave even
  * when the clock runs faster for it. From the target on they would hold it there, and the clock with it.
@@ -56,14 +56,16 @@ export class FairClock {
   readonly #delay = new Delay()
   readonly #outstanding = new Outstanding()
   readonly #overflow = new Overflow()
-  readonly #newcomers = new Newcomers()
+  readonly #newcomers: Newcomers
   readonly #lead = new Lead()
   readonly #workers = new Workers()
   readonly #credit: number
   readonly #probe: number
   #atMs: number = Number.NaN
 
-  constructor(credit: number, probe: number) {
+  /** `cells`: on a level of the sketch that keeps the tags. */
+  constructor(credit: number, probe: number, cells: number) {
+    this.#newcomers = new Newcomers(cells)
     this.#credit = credit
     this.#probe = probe
   }
@@ -114,8 +116,8 @@ export class FairClock {
     return phase.open ? pace.time : pace.time + reservoir.ahead(traffic) / weight
   }
 
-  /** A request of a flow whose tag is `stored`, and so counts for `tag`. */
-  judge(stored: number, tag: number, cost: number, weight: number): Judgement {
+  /** A request of a flow whose tag is `stored`, and so counts for `tag`; `greedy` if it asks for twice what it gets. */
+  judge(stored: number, tag: number, cost: number, weight: number, greedy: boolean): Judgement {
     const { traffic, reservoir, pace, phase } = this
     const over = tag > this.limit(weight)
     if (phase.open) {
@@ -132,15 +134,18 @@ export class FairClock {
     phase.admitted()
     this.#admit(cost)
     this.#lead.admit(cost)
+    if (this.isNew(stored)) this.#newcomers.letIn()
+    if (greedy) this.#newcomers.match(cost)
     if (!this.#workers.found) reservoir.take(cost)
     phase.found(reservoir.full)
     return 'charged'
   }
 
-  /** The tag after a request was charged. Who was new has been ahead as far as anybody may be: else names would pay. */
+  /** The tag after a request was charged. Who was new has been ahead as far as may be, and more: else names would pay. */
   tagAfter(stored: number, tag: number, cost: number, weight: number): number {
     const next = tag + cost / weight
-    return this.isNew(stored) ? Math.max(next, this.limit(weight)) : next
+    if (!this.isNew(stored)) return next
+    return Math.max(next, this.limit(weight) + (NEWCOMERS_DEBT * this.traffic.meanCost) / weight)
   }
 
   /** Writes down the latest admission: to be given back with its outcome. */
@@ -242,10 +247,15 @@ export class FairClock {
     reservoir.fill(step, capacity)
   }
 
+  /** The stored tag as far as it is known: 0, as of a new flow, if it was charged so long ago that it is forgotten. */
+  recall(stored: number): number {
+    const { time, rate } = this.pace
+    return stored < time - this.#newcomers.knownSeconds * rate ? 0 : stored
+  }
+
   /** True if the flow has not been seen lately, and that matters because there is a shortage. */
   isNew(stored: number): boolean {
-    const { phase, pace } = this
-    return !phase.open && (stored === 0 || stored < pace.time - SEEN_SECONDS * pace.rate)
+    return stored === 0 && !this.phase.open
   }
 
   #letsInNew(cost: number): boolean {

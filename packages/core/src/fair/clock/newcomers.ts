@@ -1,4 +1,5 @@
 import type { Capacity } from './capacity.js'
+import { FadingRate } from './fading-rate.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
 
@@ -7,28 +8,58 @@ const SHARE = 0.25
 const STORE_REQUESTS = 12
 const STORE_SECONDS = 0.5
 
+/** Who has not been charged for so many seconds is new again. */
+const KNOWN_SECONDS = 60
+/** Or for fewer, if in that time more newcomers come than this part of a level's cells: who is known would drown. */
+const CROWDED = 0.5
+/** Newcomers are counted over about so many seconds. */
+const COUNTED_SECONDS = 5
+
 /**
  * What is set aside, in a shortage, for flows that have not been seen lately.
  *
  * Credit for each of them would be a gift to whoever invents names. So newcomers have little of their own, and draw
- * from one bucket together; beyond that they are let in only when there is something to spare.
+ * from one store together; beyond that they are let in only when there is something to spare. But nobody who comes for
+ * the first time should stand back behind flows that ask for twice what they get, or more: whenever one of these is let
+ * in, as much is set aside for newcomers.
  */
 export class Newcomers {
+  /** For so many seconds, at the fair rate, it is known who was charged; fewer where the clock runs faster. */
+  knownSeconds: number = KNOWN_SECONDS
   /** Full at first, whatever that comes to. */
   #store = Number.POSITIVE_INFINITY
   #seconds = 0
+  readonly #letIn = new FadingRate(COUNTED_SECONDS)
+  readonly #cells: number
+
+  /** `cells`: on a level of the sketch that keeps the tags. */
+  constructor(cells: number) {
+    this.#cells = cells
+  }
 
   advance({ seconds }: Step): void {
     this.#seconds += seconds
+  }
+
+  /** A greedy flow was let in. */
+  match(cost: number): void {
+    this.#store += cost
   }
 
   /** Takes `cost` from what is set aside, if there is as much. */
   take(cost: number, { perSecond }: Capacity, { meanCost }: Traffic): boolean {
     const most = Math.max(STORE_REQUESTS * meanCost, STORE_SECONDS * perSecond)
     this.#store = Math.min(most, this.#store + SHARE * perSecond * this.#seconds)
+    this.#letIn.advance(this.#seconds)
     this.#seconds = 0
     if (this.#store < cost) return false
     this.#store -= cost
     return true
+  }
+
+  /** A newcomer was let in. */
+  letIn(): void {
+    this.#letIn.add(1)
+    this.knownSeconds = Math.min(KNOWN_SECONDS, (CROWDED * this.#cells * COUNTED_SECONDS) / this.#letIn.sum)
   }
 }

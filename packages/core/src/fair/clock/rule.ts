@@ -62,7 +62,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   constructor(settings: ClockSettings, random: Random) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
-    this.#clock = new FairClock(credit, probe)
+    this.#clock = new FairClock(credit, probe, bucketsPerLevel)
     this.placement = new IndependentPlacement(levels, bucketsPerLevel, random)
     this.#places = new Int32Array(levels)
     this.#live = new TagSketch(levels, bucketsPerLevel)
@@ -78,9 +78,12 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const tag = clock.tagOf(stored, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
-    const judgement = clock.judge(stored, tag, cost, weight)
-    this.#talkers.note(key, cost, judgement === 'refused')
-    if (judgement === 'refused') return false
+    const greedy = this.#talkers.asks(key, cost)
+    const judgement = clock.judge(stored, tag, cost, weight, greedy)
+    if (judgement === 'refused') {
+      this.#talkers.refused(cost)
+      return false
+    }
     if (judgement === 'charged') {
       key.charged = cost
       this.#raise(key, clock.tagAfter(stored, tag, cost, weight))
@@ -171,10 +174,10 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#talkers.advance(nowMs)
   }
 
-  /** The flow's tag in the sketch; leaves its place in `#places`. */
+  /** The flow's tag in the sketch, as far as it is known; leaves its place in `#places`. */
   #stored(key: FlowKey): number {
     this.placement.place(key, 'live', this.#places)
-    return this.#live.read(this.#places)
+    return this.#clock.recall(this.#live.read(this.#places))
   }
 
   #tag(key: FlowKey, weight: number): number {

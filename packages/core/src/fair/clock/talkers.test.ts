@@ -12,11 +12,18 @@ function keyOf(flow: string): FlowKey {
   return key
 }
 
+/** A request, refused or not; true if it came of a greedy flow. */
+function ask(talkers: TopTalkers, flow: string, cost: number, refused: boolean): boolean {
+  const greedy = talkers.asks(keyOf(flow), cost)
+  if (refused) talkers.refused(cost)
+  return greedy
+}
+
 describe('TopTalkers', () => {
   it('lists whoever asks, the loudest first, with exact shares while they are few', () => {
     const talkers = new TopTalkers()
-    for (let i = 0; i < 10; i++) talkers.note(keyOf('loud'), 3, i % 2 === 0)
-    for (let i = 0; i < 10; i++) talkers.note(keyOf('quiet'), 1, false)
+    for (let i = 0; i < 10; i++) ask(talkers, 'loud', 3, i % 2 === 0)
+    for (let i = 0; i < 10; i++) talkers.asks(keyOf('quiet'), 1)
     expect(talkers.list()).toEqual([
       { flow: 'loud', askedShare: 0.75, refusedShare: 0.5 },
       { flow: 'quiet', askedShare: 0.25, refusedShare: 0 },
@@ -31,7 +38,7 @@ describe('TopTalkers', () => {
         const talkers = new TopTalkers()
         const exact = new Map<string, number>()
         for (const flow of flows) {
-          talkers.note(keyOf(flow), 1, false)
+          talkers.asks(keyOf(flow), 1)
           exact.set(flow, (exact.get(flow) ?? 0) + 1)
         }
         const listed = new Map(talkers.list().map(({ flow, askedShare }) => [flow, askedShare]))
@@ -45,15 +52,36 @@ describe('TopTalkers', () => {
   it('forgets by half every ten seconds, so that who has stopped is overtaken', () => {
     const talkers = new TopTalkers()
     talkers.advance(0)
-    for (let i = 0; i < 100; i++) talkers.note(keyOf('old'), 1, true)
+    for (let i = 0; i < 100; i++) talkers.asks(keyOf('old'), 1)
     talkers.advance(9_999)
-    for (let i = 0; i < 50; i++) talkers.note(keyOf('new'), 1, false)
+    for (let i = 0; i < 50; i++) talkers.asks(keyOf('new'), 1)
     expect(talkers.list().map(({ flow }) => flow)).toEqual(['old', 'new'])
     talkers.advance(40_000)
-    for (let i = 0; i < 50; i++) talkers.note(keyOf('new'), 1, false)
+    for (let i = 0; i < 50; i++) talkers.asks(keyOf('new'), 1)
     expect(talkers.list()[0]).toMatchObject({ flow: 'new' })
     talkers.advance(30_000)
     talkers.advance(35_000)
     expect(talkers.list()[0]).toMatchObject({ flow: 'new' })
+  })
+
+  it('calls greedy who gets less than half of what it asks for, if that is much of everything', () => {
+    const talkers = new TopTalkers()
+    for (let i = 0; i < 3_000; i++) {
+      ask(talkers, 'greedy', 1, i % 3 > 0)
+      ask(talkers, 'loud', 1, i % 3 === 0)
+      if (i % 60 === 0) ask(talkers, 'little', 1, true)
+    }
+    expect(ask(talkers, 'greedy', 1, false)).toBe(true)
+    expect(ask(talkers, 'loud', 1, false)).toBe(false)
+    expect(ask(talkers, 'little', 1, false)).toBe(false)
+    expect(ask(talkers, 'never seen', 1, false)).toBe(false)
+  })
+
+  it('calls nobody greedy who takes a new name every few requests', () => {
+    const talkers = new TopTalkers()
+    const greedy: number[] = []
+    for (let i = 0; i < 3_000; i++) if (ask(talkers, `name-${Math.floor(i / 3)}`, 1, true)) greedy.push(i)
+    // Of the first few requests of all, three are much.
+    for (const i of greedy) expect(i).toBeLessThan(200)
   })
 })

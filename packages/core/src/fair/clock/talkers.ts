@@ -10,6 +10,9 @@ export interface Talker {
 }
 
 const WATCHED = 16
+/** A flow is greedy if it surely asks for this share of everything, and less than half of what it asks for is let in. */
+const GREEDY_SHARE = 1 / 64
+const GREEDY_REFUSED = 0.5
 /** Counts are halved this often, so that "lately" is about twice as long. */
 const HALVE_MS = 10_000
 
@@ -30,6 +33,8 @@ export class TopTalkers {
   readonly #missed = new Float64Array(WATCHED)
   readonly #refused = new Float64Array(WATCHED)
   #total = 0
+  /** Where the flow that asked last is watched. */
+  #last = 0
   #halvedAtMs: number = Number.NaN
 
   /** It is `nowMs` now: what was asked for a while ago counts for less. */
@@ -47,16 +52,17 @@ export class TopTalkers {
     }
   }
 
-  /** A request, refused or not. `key` must be digested. */
-  note(key: FlowKey, cost: number, refused: boolean): void {
+  /** A request comes. `key` must be digested. True if its flow is greedy. */
+  asks(key: FlowKey, cost: number): boolean {
     this.#total += cost
     const { a, b } = key
     let least = 0
     for (let i = 0; i < WATCHED; i++) {
       if (this.#words[2 * i] === a && this.#words[2 * i + 1] === b && this.#asked[i]! > 0) {
         this.#asked[i]! += cost
-        if (refused) this.#refused[i]! += cost
-        return
+        this.#last = i
+        const seen = this.#asked[i]! - this.#missed[i]!
+        return seen > GREEDY_SHARE * this.#total && this.#refused[i]! > GREEDY_REFUSED * seen
       }
       if (this.#asked[i]! < this.#asked[least]!) least = i
     }
@@ -65,7 +71,14 @@ export class TopTalkers {
     this.#words[2 * least + 1] = b
     this.#missed[least] = this.#asked[least]!
     this.#asked[least]! += cost
-    this.#refused[least] = refused ? cost : 0
+    this.#refused[least] = 0
+    this.#last = least
+    return false
+  }
+
+  /** The request that came last was refused. */
+  refused(cost: number): void {
+    this.#refused[this.#last]! += cost
   }
 
   /** Those who surely ask for something, the loudest first. Allocates. */

@@ -4,7 +4,9 @@ import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { FairTracker } from '../tracker.js'
 
-const trackerOf = (options: { rotateEveryMs?: number; weightOf?: (flow: string) => number } = {}) => {
+const trackerOf = (
+  options: { bucketsPerLevel?: number; rotateEveryMs?: number; weightOf?: (flow: string) => number } = {},
+) => {
   const clock = manualClock()
   return { clock, tracker: new FairTracker({ rule: 'fair-clock', clock, random: seededRandom(1), ...options }) }
 }
@@ -144,6 +146,21 @@ describe('the fair clock of a tracker', () => {
     }
     expect(tenths).toBeGreaterThanOrEqual(600 / 4)
     expect(tenths).toBeLessThanOrEqual(600)
+  })
+
+  it('forgets sooner who was charged, where more newcomers come than there are cells to tell them apart', () => {
+    const forgotten = (bucketsPerLevel: number): boolean => {
+      const { clock, tracker } = trackerOf({ bucketsPerLevel, rotateEveryMs: Number.POSITIVE_INFINITY })
+      engage(tracker)
+      drain(tracker, 'a')
+      for (let i = 0; i < 500; i++) {
+        clock.advance(10)
+        drain(tracker, `new-${i}`)
+      }
+      return tracker.explain('a').newcomer
+    }
+    expect(forgotten(4096)).toBe(false)
+    expect(forgotten(256)).toBe(true)
   })
 
   it('knows debts across a rotation, in other cells, and forgets them when several were missed', () => {
