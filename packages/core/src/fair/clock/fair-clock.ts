@@ -16,6 +16,8 @@ import { Workers } from './workers.js'
 
 /** Requests' worth of credit of a flow that is new, while there is a shortage; then it is as far ahead as anybody may. */
 const NEWCOMERS_CREDIT = 1
+/** A flow is known for a time at the fair rate, or at this part of its full credit a second: no credit is forgotten. */
+const KNOWN_CREDITS_PER_SECOND = 1 / 30
 /** And by so many requests further: or several from one name would come for one that is new. */
 const NEWCOMERS_DEBT = 0.5
 /**
@@ -248,9 +250,10 @@ export class FairClock {
   }
 
   /** The stored tag as far as it is known: 0, as of a new flow, if it was charged so long ago that it is forgotten. */
-  recall(stored: number): number {
+  recall(stored: number, weight: number): number {
     const { time, rate } = this.pace
-    return stored < time - this.#newcomers.knownSeconds * rate ? 0 : stored
+    const memory = Math.max(rate, (KNOWN_CREDITS_PER_SECOND * this.#credit * this.traffic.meanCost) / weight)
+    return stored < time - this.#newcomers.knownSeconds * memory ? 0 : stored
   }
 
   /** True if the flow has not been seen lately, and that matters because there is a shortage. */

@@ -74,7 +74,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const weight = this.#weight(key)
     this.#advance(nowMs)
     clock.traffic.arrives(cost)
-    const stored = this.#stored(key)
+    const stored = this.#stored(key, weight)
     const tag = clock.tagOf(stored, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
@@ -126,7 +126,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     const weight = this.#weight(key)
     const { phase, pace, capacity } = this.#clock
-    const stored = this.#stored(key)
+    const stored = this.#stored(key, weight)
     const tag = this.#clock.tagOf(stored, weight)
     return {
       engaged: !phase.open,
@@ -175,13 +175,13 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   }
 
   /** The flow's tag in the sketch, as far as it is known; leaves its place in `#places`. */
-  #stored(key: FlowKey): number {
+  #stored(key: FlowKey, weight: number): number {
     this.placement.place(key, 'live', this.#places)
-    return this.#clock.recall(this.#live.read(this.#places))
+    return this.#clock.recall(this.#live.read(this.#places), weight)
   }
 
   #tag(key: FlowKey, weight: number): number {
-    return this.#clock.tagOf(this.#stored(key), weight)
+    return this.#clock.tagOf(this.#stored(key, weight), weight)
   }
 
   #credit(tag: number, weight: number): number {

@@ -73,14 +73,14 @@ export class ExactClock {
   #lag = 0
   #pool = false
 
-  /** Charges of a minute ago, at the fair rate, are forgotten. */
-  #known(flow: string): number {
+  /** Charges of a minute ago, at the fair rate, are forgotten, but not before twice the credit has passed. */
+  #known(flow: string, w: number): number {
     const tag = this.#tags.get(flow) ?? 0
-    return tag < this.V - 60 * this.alpha ? 0 : tag
+    return tag < this.V - Math.max(60 * this.alpha, (24 * this.#cbar) / w) ? 0 : tag
   }
 
-  #new(flow: string): boolean {
-    return !this.open && this.#known(flow) === 0
+  #new(flow: string, w: number): boolean {
+    return !this.open && this.#known(flow, w) === 0
   }
 
   /** A request at `t` seconds: refused (`undefined`), or let in. */
@@ -88,9 +88,9 @@ export class ExactClock {
     this.#advance(t)
     this.#cn++
     this.#cbar += (c - this.#cbar) / Math.min(this.#cn, 100)
-    const isNew = this.#new(flow)
+    const isNew = this.#new(flow, w)
     const greedy = this.#watch(flow, c)
-    const m = Math.max(this.#known(flow), this.V - ((isNew ? 1 : 12) * this.#cbar) / w)
+    const m = Math.max(this.#known(flow, w), this.V - ((isNew ? 1 : 12) * this.#cbar) / w)
     if (this.open) {
       const step = Math.min(0.03, (0.3 * this.#cbar) / this.#peak())
       this.alpha *= Math.exp(step * (m > this.V ? 0.67 : -0.33))
