@@ -58,6 +58,8 @@ export class ExactClock {
   /** The requests whose outcome is to come, and the last numbers of the three batches that they are followed in. */
   readonly #underWay = new Set<number>()
   #batches = [64, 128, 192]
+  /** Up to which number they were given up. */
+  #given = 0
   #late = 0
   #ep = 0
   #NB = Number.POSITIVE_INFINITY
@@ -270,10 +272,10 @@ export class ExactClock {
   }
 
   #report(serial: number): void {
-    this.#late += (this.#adm - serial - this.#late) / 50
+    this.#late += (this.#adm - Math.max(serial, this.#given) - this.#late) / 50
     while (serial > this.#batches[2]!) {
-      const last = this.#batches.shift()!
-      for (const one of this.#underWay) if (one <= last) this.#underWay.delete(one)
+      this.#given = this.#batches.shift()!
+      for (const one of this.#underWay) if (one <= this.#given) this.#underWay.delete(one)
       this.#batches.push(this.#batches[1]! + Math.max(64, Math.ceil(4 * this.#late)))
     }
     this.#underWay.delete(serial)
