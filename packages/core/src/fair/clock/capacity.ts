@@ -9,7 +9,7 @@ const FIRST_REQUESTS = 10
 /** What is known from before counts for at most so many, and only if no more than this share of the rate by now. */
 const KNOWN_REQUESTS = 30
 const STILL_KNOWN = 0.6
-const LEAST_PER_SECOND = 1e-6
+const LEAST_REQUESTS_PER_SECOND = 1e-6
 
 /**
  * The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return.
@@ -74,20 +74,24 @@ export class Capacity {
   }
 
   /** So much of what was counted as served was not. */
-  lessen(cost: number): void {
+  lessen(cost: number, traffic: Traffic): void {
     if (this.#seconds === 0) return
     this.#served = Math.max(0, this.#served - cost)
-    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
+    this.#average(traffic)
   }
 
   /** A failure ends a run. If the resource was `full` in it, only a run faster than the estimate tells anything. */
-  measure({ served, servedSeconds }: CleanRun, { meanCost }: Traffic, full: boolean): void {
+  measure({ served, servedSeconds }: CleanRun, traffic: Traffic, full: boolean): void {
     if (full && served <= this.perSecond * servedSeconds) return
-    const kept = Math.exp(-(served / meanCost + 1) / MEASURED_REQUESTS)
+    const kept = Math.exp(-(served / traffic.meanCost + 1) / MEASURED_REQUESTS)
     this.#served = this.#served * kept + served
     this.#seconds = this.#seconds * kept + servedSeconds
-    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
+    this.#average(traffic)
     if (served > 0) this.#best = Math.max(this.perSecond, BEST_KEPT * this.#best)
+  }
+
+  #average({ meanCost }: Traffic): void {
+    this.perSecond = Math.max(LEAST_REQUESTS_PER_SECOND * meanCost, this.#served / this.#seconds)
   }
 
   /** Takes a piece of a run that goes on for a measurement, if it shows more than is known: the capacity has grown. */

@@ -80,7 +80,10 @@ export class ExactClock {
   /** A request at `t` seconds: refused (`undefined`), or let in. */
   admit(flow: string, t: number, c: number, w: number): ExactAdmission | undefined {
     this.#advance(t)
-    this.#cn++
+    if (this.#cn++ === 0) {
+      this.V = 2 * c
+      this.alpha = c
+    }
     this.#cbar += (c - this.#cbar) / Math.min(this.#cn, 100)
     const isNew = this.#new(flow)
     const m = Math.max(this.#tags.get(flow) ?? 0, this.V - ((isNew ? 1 : 12) * this.#cbar) / w)
@@ -211,14 +214,14 @@ export class ExactClock {
     const d = Math.exp(-(s / this.#cbar + 1) / 100)
     this.#S = this.#S * d + s
     this.#TT = this.#TT * d + dt
-    this.C = Math.max(1e-6, this.#S / this.#TT)
+    this.C = Math.max(1e-6 * this.#cbar, this.#S / this.#TT)
     if (s > 0) this.#CL = Math.max(this.C, 0.9 * this.#CL)
   }
 
   #lessen(c: number): void {
     if (this.#TT === 0) return
     this.#S = Math.max(0, this.#S - c)
-    this.C = Math.max(1e-6, this.#S / this.#TT)
+    this.C = Math.max(1e-6 * this.#cbar, this.#S / this.#TT)
   }
 
   #engage(): void {
@@ -234,6 +237,7 @@ export class ExactClock {
       this.#S = Math.min(10 * this.#cbar, this.#R)
       this.#TT = this.#S / this.C
     }
+    this.#fit(this.C)
     this.Q = 0
     this.#pb = 0
     this.#qp = 0
@@ -315,18 +319,16 @@ export class ExactClock {
     const x = this.#x()
     const g = Math.min(4, 1 + 0.02 + x * x)
     const Ce = Math.max(this.C * g, this.#cbar)
-    const th = 2 * this.#cbar + 0.1 * this.C
     if (this.#pool) {
-      this.#theta = Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
-      this.#qm = Math.max(4 * this.#theta, 0.8 * this.#W)
-      this.Q = this.#W * (1 + x * x) - this.#underWay.size
+      this.#theta = this.#cbar * Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
+      this.#qm = Math.max(4 * this.#theta, 0.8 * this.#cbar * this.#W)
+      this.Q = this.#cbar * (this.#W * (1 + x * x) - this.#underWay.size)
       if (this.Q > 0) this.#run(this.Q / this.#theta, this.Q / this.#theta, dt, Ce)
       return
     }
     this.#tw = 0.25 + (10 * this.#cbar) / Ce
     this.#A *= Math.exp(-dt / this.#tw)
-    this.#theta = Math.min(Math.max(this.#tk * th, 1.5 * this.#cbar), 2 * this.#cbar + 0.25 * this.C)
-    this.#qm = Math.max(12 * this.#cbar, 0.5 * Ce, 4 * this.#theta)
+    this.#fit(Ce)
     this.#pb += (Ce - this.C) * dt
     const q0 = this.Q
     this.Q = Math.min(this.#qm, this.Q + Ce * dt)
@@ -334,12 +336,18 @@ export class ExactClock {
     if (this.Q <= 0) return
     const spare = (q0 > 0 ? 1 : this.Q / (this.Q - q0)) * dt
     const q = (Math.max(0, q0) + this.Q) / 2
-    const ahead = Math.min(2, 1 / this.alpha) * (Ce - this.#A / this.#tw)
+    const ahead = Math.min(2, this.#cbar / (this.alpha * this.#wr)) * (Ce - this.#A / this.#tw)
     this.#run(q / this.#theta, Math.max(0, (q + ahead) / this.#theta), spare, Ce)
   }
 
+  #fit(Ce: number): void {
+    const th = 2 * this.#cbar + 0.1 * this.C
+    this.#theta = Math.min(Math.max(this.#tk * th, 1.5 * this.#cbar), 2 * this.#cbar + 0.25 * this.C)
+    this.#qm = Math.max(12 * this.#cbar, 0.5 * Ce, 4 * this.#theta)
+  }
+
   #run(p: number, pe: number, spare: number, Ce: number): void {
-    this.V += Math.min(this.Q, this.alpha * Math.min(4, pe) * spare)
+    this.V += Math.min(this.Q / this.#wr, this.alpha * Math.min(4, pe) * spare)
     const u = Math.min(4, p - 1)
     if (u > 0 && (this.#nr >= 20 || this.alpha * this.#wr > Ce)) return
     const full = this.Q >= 0.8 * this.#qm
