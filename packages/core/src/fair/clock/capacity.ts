@@ -16,6 +16,8 @@ const LEAST_REQUESTS_PER_SECOND = 1e-6
  */
 const BEST_SECONDS = 60
 const OUTAGE_SHARE = 0.9
+/** Of what was served before a shortage, which may have come from a buffer, this much is the best seen at least. */
+const BEST_BEFORE = 0.8
 const BEST_KEPT = 0.9
 /** After an outage: below this share of the best seen, each success but the first few raises the estimate so much. */
 const RECOVERED = 0.8
@@ -46,7 +48,7 @@ export class Capacity {
   }
 
   /** A shortage begins, while something is served. What is known from before is taken up, or not. */
-  begin({ peakPerSecond, served, meanCost }: Traffic): void {
+  begin({ peakPerSecond, servedPerSecond, served, meanCost }: Traffic): void {
     if (this.perSecond > 0 && peakPerSecond > STILL_KNOWN * this.perSecond) {
       const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
       this.#served *= scale
@@ -58,6 +60,7 @@ export class Capacity {
       this.#served = Math.min(FIRST_REQUESTS * meanCost, served)
       this.#seconds = this.#served / peakPerSecond
     }
+    this.#best = Math.max(BEST_BEFORE * servedPerSecond, this.#best)
   }
 
   /** A success, well into a run after an outage. */

@@ -347,3 +347,16 @@ describe('weights far from 1', () => {
     expect(tally.share([0], 30, 60) / 0.5).toBeCloseTo(1, 1)
   })
 })
+
+describe('an outage of a service that has enough otherwise', () => {
+  it.each([10, 60])('of %i seconds: nobody is refused half a minute after it', (outage) => {
+    for (const seed of seeds) {
+      const end = 30 + outage
+      const capacityAt = (seconds: number): number => (seconds > 30 && seconds < end ? 0 : 300)
+      const { tally } = runService({ ...noisy, capacityAt, burst: 60, seconds: end + 60 }, seed)
+      expect(tally.total('refused', all, 0, 30)).toBe(0)
+      expect(tally.total('refused', all, end + 30, end + 60)).toBe(0)
+      expect(tally.total('served', all, end + 5, end + 60) / (55 * 160)).toBeGreaterThan(0.8)
+    }
+  })
+})

@@ -237,6 +237,7 @@ export class ExactClock {
       this.#S = Math.min(10 * this.#cbar, this.#R)
       this.#TT = this.#S / this.C
     }
+    this.#CL = Math.max(0.8 * this.#rate(), this.#CL)
     this.#fit(this.C)
     this.Q = 0
     this.#pb = 0
