@@ -330,13 +330,23 @@ describe('the unit of costs', () => {
 })
 
 describe('weights far from 1', () => {
-  it.each([0.01, 100])('leave nothing unused if all are %d', (weight) => {
+  it.each([1e-6, 0.01, 100, 1e6])('leave hardly anything unused if all are %d', (weight) => {
     for (const flows of [2, 20]) {
       const asked = Array.from({ length: flows }, () => 300 / flows)
       const service: Service = { ...noisy, ratesAt: () => asked, mostAsked: 300, fair: { weightOf: () => weight } }
       const { tally } = runService(service, 1)
-      expect(tally.total('served', [...asked.keys()], 10, 60) / 5000).toBeGreaterThan(0.97)
+      expect(tally.total('served', [...asked.keys()], 10, 60) / 5000).toBeGreaterThan(0.94)
     }
+  })
+
+  it.each([1e-6, 0.01, 100, 1e6])('share a pool of workers as ones do if all are %d', (weight) => {
+    const asked = [150, 150]
+    const service: Service = { ...noisy, workers: 20, ratesAt: () => asked, mostAsked: 300 }
+    const served = [1, weight].map((each) => {
+      const { tally } = runService({ ...service, fair: { weightOf: () => each } }, 1)
+      return tally.total('served', [0, 1], 10, 60)
+    })
+    expect(served[1]! / served[0]!).toBeGreaterThan(0.93)
   })
 
   it('leave nothing unused if one is 100 times as heavy as many others, and both are refused in turn', () => {

@@ -30,7 +30,7 @@ const FIRST_RATE = 1
 
 /** Requests per second, far beyond any service: keeps the arithmetic finite. */
 const LEAST_RATE = 1e-9
-const MOST_RATE = 1e9
+const MOST_RATE = 1e15
 
 /**
  * The fair clock: how much each flow may have had by now, per unit of weight, and how fast that grows.
