@@ -2,7 +2,7 @@ import type { Random } from '@fairlead/core'
 import type { Resource, Scenario, Workers } from './scenario.js'
 
 /** What became of a request: if it was served, and after how many seconds that is known. */
-export interface Taken {
+interface Taken {
   readonly served: boolean
   readonly after: number
 }
