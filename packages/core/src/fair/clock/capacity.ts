@@ -15,7 +15,7 @@ const LEAST_REQUESTS_PER_SECOND = 1e-6
  * The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return.
  */
 const BEST_SECONDS = 60
-const OUTAGE_SHARE = 0.9
+const OUTAGE_SHARE = 0.5
 /** Of what was served before a shortage, which may have come from a buffer, this much is the best seen at least. */
 const BEST_BEFORE = 0.8
 const BEST_KEPT = 0.9

@@ -359,14 +359,22 @@ describe('weights far from 1', () => {
 })
 
 describe('an outage of a service that has enough otherwise', () => {
-  it.each([10, 60])('of %i seconds: nobody is refused half a minute after it', (outage) => {
+  it.each([
+    [10, rates],
+    [60, rates],
+    [300, rates],
+    [300, [10, 10, 10]],
+  ])('of %i seconds: nobody is refused half a minute after it', (outage, asked) => {
+    const flows = [...asked.keys()]
+    const mostAsked = asked.reduce((sum, rate) => sum + rate, 0)
     for (const seed of seeds) {
       const end = 30 + outage
-      const capacityAt = (seconds: number): number => (seconds > 30 && seconds < end ? 0 : 300)
-      const { tally } = runService({ ...noisy, capacityAt, burst: 60, seconds: end + 60 }, seed)
-      expect(tally.total('refused', all, 0, 30)).toBe(0)
-      expect(tally.total('refused', all, end + 30, end + 60)).toBe(0)
-      expect(tally.total('served', all, end + 5, end + 60) / (55 * 160)).toBeGreaterThan(0.8)
+      const capacityAt = (seconds: number): number => (seconds > 30 && seconds < end ? 0 : 2 * mostAsked)
+      const change = { ratesAt: () => asked, mostAsked, capacityAt, burst: mostAsked, seconds: end + 60 }
+      const { tally } = runService({ ...noisy, ...change }, seed)
+      expect(tally.total('refused', flows, 0, 30)).toBe(0)
+      expect(tally.total('refused', flows, end + 30, end + 60)).toBe(0)
+      expect(tally.share(flows, end + 15, end + 60)).toBeGreaterThan(0.8)
     }
   })
 })

@@ -309,7 +309,7 @@ export class ExactClock {
       this.#RT = this.#RT * d + 2 * (1 - d)
       this.#RT1 = this.#RT1 * d1 + 0.1 * (1 - d1)
     }
-    if (this.#F <= 0.9) this.#CL *= Math.exp(-dt / 60)
+    if (this.#F <= 0.5) this.#CL *= Math.exp(-dt / 60)
     if (this.open) {
       this.V += this.alpha * dt
       return
