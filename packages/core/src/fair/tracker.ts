@@ -82,7 +82,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
    * does.
    */
   register(flow: string | FlowKey, nowMs: number = this.#clock(), cost = 1): boolean {
-    if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    if (!(typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     this.#rotateIfDue(nowMs)
     const admitted = this.#rule.register(this.#current(flow), cost, nowMs)
     this.#registered++
@@ -100,7 +100,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
    * was registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
-    if (!(cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
+    if (!(typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
     this.#rotateIfDue(nowMs)
     if (outcome === 'success') this.#successes++
     else if (outcome === 'failure') this.#failures++

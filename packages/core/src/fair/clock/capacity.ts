@@ -9,13 +9,15 @@ const FIRST_REQUESTS = 10
 /** What is known from before counts for at most so many, and only if no more than this share of the rate by now. */
 const KNOWN_REQUESTS = 30
 const STILL_KNOWN = 0.6
-const LEAST_PER_SECOND = 1e-6
+const LEAST_REQUESTS_PER_SECOND = 1e-6
 
 /**
  * The best seen fades over this many seconds, but not while hardly anything is served: then it says what may return.
  */
 const BEST_SECONDS = 60
-const OUTAGE_SHARE = 0.9
+const OUTAGE_SHARE = 0.5
+/** Of what was served before a shortage, which may have come from a buffer, this much is the best seen at least. */
+const BEST_BEFORE = 0.8
 const BEST_KEPT = 0.9
 /** After an outage: below this share of the best seen, each success but the first few raises the estimate so much. */
 const RECOVERED = 0.8
@@ -46,7 +48,7 @@ export class Capacity {
   }
 
   /** A shortage begins, while something is served. What is known from before is taken up, or not. */
-  begin({ peakPerSecond, served, meanCost }: Traffic): void {
+  begin({ peakPerSecond, servedPerSecond, served, meanCost }: Traffic): void {
     if (this.perSecond > 0 && peakPerSecond > STILL_KNOWN * this.perSecond) {
       const scale = Math.min(1, (KNOWN_REQUESTS * meanCost) / this.#served)
       this.#served *= scale
@@ -58,6 +60,7 @@ export class Capacity {
       this.#served = Math.min(FIRST_REQUESTS * meanCost, served)
       this.#seconds = this.#served / peakPerSecond
     }
+    this.#best = Math.max(BEST_BEFORE * servedPerSecond, this.#best)
   }
 
   /** A success, well into a run after an outage. */
@@ -74,20 +77,24 @@ export class Capacity {
   }
 
   /** So much of what was counted as served was not. */
-  lessen(cost: number): void {
+  lessen(cost: number, traffic: Traffic): void {
     if (this.#seconds === 0) return
     this.#served = Math.max(0, this.#served - cost)
-    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
+    this.#average(traffic)
   }
 
   /** A failure ends a run. If the resource was `full` in it, only a run faster than the estimate tells anything. */
-  measure({ served, servedSeconds }: CleanRun, { meanCost }: Traffic, full: boolean): void {
+  measure({ served, servedSeconds }: CleanRun, traffic: Traffic, full: boolean): void {
     if (full && served <= this.perSecond * servedSeconds) return
-    const kept = Math.exp(-(served / meanCost + 1) / MEASURED_REQUESTS)
+    const kept = Math.exp(-(served / traffic.meanCost + 1) / MEASURED_REQUESTS)
     this.#served = this.#served * kept + served
     this.#seconds = this.#seconds * kept + servedSeconds
-    this.perSecond = Math.max(LEAST_PER_SECOND, this.#served / this.#seconds)
+    this.#average(traffic)
     if (served > 0) this.#best = Math.max(this.perSecond, BEST_KEPT * this.#best)
+  }
+
+  #average({ meanCost }: Traffic): void {
+    this.perSecond = Math.max(LEAST_REQUESTS_PER_SECOND * meanCost, this.#served / this.#seconds)
   }
 
   /** Takes a piece of a run that goes on for a measurement, if it shows more than is known: the capacity has grown. */

@@ -102,8 +102,13 @@ export class FairClock {
     this.#fill()
     // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
     if (reservoir.spareSeconds === 0) return
-    pace.run(reservoir, this.#lead)
+    pace.run(reservoir, this.#lead, phase)
     if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic, phase)
+  }
+
+  /** A request comes in. */
+  arrives(cost: number): void {
+    if (this.traffic.arrives(cost)) this.pace.begin(cost)
   }
 
   /** What a tag that is `stored` counts for: a flow that lags far behind has as much credit as any may keep. */
@@ -192,7 +197,8 @@ export class FairClock {
     if (phase.open) {
       if (phase.engageIf(traffic)) {
         capacity.begin(traffic)
-        reservoir.begin()
+        this.#step.probedPerSecond = capacity.perSecond
+        reservoir.begin(this.#step, capacity, traffic, this.#overflow)
         this.#lead.clear()
         run.begin(admission)
         outstanding.correct()
@@ -204,7 +210,7 @@ export class FairClock {
     if (inRun) {
       run.endWith(admission, cost)
       capacity.measure(run, traffic, full)
-    } else capacity.lessen(cost)
+    } else capacity.lessen(cost, traffic)
     if (outstanding.isNews(admission)) {
       this.#overflow.learn(reservoir, run, capacity, traffic, full)
       // That a request failed says only that there was less than it would have cost.
@@ -232,7 +238,7 @@ export class FairClock {
   /** So much of an admission was not served after all. */
   #lessen(cost: number, admission: Admission): void {
     if (this.#run.has(admission)) this.#run.lessen(cost)
-    else this.capacity.lessen(cost)
+    else this.capacity.lessen(cost, this.traffic)
   }
 
   /** Brings what there is to spare up to date. */
@@ -240,11 +246,11 @@ export class FairClock {
     const { reservoir, traffic, capacity } = this
     const step = this.#step
     if (this.#workers.found) {
-      reservoir.mirror(step, this.#workers, this.#outstanding)
+      reservoir.mirror(step, traffic, this.#workers, this.#outstanding)
       this.#lead.clear()
       return
     }
-    this.#lead.advance(step, traffic, this.pace)
+    this.#lead.advance(step, traffic, this.pace, this.phase)
     reservoir.fit(step, capacity, traffic, this.#overflow)
     reservoir.fill(step, capacity)
   }

@@ -297,3 +297,84 @@ describe('before a waiting room', () => {
     expect(sum(served, all) / 4000).toBeGreaterThan(0.9)
   })
 })
+
+describe('the unit of costs', () => {
+  /** What became of every second of a minute, if a request costs so much. */
+  const served = (service: Service, cost: number): number[][] => {
+    const inUnits: Service = {
+      ...service,
+      costOf: (flow) => cost * (service.costOf?.(flow) ?? 1),
+      capacityAt: (seconds) => (service.workers === undefined ? cost : 1) * service.capacityAt(seconds),
+      burst: cost * service.burst,
+    }
+    return runService(inUnits, 1).tally.served.map((seconds) => seconds.map((sum) => sum / cost))
+  }
+
+  // By powers of two nothing is rounded.
+  it.each<[string, Partial<Service>]>([
+    ['a bucket', {}],
+    ['a pool of workers', { workers: 20 }],
+    [
+      'a small service',
+      { ratesAt: () => rates.map((rate) => rate / 50), mostAsked: 3.2, capacityAt: () => 2, burst: 4 },
+    ],
+    ['dear requests and cheap ones', { costOf: (flow) => 1 + (flow % 4), capacityAt: () => 250, burst: 50 }],
+    ['a bucket that is empty for a while', { capacityAt: (seconds) => (seconds > 20 && seconds < 30 ? 0 : 100) }],
+    ['outcomes that are late, or never come', { delay: 0.2, spread: 0.8, lost: 0.1 }],
+  ])('changes nothing: %s', (_, change) => {
+    const service = { ...noisy, ...change }
+    const ones = served(service, 1)
+    expect(served(service, 2 ** -30)).toEqual(ones)
+    expect(served(service, 2 ** 30)).toEqual(ones)
+  })
+})
+
+describe('weights far from 1', () => {
+  it.each([1e-6, 0.01, 100, 1e6])('leave hardly anything unused if all are %d', (weight) => {
+    for (const flows of [2, 20]) {
+      const asked = Array.from({ length: flows }, () => 300 / flows)
+      const service: Service = { ...noisy, ratesAt: () => asked, mostAsked: 300, fair: { weightOf: () => weight } }
+      const { tally } = runService(service, 1)
+      expect(tally.total('served', [...asked.keys()], 10, 60) / 5000).toBeGreaterThan(0.94)
+    }
+  })
+
+  it.each([1e-6, 0.01, 100, 1e6])('share a pool of workers as ones do if all are %d', (weight) => {
+    const asked = [150, 150]
+    const service: Service = { ...noisy, workers: 20, ratesAt: () => asked, mostAsked: 300 }
+    const served = [1, weight].map((each) => {
+      const { tally } = runService({ ...service, fair: { weightOf: () => each } }, 1)
+      return tally.total('served', [0, 1], 10, 60)
+    })
+    expect(served[1]! / served[0]!).toBeGreaterThan(0.93)
+  })
+
+  it('leave nothing unused if one is 100 times as heavy as many others, and both are refused in turn', () => {
+    const asked = Array.from({ length: 101 }, (_, flow) => (flow === 0 ? 100 : 2))
+    const weightOf = (flow: string): number => (flow === 'flow-0' ? 100 : 1)
+    const { tally } = runService({ ...noisy, ratesAt: () => asked, mostAsked: 300, fair: { weightOf } }, 1)
+    expect(tally.total('served', [...asked.keys()], 10, 60) / 5000).toBeGreaterThan(0.97)
+    expect(tally.share([0], 30, 60) / 0.5).toBeCloseTo(1, 1)
+  })
+})
+
+describe('an outage of a service that has enough otherwise', () => {
+  it.each([
+    [10, rates],
+    [60, rates],
+    [300, rates],
+    [300, [10, 10, 10]],
+  ])('of %i seconds: nobody is refused half a minute after it', (outage, asked) => {
+    const flows = [...asked.keys()]
+    const mostAsked = asked.reduce((sum, rate) => sum + rate, 0)
+    for (const seed of seeds) {
+      const end = 30 + outage
+      const capacityAt = (seconds: number): number => (seconds > 30 && seconds < end ? 0 : 2 * mostAsked)
+      const change = { ratesAt: () => asked, mostAsked, capacityAt, burst: mostAsked, seconds: end + 60 }
+      const { tally } = runService({ ...noisy, ...change }, seed)
+      expect(tally.total('refused', flows, 0, 30)).toBe(0)
+      expect(tally.total('refused', flows, end + 30, end + 60)).toBe(0)
+      expect(tally.share(flows, end + 15, end + 60)).toBeGreaterThan(0.8)
+    }
+  })
+})

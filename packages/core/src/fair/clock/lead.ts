@@ -1,4 +1,5 @@
 import type { Pace } from './pace.js'
+import type { Phase } from './phase.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
 
@@ -18,10 +19,11 @@ export class Lead {
   #admitted = 0
 
   /** Time passes, and so much is expected until a flow at the fair rate of `pace` returns. */
-  advance({ seconds, probedPerSecond }: Step, { meanCost }: Traffic, { rate }: Pace): void {
+  advance({ seconds, probedPerSecond }: Step, { meanCost }: Traffic, { rate }: Pace, { refusedWeight }: Phase): void {
     const window = SECONDS + (REQUESTS * meanCost) / probedPerSecond
     this.#admitted *= Math.exp(-seconds / window)
-    this.cost = Math.min(MOST_SECONDS, 1 / rate) * (probedPerSecond - this.#admitted / window)
+    const returns = meanCost / (rate * refusedWeight)
+    this.cost = Math.min(MOST_SECONDS, returns) * (probedPerSecond - this.#admitted / window)
   }
 
   admit(cost: number): void {

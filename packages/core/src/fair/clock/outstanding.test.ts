@@ -54,6 +54,23 @@ describe('requests under way', () => {
     expect(outstanding.count).toBe(0)
   })
 
+  it('are followed as before after one that hung for very long', () => {
+    const outstanding = new Outstanding()
+    outstanding.admit()
+    let last = 1
+    const pass = (count: number, isLost: (serial: number) => boolean): void => {
+      for (const end = last + count; last < end; ) {
+        outstanding.admit()
+        if (!isLost(++last)) outstanding.report(numbered(last))
+      }
+    }
+    pass(100_000, () => false)
+    outstanding.report(numbered(1))
+    pass(1_000, (serial) => serial % 2 === 0)
+    // Half of the three batches that are followed, and of the next.
+    expect(outstanding.count).toBeLessThanOrEqual((4 * 64) / 2)
+  })
+
   it('are news if they were admitted after the last correction', () => {
     const outstanding = new Outstanding()
     outstanding.admit()

@@ -36,7 +36,9 @@ export class Outstanding {
 
   report({ serial }: Admission): void {
     const bounds = this.#bounds
-    this.#lateness += (this.#admitted - serial - this.#lateness) / OUTCOMES
+    // One that was given up counts as the first that was not: else one that hung for hours were an average of minutes.
+    const late = this.#admitted - Math.max(serial, bounds[0]!)
+    this.#lateness += (late - this.#lateness) / OUTCOMES
     while (serial > bounds[BATCHES]!) this.#giveUp()
     if (serial <= bounds[0]!) return
     const batch = serial <= bounds[1]! ? 0 : serial <= bounds[2]! ? 1 : 2

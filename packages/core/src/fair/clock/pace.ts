@@ -24,9 +24,13 @@ const SHADOW_GAIN = 0.3
 const SHADOW_UP = 0.67
 const SHADOW_DOWN = 0.33
 
-/** Far beyond any service: keeps the arithmetic finite. */
+/** At first: requests that everybody may have had, and how many more per second. */
+const FIRST_CREDIT = 2
+const FIRST_RATE = 1
+
+/** Requests per second, far beyond any service: keeps the arithmetic finite. */
 const LEAST_RATE = 1e-9
-const MOST_RATE = 1e9
+const MOST_RATE = 1e15
 
 /**
  * The fair clock: how much each flow may have had by now, per unit of weight, and how fast that grows.
@@ -36,10 +40,16 @@ const MOST_RATE = 1e9
  * that none of it is left unused.
  */
 export class Pace {
-  /** The clock, in units of cost. Begins at a little credit for everyone. */
-  time = 2
+  /** The clock, in units of cost by weight. Begins at a little credit for everyone. */
+  time: number = FIRST_CREDIT
   /** The fair rate: cost per second and unit of weight. */
-  rate = 1
+  rate: number = FIRST_RATE
+
+  /** The first request comes, of this cost: before that nothing is known of the unit. */
+  begin(cost: number): void {
+    this.time = FIRST_CREDIT * cost
+    this.rate = FIRST_RATE * cost
+  }
 
   /** Nobody is refused: the clock just runs. */
   runFreely({ seconds }: Step): void {
@@ -50,9 +60,9 @@ export class Pace {
    * Runs at the fair rate, times what there is to spare and soon will be, by the target. In one step no further than
    * what there is to spare, which a single flow might take at once.
    */
-  run({ level, spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead): void {
+  run({ level, spareLevel, spareSeconds, target }: Reservoir, { cost }: Lead, { refusedWeight }: Phase): void {
     const pressure = Math.max(0, (spareLevel + cost) / target)
-    this.time += Math.min(level, this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds)
+    this.time += Math.min(level / refusedWeight, this.rate * Math.min(MOST_PRESSURE, pressure) * spareSeconds)
   }
 
   /**
@@ -68,16 +78,16 @@ export class Pace {
       ? Math.min(SEEK_PER_REQUEST * requestsPerSecond, SEEK_PER_SECOND)
       : Math.min(GAIN_PER_REQUEST * requestsPerSecond, GAIN_PER_SECOND)
     const step = gain * error * spareSeconds
-    this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)))
+    this.#scale(Math.max(-MOST_STEP, Math.min(MOST_STEP, step)), meanCost)
   }
 
   /** While nobody is refused: follows the rate at which a third of the requests would be. */
   shadow(over: boolean, { peakPerSecond, meanCost }: Traffic): void {
     const step = Math.min(SHADOW_STEP, (SHADOW_GAIN * meanCost) / peakPerSecond)
-    this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN))
+    this.#scale(step * (over ? SHADOW_UP : -SHADOW_DOWN), meanCost)
   }
 
-  #scale(logarithm: number): void {
-    this.rate = Math.max(LEAST_RATE, Math.min(MOST_RATE, this.rate * Math.exp(logarithm)))
+  #scale(logarithm: number, meanCost: number): void {
+    this.rate = Math.max(LEAST_RATE * meanCost, Math.min(MOST_RATE * meanCost, this.rate * Math.exp(logarithm)))
   }
 }

@@ -76,17 +76,19 @@ export class Reservoir {
   }
 
   /** A shortage begins: nothing is to spare. */
-  begin(): void {
+  begin(step: Step, capacity: Capacity, traffic: Traffic, overflow: Overflow): void {
+    this.fit(step, capacity, traffic, overflow)
     this.level = 0
     this.probed = 0
     this.peak = 0
   }
 
   /** The same of a pool of workers: as many as are not busy, and more if there has been no failure for long. */
-  mirror({ seconds, trust }: Step, workers: Workers, busy: Outstanding): void {
-    const free = workers.count * (1 + trust * trust) - busy.count
-    this.target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers.count), MOST_FREE * workers.count))
-    this.size = Math.max(MOST_TARGETS * this.target, FULL * workers.count)
+  mirror({ seconds, trust }: Step, { meanCost }: Traffic, workers: Workers, busy: Outstanding): void {
+    const free = meanCost * (workers.count * (1 + trust * trust) - busy.count)
+    const target = Math.max(1, Math.min(FREE_BY_ROOT * Math.sqrt(workers.count), MOST_FREE * workers.count))
+    this.target = meanCost * target
+    this.size = Math.max(MOST_TARGETS * this.target, FULL * meanCost * workers.count)
     this.level = free
     this.spareLevel = free
     this.spareSeconds = free > 0 ? seconds : 0

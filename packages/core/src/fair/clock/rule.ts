@@ -73,7 +73,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const clock = this.#clock
     const weight = this.#weight(key)
     this.#advance(nowMs)
-    clock.traffic.arrives(cost)
+    clock.arrives(cost)
     const stored = this.#stored(key, weight)
     const tag = clock.tagOf(stored, weight)
     key.charged = 0

@@ -217,8 +217,10 @@ describe('options of the fair clock', () => {
     expect(tracker.snapshot()).toMatchObject({ registered: 0 })
   })
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a cost of %s is refused', (cost) => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1'])('a cost of %j is refused', (cost) => {
     const { tracker } = trackerOf()
-    expect(() => tracker.register('a', 0, cost)).toThrow('cost must be a number')
+    // As from JavaScript.
+    expect(() => tracker.register('a', 0, cost as number)).toThrow('cost must be a number')
+    if (cost !== 0) expect(() => tracker.report('a', 'success', 0, cost as number)).toThrow('cost must be a number')
   })
 })

@@ -29,10 +29,12 @@ export class Traffic {
     this.#now.advance(seconds)
   }
 
-  /** A request comes in. */
-  arrives(cost: number): void {
+  /** A request comes in. True if it is the first. */
+  arrives(cost: number): boolean {
+    const first = this.#requests === 0
     if (this.#requests < COSTS) this.#requests++
     this.meanCost += (cost - this.meanCost) / this.#requests
+    return first
   }
 
   /** A request that got the resource. */

@@ -58,6 +58,8 @@ export class ExactClock {
   /** The requests whose outcome is to come, and the last numbers of the three batches that they are followed in. */
   readonly #underWay = new Set<number>()
   #batches = [64, 128, 192]
+  /** Up to which number they were given up. */
+  #given = 0
   #late = 0
   #ep = 0
   readonly #watched: { flow: string; asked: number; missed: number; refused: number }[] = []
@@ -86,7 +88,10 @@ export class ExactClock {
   /** A request at `t` seconds: refused (`undefined`), or let in. */
   admit(flow: string, t: number, c: number, w: number): ExactAdmission | undefined {
     this.#advance(t)
-    this.#cn++
+    if (this.#cn++ === 0) {
+      this.V = 2 * c
+      this.alpha = c
+    }
     this.#cbar += (c - this.#cbar) / Math.min(this.#cn, 100)
     const isNew = this.#new(flow, w)
     const greedy = this.#watch(flow, c)
@@ -239,14 +244,14 @@ export class ExactClock {
     const d = Math.exp(-(s / this.#cbar + 1) / 100)
     this.#S = this.#S * d + s
     this.#TT = this.#TT * d + dt
-    this.C = Math.max(1e-6, this.#S / this.#TT)
+    this.C = Math.max(1e-6 * this.#cbar, this.#S / this.#TT)
     if (s > 0) this.#CL = Math.max(this.C, 0.9 * this.#CL)
   }
 
   #lessen(c: number): void {
     if (this.#TT === 0) return
     this.#S = Math.max(0, this.#S - c)
-    this.C = Math.max(1e-6, this.#S / this.#TT)
+    this.C = Math.max(1e-6 * this.#cbar, this.#S / this.#TT)
   }
 
   #engage(): void {
@@ -262,6 +267,8 @@ export class ExactClock {
       this.#S = Math.min(10 * this.#cbar, this.#R)
       this.#TT = this.#S / this.C
     }
+    this.#CL = Math.max(0.8 * this.#rate(), this.#CL)
+    this.#fit(this.C)
     this.Q = 0
     this.#pb = 0
     this.#qp = 0
@@ -300,10 +307,10 @@ export class ExactClock {
   }
 
   #report(serial: number): void {
-    this.#late += (this.#adm - serial - this.#late) / 50
+    this.#late += (this.#adm - Math.max(serial, this.#given) - this.#late) / 50
     while (serial > this.#batches[2]!) {
-      const last = this.#batches.shift()!
-      for (const one of this.#underWay) if (one <= last) this.#underWay.delete(one)
+      this.#given = this.#batches.shift()!
+      for (const one of this.#underWay) if (one <= this.#given) this.#underWay.delete(one)
       this.#batches.push(this.#batches[1]! + Math.max(64, Math.ceil(4 * this.#late)))
     }
     this.#underWay.delete(serial)
@@ -343,7 +350,7 @@ export class ExactClock {
       this.#RT = this.#RT * d + 2 * (1 - d)
       this.#RT1 = this.#RT1 * d1 + 0.1 * (1 - d1)
     }
-    if (this.#F <= 0.9) this.#CL *= Math.exp(-dt / 60)
+    if (this.#F <= 0.5) this.#CL *= Math.exp(-dt / 60)
     if (this.open) {
       this.V += this.alpha * dt
       return
@@ -354,18 +361,16 @@ export class ExactClock {
     const x = this.#x()
     const g = Math.min(4, 1 + 0.02 + x * x)
     const Ce = Math.max(this.C * g, this.#cbar)
-    const th = 2 * this.#cbar + 0.1 * this.C
     if (this.#pool) {
-      this.#theta = Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
-      this.#qm = Math.max(4 * this.#theta, 0.8 * this.#W)
-      this.Q = this.#W * (1 + x * x) - this.#underWay.size
+      this.#theta = this.#cbar * Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
+      this.#qm = Math.max(4 * this.#theta, 0.8 * this.#cbar * this.#W)
+      this.Q = this.#cbar * (this.#W * (1 + x * x) - this.#underWay.size)
       if (this.Q > 0) this.#run(this.Q / this.#theta, this.Q / this.#theta, dt, Ce)
       return
     }
     this.#tw = 0.25 + (10 * this.#cbar) / Ce
     this.#A *= Math.exp(-dt / this.#tw)
-    this.#theta = Math.min(Math.max(this.#tk * th, 1.5 * this.#cbar), 2 * this.#cbar + 0.25 * this.C)
-    this.#qm = Math.max(12 * this.#cbar, 0.5 * Ce, 4 * this.#theta)
+    this.#fit(Ce)
     this.#pb += (Ce - this.C) * dt
     const q0 = this.Q
     this.Q = Math.min(this.#qm, this.Q + Ce * dt)
@@ -373,12 +378,18 @@ export class ExactClock {
     if (this.Q <= 0) return
     const spare = (q0 > 0 ? 1 : this.Q / (this.Q - q0)) * dt
     const q = (Math.max(0, q0) + this.Q) / 2
-    const ahead = Math.min(2, 1 / this.alpha) * (Ce - this.#A / this.#tw)
+    const ahead = Math.min(2, this.#cbar / (this.alpha * this.#wr)) * (Ce - this.#A / this.#tw)
     this.#run(q / this.#theta, Math.max(0, (q + ahead) / this.#theta), spare, Ce)
   }
 
+  #fit(Ce: number): void {
+    const th = 2 * this.#cbar + 0.1 * this.C
+    this.#theta = Math.min(Math.max(this.#tk * th, 1.5 * this.#cbar), 2 * this.#cbar + 0.25 * this.C)
+    this.#qm = Math.max(12 * this.#cbar, 0.5 * Ce, 4 * this.#theta)
+  }
+
   #run(p: number, pe: number, spare: number, Ce: number): void {
-    this.V += Math.min(this.Q, this.alpha * Math.min(4, pe) * spare)
+    this.V += Math.min(this.Q / this.#wr, this.alpha * Math.min(4, pe) * spare)
     const u = Math.min(4, p - 1)
     if (u > 0 && (this.#nr >= 20 || this.alpha * this.#wr > Ce)) return
     const full = this.Q >= 0.8 * this.#qm
