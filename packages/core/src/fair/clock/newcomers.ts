@@ -11,7 +11,7 @@ const STORE_SECONDS = 0.5
 /** Who has not been charged for so many seconds is new again. */
 const KNOWN_SECONDS = 60
 /** Or for fewer, if in that time more newcomers come than this part of a level's cells: who is known would drown. */
-const CROWDED = 0.5
+const CROWDED = 0.25
 /** Newcomers are counted over about so many seconds. */
 const COUNTED_SECONDS = 5
 
