@@ -21,7 +21,12 @@ export class Alarm {
     if (this.#cancel !== undefined && this.#atMs <= atMs) return
     this.#stop()
     this.#atMs = atMs
-    this.#cancel = this.#after(Math.max(0, atMs - nowMs), () => {
+    this.#start(Math.max(0, atMs - nowMs))
+  }
+
+  /** Apart from `set`, which mostly finds the timer set already, and would make room for this closure each time. */
+  #start(ms: number): void {
+    this.#cancel = this.#after(ms, () => {
       this.#cancel = undefined
       this.#ring()
     })

@@ -8,7 +8,7 @@ import type { GateEvent } from './events.js'
 import type { Gate } from './gate.js'
 import type { Outcome } from './outcome.js'
 import { type Refusal, refuse } from './refusal.js'
-import type { Hold, Stage, Verdict } from './stage.js'
+import type { Hold, Passage, Stage, Verdict } from './stage.js'
 
 /** A stage that writes down all it hears, and answers what it is told to. */
 function recorder(name: string, answer?: () => Verdict | Promise<Verdict>, extra: Partial<Stage> = {}) {
@@ -244,6 +244,61 @@ describe('waiting', () => {
     const gate = gateOf([recorder('one', async () => undefined).stage])
     await gate.admit({ flow: 'a', signal: client.signal })
     expect(listeners).toBe(0)
+  })
+
+  describe('for a stage that is prompt', () => {
+    /** It refuses at once when the client leaves or the gate closes. */
+    function prompt(): { stage: Stage; wait: ReturnType<typeof deferred<Verdict>> } {
+      const wait = deferred<Verdict>()
+      const give = (reason: string) => () => wait.resolve(refuse('own', reason, true, 1))
+      const admit = ({ signal }: Passage): Promise<Verdict> => {
+        signal?.addEventListener('abort', give('left'))
+        return wait.promise
+      }
+      return { stage: { name: 'own', prompt: true, admit, close: give('shut') }, wait }
+    }
+
+    it('has the stage answer, and says itself why nobody is let in', async () => {
+      const client = new AbortController()
+      const leaving = gateOf([prompt().stage])
+      const pending = leaving.admit({ flow: 'a', signal: client.signal })
+      client.abort()
+      expect(await pending).toMatchObject({ stage: 'gate', reason: 'gone', shortage: false })
+      const closing = gateOf([prompt().stage])
+      const waiting = closing.admit({ flow: 'a' })
+      expect(closing.snapshot().waiting).toBe(1)
+      closing.close()
+      expect(await waiting).toMatchObject({ stage: 'gate', reason: 'closed', shortage: false })
+      expect(closing.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:closed': 1 } })
+    })
+
+    it('gives back what was let in just before the client left', async () => {
+      const { stage, wait } = prompt()
+      const client = new AbortController()
+      const pending = gateOf([stage]).admit({ flow: 'a', signal: client.signal })
+      const one = recorder('one')
+      wait.resolve(one.hold)
+      client.abort()
+      expect(await pending).toMatchObject({ reason: 'gone' })
+      expect(one.heard).toEqual(['undo gate:gone'])
+    })
+
+    it('passes on what it says, and does as onError says when it fails', async () => {
+      const { stage, wait } = prompt()
+      const pending = gateOf([stage]).admit({ flow: 'a' })
+      wait.resolve(refuse('own', 'enough', true, 1))
+      expect(await pending).toMatchObject({ stage: 'own', reason: 'enough', shortage: true })
+      const broken: Stage = { name: 'broken', prompt: true, onError: 'refuse', admit: () => Promise.reject('why') }
+      expect(await gateOf([broken]).admit({ flow: 'a' })).toMatchObject({ stage: 'broken', reason: 'error' })
+    })
+
+    it('still keeps to its deadline', async () => {
+      const { after, fire } = manualTimers()
+      const gate = gateOf([{ ...prompt().stage, deadlineMs: 50, onError: 'refuse' }], { after })
+      const pending = gate.admit({ flow: 'a' })
+      fire()
+      expect(await pending).toMatchObject({ stage: 'own', reason: 'error' })
+    })
   })
 })
 

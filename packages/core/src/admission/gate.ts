@@ -52,9 +52,11 @@ export class Gate {
   readonly #after: After
   readonly #leases: Leases | undefined
   readonly #observers = new Observers()
-  readonly #waiting = new Set<(refusal: Refusal) => void>()
+  /** Settle what waits for a stage that is not prompt. */
+  readonly #watched = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
   readonly #finished: Record<Outcome, number> = { success: 0, failure: 0, ignored: 0 }
+  #waiting = 0
   #admitted = 0
   #refused = 0
   #expired = 0
@@ -124,7 +126,7 @@ export class Gate {
     return {
       closed: this.#closed,
       inFlight: this.#admitted - finished.success - finished.failure - finished.ignored,
-      waiting: this.#waiting.size,
+      waiting: this.#waiting,
       admitted: this.#admitted,
       refused: this.#refused,
       refusedBy: Object.fromEntries(this.#refusedBy),
@@ -140,7 +142,7 @@ export class Gate {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    for (const answer of [...this.#waiting]) answer(CLOSED)
+    for (const answer of [...this.#watched]) answer(CLOSED)
     for (const stage of this.#stages) {
       try {
         stage.close?.()
@@ -191,16 +193,26 @@ export class Gate {
   }
 
   /** Waits for one stage, then goes on from the next. Never rejects. */
-  async #wait(visit: Visit, index: number, stage: Stage, pending: Promise<Verdict>): Promise<Decision> {
-    const verdict = (await this.#settle(visit, stage, pending)) ?? NOTHING
+  #wait(visit: Visit, index: number, stage: Stage, pending: Promise<Verdict>): Promise<Decision> {
+    this.#waiting++
+    const prompt = stage.prompt === true && stage.deadlineMs === undefined
+    const answer = prompt ? pending : this.#settle(visit, stage, pending)
+    return answer.then(
+      (verdict) => this.#goOn(visit, index, verdict),
+      (error: unknown) => this.#goOn(visit, index, this.#failed(stage, error)),
+    )
+  }
+
+  #goOn(visit: Visit, index: number, verdict: Verdict = NOTHING): Decision | Promise<Decision> {
+    this.#waiting--
     const nowMs = this.#clock()
     visit.waitedMs += nowMs - visit.nowMs
     visit.nowMs = nowMs
-    if (isRefusal(verdict)) return this.#refuse(visit, verdict)
-    visit.keep(verdict)
+    if (!isRefusal(verdict)) visit.keep(verdict)
+    // Before what the stage refused, which may be because of just that.
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (visit.signal?.aborted) return this.#refuse(visit, GONE)
-    return this.#walk(visit, index + 1)
+    return isRefusal(verdict) ? this.#refuse(visit, verdict) : this.#walk(visit, index + 1)
   }
 
   /** The first of: the stage's answer, the client leaving, the deadline, the gate closing. A late hold is undone. */
@@ -214,11 +226,11 @@ export class Gate {
         open = false
         cancel()
         signal?.removeEventListener('abort', gone)
-        this.#waiting.delete(answer)
+        this.#watched.delete(answer)
         resolve(verdict)
       }
       const gone = (): void => answer(GONE)
-      this.#waiting.add(answer)
+      this.#watched.add(answer)
       signal?.addEventListener('abort', gone)
       if (stage.deadlineMs !== undefined)
         cancel = this.#after(stage.deadlineMs, () => {

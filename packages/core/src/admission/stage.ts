@@ -59,6 +59,11 @@ export interface Stage {
   readonly onError?: 'admit' | 'refuse'
   /** Longest a promise of `admit` may take, in milliseconds. Without it the stage bounds its own waiting. */
   readonly deadlineMs?: number
+  /**
+   * True if a promise of `admit` is settled at once when the request's signal fires or the stage is closed. Then the
+   * gate need not watch out for that itself, which makes waiting cheaper. @default false
+   */
+  readonly prompt?: boolean
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
   /** Does what its timers would do, if they have not: see `gate.wake()`. */

@@ -1,11 +1,8 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Earliest } from './earliest.js'
+import { Earliest, type Timed } from './earliest.js'
 
-interface Item {
-  startByMs: number
-  position: number
-}
+interface Item extends Timed<Item> {}
 
 it('always knows the earliest of what was added and not taken out', () => {
   const step = fc.oneof(
@@ -25,7 +22,7 @@ it('always knows the earliest of what was added and not taken out', () => {
             heap.delete(item)
           }
         } else {
-          const item = { startByMs: each.startByMs, position: -1 }
+          const item: Item = { startByMs: each.startByMs, position: -1, next: undefined, previous: undefined }
           all.push(item)
           heap.add(item)
         }

@@ -1,27 +1,44 @@
-/** What the heap orders: by time, and it writes down where each is, so that any can be taken out. */
-export interface Timed {
+import { Chain, type Link } from '../sfq/chain.js'
+
+/** What is ordered: by time, and it is written down where each is, so that any can be taken out. */
+export interface Timed<W> extends Link<W> {
   readonly startByMs: number
-  /** Written by the heap alone; -1 while it is not in one. */
+  /** Written here alone: the place in the heap, or one of the two below. */
   position: number
 }
 
+const NOWHERE = -1
+const IN_LINE = -2
+
 /**
- * A binary heap by `startByMs`, earliest first. Adding what is later than all others is O(1), the usual case; anything
- * else O(log n).
+ * Ordered by `startByMs`, earliest first: a line of those that were added in order, and a binary heap of the rest.
+ * Where all may wait equally long, the usual case, everything is O(1); with those in the heap, O(log n).
  */
-export class Earliest<W extends Timed> {
+export class Earliest<W extends Timed<W>> {
+  readonly #line = new Chain<W>()
   readonly #heap: W[] = []
+  #size = 0
 
   get size(): number {
-    return this.#heap.length
+    return this.#size
   }
 
   /** The earliest; `undefined` if there is none. */
   get first(): W | undefined {
-    return this.#heap[0]
+    const { first } = this.#line
+    if (this.#heap.length === 0) return first
+    const top = this.#heap[0]!
+    return first !== undefined && first.startByMs <= top.startByMs ? first : top
   }
 
   add(item: W): void {
+    this.#size++
+    const { last } = this.#line
+    if (last === undefined || last.startByMs <= item.startByMs) {
+      item.position = IN_LINE
+      this.#line.push(item)
+      return
+    }
     this.#heap.push(item)
     this.#rise(item, this.#heap.length - 1)
   }
@@ -29,8 +46,13 @@ export class Earliest<W extends Timed> {
   /** Takes one out; does nothing if it is not there. */
   delete(item: W): void {
     const { position } = item
-    if (position < 0) return
-    item.position = -1
+    if (position === NOWHERE) return
+    item.position = NOWHERE
+    this.#size--
+    if (position === IN_LINE) {
+      this.#line.delete(item)
+      return
+    }
     const last = this.#heap.pop()!
     if (last === item) return
     this.#sink(last, position)

@@ -34,6 +34,7 @@ import { requireDeadline, requireWidth } from './wishes.js'
 export class WaitingRoom implements Stage {
   readonly name: 'queue' = STAGE
   readonly onError: 'admit' | 'refuse'
+  readonly prompt = true
 
   readonly #width: number
   readonly #clock: Clock

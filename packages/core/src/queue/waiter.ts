@@ -16,7 +16,7 @@ export interface Host {
 }
 
 /** One request in the room: it may wait, then it runs or is turned away. A single object, because there are many. */
-export class Waiter implements Hold, Timed {
+export class Waiter implements Hold, Timed<Waiter> {
   readonly #host: Host
   readonly flow: string
   readonly cost: number
@@ -27,6 +27,8 @@ export class Waiter implements Hold, Timed {
   readonly arrivedMs: number
   startByMs = 0
   position = -1
+  next: Waiter | undefined = undefined
+  previous: Waiter | undefined = undefined
   state: 'new' | 'waiting' | 'running' | 'done' = 'new'
   startedMs = 0
   /** Its place in the queue, set when it waits. */

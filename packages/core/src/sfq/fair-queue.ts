@@ -14,6 +14,12 @@ import type { FairQueueSnapshot } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
 
+/** Whether a request is still wanted: as it was put, and as lanes ask it. */
+interface Question<T> {
+  readonly isDead: (item: T) => boolean
+  readonly isLive: IsLive<T>
+}
+
 /**
  * Whose turn is it? Holds requests that wait, and hands them out so that every flow gets its share of the *cost* that
  * is served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
@@ -46,6 +52,7 @@ export class FairQueue<T> {
   #evicted = 0
   #dead = 0
   #perturbations = 0
+  #question: Question<T> | undefined = undefined
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairQueueOptions = {}) {
@@ -241,16 +248,25 @@ export class FairQueue<T> {
     return request
   }
 
+  /** Made once for each `isDead`: whoever asks whose turn it is asks for every request. */
   #isLive(isDead: (item: T) => boolean): IsLive<T> {
+    if (this.#question?.isDead !== isDead) this.#question = this.#put(isDead)
+    return this.#question.isLive
+  }
+
+  /** Apart from `#isLive`, which would make room for this closure at every call. */
+  #put(isDead: (item: T) => boolean): Question<T> {
     requireFunction('isDead', isDead)
-    return (request) => {
-      if (!isDead(request.item)) return true
-      if (request.lane !== undefined) {
-        this.#dead++
-        this.#leave(request)
-      }
-      return false
+    return { isDead, isLive: (request) => this.#keeps(request, isDead) }
+  }
+
+  #keeps(request: Request<T>, isDead: (item: T) => boolean): boolean {
+    if (!isDead(request.item)) return true
+    if (request.lane !== undefined) {
+      this.#dead++
+      this.#leave(request)
     }
+    return false
   }
 
   #leave(request: Request<T>): void {
