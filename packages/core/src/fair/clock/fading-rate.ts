@@ -1,3 +1,5 @@
+import type { Step } from './step.js'
+
 /** A rate counts as over at least so many seconds. */
 const LEAST_SECONDS = 0.02
 
@@ -13,7 +15,7 @@ export class FadingRate {
     this.#window = window
   }
 
-  advance(seconds: number): void {
+  advance({ seconds }: Pick<Step, 'seconds'>): void {
     const kept = Math.exp(-seconds / this.#window)
     this.sum *= kept
     this.#seconds = this.#seconds * kept + this.#window * (1 - kept)

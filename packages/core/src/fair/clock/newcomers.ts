@@ -28,7 +28,7 @@ export class Newcomers {
   knownSeconds: number = KNOWN_SECONDS
   /** Full at first, whatever that comes to. */
   #store = Number.POSITIVE_INFINITY
-  #seconds = 0
+  readonly #since = { seconds: 0 }
   readonly #letIn = new FadingRate(COUNTED_SECONDS)
   readonly #cells: number
 
@@ -38,7 +38,7 @@ export class Newcomers {
   }
 
   advance({ seconds }: Step): void {
-    this.#seconds += seconds
+    this.#since.seconds += seconds
   }
 
   /** A greedy flow was let in. */
@@ -49,9 +49,9 @@ export class Newcomers {
   /** Takes `cost` from what is set aside, if there is as much. */
   take(cost: number, { perSecond }: Capacity, { meanCost }: Traffic): boolean {
     const most = Math.max(STORE_REQUESTS * meanCost, STORE_SECONDS * perSecond)
-    this.#store = Math.min(most, this.#store + SHARE * perSecond * this.#seconds)
-    this.#letIn.advance(this.#seconds)
-    this.#seconds = 0
+    this.#store = Math.min(most, this.#store + SHARE * perSecond * this.#since.seconds)
+    this.#letIn.advance(this.#since)
+    this.#since.seconds = 0
     if (this.#store < cost) return false
     this.#store -= cost
     return true

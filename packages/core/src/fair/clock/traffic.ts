@@ -23,10 +23,10 @@ export class Traffic {
   #heard = false
 
   /** Time before the first outcome does not count: nothing could have been served, as far as is known. */
-  advance({ seconds }: Step): void {
+  advance(step: Step): void {
     if (!this.#heard) return
-    this.#lately.advance(seconds)
-    this.#now.advance(seconds)
+    this.#lately.advance(step)
+    this.#now.advance(step)
   }
 
   /** A request comes in. True if it is the first. */
