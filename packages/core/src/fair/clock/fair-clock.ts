@@ -16,8 +16,6 @@ import { Workers } from './workers.js'
 
 /** Requests' worth of credit of a flow that is new, while there is a shortage; then it is as far ahead as anybody may. */
 const NEWCOMERS_CREDIT = 1
-/** A flow is known for a time at the fair rate, or at this part of its full credit a second: no credit is forgotten. */
-const KNOWN_CREDITS_PER_SECOND = 1 / 30
 /** And by so many requests further: or several from one name would come for one that is new. */
 const NEWCOMERS_DEBT = 0.5
 /**
@@ -25,6 +23,8 @@ const NEWCOMERS_DEBT = 0.5
  * when the clock runs faster for it. From the target on they would hold it there, and the clock with it.
  */
 const NEWCOMERS_FROM = 1.5
+/** A flow is known for a time at the fair rate, or at this part of its full credit a second: no credit is forgotten. */
+const KNOWN_CREDITS_PER_SECOND = 1 / 30
 
 /** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
 const LONGEST_STEP_SECONDS = 1
