@@ -382,8 +382,9 @@ describe('a store that fails', () => {
   })
 
   it('keeps nobody by granting too little, again and again', () => {
-    const memory = new MemoryPoolStore()
     for (const some of [0, 0.001]) {
+      const world = new World()
+      const memory = new MemoryPoolStore({ clock: world.clock })
       let calls = 0
       let isMean = false
       const store: PoolStore = {
@@ -392,7 +393,7 @@ describe('a store that fails', () => {
           return isMean ? { ...memory.lease(call), grant: some, waitMs: 0 } : memory.lease(call)
         },
       }
-      const { escrow, check } = direct({ pool: `mean ${some}`, store })
+      const { escrow, check } = direct({ pool: `mean ${some}`, store, clock: world.clock, after: world.after })
       const decision = check('a', 1)
       isMean = true
       expect(check('a', 500).allowed).toBe(false)
