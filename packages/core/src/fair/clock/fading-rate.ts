@@ -25,6 +25,11 @@ export class FadingRate {
     this.sum += amount
   }
 
+  /** The same, if there was nothing before it began. */
+  get leastPerSecond(): number {
+    return this.sum / this.#window
+  }
+
   get perSecond(): number {
     return this.sum / Math.max(LEAST_SECONDS, this.#seconds)
   }

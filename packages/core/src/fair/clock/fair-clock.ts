@@ -1,4 +1,5 @@
 import type { Admission, AdmissionNote } from './admission.js'
+import { Background } from './background.js'
 import { Capacity } from './capacity.js'
 import { CleanRun } from './clean-run.js'
 import { Delay } from './delay.js'
@@ -51,6 +52,7 @@ export class FairClock {
   readonly reservoir: Reservoir = new Reservoir()
   readonly pace: Pace = new Pace()
   readonly phase: Phase = new Phase()
+  readonly background: Background = new Background()
   readonly #step = new Step()
   /** The latest admission, and what time it is now. */
   readonly #latest: AdmissionNote = { serial: 0, at: 0, total: 0 }
@@ -63,6 +65,8 @@ export class FairClock {
   readonly #workers = new Workers()
   readonly #credit: number
   readonly #probe: number
+  /** True while less is let in than could be, to see if failures become fewer. */
+  #tries = false
   #atMs: number = Number.NaN
 
   /** `cells`: on a level of the sketch that keeps the tags. */
@@ -99,6 +103,11 @@ export class FairClock {
     capacity.raise(run, traffic, this.#delay, step)
     // At least one request a second is tried, so that a resource that comes back is found.
     step.probedPerSecond = Math.max(capacity.perSecond * probeFactor(step.trust, this.#probe), meanCost)
+    this.#tries = this.background.limits(this.#latest)
+    if (this.#tries) {
+      step.probedPerSecond = Math.min(step.probedPerSecond, this.background.mostPerSecond * meanCost)
+      reservoir.mayRunOver()
+    }
     this.#fill()
     // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
     if (reservoir.spareSeconds === 0) return
@@ -134,7 +143,7 @@ export class FairClock {
       phase.admitted()
       return 'charged'
     }
-    if (over || (this.isNew(stored) && !this.#letsInNew(cost))) {
+    if (over || (this.#tries && reservoir.level < 0) || (this.isNew(stored) && !this.#letsInNew(cost))) {
       phase.refused(weight)
       return 'refused'
     }
@@ -177,32 +186,32 @@ export class FairClock {
     const run = this.#run
     const outstanding = this.#outstanding
     outstanding.report(admission)
+    this.#tellBackground(admission, false)
     traffic.succeeds(cost)
     if (phase.open) return
     if (!reservoir.full) run.telling++
     this.capacity.recover(run)
-    if (outstanding.count === 0 && !this.#workers.found) reservoir.correctUp()
+    if (outstanding.count === 0 && !this.#workers.found && !this.#tries) reservoir.correctUp()
   }
 
   /** A request that was let in did not get the resource. */
   failed(cost: number, admission: Admission): void {
-    const { traffic, capacity, reservoir, phase } = this
+    const { traffic, capacity, reservoir, phase, background } = this
     const { meanCost } = traffic
     const run = this.#run
     const outstanding = this.#outstanding
     outstanding.report(admission)
+    this.#tellBackground(admission, true)
+    if (background.absorbs(this.#latest)) {
+      if (phase.open && background.isDue(this.#latest) && traffic.servedPerSecond > 0) this.#engage(admission)
+      this.#useless(cost, admission)
+      return
+    }
     this.#workers.fails(outstanding.count, this.#latest.serial - admission.serial)
     this.#delay.observe(this.#latest.at - admission.at)
     traffic.fails()
     if (phase.open) {
-      if (phase.engageIf(traffic)) {
-        capacity.begin(traffic)
-        this.#step.probedPerSecond = capacity.perSecond
-        reservoir.begin(this.#step, capacity, traffic, this.#overflow)
-        this.#lead.clear()
-        run.begin(admission)
-        outstanding.correct()
-      }
+      if (phase.isShortage(traffic)) this.#engage(admission)
       return
     }
     const full = reservoir.wasFull
@@ -224,6 +233,29 @@ export class FairClock {
   /** A request that was let in says nothing about the resource: what was set aside for it is free again. */
   ignored(cost: number, admission: Admission): void {
     this.#outstanding.report(admission)
+    this.#useless(cost, admission)
+  }
+
+  /** A shortage begins, with the failure of a request. */
+  #engage(failed: Admission): void {
+    const { traffic, capacity, reservoir, phase, background } = this
+    phase.open = false
+    capacity.begin(traffic)
+    background.begin(traffic)
+    this.#step.probedPerSecond = capacity.perSecond
+    reservoir.begin(this.#step, capacity, traffic, this.#overflow)
+    this.#lead.clear()
+    this.#run.begin(failed)
+    this.#outstanding.correct()
+  }
+
+  #tellBackground(admission: Admission, failed: boolean): void {
+    const short = !this.phase.open && !this.#workers.found
+    this.background.report(admission, failed, this.#latest, short, this.capacity)
+  }
+
+  /** What was set aside for a request was not used. */
+  #useless(cost: number, admission: Admission): void {
     if (this.phase.open) return
     this.reservoir.putBack(cost)
     this.#lessen(cost, admission)

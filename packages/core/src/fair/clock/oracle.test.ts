@@ -19,6 +19,8 @@ interface Trace {
   weights: 'one' | 'any'
   /** Share of outcomes that are ignored, withdrawn, or never come. */
   odd: number
+  /** Share of requests that fail whatever there is, from the tenth second to the last but twenty. */
+  unrelated?: number
   /** All but the first three flows are silent in every other ten seconds. */
   pauses?: boolean
   /** Instead of 60. */
@@ -32,7 +34,7 @@ interface Pending {
 
 /** Runs both on the same requests. Times are multiples of 1/1024 s, so that sums of them are exact in both. */
 function compare(trace: Trace, seconds: number) {
-  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd, pauses } = trace
+  const { seed, rates, capacityPerSecond, burst, workers, delay, costs, weights, odd, pauses, unrelated = 0 } = trace
   const random = seededRandom(seed)
   const clock = manualClock()
   const weightOf = (flow: string): number => (weights === 'any' ? 1 + (Number(flow.slice(5)) % 3) : 1)
@@ -52,7 +54,7 @@ function compare(trace: Trace, seconds: number) {
   let tokens = burst
   let filled = 0
   let busy = 0
-  const count = { decisions: 0, refused: 0, failed: 0 }
+  const count = { decisions: 0, refused: 0, failed: 0, mostUnrelated: 0 }
   const pass = (t: number): void => {
     now = t
     clock.advance(t * 1000 - clock())
@@ -75,6 +77,7 @@ function compare(trace: Trace, seconds: number) {
     const admitted = tracker.register(key, clock(), cost)
     const admission = exact.admit(flow, now, cost, weightOf(flow))
     count.decisions++
+    count.mostUnrelated = Math.max(count.mostUnrelated, exact.background.share)
     if (admitted !== (admission !== undefined)) throw new Error(`decision ${count.decisions} at ${now} s differs`)
     if (admission === undefined) {
       count.refused++
@@ -82,7 +85,8 @@ function compare(trace: Trace, seconds: number) {
     }
     tokens = Math.min(burst, tokens + (now - filled) * capacityPerSecond)
     filled = now
-    const served = workers === undefined ? tokens >= cost : busy < workers
+    const fails = unrelated > 0 && now > 10 && now < seconds - 20 && random() < unrelated
+    const served = !fails && (workers === undefined ? tokens >= cost : busy < workers)
     if (served) {
       tokens -= cost
       busy++
@@ -136,13 +140,18 @@ describe('the fair clock, where no flows collide, decides as one record per flow
     ['flows that come rarely', { ...common, rates: rare, capacityPerSecond: 30, burst: 10, seconds: 300 }],
     ['weights', { ...common, rates: noisy, weights: 'any' }],
     ['outcomes lost, withdrawn, ignored', { ...common, rates: noisy, odd: 0.05, delay: 0.5 }],
+    ['failures of another kind', { ...common, rates: noisy, unrelated: 0.3, seconds: 120 }],
+    ['a few of them, and enough', { ...common, rates: noisy, unrelated: 0.1, capacityPerSecond: 250, seconds: 200 }],
+    ['half of them, late and lost', { ...common, rates: many, unrelated: 0.5, delay: 1, odd: 0.02, seconds: 120 }],
     ['everything at once', { ...common, rates: many, odd: 0.02, delay: 1, costs: 'any', weights: 'any' }],
   ])('%s', (_, trace) => {
     for (const seed of [1, 2, 3]) {
       const { count, tracker, exact } = compare({ ...trace, seed }, trace.seconds ?? 60)
       expect(count.decisions).toBeGreaterThan(900)
-      const { engaged, fairRatePerSecond, capacityPerSecond } = tracker.snapshot()
+      const { engaged, fairRatePerSecond, capacityPerSecond, backgroundFailureShare } = tracker.snapshot()
       expect(engaged).toBe(!exact.open)
+      expect(backgroundFailureShare).toBeCloseTo(exact.background.share, 9)
+      if (trace.unrelated !== undefined) expect(count.mostUnrelated).toBeGreaterThan(trace.unrelated / 2)
       expect(fairRatePerSecond / exact.alpha).toBeCloseTo(1, 6)
       if (exact.C > 0) expect(capacityPerSecond! / exact.C).toBeCloseTo(1, 6)
     }

@@ -30,12 +30,9 @@ export class Phase {
     this.#admittedInARow++
   }
 
-  /**
-   * A failure while open: engages if they have become a shortage. Where nothing is served, there is nothing to share.
-   */
-  engageIf({ failureShare, servedPerSecond }: Traffic): boolean {
-    if (failureShare > SHORTAGE_SHARE && servedPerSecond > 0) this.open = false
-    return !this.open
+  /** True if failures have become a shortage. Where nothing is served, there is nothing to share. */
+  isShortage({ failureShare, servedPerSecond }: Traffic): boolean {
+    return failureShare > SHORTAGE_SHARE && servedPerSecond > 0
   }
 
   /** A request was let in while engaged, and found the resource full or not. */

@@ -125,6 +125,11 @@ export class Reservoir {
     return Math.max(0, Math.min(this.level - AHEAD_FROM * this.target, MOST_AHEAD_REQUESTS * meanCost))
   }
 
+  /** The resource may be full, whatever the level says: less is let in than it brings. */
+  mayRunOver(): void {
+    if (this.size > this.peak) this.peak = this.size
+  }
+
   get full(): boolean {
     return this.level >= FULL * this.size
   }

@@ -39,8 +39,10 @@ export interface ClockState {
   readonly spare: number
   /** Mean cost of a request. */
   readonly meanCost: number
-  /** Share of the latest outcomes that were failures. */
+  /** Share of the latest outcomes that were failures, but for those that come however little is let in. */
   readonly failureShare: number
+  /** Share of outcomes that are failures however little is let in, as trials have shown: they are put up with. */
+  readonly backgroundFailureShare: number
   /** The flows that ask for most: at most 16. */
   readonly talkers: readonly Talker[]
 }
@@ -154,7 +156,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   snapshot(nowMs: number): ClockState {
     this.#advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
-    const { phase, pace, capacity, reservoir, traffic } = this.#clock
+    const { phase, pace, capacity, reservoir, traffic, background } = this.#clock
     return {
       rule: 'fair-clock',
       levels,
@@ -165,6 +167,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       spare: phase.open ? 0 : reservoir.level,
       meanCost: traffic.meanCost,
       failureShare: traffic.failureShare,
+      backgroundFailureShare: background.share,
       talkers: this.#talkers.list(),
     }
   }

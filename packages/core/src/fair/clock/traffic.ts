@@ -15,7 +15,7 @@ const OUTCOMES = 50
 export class Traffic {
   /** Mean cost of a request. */
   meanCost = 1
-  /** Share of the latest outcomes that were failures, 0 to 1. */
+  /** Share of the latest outcomes that were failures, 0 to 1, but for those that are put up with. */
   failureShare = 0
   #requests = 0
   readonly #lately = new FadingRate(LATELY_SECONDS)
@@ -59,6 +59,11 @@ export class Traffic {
   /** Cost served per second, lately. */
   get servedPerSecond(): number {
     return this.#lately.perSecond
+  }
+
+  /** The same, if nothing was served before the first outcome: less than a burst at the start makes of it. */
+  get surelyServedPerSecond(): number {
+    return this.#lately.leastPerSecond
   }
 
   /** The same just now, if that is more: when more has just come to be asked, it is what tells what can be served. */

@@ -1,3 +1,5 @@
+import { ExactBackground } from './exact-background.js'
+
 /**
  * A request that was let in: what it was charged, perhaps nothing; its number, and when; the cost of all until then.
  */
@@ -55,6 +57,8 @@ export class ExactClock {
   #qm = 12
   #adm = 0
   #sum = 0
+  /** Requests per second that may be let in, as of the last step of time. */
+  #most = Number.POSITIVE_INFINITY
   /** The requests whose outcome is to come, and the last numbers of the three batches that they are followed in. */
   readonly #underWay = new Set<number>()
   #batches = [64, 128, 192]
@@ -74,6 +78,7 @@ export class ExactClock {
   #Wn = 0
   #lag = 0
   #pool = false
+  readonly background: ExactBackground = new ExactBackground()
 
   /** Charges of a minute ago, at the fair rate, are forgotten, but not before twice the credit has passed. */
   #known(flow: string, w: number): number {
@@ -101,7 +106,8 @@ export class ExactClock {
       this.alpha *= Math.exp(step * (m > this.V ? 0.67 : -0.33))
       if (m > this.V) return this.#letIn(c, 0)
     } else {
-      if (m > this.#limit(w) || (isNew && !this.#letsInNew(c))) {
+      const tries = this.#most < Number.POSITIVE_INFINITY
+      if (m > this.#limit(w) || (tries && this.Q < 0) || (isNew && !this.#letsInNew(c))) {
         this.#nr = 0
         this.#wr = w
         this.#watched.find((each) => each.flow === flow)!.refused += c
@@ -147,9 +153,10 @@ export class ExactClock {
     return this.V + Math.max(0, Math.min(this.Q - 0.5 * this.#theta, 4 * this.#cbar)) / w
   }
 
-  succeed(t: number, c: number, { serial }: ExactAdmission): void {
+  succeed(t: number, c: number, admission: ExactAdmission): void {
     this.#advance(t)
-    this.#report(serial)
+    this.#report(admission.serial)
+    this.#isBackground(admission, false)
     this.#heard = true
     this.#F -= this.#F / 50
     this.#R += c
@@ -157,16 +164,25 @@ export class ExactClock {
     if (this.open) return
     if (this.Q < 0.8 * this.#qm) this.#n++
     if (this.C < 0.8 * this.#CL && this.#n > 3) this.C *= 1.5
-    if (this.Q < 0 && this.#underWay.size === 0 && !this.#pool) {
+    if (this.Q < 0 && this.#underWay.size === 0 && !this.#pool && this.#most === Number.POSITIVE_INFINITY) {
       this.#pb = Math.max(0, this.#pb - this.Q)
       this.Q = 0
     }
   }
 
   /** A failure at `t` of a request of cost `c`. */
-  fail(t: number, c: number, { serial, at, sum }: ExactAdmission): void {
+  fail(t: number, c: number, admission: ExactAdmission): void {
+    const { serial, at, sum } = admission
     this.#advance(t)
     this.#report(serial)
+    if (this.#isBackground(admission, true)) {
+      if (this.open && this.background.isDue(this.#at) && this.#rate() > 0) {
+        this.#engage()
+        this.#begin(serial, at, sum)
+      }
+      this.#unused(c, serial)
+      return
+    }
     this.#Wn = Math.min(20, this.#Wn + 1)
     const k = 1 / this.#Wn
     const e = this.#underWay.size - this.#W
@@ -199,12 +215,19 @@ export class ExactClock {
   ignore(flow: string, t: number, { charged, serial }: ExactAdmission, w: number, withdrawn: boolean): void {
     this.#advance(t)
     this.#report(serial)
-    if (!this.open) {
-      this.Q = Math.min(this.#qm, this.Q + charged)
-      if (serial > this.#fs) this.#ms += charged
-      else this.#lessen(charged)
-    }
+    this.#unused(charged, serial)
     if (withdrawn) this.#tags.set(flow, Math.max(0, (this.#tags.get(flow) ?? 0) - charged / w))
+  }
+
+  #isBackground({ serial, at }: ExactAdmission, failed: boolean): boolean {
+    return this.background.report({ serial, at, failed }, this.#adm, this.#at, !this.open && !this.#pool, this.C)
+  }
+
+  #unused(c: number, serial: number): void {
+    if (this.open) return
+    this.Q = Math.min(this.#qm, this.Q + c)
+    if (serial > this.#fs) this.#ms += c
+    else this.#lessen(c)
   }
 
   #letIn(c: number, charged: number): ExactAdmission {
@@ -268,6 +291,7 @@ export class ExactClock {
       this.#TT = this.#S / this.C
     }
     this.#CL = Math.max(0.8 * this.#rate(), this.#CL)
+    this.background.highest = Math.max(this.background.highest, this.#R / 2)
     this.#fit(this.C)
     this.Q = 0
     this.#pb = 0
@@ -360,7 +384,9 @@ export class ExactClock {
     this.#raise()
     const x = this.#x()
     const g = Math.min(4, 1 + 0.02 + x * x)
-    const Ce = Math.max(this.C * g, this.#cbar)
+    this.#most = this.background.most(this.#adm, this.#at)
+    const Ce = Math.min(Math.max(this.C * g, this.#cbar), this.#most * this.#cbar)
+    if (this.#most < Number.POSITIVE_INFINITY) this.#qp = Math.max(this.#qp, this.#qm)
     if (this.#pool) {
       this.#theta = this.#cbar * Math.max(1, Math.min(0.8 * Math.sqrt(this.#W), 0.5 * this.#W))
       this.#qm = Math.max(4 * this.#theta, 0.8 * this.#cbar * this.#W)

@@ -25,6 +25,8 @@ export interface Service {
    * Who says that the bucket is empty: the handler, by its outcome, or a later stage, by refusing. @default 'handler'
    */
   told?: 'handler' | 'stage'
+  /** Chance that a request of a flow fails whatever there is, at a time in seconds. @default 0 */
+  failsAt?: (flow: number, seconds: number) => number
   /** How late outcomes come, in seconds. @default 0 */
   delay?: number
   /** And by up to so many seconds more, so that they overtake each other. @default 0 */
@@ -73,6 +75,7 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
   const {
     nameOf = (flow: number) => `flow-${flow}`,
     workers,
+    failsAt,
     delay = 0,
     spread = 0,
     lost = 0,
@@ -132,7 +135,8 @@ export function runService(service: Service, seed: number): { tally: Tally; gate
       else if (decision.stage === 'pool') tally.failed += cost
       continue
     }
-    const served = service.told === 'stage' || take(cost)
+    const fails = failsAt !== undefined && random() < failsAt(flow, now)
+    const served = !fails && (service.told === 'stage' || take(cost))
     if (served) tally.served[flow]![second]! += cost
     else tally.failed += cost
     if (lost > 0 && random() < lost) continue
