@@ -15,7 +15,7 @@ export interface Supply {
 }
 
 const SERVED: Taken = { served: true, after: 0 }
-const FAILED: Taken = { served: false, after: 0 }
+export const FAILED: Taken = { served: false, after: 0 }
 
 export function supplyOf({ resource }: Scenario, random: Random): Supply {
   return resource.kind === 'bucket' ? new Bucket(resource) : new Pool(resource, random)

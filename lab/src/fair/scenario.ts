@@ -48,6 +48,8 @@ export interface Scenario {
   readonly steps?: readonly { readonly at: number; readonly times: number }[]
   /** How reports come back: late by `delay` to `delay + spread` seconds, so out of order; a part of them never. */
   readonly reports?: { readonly delay?: number; readonly spread?: number; readonly lost?: number }
+  /** This part of all requests that are let in fails whatever there is, from one time to another. */
+  readonly unrelated?: { readonly share: number; readonly between: readonly [from: number, to: number] }
   /** The controller's clock jumps by so many seconds. */
   readonly jumps?: readonly { readonly at: number; readonly by: number }[]
 }

@@ -2,7 +2,7 @@ import { Heap } from '@fairlead/core/simulation/capacity'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { type Arrivals, arrivalsOf } from './arrivals.js'
 import type { MakeController } from './controller.js'
-import { supplyOf } from './resource.js'
+import { FAILED, supplyOf } from './resource.js'
 import type { Scenario } from './scenario.js'
 
 /** Length of the windows by which a run is written down, in seconds. */
@@ -56,6 +56,10 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
     clock.advance((at - now) * 1_000)
     now = at
   }
+  const failsAnyway = (at: number): boolean => {
+    const { unrelated } = scenario
+    return unrelated !== undefined && isBetween(at, unrelated.between) && chance() < unrelated.share
+  }
   const reportUntil = (at: number): void => {
     while (reports.least <= at) {
       moveTo(reports.least)
@@ -77,7 +81,7 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
       continue
     }
     admitted++
-    const { served: succeeded, after } = supply.take(at, cost)
+    const { served: succeeded, after } = failsAnyway(at) ? FAILED : supply.take(at, cost)
     if (succeeded) served[cell]! += cost
     else failed++
     if (lost > 0 && chance() < lost) continue
@@ -95,6 +99,10 @@ export function simulate(scenario: Scenario, make: MakeController, seed: number)
     refused: refusedAt.length,
     refusedAt: Float64Array.from(refusedAt),
   }
+}
+
+function isBetween(at: number, [from, to]: readonly [number, number]): boolean {
+  return at >= from && at < to
 }
 
 interface Change {

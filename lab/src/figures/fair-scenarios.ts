@@ -11,6 +11,7 @@ import {
   whatFollowsAggression,
 } from './fair-adversaries.js'
 import { digits } from './fair-goals.js'
+import { unrelatedTable, whatUnrelatedFailuresCost } from './fair-unrelated.js'
 import type { Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'
 import { mean } from './numbers.js'
@@ -42,6 +43,7 @@ export const fairScenarios: Figure = {
     const development = run(DEVELOPMENT, OTHER_SEEDS)
     const adversaries = whatAdversariesTake(effort, tell)
     const pardons = whatFollowsAggression(effort, tell)
+    const unrelated = whatUnrelatedFailuresCost(effort, tell)
     return {
       aims: [...aimsOf(heldOut), ...pardonAims(pardons)],
       tables: [
@@ -51,9 +53,10 @@ export const fairScenarios: Figure = {
         scenarioTable(`Development: mean of ${OTHER_SEEDS.length} seeds`, development),
         adversaryTable(adversaries),
         pardonTable(pardons),
+        unrelatedTable(unrelated),
       ],
       pictures: {},
-      data: { heldOut, development, adversaries, pardons },
+      data: { heldOut, development, adversaries, pardons, unrelated },
     }
   },
 }
