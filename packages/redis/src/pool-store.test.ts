@@ -72,8 +72,8 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     const { client, command } = clients[which]!
     const own = prefix()
     const store = new RedisPoolStore({ client, prefix: own })
-    const { win } = await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
-    await store.lease(firstCall())
+    await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
+    const { win } = await store.lease(firstCall())
     const key = `${own}:pool:{api}:60000`
     expect(await command('KEYS', `${own}:*`)).toEqual([key])
     expect(store.keyOf('api', 60_000)).toBe(key)
