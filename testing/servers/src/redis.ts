@@ -125,7 +125,9 @@ async function redisBinary(): Promise<string> {
   const found = findBinary()
   if (found !== undefined) return found
   if (process.getuid?.() === 0) {
-    await promisify(execFile)('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server']).catch(() => {})
+    // Other tests may want theirs at the same time.
+    const install = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends', 'redis-server']
+    await promisify(execFile)('apt-get', install).catch(() => {})
     const installed = findBinary()
     if (installed !== undefined) return installed
   }
