@@ -3,8 +3,9 @@ import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 // `pnpm test:deep` gives properties a hundred times as many runs.
 const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
+// The longest takes ten seconds by itself: a watchdog for what hangs, and not for what is slow beside others.
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'core', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 30_000 },
+  test: { name: 'core', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 180_000 },
 })
 
 export default config

@@ -30,9 +30,16 @@ function busy({ without, with: withFairlead }: Report): boolean {
   return Math.max(without.lateP99Ms, withFairlead.lateP99Ms) > 10
 }
 
-describe('the demonstration', { timeout: 120_000, retry: 1 }, () => {
+/** A processor that others hold is a shortage, too: again, until it is ours. The last run counts anyhow. */
+async function undisturbed(...flags: string[]): ReturnType<typeof demo> {
+  let run = await demo(...flags)
+  for (let again = 0; again < 5 && busy(run.report); again++) run = await demo(...flags)
+  return run
+}
+
+describe('the demonstration', { timeout: 360_000 }, () => {
   it('gives quiet clients more of what they ask with Fairlead, and refuses the heavy ones for it', async () => {
-    const { report, printed } = await demo('--seconds', '4')
+    const { report, printed } = await undisturbed('--seconds', '4')
     const { without, with: withFairlead } = report
     // Both phases were asked the same, and every request is accounted for.
     expect(without.asked).toBe(withFairlead.asked)
@@ -48,9 +55,7 @@ describe('the demonstration', { timeout: 120_000, retry: 1 }, () => {
   })
 
   it('refuses nobody where there is enough for all', async () => {
-    // A processor that others hold is a shortage, too: again, until it is ours. The last run counts anyhow.
-    let { report } = await demo('--seconds', '3', '--load', '0.5')
-    for (let again = 0; again < 3 && busy(report); again++) ({ report } = await demo('--seconds', '3', '--load', '0.5'))
+    const { report } = await undisturbed('--seconds', '3', '--load', '0.5')
     for (const { asked, served } of [report.without, report.with]) expect(served).toBe(asked)
   })
 

@@ -6,6 +6,9 @@ import { eventually } from './fixtures/eventually.js'
 
 const CLIENT = fileURLToPath(new URL('./fixtures/client-process.mjs', import.meta.url))
 
+/** So long that no lease ends while a server is started anew. */
+const LEASE_SECONDS = 60
+
 interface Fleet {
   server: DoormanProcess
   config: ConfigFile
@@ -15,7 +18,7 @@ let fleet: Fleet
 const children: Child[] = []
 
 beforeEach(async () => {
-  const config = await ConfigFile.with(fairShareYaml(100, 20, 2))
+  const config = await ConfigFile.with(fairShareYaml(100, LEASE_SECONDS, 2))
   const server = await DoormanProcess.start('--fresh', '--config', config.path, '--minimum-refresh-interval', '1s')
   fleet = { config, server }
 })
@@ -69,7 +72,7 @@ describe('one server and many client processes', () => {
     await eventually('a lease', () => capacities([one])[0]! >= 90)
     await config.write('resources: []')
     await server.child.said(/an entry for \\"\*\\".*the new configuration is refused/)
-    await config.write(fairShareYaml(40, 20, 2))
+    await config.write(fairShareYaml(40, LEASE_SECONDS, 2))
     await eventually('less', () => capacities([one])[0] === 40)
     expect(await (await fetch(server.debugUrl)).text()).not.toContain('The configuration is an old one')
   })

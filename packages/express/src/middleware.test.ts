@@ -8,6 +8,7 @@ import { limitStage, probeStage } from '@fairlead/core/testing'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import supertest from 'supertest'
 import { describe, expect, it, vi } from 'vitest'
+import { eventually } from './fixtures/eventually.js'
 import { majors } from './fixtures/express-harness.js'
 import { type FairMiddlewareOptions, fairMiddleware, ResourceExhaustedError } from './index.js'
 
@@ -98,7 +99,7 @@ describe.each(majors)('%s', (_, express) => {
       const seen: string[] = []
       fair.gate.observe((event) => event.type === 'finished' && seen.push(event.flow))
       for (let i = 0; i < 3; i++) await supertest(app).get('/').expect(200, 'fine')
-      await vi.waitFor(() => expect(seen).toHaveLength(3))
+      await eventually(() => expect(seen).toHaveLength(3))
       expect(seen[0]).toBe(flow === '' ? '127.0.0.1' : seen[1])
       expect(seen[0]?.length).toBeLessThanOrEqual(256)
       expect(Object.keys(Object.prototype)).toEqual([])
@@ -165,7 +166,7 @@ describe.each(majors)('%s', (_, express) => {
       res.status(500).send('something went wrong')
     })
     await supertest(app).get('/').expect(500)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+    await eventually(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
   it.each<[string, RequestHandler]>([
@@ -180,7 +181,7 @@ describe.each(majors)('%s', (_, express) => {
       res.status(500).send('something went wrong')
     })
     await supertest(app).get('/').expect(500)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+    await eventually(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
   it('passes what a wrapped handler does: next, errors, an error that is nothing', async () => {
@@ -208,7 +209,7 @@ describe.each(majors)('%s', (_, express) => {
     await supertest(app).get('/next').expect(200, 'next')
     await supertest(app).get('/nothing').expect(418, 'Rejected promise')
     await supertest(app).get('/error').expect(418, 'passed on')
-    await vi.waitFor(() => expect(fair.gate.snapshot().inFlight).toBe(0))
+    await eventually(() => expect(fair.gate.snapshot().inFlight).toBe(0))
   })
 
   it('runs a wrapped handler as it is where no gate judged it', async () => {
@@ -298,7 +299,7 @@ describe.each(majors)('%s', (_, express) => {
     })
     app.use(fair, handler)
     await supertest(app).get('/').expect(408, 'too late')
-    await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, refused: 1 }))
+    await eventually(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, refused: 1 }))
     expect(probe.outstanding).toBe(0)
     expect(handler).not.toHaveBeenCalled()
   })
@@ -320,7 +321,7 @@ describe.each(majors)('%s', (_, express) => {
     })
     app.use(fairMiddleware({ gate: late as Gate }), handler)
     await supertest(app).get('/').expect(200, 'gone')
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
     expect(handler).not.toHaveBeenCalled()
   })
 
@@ -345,6 +346,6 @@ describe.each(majors)('%s', (_, express) => {
       res.send('twice')
     })
     await supertest(app).get('/').expect(200, 'twice')
-    await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
+    await eventually(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
   })
 })

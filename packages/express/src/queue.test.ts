@@ -2,14 +2,11 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { adaptive } from '@fairlead/core'
-import express from 'express'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { manualClock } from '@fairlead/core/testing'
+import express, { type Request } from 'express'
+import { afterEach, describe, expect, it } from 'vitest'
+import { eventually } from './fixtures/eventually.js'
 import { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './index.js'
-
-/** Waits for what real sockets bring about, as long as a busy machine may need. */
-function until(holds: () => void): Promise<void> {
-  return vi.waitFor(holds, { timeout: 20_000 })
-}
 
 /** A server whose handlers end when they are told to, in the order in which they were begun. */
 class Rig {
@@ -19,7 +16,14 @@ class Rig {
   readonly #ends: (() => void)[] = []
 
   constructor(queue: FairMiddlewareOptions['queue']) {
-    this.fair = fairMiddleware({ flow: (req) => req.get('x-client'), fair: false, shed: false, queue: queue ?? false })
+    // On a clock that stands: nobody has waited for too long because the machine was busy.
+    const options = {
+      flow: (req: Request) => req.get('x-client'),
+      fair: false,
+      shed: false,
+      clock: manualClock(),
+    } as const
+    this.fair = fairMiddleware({ ...options, queue: queue ?? false })
     const app = express()
     app.use(this.fair)
     app.get('/', (req, res) => {
@@ -43,7 +47,7 @@ class Rig {
 
   /** Until so many handlers run and so many requests wait. */
   async holds(running: number, waiting: number): Promise<void> {
-    await until(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
+    await eventually(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
   }
 
   endOne(): void {
@@ -72,7 +76,7 @@ describe('a queue in front of Express', () => {
     const quiet = rig.ask('quiet')
     await rig.holds(2, 7)
     for (let served = 0; served < 9; served++) {
-      await until(() => expect(rig.begun.length).toBeGreaterThan(served))
+      await eventually(() => expect(rig.begun.length).toBeGreaterThan(served))
       expect(rig.begun.length - served).toBeLessThanOrEqual(2)
       rig.endOne()
     }
@@ -98,7 +102,7 @@ describe('a queue in front of Express', () => {
     const evicted = await Promise.race(waiting)
     expect(evicted.status).toBe(503)
     for (let served = 1; served <= 3; served++) {
-      await until(() => expect(rig.begun.length).toBe(served))
+      await eventually(() => expect(rig.begun.length).toBe(served))
       rig.endOne()
     }
     expect((await quiet).status).toBe(200)
@@ -129,7 +133,7 @@ describe('a queue in front of Express', () => {
     const asked = [rig.ask('a'), rig.ask('b')]
     await rig.holds(1, 1)
     rig.endOne()
-    await until(() => expect(rig.begun.length).toBe(2))
+    await eventually(() => expect(rig.begun.length).toBe(2))
     rig.endOne()
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200])
     await rig.holds(0, 0)

@@ -9,6 +9,7 @@ import { etag } from 'hono/etag'
 import { HTTPException } from 'hono/http-exception'
 import { timeout } from 'hono/timeout'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { eventually } from './fixtures/eventually.js'
 import { type NodeApp, serveApp } from './fixtures/hono-harness.js'
 import { type FairMiddlewareOptions, fairMiddleware, ResourceExhaustedError } from './index.js'
 
@@ -92,7 +93,7 @@ describe('fairMiddleware, on Node', () => {
     })
     const ask = await serve(app)
     expect((await ask()).status).toBe(503)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+    await eventually(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
   it('cancels the stream of a handler whose client has left, and answers nobody', async () => {
@@ -114,8 +115,8 @@ describe('fairMiddleware, on Node', () => {
     })
     const ask = await serve(app)
     await expect(ask('/', { signal: client.signal })).rejects.toThrow()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
-    await vi.waitFor(() => expect(cancelled).toHaveBeenCalledOnce())
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
+    await eventually(() => expect(cancelled).toHaveBeenCalledOnce())
     expect(statuses).toEqual([499])
   })
 
@@ -138,7 +139,7 @@ describe('fairMiddleware, on Node', () => {
       app.get('/', (c) => new Promise<Response>((resolve) => ends.push(() => resolve(c.text('late')))))
       const ask = await serve(app)
       const asked = ask()
-      await vi.waitFor(() => expect(ends).toHaveLength(1))
+      await eventually(() => expect(ends).toHaveLength(1))
       clock.advance(3_600_000)
       fair.gate.wake()
       const { inFlight } = fair.gate.snapshot()
@@ -221,7 +222,7 @@ describe('what handlers throw', () => {
     const ask = await serve(app)
     const response = await ask()
     await response.text()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual([outcome]))
+    await eventually(() => expect(probe.outcomes).toEqual([outcome]))
     expect(response.status).toBe(status)
     silent.mockRestore()
   })
@@ -239,7 +240,7 @@ describe('other middleware', () => {
     expect((await ask()).status).toBe(504)
     expect(gate.snapshot().inFlight).toBe(1)
     settle()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
   })
 
   it('hono/timeout answers a request that waits: its handler never runs', async () => {
@@ -251,7 +252,7 @@ describe('other middleware', () => {
     app.get('/', handler)
     const ask = await serve(app)
     expect((await ask()).status).toBe(504)
-    await vi.waitFor(() => expect(gate.snapshot().refusedBy).toEqual({ 'gate:gone': 1 }))
+    await eventually(() => expect(gate.snapshot().refusedBy).toEqual({ 'gate:gone': 1 }))
     if (permit.admitted) permit.finish('success')
     expect(gate.snapshot().inFlight).toBe(0)
     expect(handler).not.toHaveBeenCalled()
@@ -270,7 +271,7 @@ describe('other middleware', () => {
     expect(await first.text()).toHaveLength(10_000)
     const second = await ask('/', { headers: { 'if-none-match': first.headers.get('etag') ?? '' } })
     expect(second.status).toBe(304)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success', 'success']))
+    await eventually(() => expect(probe.outcomes).toEqual(['success', 'success']))
   })
 
   it('outer middleware that throws, or answers itself after next: what was sent counts', async () => {
@@ -287,7 +288,7 @@ describe('other middleware', () => {
     const ask = await serve(app)
     expect((await ask('/throws')).status).toBe(503)
     expect((await ask('/replaces')).status).toBe(429)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure', 'failure']))
+    await eventually(() => expect(probe.outcomes).toEqual(['failure', 'failure']))
     expect(probe.outstanding).toBe(0)
     silent.mockRestore()
   })

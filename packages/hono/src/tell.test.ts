@@ -11,7 +11,8 @@ const TOLD = '"budget";r=9;t=60'
 function appWith(handler: (c: Context) => Response | Promise<Response>, options: FairMiddlewareOptions = {}): Hono {
   const app = new Hono()
   const budget = { limit: 10, windowMs: 60_000 }
-  app.use(fairMiddleware({ flow: () => 'a', budget, clock: manualClock(), rateLimit: 'always', ...options }))
+  const base = { flow: () => 'a', budget, clock: manualClock(), rateLimit: 'always', shed: false } as const
+  app.use(fairMiddleware({ ...base, ...options }))
   app.all('*', handler)
   return app
 }

@@ -3,7 +3,8 @@ import { PassThrough, Readable } from 'node:stream'
 import { createGate } from '@fairlead/core'
 import { type ProbeStage, probeStage } from '@fairlead/core/testing'
 import Koa3 from 'koa'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { eventually } from './fixtures/eventually.js'
 import { majors } from './fixtures/koa-harness.js'
 import { serve } from './fixtures/serve.js'
 import { fairMiddleware } from './index.js'
@@ -86,7 +87,7 @@ describe.each(bodies)('%s as body', (name, Koa, make) => {
     expect(inFlight()).toBe(1)
     finish()
     await received(client, 'second half')
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']))
+    await eventually(() => expect(probe.outcomes).toEqual(['success']))
     expect(inFlight()).toBe(0)
     client.destroy()
   })
@@ -96,7 +97,7 @@ describe.each(bodies)('%s as body', (name, Koa, make) => {
     const { probe, client } = await ask(Koa, body)
     await received(client, 'first half')
     client.destroy()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
   })
 
   // Koa 2 leaves such a response open until its client leaves: then that is its end.
@@ -110,7 +111,7 @@ describe.each(bodies)('%s as body', (name, Koa, make) => {
       expect(inFlight()).toBe(1)
       client.destroy()
     }
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
     client.destroy()
   })
 })
@@ -122,7 +123,7 @@ describe('a Blob as body', () => {
     await new Promise((resolve) => client.once('readable', resolve))
     expect(inFlight()).toBe(1)
     client.resume()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']), { timeout: 20_000 })
+    await eventually(() => expect(probe.outcomes).toEqual(['success']))
     client.destroy()
   })
 })
@@ -134,6 +135,6 @@ describe('a stream that nobody is left to read', () => {
     body.push('half')
     await received(client, 'half')
     client.resetAndDestroy()
-    await vi.waitFor(() => expect([body.destroyed, probe.outcomes]).toEqual([true, ['ignored']]))
+    await eventually(() => expect([body.destroyed, probe.outcomes]).toEqual([true, ['ignored']]))
   })
 })

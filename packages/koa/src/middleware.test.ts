@@ -10,6 +10,7 @@ import { limitStage, listen, probeStage } from '@fairlead/core/testing'
 import type Application from 'koa'
 import type { Context, Next } from 'koa'
 import { describe, expect, expectTypeOf, it, vi } from 'vitest'
+import { eventually } from './fixtures/eventually.js'
 import { majors } from './fixtures/koa-harness.js'
 import { serve } from './fixtures/serve.js'
 import { type FairMiddlewareOptions, type FairRequest, type FairState, fairMiddleware } from './index.js'
@@ -227,7 +228,7 @@ describe.each(majors)('%s', (_, Koa) => {
       app.use(handle)
       const reply = await fetch((await serve(app)).url)
       await reply.arrayBuffer()
-      await vi.waitFor(() => expect(probe.outcomes).toHaveLength(1))
+      await eventually(() => expect(probe.outcomes).toHaveLength(1))
       return { outcome: probe.outcomes[0], reply }
     }
 
@@ -312,11 +313,11 @@ describe.each(majors)('%s', (_, Koa) => {
     expect(gate.snapshot().inFlight).toBe(1)
     end()
     await first.text()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']))
+    await eventually(() => expect(probe.outcomes).toEqual(['success']))
     const leave = new AbortController()
     await fetch(url, { signal: leave.signal })
     leave.abort()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success', 'ignored']))
+    await eventually(() => expect(probe.outcomes).toEqual(['success', 'ignored']))
     expect(gate.snapshot().inFlight).toBe(0)
   })
 
@@ -406,7 +407,7 @@ describe.each(majors)('%s', (_, Koa) => {
     })
     app.use(fairMiddleware({ gate: late as Gate })).use(handler)
     expect(await (await fetch((await serve(app)).url)).text()).toBe('gone')
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
     expect(handler).not.toHaveBeenCalled()
   })
 
@@ -434,7 +435,7 @@ describe.each(majors)('%s', (_, Koa) => {
     const app = appWith({})
     app.middleware.unshift(fair, fair)
     expect((await fetch((await serve(app)).url)).status).toBe(200)
-    await vi.waitFor(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
+    await eventually(() => expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
   })
 
   it('keeps what is held, and tells what failed, at the gates outside too', async () => {
@@ -479,7 +480,7 @@ describe.each(majors)('%s', (_, Koa) => {
     it('is a request like any other, where nobody does', async () => {
       const probe = probeStage()
       expect(await ask((await serve(appWith({ gate: gateOf(probe) }))).port)).toBe('HTTP/1.1 200 OK')
-      await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']))
+      await eventually(() => expect(probe.outcomes).toEqual(['success']))
     })
   })
 })

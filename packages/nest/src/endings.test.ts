@@ -28,8 +28,9 @@ import {
   UseInterceptors,
 } from '@nestjs/common'
 import { concat, NEVER, Observable, of } from 'rxjs'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it } from 'vitest'
 import { ask, leave, statusOf } from './fixtures/client.js'
+import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { type At, FairModule } from './index.js'
 
@@ -229,13 +230,13 @@ describe.each(platforms)('on %s', (_, adapter) => {
     ])('%s by %s is answered %i: %s', async (path, method, status, outcome) => {
       const { port, probe } = await start(at)
       expect(await statusOf(port, path, method)).toBe(status)
-      await vi.waitFor(() => expect(probe.outcomes).toEqual([outcome]))
+      await eventually(() => expect(probe.outcomes).toEqual([outcome]))
     })
 
     it('a file that cannot be read gives its permit back', async () => {
       const { port, gate } = await start(at)
       await statusOf(port, '/no-file')
-      await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
+      await eventually(() => expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 }))
     })
 
     it.each(['/manual', '/observable-pending'])('%s is held until its end', async (path) => {
@@ -243,12 +244,12 @@ describe.each(platforms)('on %s', (_, adapter) => {
       finish = () => {}
       const before = finish
       const status = statusOf(port, path)
-      await vi.waitFor(() => expect(finish).not.toBe(before))
+      await eventually(() => expect(finish).not.toBe(before))
       await new Promise((resolve) => setImmediate(resolve))
       expect(gate.snapshot().inFlight).toBe(1)
       finish()
       expect(await status).toBe(200)
-      await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']))
+      await eventually(() => expect(probe.outcomes).toEqual(['success']))
     })
 
     it('events are held while they are listened to, and their producer is told when nobody does', async () => {
@@ -259,10 +260,10 @@ describe.each(platforms)('on %s', (_, adapter) => {
       client.on('data', (chunk) => {
         received += chunk
       })
-      await vi.waitFor(() => expect(received).toContain('first'))
+      await eventually(() => expect(received).toContain('first'))
       expect(gate.snapshot().inFlight).toBe(1)
       await leave(client)
-      await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+      await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
       expect(unsubscribed).toBe(before + 1)
     })
 
@@ -291,6 +292,6 @@ describe.each(platforms)('on %s', (_, adapter) => {
   ])('at the guard, %s is answered %i by a later guard: %s', async (path, status, outcome) => {
     const { port, probe } = await start('guard')
     expect(await statusOf(port, path)).toBe(status)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual([outcome]))
+    await eventually(() => expect(probe.outcomes).toEqual([outcome]))
   })
 })

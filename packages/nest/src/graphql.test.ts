@@ -8,6 +8,7 @@ import { Args, GqlExecutionContext, GraphQLModule, Parent, Query, ResolveField, 
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { leave } from './fixtures/client.js'
+import { eventually } from './fixtures/eventually.js'
 import { listen, type Running } from './fixtures/nest-harness.js'
 import {
   type At,
@@ -164,14 +165,14 @@ describe('GraphQL', () => {
       'POST /graphql HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n' +
         `Content-Length: ${body.length}\r\n\r\n${body}`,
     )
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1 }))
-    await vi.waitFor(() => expect(signal).toBeDefined())
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1 }))
+    await eventually(() => expect(signal).toBeDefined())
     await leave(client)
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 1 } }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 1 } }))
     expect(signal?.aborted).toBe(true)
     expect(gate.snapshot().inFlight).toBe(1)
     finish()
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ inFlight: 0, finished: { ignored: 1 } }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ inFlight: 0, finished: { ignored: 1 } }))
     expect(handled).not.toHaveBeenCalled()
   })
 })

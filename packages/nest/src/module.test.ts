@@ -6,6 +6,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, leave, statusOf } from './fixtures/client.js'
+import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { FAIR_GATE, Fair, FairGuard, FairInterceptor, FairModule, FairPermit, InjectGate, SkipFair } from './index.js'
 
@@ -137,7 +138,7 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     expect(await get('/skipped')).toEqual({ fair: true })
     const gate: Gate = running.app.get(FAIR_GATE)
     await statusOf(running.port, '/shown/unhappy')
-    await vi.waitFor(() => expect(gate.snapshot().finished).toEqual({ success: 1, failure: 1, ignored: 0 }))
+    await eventually(() => expect(gate.snapshot().finished).toEqual({ success: 1, failure: 1, ignored: 0 }))
   })
 
   it('makes options from other providers', async () => {
@@ -185,7 +186,7 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     class Feature {}
     running = await listen({ imports: [Feature, FairModule.forRoot({ gate, at: 'nowhere' })] }, adapter())
     for (const path of ['not', 'interceptor', 'guard']) await statusOf(running.port, `/bound/${path}`)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual<Outcome[]>(['success', 'success']))
+    await eventually(() => expect(probe.outcomes).toEqual<Outcome[]>(['success', 'success']))
   })
 
   it('by the guard alone, ends permits with their responses, whatever still runs, unless they are held', async () => {
@@ -209,12 +210,12 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     const fair = FairModule.forRoot({ gate, at: 'nowhere' })
     running = await listen({ imports: [fair], controllers: [Alone] }, adapter())
     expect(await statusOf(running.port, '/alone')).toBe(200)
-    await vi.waitFor(() => expect(probe.outcomes).toEqual<Outcome[]>(['success']))
+    await eventually(() => expect(probe.outcomes).toEqual<Outcome[]>(['success']))
     const clients = [await ask(running.port, '/alone/pending'), await ask(running.port, '/alone/pending')]
-    await vi.waitFor(() => expect(seen).toHaveLength(2))
+    await eventually(() => expect(seen).toHaveLength(2))
     const done = seen[0]!.hold()
     for (const client of clients) await leave(client)
-    await vi.waitFor(() => expect(seen.map(({ signal }) => signal.aborted)).toEqual([true, true]))
+    await eventually(() => expect(seen.map(({ signal }) => signal.aborted)).toEqual([true, true]))
     expect(probe.outcomes).toEqual<Outcome[]>(['success', 'ignored'])
     done()
     expect(probe.outcomes).toEqual<Outcome[]>(['success', 'ignored', 'ignored'])

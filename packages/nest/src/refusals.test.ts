@@ -20,6 +20,7 @@ import {
 import { defaultIfEmpty, type Observable, Subject, takeUntil } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, leave } from './fixtures/client.js'
+import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { type At, FairException, FairInterceptor, FairModule, type FairOptions } from './index.js'
 
@@ -171,14 +172,14 @@ describe.each(platforms)('refusals on %s', (_, adapter) => {
     client.on('data', (chunk) => {
       received += chunk
     })
-    await vi.waitFor(() => expect(gate.snapshot().waiting).toBe(1))
+    await eventually(() => expect(gate.snapshot().waiting).toBe(1))
     response?.writeHead(408)
     response?.write('too ')
     answer(refuse('late', 'overload', true, 0))
-    await vi.waitFor(() => expect(gate.snapshot().waiting).toBe(0))
+    await eventually(() => expect(gate.snapshot().waiting).toBe(0))
     await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
     response?.end('late')
-    await vi.waitFor(() => expect(received).toContain('late'))
+    await eventually(() => expect(received).toContain('late'))
     expect(received).toContain('408')
     expect(handler).not.toHaveBeenCalled()
     await leave(client)
@@ -197,7 +198,7 @@ describe.each(platforms)('refusals on %s', (_, adapter) => {
     await gone
     expect(probe.outcomes).toEqual(at === 'guard' ? ['ignored'] : [])
     pass()
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(gate.snapshot()).toMatchObject(at === 'guard' ? { inFlight: 0 } : { refusedBy: { 'gate:gone': 1 } }),
     )
     expect(handled).not.toHaveBeenCalled()
@@ -208,7 +209,7 @@ describe.each(platforms)('refusals on %s', (_, adapter) => {
     const first = gate.admit({ flow: 'first' })
     const port = await start({ gate, at: 'nowhere' })
     const answer = get(port, '/given-up')
-    await vi.waitFor(() => expect(gate.snapshot().waiting).toBe(1))
+    await eventually(() => expect(gate.snapshot().waiting).toBe(1))
     giveUp.next()
     await answer
     expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 1 } })

@@ -18,6 +18,7 @@ import { MessageBody, SubscribeMessage, WebSocketGateway, WsException } from '@n
 import { EMPTY, firstValueFrom, lastValueFrom, NEVER, of, toArray } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
+import { eventually } from './fixtures/eventually.js'
 import {
   type At,
   Fair,
@@ -109,7 +110,7 @@ describe('RPC over TCP', () => {
       const probe = probeStage()
       const client = await start({ gate: gateOf(probe) }, at)
       await firstValueFrom(client.send('act', { what }).pipe(toArray())).catch(() => {})
-      await vi.waitFor(() => expect(probe.outcomes).toEqual([outcome]))
+      await eventually(() => expect(probe.outcomes).toEqual([outcome]))
       expect(probe.passages).toMatchObject([{ flow: '127.0.0.1', cost: 4 }])
     }
     expect(handled).toHaveBeenCalledWith(4)
@@ -119,11 +120,11 @@ describe('RPC over TCP', () => {
     const gate = gateOf(limitStage(1, { waiters: 1 }))
     const client = await start({ gate })
     const [first, second] = [1, 2].map(() => lastValueFrom(client.send('act', { what: 'wait' })))
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1 }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1 }))
     const before = finish
     finish()
     expect(await first).toBe('waited')
-    await vi.waitFor(() => expect(finish).not.toBe(before))
+    await eventually(() => expect(finish).not.toBe(before))
     finish()
     expect(await second).toBe('waited')
     expect(gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 2 } })
@@ -199,7 +200,7 @@ describe('WebSockets', () => {
       const probe = probeStage()
       const client = await start({ gate: gateOf(probe), cost: () => 4 })
       say(client, what)
-      await vi.waitFor(() => expect(probe.outcomes).toEqual([outcome]))
+      await eventually(() => expect(probe.outcomes).toEqual([outcome]))
       expect(probe.passages).toMatchObject([{ flow: '127.0.0.1', cost: 4 }])
     }
     expect(handled).toHaveBeenCalledWith(4)
@@ -209,10 +210,10 @@ describe('WebSockets', () => {
     const probe = probeStage()
     const client = await start({ gate: gateOf(probe) })
     say(client, 'never')
-    await vi.waitFor(() => expect(probe.passages).toHaveLength(1))
-    await vi.waitFor(() => expect(signal?.aborted).toBe(false))
+    await eventually(() => expect(probe.passages).toHaveLength(1))
+    await eventually(() => expect(signal?.aborted).toBe(false))
     client.terminate()
-    await vi.waitFor(() => expect(probe.outcomes).toEqual(['ignored']))
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
     expect(signal?.aborted).toBe(true)
   })
 
@@ -221,9 +222,9 @@ describe('WebSockets', () => {
     const first = gate.admit({ flow: 'first' })
     const client = await start({ gate })
     say(client, 'send')
-    await vi.waitFor(() => expect(gate.snapshot().waiting).toBe(1))
+    await eventually(() => expect(gate.snapshot().waiting).toBe(1))
     client.terminate()
-    await vi.waitFor(() => expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 1 } }))
+    await eventually(() => expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 1 } }))
     if (!(first instanceof Promise) && first.admitted) first.finish('success')
     expect(gate.snapshot()).toMatchObject({ admitted: 1, inFlight: 0 })
     expect(handled).not.toHaveBeenCalled()

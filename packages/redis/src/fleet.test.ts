@@ -49,6 +49,15 @@ function sums(admissions: readonly Admission[]): Map<number, number> {
   return all
 }
 
+/** For each window from `from` on that is over for all of them: how much they used of it, and its share of the limit. */
+function usesBy(one: Member, fleet: readonly Member[], from: number): { sum: number; share: number }[] {
+  const until = Math.min(...fleet.map(({ win }) => win))
+  const own = sums(one.admitted)
+  return [...sums(fleet.flatMap(({ admitted }) => admitted))]
+    .filter(([win]) => win >= from && win < until)
+    .map(([win, sum]) => ({ sum, share: (own.get(win) ?? 0) / LIMIT }))
+}
+
 describe('four processes on one Redis', () => {
   it('never admit more than the limit: one killed, one stopped over the end of a window, Redis started anew', async () => {
     const server = await redis()
@@ -58,9 +67,14 @@ describe('four processes on one Redis', () => {
     const other = member(server.url, 3, { c: 1 })
     const fleet = [heavy, victim, sleeper, other]
     await pass(1, fleet)
+    // While nothing happens all of it is used, four parts of seven by the one that weighs 4. A window on a busy machine
+    // may be anything; sooner or later one is not.
     const quietFrom = windowNow() + 1
-    await pass(4, fleet)
-    const quietUntil = windowNow()
+    await vi.waitFor(() => {
+      const uses = usesBy(heavy, fleet, quietFrom)
+      const whole = uses.filter(({ sum, share }) => sum > 0.95 * LIMIT && Math.abs(share - 4 / 7) < 0.1)
+      expect(whole, JSON.stringify(uses)).not.toEqual([])
+    }, WATCHDOG)
 
     victim.signal('SIGKILL')
     const heir = member(server.url, 1, { a: 1 })
@@ -87,11 +101,5 @@ describe('four processes on one Redis', () => {
       if (Math.floor(from / WINDOW_MS) === Math.floor(until / WINDOW_MS))
         expect(Math.floor(until / WINDOW_MS)).toBe(win)
     }
-    // While nothing happened it was used, four parts of seven by the one that weighs 4. A window on a busy machine may
-    // be anything; the best of them is not.
-    const quiet = [...sums(all)].filter(([win]) => win >= quietFrom && win < quietUntil)
-    const shares = quiet.map(([win]) => (sums(heavy.admitted).get(win) ?? 0) / LIMIT)
-    expect(Math.max(...quiet.map(([, sum]) => sum))).toBeGreaterThan(0.95 * LIMIT)
-    expect(Math.min(...shares.map((share) => Math.abs(share - 4 / 7)))).toBeLessThan(0.1)
   })
 })

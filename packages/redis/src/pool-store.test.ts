@@ -8,6 +8,8 @@ import type { RedisClient } from './client.js'
 import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
 import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
 
+/** A window that began in 2023: none ends here, and whatever the day, hardly any of it is over. */
+const LONG_MS = 1_700_000_000_000
 const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: 60_000 })
 
 let calls = 0
@@ -72,8 +74,8 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     const { client, command } = clients[which]!
     const own = prefix()
     const store = new RedisPoolStore({ client, prefix: own })
-    const { win } = await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
-    await store.lease(firstCall())
+    await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
+    const { win } = await store.lease(firstCall())
     const key = `${own}:pool:{api}:60000`
     expect(await command('KEYS', `${own}:*`)).toEqual([key])
     expect(store.keyOf('api', 60_000)).toBe(key)
@@ -101,7 +103,7 @@ describe('a Redis that was started anew', () => {
   it('grants nothing in the window it was started in to who was there before, and then does', async () => {
     const server = await startRedis()
     const { client, command, close } = await nodeRedis(server.url)
-    expect(await survivor(client, 1_000_000_000)).toBe(0)
+    expect(await survivor(client, LONG_MS)).toBe(0)
     await vi.waitFor(async () => {
       expect(String(await command('INFO', 'server'))).toMatch(/uptime_in_seconds:[2-9]/)
     }, 60_000)
@@ -116,7 +118,7 @@ describe('regions on a pool in Redis', () => {
     const own = prefix()
     const escrows = clients.map(({ client }, at) => {
       const store = new RedisPoolStore({ client, prefix: own })
-      const pool = new RegionFairPool({ limit: 900, windowMs: 1_000_000_000, quantum: 5, store })
+      const pool = new RegionFairPool({ limit: 900, windowMs: LONG_MS, quantum: 5, store })
       return new FederatedFairEscrow({ region: `region-${at}`, pool, storeTimeoutMs: 30_000 })
     })
     const got: Record<string, number> = { both: 0, own0: 0, own1: 0 }
@@ -129,10 +131,10 @@ describe('regions on a pool in Redis', () => {
             any = true
           }
     }
-    // The window began some time ago, so what all of them let pass goes to whoever asks; all ask equally often.
+    // A third each; but what all of them have let pass since the window began goes to whoever asks, and one asks twice.
     expect(got['both']! + got['own0']! + got['own1']!).toBeGreaterThan(890)
     expect(got['both']! + got['own0']! + got['own1']!).toBeLessThanOrEqual(900)
-    expect(got['both']!).toBeLessThan(2 * got['own0']!)
+    expect(got['both']!).toBeLessThan(1.5 * got['own0']!)
     await Promise.all(escrows.map((escrow) => escrow.close()))
   })
 })

@@ -29,7 +29,8 @@ export function adapterExamples(dist: URL): void {
         for (const { status } of replies) statuses.add(status)
       }
       expect([...statuses].toSorted()).toEqual([200, 429, 503])
-      expect(tenants.lines).toContain('refused loud: unfair')
+      // Its lines come by another way than its answers.
+      await vi.waitFor(() => expect(tenants.lines).toContain('refused loud: unfair'), PATIENCE)
       expect(await (await tenants.ask('/health')).text()).toBe('ok')
       // The request that asks is the one that is held.
       await vi.waitFor(async () => {

@@ -2,11 +2,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { accessSync, constants } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { freePort } from './free-port.js'
 
 export interface RedisServerOptions {
   /** @default a free one */
@@ -88,8 +89,9 @@ async function launch(binary: string, port: number, cluster: boolean): Promise<R
   }
 }
 
+/** Waits until it answers itself, and nobody who was faster to take its port. */
 function answering(child: ChildProcess, port: number): Promise<void> {
-  return until(child, () => ask(port, 'PING', '+PONG'))
+  return until(child, () => ask(port, 'INFO server', `process_id:${child.pid}\r`))
 }
 
 async function until(child: ChildProcess, attempt: () => Promise<void>): Promise<void> {
@@ -118,22 +120,14 @@ async function ask(port: number, command: string, expected: string): Promise<voi
   }
 }
 
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  if (address === null || typeof address === 'string') throw new Error('no port to be had')
-  return address.port
-}
-
 /** Finds the program, or installs Debian's where that is allowed. */
 async function redisBinary(): Promise<string> {
   const found = findBinary()
   if (found !== undefined) return found
   if (process.getuid?.() === 0) {
-    await promisify(execFile)('apt-get', ['install', '-y', '--no-install-recommends', 'redis-server']).catch(() => {})
+    // Other tests may want theirs at the same time.
+    const install = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends', 'redis-server']
+    await promisify(execFile)('apt-get', install).catch(() => {})
     const installed = findBinary()
     if (installed !== undefined) return installed
   }
