@@ -1,6 +1,6 @@
 import { grown } from '../../grown.js'
 
-const BITS = 5
+const BITS = 6
 
 /** Entries in a block, at most. */
 export const BLOCK_SIZE: number = 1 << BITS
@@ -96,6 +96,7 @@ export class Blocks {
     if (this.#sorted[block] === 1) return
     this.#sorted[block] = 1
     const { entries, ratios, wantsOf, massOf } = this
+    const cellOf = this.#cellOf
     const first = this.first(block)
     const end = this.end(block)
     for (let next = first + 1; next < end; next++) {
@@ -105,8 +106,13 @@ export class Blocks {
       const wants = wantsOf[next]!
       const mass = massOf[next]!
       let cell = next
-      for (; cell > first && ratios[cell - 1]! > ratio; cell--)
-        this.#put(cell, entries[cell - 1]!, ratios[cell - 1]!, wantsOf[cell - 1]!, massOf[cell - 1]!)
+      for (; cell > first && ratios[cell - 1]! > ratio; cell--) {
+        entries[cell] = entries[cell - 1]!
+        ratios[cell] = ratios[cell - 1]!
+        wantsOf[cell] = wantsOf[cell - 1]!
+        massOf[cell] = massOf[cell - 1]!
+        cellOf[entries[cell]!] = cell
+      }
       this.#put(cell, entry, ratio, wants, mass)
     }
   }
