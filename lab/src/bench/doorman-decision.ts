@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { LeaseServer, type NamedParameter } from '@fairlead/core'
+import { type AlgorithmKind, LeaseServer, type NamedParameter } from '@fairlead/core'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
 import { machine } from './report/machine.js'
@@ -16,34 +16,40 @@ const CLIENTS = [1, 1_000, 10_000, 100_000]
 const CAPACITY_EACH = 20
 const ROUND_MS = 5_000
 
-const forms: readonly [string, number[], boolean, NamedParameter[]][] = [
-  ['max-min, every wants new', CLIENTS, true, []],
-  ['max-min, wants unchanged', CLIENTS, false, []],
-  ['published FAIR_SHARE, every wants new', [1, 1_000], true, [{ name: 'compatible', value: 'published' }]],
+const published: NamedParameter[] = [{ name: 'compatible', value: 'published' }]
+
+const forms: readonly [string, number[], boolean, AlgorithmKind, NamedParameter[]][] = [
+  ['max-min, every wants new', CLIENTS, true, 'FAIR_SHARE', []],
+  ['max-min, wants unchanged', CLIENTS, false, 'FAIR_SHARE', []],
+  ['proportional, every wants new', CLIENTS, true, 'PROPORTIONAL_SHARE', []],
+  ['published FAIR_SHARE, every wants new', [1, 1_000], true, 'FAIR_SHARE', published],
 ]
 
-/** A server with its clients, whose state lies in flat arrays, as it would with real ones: elsewhere. */
-function serverWith(clients: readonly string[], fresh: boolean, parameters: NamedParameter[]) {
+/**
+ * A server with its clients, who come in turn. Their state lies in flat arrays, and nobody looks it up by name, as with
+ * real ones: it is elsewhere.
+ */
+function serverWith(clients: readonly string[], fresh: boolean, kind: AlgorithmKind, parameters: NamedParameter[]) {
   let nowMs = 0
   const capacity = CAPACITY_EACH * clients.length
-  const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 300, refreshInterval: 16, parameters }
+  const algorithm = { kind, leaseLength: 300, refreshInterval: 16, parameters }
   const server = new LeaseServer({
     id: 'bench',
     repository: { resources: [{ identifierGlob: '*', capacity, algorithm }] },
     minimumIntervalMs: clients.length === 1 ? 0 : ROUND_MS,
     clock: () => nowMs,
   })
-  const index = new Map(clients.map((client, i) => [client, i]))
   const has = new Float64Array(clients.length)
   const expiry = new Float64Array(clients.length)
   const wants = new Float64Array(clients.length).map(() => 10 + 90 * Math.random())
-  return (clientId: string) => {
+  let i = 0
+  return () => {
     nowMs += ROUND_MS / clients.length
-    const i = index.get(clientId)!
+    i = i + 1 === clients.length ? 0 : i + 1
     if (fresh) wants[i] = 10 + 90 * Math.random()
     const lease = { capacity: has[i]!, expiryTime: expiry[i]!, refreshInterval: 16 }
     const request = { resourceId: 'r', priority: 0, wants: wants[i]!, has: lease }
-    const [answer] = server.getCapacity({ clientId, resource: [request] }).response
+    const [answer] = server.getCapacity({ clientId: clients[i]!, resource: [request] }).response
     if (answer === undefined) throw new Error('asked again too early')
     has[i] = answer.gets.capacity
     expiry[i] = answer.gets.expiryTime
@@ -52,12 +58,12 @@ function serverWith(clients: readonly string[], fresh: boolean, parameters: Name
 }
 
 const rows: string[][] = []
-for (const [form, sizes, fresh, parameters] of forms) {
+for (const [form, sizes, fresh, kind, parameters] of forms) {
   const row = [form]
   for (const clients of CLIENTS) {
     const names = flowNames(clients)
     const measured = sizes.includes(clients)
-    row.push(measured ? (await costOf(serverWith(names, fresh, parameters), names)).ns.toFixed(0) : '-')
+    row.push(measured ? (await costOf(serverWith(names, fresh, kind, parameters), names)).ns.toFixed(0) : '-')
   }
   rows.push(row)
 }

@@ -1,4 +1,4 @@
-import { grown } from './grown.js'
+import { grown } from '../grown.js'
 
 /** The name of the tenant that all newcomers share once there are too many. No tenant's own name is empty. */
 export const OVERFLOW = ''

@@ -1,4 +1,4 @@
-import { grown } from './grown.js'
+import { grown } from '../grown.js'
 import { Totals } from './totals.js'
 
 /** Entries of a block: few enough to shift and sum in a breath, so many that the tree above stays small. */

@@ -1,4 +1,4 @@
-import { grown } from './grown.js'
+import { grown } from '../grown.js'
 import { Line } from './line.js'
 
 const NONE = -1

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../../testing/seeded-random.js'
 import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResponse } from '../protocol.js'
 import { Resource } from './resource.js'
 import type { ResourceTemplate } from './template.js'
@@ -201,6 +202,20 @@ describe('a root with clients', () => {
         },
       ),
     )
+  })
+
+  it('knows the level among a thousand, however often they change their minds', () => {
+    const random = seededRandom(1)
+    const resource = root(20_000)
+    const wants = Array.from({ length: 1_000 }, () => 0)
+    for (let now = 1_000; now < 1_240; now += 4) {
+      for (let i = 0; i < 1_000; i++) {
+        wants[i] = 10 + 90 * random()
+        ask(resource, `${i}`, now, wants[i]!)
+      }
+      const [band] = resource.ledger.bands.all
+      expect(band!.blocks.level(20_000)).toBeCloseTo(levelOf(wants, 20_000), 6)
+    }
   })
 })
 

@@ -5,7 +5,7 @@ import { SortedBlocks } from './sorted-blocks.js'
 
 class Wish {
   place = 0
-  readonly wants: number
+  wants: number
   readonly mass: number
 
   constructor(wants: number, mass: number) {
@@ -104,6 +104,27 @@ describe('SortedBlocks', () => {
         )
       }
     expect([blocks.size, blocks.wants, blocks.mass]).toEqual([0, 0, 0])
+  })
+
+  it.each([1, 2, 3])('does so while they stay and change, again and again (seed %i)', (seed) => {
+    const random = seededRandom(seed)
+    const blocks = new SortedBlocks<Wish>()
+    const present = Array.from({ length: 1_000 }, () => new Wish(10 + 90 * random(), 1))
+    for (const wish of present) blocks.add(wish, wish.wants, 1)
+    for (let round = 0; round < 60; round++) {
+      // Now and then all rise together, so that some blocks fill and others run empty.
+      const least = round % 4 === 0 ? 10 * round : 10
+      for (const wish of present) {
+        wish.wants = least + 90 * random()
+        blocks.change(wish, wish.wants, 1)
+      }
+      const capacity = blocks.wants * random()
+      const expected = filled(present, levelOf(present, capacity))
+      expect(furthest(filled(present, blocks.level(capacity)), expected)).toBeLessThanOrEqual(1e-9 * capacity)
+      const ratios: number[] = []
+      blocks.forEach((_, wants) => void ratios.push(wants))
+      expect(ratios).toEqual(present.map(({ wants }) => wants).toSorted((x, y) => x - y))
+    }
   })
 
   it('visits entries in the order of wants per mass', () => {

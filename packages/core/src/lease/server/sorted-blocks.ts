@@ -1,4 +1,4 @@
-import { BLOCK_SIZE, Block } from './block.js'
+import { BLOCK_SIZE, Blocks } from './blocks.js'
 import { SumTree } from './sum-tree.js'
 
 /** Below this mean number of entries the blocks are filled anew, to this number. */
@@ -11,17 +11,24 @@ export interface Placed {
 }
 
 /**
- * What children want, sorted by wants per mass, so that the exact max-min level is found in O(log n) while one of them
- * changes per request: blocks of sorted entries, and a tree of sums over them.
+ * What children want, by wants per mass, so that the exact max-min level is found in O(log n) while one of them changes
+ * per request: a row of blocks, each for the ratios up to its bound, and a tree of sums over them.
  *
  * `wants` is finite and at least 0, `mass` above 0.
  */
 export class SortedBlocks<E extends Placed> {
-  #blocks: Block[] = [new Block()]
+  /** Where the blocks have an entry, by its number. */
+  readonly #cellOf: number[] = []
+  #blocks = new Blocks(this.#cellOf)
+  /** The blocks by position. */
+  #row: number[] = [this.#blocks.create()]
+  /** By position: the largest ratio that may be in there. It stays when that entry goes, and the last one is infinite. */
+  #bounds: number[] = [Number.POSITIVE_INFINITY]
+  /** By block. */
+  #positions: number[] = [0]
   readonly #tree = new SumTree()
   /** By number of the entry. */
   readonly #entries: (E | undefined)[] = []
-  readonly #blockOf: Block[] = []
   readonly #freed: number[] = []
   #size = 0
   #foundWants = 0
@@ -45,7 +52,8 @@ export class SortedBlocks<E extends Placed> {
   add(entry: E, wants: number, mass: number): void {
     entry.place = this.#freed.pop() ?? this.#entries.length
     this.#entries[entry.place] = entry
-    this.#insert(entry.place, wants, mass)
+    this.#size++
+    this.#insert(this.#firstAbove(wants / mass), entry.place, wants, mass)
   }
 
   /** O(log n). */
@@ -53,39 +61,23 @@ export class SortedBlocks<E extends Placed> {
     this.#takeOut(entry.place)
     this.#entries[entry.place] = undefined
     this.#freed.push(entry.place)
+    this.#size--
     this.#packIfSparse()
   }
 
   /** The same entry now wants this. O(log n). */
   change(entry: E, wants: number, mass: number): void {
-    this.#takeOut(entry.place)
-    this.#insert(entry.place, wants, mass)
-    this.#packIfSparse()
-  }
-
-  #insert(place: number, wants: number, mass: number): void {
-    const ratio = wants / mass
-    let position = this.#firstAbove(ratio)
-    if (this.#blocks[position]!.full) {
-      this.#split(position)
-      if (this.#tree.last[position]! <= ratio) position++
+    const { place } = entry
+    const position = this.#firstAbove(wants / mass)
+    const block = this.#row[position]!
+    if (this.#blocks.blockOf(place) === block) {
+      this.#blocks.change(place, wants, mass)
+      this.#sum(block)
+      return
     }
-    const block = this.#blocks[position]!
-    block.insert(place, wants, mass)
-    this.#blockOf[place] = block
-    this.#size++
-    this.#tree.update(block)
-  }
-
-  #takeOut(place: number): void {
-    const block = this.#blockOf[place]!
-    block.remove(place)
-    this.#size--
-    this.#tree.update(block)
-  }
-
-  #packIfSparse(): void {
-    if (this.#blocks.length > 1 && this.#size < this.#blocks.length * SPARSE) this.#pack()
+    this.#takeOut(place)
+    this.#insert(position, place, wants, mass)
+    this.#packIfSparse()
   }
 
   /**
@@ -93,7 +85,8 @@ export class SortedBlocks<E extends Placed> {
    * descent in the tree, and a scan of one block.
    */
   level(capacity: number): number {
-    const { last, leaves, wants: wantsBy, mass: massBy } = this.#tree
+    const { leaves, wants: wantsBy, mass: massBy } = this.#tree
+    const bounds = this.#bounds
     if (wantsBy[1]! <= capacity) return Number.POSITIVE_INFINITY
     if (capacity <= 0) return 0
     const total = massBy[1]!
@@ -106,21 +99,24 @@ export class SortedBlocks<E extends Placed> {
       const end = position + half - 1
       const upToEnd = wants + wantsBy[node]!
       const massToEnd = mass + massBy[node]!
-      if (end >= this.#blocks.length - 1 || upToEnd + last[end]! * (total - massToEnd) >= capacity) continue
+      if (end >= bounds.length - 1 || upToEnd + bounds[end]! * (total - massToEnd) >= capacity) continue
       wants = upToEnd
       mass = massToEnd
       node++
       position += half
     }
-    const { ratios, wantsOf, massOf, size } = this.#blocks[position]!
-    for (let at = 0; at < size; at++) {
+    const block = this.#row[position]!
+    this.#blocks.sort(block)
+    const { ratios, wantsOf, massOf } = this.#blocks
+    const end = this.#blocks.end(block)
+    for (let cell = this.#blocks.first(block); cell < end; cell++) {
       const above = total - mass
-      if (wants + ratios[at]! * above >= capacity) return (capacity - wants) / above
-      wants += wantsOf[at]!
-      mass += massOf[at]!
+      if (wants + ratios[cell]! * above >= capacity) return (capacity - wants) / above
+      wants += wantsOf[cell]!
+      mass += massOf[cell]!
     }
-    // Only where rounding hides the level: hardly any mass is above the largest ratio.
-    return last[position]!
+    // Nothing is above only where rounding hides the level.
+    return mass < total ? (capacity - wants) / (total - mass) : Number.POSITIVE_INFINITY
   }
 
   /** Adds up the entries whose ratio is at most `ratio`, for `foundWants` and `foundMass`. O(log n). */
@@ -134,10 +130,14 @@ export class SortedBlocks<E extends Placed> {
       wants += wantsBy[node - 1]!
       mass += massBy[node - 1]!
     }
-    const { ratios, wantsOf, massOf, size } = this.#blocks[position]!
-    for (let at = 0; at < size && ratios[at]! <= ratio; at++) {
-      wants += wantsOf[at]!
-      mass += massOf[at]!
+    const block = this.#row[position]!
+    this.#blocks.sort(block)
+    const { ratios, wantsOf, massOf } = this.#blocks
+    const end = this.#blocks.end(block)
+    for (let cell = this.#blocks.first(block); cell < end; cell++) {
+      if (ratios[cell]! > ratio) break
+      wants += wantsOf[cell]!
+      mass += massOf[cell]!
     }
     this.#foundWants = wants
     this.#foundMass = mass
@@ -155,18 +155,44 @@ export class SortedBlocks<E extends Placed> {
 
   /** Calls `visit` with every entry, in the order of the ratios. */
   forEach(visit: (entry: E, wants: number, mass: number) => void): void {
-    for (const { entries, wantsOf, massOf, size } of this.#blocks)
-      for (let at = 0; at < size; at++) visit(this.#entries[entries[at]!]!, wantsOf[at]!, massOf[at]!)
+    const blocks = this.#blocks
+    for (const block of this.#row) {
+      blocks.sort(block)
+      const end = blocks.end(block)
+      for (let cell = blocks.first(block); cell < end; cell++)
+        visit(this.#entries[blocks.entries[cell]!]!, blocks.wantsOf[cell]!, blocks.massOf[cell]!)
+    }
   }
 
-  /** The first position whose largest ratio is above `ratio`, else the last one. */
+  #insert(position: number, place: number, wants: number, mass: number): void {
+    if (this.#blocks.full(this.#row[position]!)) {
+      this.#split(position)
+      if (this.#bounds[position]! <= wants / mass) position++
+    }
+    const block = this.#row[position]!
+    this.#blocks.append(block, place, wants, mass)
+    this.#sum(block)
+  }
+
+  #takeOut(place: number): void {
+    const block = this.#blocks.blockOf(place)
+    this.#blocks.remove(place)
+    this.#sum(block)
+  }
+
+  /** A block has changed. */
+  #sum(block: number): void {
+    this.#tree.update(this.#positions[block]!, this.#blocks.wants[block]!, this.#blocks.mass[block]!)
+  }
+
+  /** The first position whose bound is above `ratio`. */
   #firstAbove(ratio: number): number {
-    const { last } = this.#tree
+    const bounds = this.#bounds
     let low = 0
-    let high = this.#blocks.length - 1
+    let high = bounds.length - 1
     while (low < high) {
       const middle = (low + high) >> 1
-      if (last[middle]! > ratio) high = middle
+      if (bounds[middle]! > ratio) high = middle
       else low = middle + 1
     }
     return low
@@ -174,33 +200,41 @@ export class SortedBlocks<E extends Placed> {
 
   /** Halves a full block; the upper half comes after it. */
   #split(position: number): void {
-    const full = this.#blocks[position]!
-    const upper = new Block()
-    upper.take(full, BLOCK_SIZE / 2, BLOCK_SIZE / 2)
-    full.keep(BLOCK_SIZE / 2)
-    this.#settle(upper)
-    this.#blocks.splice(position + 1, 0, upper)
-    this.#tree.rebuild(this.#blocks)
+    const block = this.#row[position]!
+    const upper = this.#blocks.halve(block)
+    this.#row.splice(position + 1, 0, upper)
+    this.#bounds.splice(position, 0, this.#blocks.last(block))
+    this.#number()
+  }
+
+  #packIfSparse(): void {
+    if (this.#row.length > 1 && this.#size < this.#row.length * SPARSE) this.#pack()
   }
 
   /** Fills blocks evenly again, after most of what was in them has gone. */
   #pack(): void {
-    const packed: Block[] = [new Block()]
-    for (const block of this.#blocks)
-      for (let from = 0; from < block.size; ) {
-        if (packed.at(-1)!.size === PACKED) packed.push(new Block())
-        const into = packed.at(-1)!
-        const count = Math.min(block.size - from, PACKED - into.size)
-        into.take(block, from, count)
-        from += count
+    const packed = new Blocks(this.#cellOf)
+    let block = packed.create()
+    const row = [block]
+    const bounds: number[] = []
+    this.forEach((entry, wants, mass) => {
+      if (packed.sizes[block] === PACKED) {
+        bounds.push(packed.last(block))
+        block = packed.create()
+        row.push(block)
       }
+      packed.append(block, entry.place, wants, mass)
+    })
+    bounds.push(Number.POSITIVE_INFINITY)
     this.#blocks = packed
-    for (const block of packed) this.#settle(block)
-    this.#tree.rebuild(packed)
+    this.#row = row
+    this.#bounds = bounds
+    this.#number()
   }
 
-  /** Its entries are in this block now. */
-  #settle(block: Block): void {
-    for (let at = 0; at < block.size; at++) this.#blockOf[block.entries[at]!] = block
+  /** The row has changed. */
+  #number(): void {
+    for (let position = 0; position < this.#row.length; position++) this.#positions[this.#row[position]!] = position
+    this.#tree.rebuild(this.#row, this.#blocks)
   }
 }

@@ -1,4 +1,4 @@
-import type { Block } from './block.js'
+import type { Blocks } from './blocks.js'
 
 /**
  * Sums over a row of blocks: the root is node 1, the parts of node i are 2i and 2i + 1, the leaves begin at `leaves`.
@@ -8,37 +8,29 @@ export class SumTree {
   leaves = 1
   wants: Float64Array = new Float64Array(2)
   mass: Float64Array = new Float64Array(2)
-  /** The largest ratio of each block, by position. */
-  last: Float64Array = new Float64Array(1)
 
-  /** `block` has changed. O(log blocks). */
-  update(block: Block): void {
-    this.#read(block)
-    for (let node = (this.leaves + block.position) >> 1; node >= 1; node >>= 1) this.#join(node)
+  /** The block at `position` has changed. O(log blocks). */
+  update(position: number, wants: number, mass: number): void {
+    let node = this.leaves + position
+    this.wants[node] = wants
+    this.mass[node] = mass
+    for (node >>= 1; node >= 1; node >>= 1) this.#join(node)
   }
 
-  /** The row has changed. Numbers the blocks. O(blocks). */
-  rebuild(blocks: readonly Block[]): void {
-    if (blocks.length > this.leaves || blocks.length * 4 < this.leaves) {
-      this.leaves = 2 ** Math.ceil(Math.log2(blocks.length))
+  /** The row has changed. O(blocks). */
+  rebuild(row: readonly number[], blocks: Blocks): void {
+    if (row.length > this.leaves || row.length * 4 < this.leaves) {
+      this.leaves = 2 ** Math.ceil(Math.log2(row.length))
       this.wants = new Float64Array(2 * this.leaves)
       this.mass = new Float64Array(2 * this.leaves)
-      this.last = new Float64Array(this.leaves)
     }
     this.wants.fill(0)
     this.mass.fill(0)
-    for (let position = 0; position < blocks.length; position++) {
-      const block = blocks[position]!
-      block.position = position
-      this.#read(block)
+    for (let position = 0; position < row.length; position++) {
+      this.wants[this.leaves + position] = blocks.wants[row[position]!]!
+      this.mass[this.leaves + position] = blocks.mass[row[position]!]!
     }
     for (let node = this.leaves - 1; node >= 1; node--) this.#join(node)
-  }
-
-  #read(block: Block): void {
-    this.wants[this.leaves + block.position] = block.wants
-    this.mass[this.leaves + block.position] = block.mass
-    this.last[block.position] = block.last
   }
 
   #join(node: number): void {
