@@ -7,6 +7,7 @@ import type { Scenario } from './scenario.js'
 import { DEVELOPMENT, PUBLISHED } from './scenarios.js'
 import { meanOf, shortened, study } from './study.js'
 import { TRACED, trace } from './trace.js'
+import { copedWith } from './unrelated.js'
 
 const ALL = [...PUBLISHED, ...DEVELOPMENT, ...HELD_OUT, ...ADVERSARIES]
 const named = (name: string): Scenario => ALL.find((scenario) => scenario.name === name)!
@@ -68,6 +69,16 @@ describe('an aggressor that stops', () => {
     for (const othersStay of [true, false]) {
       expect(penaltyAfter(30, othersStay, fairClock, 1).aggressor).toBeGreaterThan(0.95)
       expect(penaltyAfter(30, othersStay, publishedRule, 1).aggressor).toBeLessThan(0.8)
+    }
+  })
+})
+
+describe('failures that have nothing to do with load', () => {
+  it('cost little under the clock, and under the published rule the more the more there are', () => {
+    for (const isOverload of [false, true]) {
+      expect(copedWith(0.3, isOverload, fairClock, 1).during).toBeGreaterThan(0.85)
+      expect(copedWith(0.3, isOverload, fairClock, 1).after).toBeGreaterThan(0.95)
+      expect(copedWith(0.3, isOverload, publishedRule, 1).during).toBeLessThan(0.6)
     }
   })
 })
