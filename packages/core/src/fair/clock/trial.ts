@@ -41,7 +41,7 @@ export class Trial {
     this.sample.clear()
   }
 
-  /** True while less is let in: no longer than until enough requests have been. */
+  /** True while less is let in: until enough requests have been, or it takes too long. Then those must do. */
   limits({ serial, at }: Admission): boolean {
     if (!this.underWay || serial >= this.#lastSerial) return false
     if (at < this.beganAt + MOST_SECONDS) return true
