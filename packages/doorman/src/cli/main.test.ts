@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Child } from '../fixtures/child.js'
 import { ConfigFile, command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+import { textOf } from '../fixtures/text-of.js'
 
 const ends: (() => unknown)[] = []
 
@@ -50,7 +51,7 @@ describe('doorman client', () => {
     const client = run('client', '--server', address, '--resource', 'db', '--wants', '40', '--duration', '0')
     expect(await client.end()).toBe(0)
     expect(client.output).toMatch(/^db: 4\d of 40 wanted$/m)
-    expect(await (await fetch(`${debugUrl}/metrics`)).text()).toContain('doorman_server_has{resource="db"} 0')
+    expect(await textOf(`${debugUrl}/metrics`)).toContain('doorman_server_has{resource="db"} 0')
   })
 
   it('loads a resource over HTTP as much as it may', async () => {
