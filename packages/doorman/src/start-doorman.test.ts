@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises'
 import { get } from 'node:https'
 import { json } from 'node:stream/consumers'
 import { DoormanClient, inProcess, overHttp } from '@fairlead/core'
+import { until } from '@fairlead-testing/waiting'
 import { credentials } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eventually } from './fixtures/eventually.js'
 import { fairShare } from './fixtures/repository.js'
 import { overGrpc } from './grpc/transport.js'
 import type { DoormanOptions } from './options.js'
@@ -50,7 +50,7 @@ describe('startDoorman', () => {
       const client = new DoormanClient({ transport, id: `client-${i}` })
       ends.push(() => client.close())
       const lease = client.gauge('db', { wants: 10 })
-      await eventually('a lease', () => lease.capacity >= 10)
+      await until('a lease', () => lease.capacity >= 10)
     }
     const { children } = doorman.server.snapshot().resources[0]!
     expect(children.map(({ id }) => id).toSorted()).toEqual(['client-0', 'client-1', 'client-2'])

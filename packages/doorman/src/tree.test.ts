@@ -1,7 +1,8 @@
 import { DoormanClient, type GaugeLease } from '@fairlead/core'
+import { until } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'
-import { eventually } from './fixtures/eventually.js'
+import { textOf } from './fixtures/text-of.js'
 import { overGrpc } from './grpc/transport.js'
 
 const ends: (() => unknown)[] = []
@@ -42,9 +43,9 @@ describe.each([
     const config = await configured(CHILD)
     const [left, right] = await Promise.all([1, 2].map(() => serve('--config', config, '--parent', placeOf(root))))
     const leases = [leaseAt(left!, 'a', 60), leaseAt(left!, 'b', 60), leaseAt(right!, 'c', 60)]
-    await eventually('a third for everybody', () => {
+    await until('a third for everybody', () => {
       const has = leases.map(({ capacity }) => capacity)
-      expect(has[0]! + has[1]! + has[2]!).toBeLessThanOrEqual(100 + 1e-6)
+      expect(has[0]! + has[1]! + has[2]!, `what [${has.join(', ')}] have in all`).toBeLessThanOrEqual(100 + 1e-6)
       return has.every((each) => Math.abs(each - 100 / 3) < 1)
     })
   })
@@ -56,17 +57,17 @@ describe('a child whose parent dies', () => {
     const parent = await serve('--config', config)
     const child = await serve('--config', await configured(CHILD), '--parent', parent.address)
     const lease = leaseAt(child, 'a', 60)
-    const page = async (): Promise<string> => (await fetch(child.debugUrl)).text()
-    await eventually('a lease', () => lease.capacity >= 60)
+    const page = (): Promise<string> => textOf(child.debugUrl)
+    await until('a lease', () => lease.capacity >= 60)
     const shortages: number[] = []
     lease.onChange((capacity) => capacity < 60 && shortages.push(capacity))
     await parent.child.stop()
-    await eventually('the end of the lease', () => lease.capacity === 0)
+    await until('the end of the lease', () => lease.capacity === 0)
     // Until the parent's lease ended there was no less.
     expect(shortages).toEqual([0])
-    await eventually('the reason', async () => (await page()).includes('The parent does not answer'))
+    await until('the reason', async () => (await page()).includes('The parent does not answer'))
     await serve('--config', config, '--port', parent.address.split(':')[1]!)
-    await eventually('a lease again', () => lease.capacity >= 60)
-    await eventually('all is well', async () => !(await page()).includes('does not answer'))
+    await until('a lease again', () => lease.capacity >= 60)
+    await until('all is well', async () => !(await page()).includes('does not answer'))
   })
 })

@@ -3,9 +3,9 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { adaptive } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
+import { eventually } from '@fairlead-testing/waiting'
 import express, { type Request } from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
-import { eventually } from './fixtures/eventually.js'
 import { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './index.js'
 
 /** A server whose handlers end when they are told to, in the order in which they were begun. */

@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs'
 import { Readable } from 'node:stream'
 import { createGate, type Outcome, ResourceExhaustedError } from '@fairlead/core'
 import { probeStage } from '@fairlead/core/testing'
+import { eventually } from '@fairlead-testing/waiting'
 import {
   type ArgumentsHost,
   Body,
@@ -30,7 +31,6 @@ import {
 import { concat, NEVER, Observable, of } from 'rxjs'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ask, leave, statusOf } from './fixtures/client.js'
-import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { type At, FairModule } from './index.js'
 

@@ -1,12 +1,12 @@
 import { createGate, type Gate, type Outcome, ResourceExhaustedError } from '@fairlead/core'
 import type { FairRequest } from '@fairlead/core/http'
 import { probeStage } from '@fairlead/core/testing'
+import { eventually } from '@fairlead-testing/waiting'
 import { Controller, type ExecutionContext, Get, Module, UseGuards, UseInterceptors } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, leave, statusOf } from './fixtures/client.js'
-import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { FAIR_GATE, Fair, FairGuard, FairInterceptor, FairModule, FairPermit, InjectGate, SkipFair } from './index.js'
 

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
 import { limitStage, probeStage } from '@fairlead/core/testing'
+import { eventually } from '@fairlead-testing/waiting'
 import {
   type ArgumentsHost,
   type CallHandler,
@@ -20,7 +21,6 @@ import {
 import { defaultIfEmpty, type Observable, Subject, takeUntil } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ask, leave } from './fixtures/client.js'
-import { eventually } from './fixtures/eventually.js'
 import { listen, platforms, type Running } from './fixtures/nest-harness.js'
 import { type At, FairException, FairInterceptor, FairModule, type FairOptions } from './index.js'
 

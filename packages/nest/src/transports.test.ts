@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { limitStage, probeStage } from '@fairlead/core/testing'
+import { eventually } from '@fairlead-testing/waiting'
 import { Controller, type INestApplication, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import {
@@ -18,7 +19,6 @@ import { MessageBody, SubscribeMessage, WebSocketGateway, WsException } from '@n
 import { EMPTY, firstValueFrom, lastValueFrom, NEVER, of, toArray } from 'rxjs'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WebSocket } from 'ws'
-import { eventually } from './fixtures/eventually.js'
 import {
   type At,
   Fair,

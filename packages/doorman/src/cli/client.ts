@@ -19,7 +19,7 @@ export const CLIENT_FLAGS: Flags<ClientFlag> = {
 
 const LOOK_MS = 20
 
-/** Loads one resource: takes all that its lease allows, and says each second how much that was. */
+/** Loads one resource: takes all that its lease allows, and says about each second how much that was, in what time. */
 export async function client(args: readonly string[], print: (line: string) => void): Promise<void> {
   const given = flagsFrom(CLIENT_FLAGS, args)
   const { server, resource, wants = '10', priority = '0', duration = '10s' } = given
@@ -53,10 +53,15 @@ async function firstAnswer(doorman: DoormanClient): Promise<void> {
 async function load(rate: RateLease, forMs: number, print: (line: string) => void): Promise<void> {
   const until = AbortSignal.timeout(forMs)
   let taken = 0
-  const tell = setInterval(() => {
-    print(`${taken} taken, capacity ${rounded(rate.capacity)}`)
+  let sinceMs = performance.now()
+  // Timers are late where a machine is busy: what was taken is told with the time that it took.
+  const tell = (): void => {
+    const nowMs = performance.now()
+    print(`${taken} taken in ${rounded((nowMs - sinceMs) / 1_000)} s, capacity ${rounded(rate.capacity)}`)
     taken = 0
-  }, 1_000)
+    sinceMs = nowMs
+  }
+  const telling = setInterval(tell, 1_000)
   try {
     for (;;) {
       await rate.wait(until)
@@ -64,7 +69,8 @@ async function load(rate: RateLease, forMs: number, print: (line: string) => voi
     }
   } catch (error) {
     if (!until.aborted) throw error
+    tell()
   } finally {
-    clearInterval(tell)
+    clearInterval(telling)
   }
 }

@@ -1,7 +1,8 @@
+import { until } from '@fairlead-testing/waiting'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigFile, fairShareYaml } from '../fixtures/doorman-process.js'
 import { startEtcd, type TestEtcd } from '../fixtures/etcd.js'
-import { eventually } from '../fixtures/eventually.js'
+import { textOf } from '../fixtures/text-of.js'
 import type { Log } from '../observe/log.js'
 import { type Doorman, startDoorman } from '../start-doorman.js'
 
@@ -57,26 +58,24 @@ describe.each(['a file', 'a key in etcd'])('a configuration in %s', (kind) => {
     const doorman = await start(where, memory())
     expect(capacityOf(doorman)).toBe(100)
     await write(fairShareYaml(250, 60, 5))
-    await eventually('the new capacity', () => capacityOf(doorman) === 250)
+    await until('the new capacity', () => capacityOf(doorman) === 250)
   })
 
   it('is refused with its reason when it is wrong, and the old one stays until a good one comes', async () => {
     const { where, write } = await place(fairShareYaml(100, 60, 5))
     const log = memory()
     const doorman = await start(where, log)
-    const page = async (): Promise<string> => (await fetch(doorman.debugUrl!)).text()
+    const page = (): Promise<string> => textOf(doorman.debugUrl!)
     await write(fairShareYaml(250, 3, 5))
-    await eventually('the reason', () =>
-      log.lines.some((line) => /refused.*leaseLength.*integer >= 5, got 3/.test(line)),
-    )
+    await until('the reason', () => log.lines.some((line) => /refused.*leaseLength.*integer >= 5, got 3/.test(line)))
     expect(capacityOf(doorman)).toBe(100)
     expect(await page()).toContain('got 3')
     await write('}{')
-    await eventually('the other reason', async () => !(await page()).includes('got 3'))
+    await until('the other reason', async () => !(await page()).includes('got 3'))
     expect(capacityOf(doorman)).toBe(100)
     expect(log.lines.filter((line) => line.includes('refused'))).toHaveLength(2)
     await write(fairShareYaml(300, 60, 5))
-    await eventually('the new capacity', () => capacityOf(doorman) === 300)
+    await until('the new capacity', () => capacityOf(doorman) === 300)
     expect(await page()).not.toContain('old one')
   })
 
@@ -85,7 +84,7 @@ describe.each(['a file', 'a key in etcd'])('a configuration in %s', (kind) => {
     const log = memory()
     const doorman = await start(where, log)
     await remove()
-    await eventually('a complaint', () => log.lines.some((line) => line.includes('cannot be read')))
+    await until('a complaint', () => log.lines.some((line) => line.includes('cannot be read')))
     expect(capacityOf(doorman)).toBe(100)
   })
 

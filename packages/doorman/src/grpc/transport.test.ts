@@ -1,9 +1,9 @@
 import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
+import { attempt, until } from '@fairlead-testing/waiting'
 import { Client, credentials, ServerCredentials, status } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
-import { eventually } from '../fixtures/eventually.js'
 import { type GrpcPort, serveGrpc } from './server.js'
 import { type GrpcTransport, overGrpc } from './transport.js'
 
@@ -98,7 +98,7 @@ describe('the service over gRPC', () => {
     })
     const transport = transportTo(port)
     const underWay = transport.connect().releaseCapacity({ clientId: 'c', resourceId: [] })
-    await eventually('the call arrives', () => answer !== undefined)
+    await until('the call arrives', () => answer !== undefined)
     const closed = close(60_000)
     answer!()
     expect(await underWay).toEqual({})
@@ -115,7 +115,7 @@ describe('the service over gRPC', () => {
       },
     })
     const underWay = transportTo(port).connect().releaseCapacity({ clientId: 'c', resourceId: [] })
-    await eventually('the call arrives', () => arrived)
+    await until('the call arrives', () => arrived)
     await Promise.all([close(50), expect(underWay).rejects.toBeInstanceOf(CapacityError)])
   })
 })
@@ -148,7 +148,7 @@ describe('overGrpc', () => {
     const client = new DoormanClient({ transport: transportTo(other.port) })
     ends.push(() => client.close())
     const lease = client.gauge('db', { wants: 9 })
-    await eventually('a lease', () => lease.capacity === 7)
+    await until('a lease', () => lease.capacity === 7)
     expect(client.snapshot().master).toBe(`127.0.0.1:${master.port}`)
   })
 
@@ -167,8 +167,8 @@ describe('overGrpc', () => {
     await expect(transport.connect().discovery({}, AbortSignal.abort())).rejects.toBeInstanceOf(CapacityError)
     // The network does not say so until it is mended; by then there is another connection.
     network.mend()
-    await eventually('an answer', () => transport.connect().discovery({}))
-    await eventually('the end of the old connection', () => connection!.destroyed)
+    await until('an answer', () => attempt(transport.connect().discovery({})))
+    await until('the end of the old connection', () => connection!.destroyed)
     expect(network.sockets.size).toBe(1)
   })
 
@@ -180,7 +180,7 @@ describe('overGrpc', () => {
     await expect(transport.connect().discovery({})).rejects.toMatchObject({ code: 'unavailable' })
     const again = await serveGrpc(() => service(), '127.0.0.1', port, ServerCredentials.createInsecure())
     ends.push(() => again.close(0))
-    await eventually('an answer', () => transport.connect().discovery({}))
+    await until('an answer', () => attempt(transport.connect().discovery({})))
   })
 
   it('refuses options by their names', () => {

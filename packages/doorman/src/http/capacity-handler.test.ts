@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { CapacityError, type CapacityService, overHttp } from '@fairlead/core'
+import { until } from '@fairlead-testing/waiting'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { eventually } from '../fixtures/eventually.js'
 import { capacityHandler } from './capacity-handler.js'
 import { type HttpPort, listen } from './server.js'
 
@@ -102,7 +102,7 @@ describe('the service over HTTP', () => {
         answer = () => resolve({})
       })
     const underWay = post('/doorman.Capacity/ReleaseCapacity', '{"clientId":"c"}')
-    await eventually('the call arrives', () => answer !== undefined)
+    await until('the call arrives', () => answer !== undefined)
     const closed = port.close(60_000)
     answer!()
     expect((await underWay).status).toBe(200)

@@ -1,0 +1,2 @@
+export { eventually } from './eventually.js'
+export { attempt, until } from './until.js'
