@@ -21,8 +21,8 @@ async function configFile(text: string): Promise<ConfigFile> {
   return file
 }
 
-async function serve(): Promise<DoormanProcess> {
-  const { path } = await configFile(fairShareYaml(100, 60, 5))
+async function serve(capacity = 100): Promise<DoormanProcess> {
+  const { path } = await configFile(fairShareYaml(capacity, 60, 5))
   const server = await DoormanProcess.start('--fresh', '--config', path)
   ends.push(() => server.child.stop())
   return server
@@ -71,6 +71,30 @@ describe('doorman client', () => {
     // The whole time is told, also the rest after the last second, and no more.
     expect(seconds).toBeGreaterThan(1.48)
     expect(seconds).toBeLessThan(lastedSeconds)
+  })
+
+  it('ends in time however much it may take', async () => {
+    const { address } = await serve(1e9)
+    const client = run(
+      'client',
+      '--server',
+      address,
+      '--resource',
+      'db',
+      '--wants',
+      '1000000000',
+      '--duration',
+      '100ms',
+    )
+    expect(await client.end()).toBe(0)
+    expect(client.output).toMatch(/^\d+ taken in /m)
+  })
+
+  it('says so when the server has no such resource', async () => {
+    const { address } = await serve()
+    const client = run('client', '--server', address, '--resource', 'db/queries')
+    expect(await client.end()).toBe(1)
+    expect(client.output).toContain('the server knows no resource "db/queries"')
   })
 
   it('says what is wrong when nobody answers', async () => {
