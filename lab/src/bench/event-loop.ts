@@ -3,13 +3,15 @@
  * process on 200 warm loopback connections, with and without the shedder.
  *
  *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
- *     node lab/dist/bench/event-loop.js [seconds per row] [part of the names of the rows to run]
+ *     node lab/dist/bench/event-loop.js [seconds per row] [part of the names of the rows to run] [busy loops beside]
  *
+ * The busy loops are other processes that never rest; with them, `sudo nice -n -15` keeps the load generator on time.
  * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
+import { setPriority } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LoadShedder } from '@fairlead/core'
@@ -24,7 +26,10 @@ interface Row {
   handlerMs: number
   /** Demand, in multiples of what one thread can do. */
   load: number
-  shed: boolean
+  /** By the loop's own lateness, as is the default, or by all of it. */
+  shed: false | 'own' | 'all'
+  /** What a request waits for without computing, in milliseconds; `load` is then in thousands of requests a second. */
+  waitMs?: number
   /** Blocks the loop for so long every 1.5 s. */
   pauseMs?: number
 }
@@ -32,21 +37,33 @@ interface Row {
 const ROWS: readonly Row[] = [
   { name: 'unloaded, none', handlerMs: 4, load: 0.1, shed: false },
   { name: 'x 0.5, none', handlerMs: 4, load: 0.5, shed: false },
-  { name: 'x 0.5, shedder', handlerMs: 4, load: 0.5, shed: true },
+  { name: 'x 0.5, shedder', handlerMs: 4, load: 0.5, shed: 'own' },
   { name: 'x 1, none', handlerMs: 4, load: 1, shed: false },
-  { name: 'x 1, shedder', handlerMs: 4, load: 1, shed: true },
+  { name: 'x 1, shedder', handlerMs: 4, load: 1, shed: 'own' },
   { name: 'x 2, none', handlerMs: 4, load: 2, shed: false },
-  { name: 'x 2, shedder', handlerMs: 4, load: 2, shed: true },
+  { name: 'x 2, shedder', handlerMs: 4, load: 2, shed: 'own' },
   { name: 'x 4, none', handlerMs: 4, load: 4, shed: false },
-  { name: 'x 4, shedder', handlerMs: 4, load: 4, shed: true },
-  { name: '25 ms handler x 0.5, shedder', handlerMs: 25, load: 0.5, shed: true },
-  { name: '25 ms handler x 2, shedder', handlerMs: 25, load: 2, shed: true },
+  { name: 'x 4, shedder', handlerMs: 4, load: 4, shed: 'own' },
+  { name: '25 ms handler x 0.5, shedder', handlerMs: 25, load: 0.5, shed: 'own' },
+  { name: '25 ms handler x 2, shedder', handlerMs: 25, load: 2, shed: 'own' },
   { name: 'pauses x 0.4, none', handlerMs: 4, load: 0.4, shed: false, pauseMs: 150 },
-  { name: 'pauses x 0.4, shedder', handlerMs: 4, load: 0.4, shed: true, pauseMs: 150 },
+  { name: 'pauses x 0.4, shedder', handlerMs: 4, load: 0.4, shed: 'own', pauseMs: 150 },
+  { name: 'waits at 300/s, none', handlerMs: 0, waitMs: 100, load: 0.3, shed: false },
+  { name: 'waits at 300/s, all lateness', handlerMs: 0, waitMs: 100, load: 0.3, shed: 'all' },
+  { name: 'waits at 300/s, shedder', handlerMs: 0, waitMs: 100, load: 0.3, shed: 'own' },
+  { name: 'x 0.2, none', handlerMs: 4, load: 0.2, shed: false },
+  { name: 'x 0.2, all lateness', handlerMs: 4, load: 0.2, shed: 'all' },
+  { name: 'x 0.2, shedder', handlerMs: 4, load: 0.2, shed: 'own' },
+  { name: 'x 2, all lateness', handlerMs: 4, load: 2, shed: 'all' },
 ]
 
-function serve({ handlerMs, shed, pauseMs = 0 }: Row): void {
-  const shedder = shed ? new LoadShedder({ signal: eventLoopDelaySignal() }) : undefined
+const BUSY = 'for (;;);'
+
+function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): void {
+  // The load generator may have been given precedence; the server competes as any other process.
+  setPriority(0)
+  const options = shed === 'all' ? { waitedMs: () => 0 } : {}
+  const shedder = shed === false ? undefined : new LoadShedder({ signal: eventLoopDelaySignal(options) })
   const server = createServer((req, res) => {
     if (req.url === '/warm') {
       // Late enough that every connection is opened rather than used twice.
@@ -60,7 +77,8 @@ function serve({ handlerMs, shed, pauseMs = 0 }: Row): void {
     }
     res.once('close', () => decision?.finish())
     compute(handlerMs)
-    res.end('done')
+    if (waitMs > 0) setTimeout(() => res.end('done'), waitMs)
+    else res.end('done')
   })
   server.keepAliveTimeout = 60_000
   if (pauseMs > 0) setInterval(() => compute(pauseMs), 1_500).unref()
@@ -71,9 +89,14 @@ function serve({ handlerMs, shed, pauseMs = 0 }: Row): void {
   process.once('disconnect', () => process.exit())
 }
 
+/** In CPU time: on a shared processor it takes longer. */
 function compute(ms: number): void {
-  const until = performance.now() + ms
-  while (performance.now() < until);
+  const before = process.cpuUsage()
+  const spentMs = (): number => {
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1_000
+  }
+  while (spentMs() < ms);
 }
 
 async function measure(row: Row, seconds: number): Promise<string> {
@@ -98,7 +121,8 @@ async function drive(row: Row, port: number, seconds: number): Promise<string> {
     })
   await Promise.all(Array.from({ length: CONNECTIONS }, () => get('/warm')))
 
-  const gapMs = (): number => (-Math.log(1 - Math.random()) * row.handlerMs) / row.load
+  const meanGapMs = (row.waitMs === undefined ? row.handlerMs : 1) / row.load
+  const gapMs = (): number => -Math.log(1 - Math.random()) * meanGapMs
   const latencies: number[] = []
   const pending = new Set<Promise<void>>()
   let asked = 0
@@ -132,7 +156,7 @@ async function drive(row: Row, port: number, seconds: number): Promise<string> {
   agent.destroy()
   latencies.sort((a, b) => a - b)
   const at = (share: number): number => latencies[Math.floor(share * latencies.length)] ?? Number.NaN
-  const capacity = (seconds * 1_000) / row.handlerMs
+  const capacity = (seconds * 1_000) / (row.waitMs === undefined ? row.handlerMs : meanGapMs)
   return [
     (served / capacity).toFixed(2),
     at(0.5).toFixed(0),
@@ -144,12 +168,20 @@ async function drive(row: Row, port: number, seconds: number): Promise<string> {
     .join(' |')
 }
 
-const [argument, part = ''] = process.argv.slice(2)
+const [argument, part = '', beside = '0'] = process.argv.slice(2)
 if (process.send !== undefined && argument !== undefined) {
   serve(JSON.parse(argument) as Row)
 } else {
   const seconds = Number(argument ?? 5)
+  const others = Array.from({ length: Number(beside) }, () =>
+    spawn(process.execPath, ['-e', BUSY], { stdio: 'ignore' }),
+  )
+  for (const { pid } of others) if (pid !== undefined) setPriority(pid, 0)
   console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent`)
-  for (const row of ROWS)
-    if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds)}`)
+  try {
+    for (const row of ROWS)
+      if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds)}`)
+  } finally {
+    for (const other of others) other.kill()
+  }
 }

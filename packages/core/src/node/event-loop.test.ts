@@ -7,7 +7,7 @@ import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationS
 function loop(options: EventLoopDelayOptions = {}) {
   const clock = manualClock(1_000)
   const timers: { atMs: number; fn: () => void }[] = []
-  const state = { activeMs: 0, draw: 0.999_999 }
+  const state = { activeMs: 0, waitedMs: 0, draw: 0.999_999 }
   const signal = eventLoopDelaySignal({
     after(ms, fn) {
       const timer = { atMs: clock() + ms, fn }
@@ -17,6 +17,7 @@ function loop(options: EventLoopDelayOptions = {}) {
       }
     },
     activeMs: () => state.activeMs,
+    waitedMs: () => state.waitedMs,
     ...options,
   })
   const shedder = new LoadShedder({ signal, clock, random: () => state.draw, trickleMs: 1e9 })
@@ -28,6 +29,12 @@ function loop(options: EventLoopDelayOptions = {}) {
       timers.splice(timers.indexOf(timer), 1)
       timer.fn()
     }
+  }
+  /** Others have the processor for `ms`: whatever is due waits. */
+  const steal = (ms: number): void => {
+    clock.advance(ms)
+    state.activeMs += ms
+    state.waitedMs += ms
   }
   /** The loop turns freely. */
   const idle = (ms: number): void => {
@@ -44,7 +51,7 @@ function loop(options: EventLoopDelayOptions = {}) {
     return shedder.snapshot().signals[0]?.load
   }
   const range = () => [signal.curve.from, signal.curve.to]
-  return { clock, timers, state, signal, shedder, block, idle, delay, range }
+  return { clock, timers, state, signal, shedder, block, steal, idle, delay, range }
 }
 
 describe('eventLoopDelaySignal', () => {
@@ -101,6 +108,77 @@ describe('eventLoopDelaySignal', () => {
     expect(admitted.slice(60)).not.toContain(true)
   })
 
+  it('is not late by what others take', () => {
+    const { block, steal, delay, shedder } = loop()
+    for (let i = 0; i < 100; i++) {
+      delay()
+      block(3)
+      steal(90)
+      expect(delay()).toBe(0)
+      block(3)
+    }
+    expect(shedder.snapshot().signals[0]).toMatchObject({ load: 0, probability: 0 })
+  })
+
+  it('is late by its own part where others take the rest, within a turn as after it', () => {
+    const { clock, block, steal, delay } = loop()
+    delay()
+    clock.advance(60)
+    steal(200)
+    expect(delay()).toBeCloseTo(0.2 * 50, 12)
+    steal(40)
+    expect(delay()).toBeCloseTo(0.2 * 50, 12)
+    clock.advance(50)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+    steal(40)
+    block(0)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+  })
+
+  it('forgets with each beat what was taken before it', () => {
+    const { block, steal, delay } = loop()
+    delay()
+    steal(500)
+    block(10)
+    delay()
+    block(110)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+  })
+
+  it('counts all lateness where nobody knows what others took, and when the count fails later', () => {
+    const counts = [0, 1_000, 1_000]
+    const { block, delay } = loop({ curve: logistic({ from: 10, to: 60 }), waitedMs: () => counts.shift() ?? 0 })
+    delay()
+    block(110)
+    expect(delay()).toBe(0)
+    block(110)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+    block(110)
+    expect(delay()).toBeCloseTo(20 + 0.2 * 80, 12)
+  })
+
+  it('asks what others took once a beat, and while a beat is overdue once in its time', () => {
+    let asked = 0
+    const { clock, block, delay } = loop({
+      curve: logistic({ from: 10, to: 60 }),
+      waitedMs: () => {
+        asked++
+        return 0
+      },
+    })
+    delay()
+    expect(asked).toBe(1)
+    for (let i = 0; i < 100; i++) delay()
+    block(10)
+    expect(asked).toBe(2)
+    for (let i = 0; i < 60; i++) {
+      clock.advance(0.5)
+      for (let j = 0; j < 10; j++) delay()
+    }
+    // Overdue for 20 of these 30 ms: at 10.5, 20.5, and not yet at 30.5.
+    expect(asked).toBe(4)
+  })
+
   it('stops a second after the last decision, and begins anew with the next', () => {
     const { timers, block, idle, delay } = loop()
     delay()
@@ -135,6 +213,7 @@ describe('eventLoopDelaySignal', () => {
       [{ fromMs: 5 }, 'eventLoopDelaySignal has no option "fromMs"'],
       [{ after: 5 }, 'after must be a function, got 5'],
       [{ activeMs: 5 }, 'activeMs must be a function, got 5'],
+      [{ waitedMs: 5 }, 'waitedMs must be a function, got 5'],
     ]
     for (const [options, message] of wrong) expect(() => eventLoopDelaySignal(options)).toThrow(message)
   })
@@ -169,6 +248,19 @@ describe('the range of eventLoopDelaySignal', () => {
   it('follows the CPU time of a request', () => {
     const bench = loop()
     serve(bench, 8, 2_000)
+    expect(bench.range()).toEqual([expect.closeTo(24), expect.closeTo(120)])
+  })
+
+  it('leaves out of it what others take meanwhile', () => {
+    const bench = loop()
+    for (let i = 0; i < 100; i++) {
+      const decision = bench.shedder.tryAdmit()
+      bench.block(4)
+      bench.steal(40)
+      bench.block(4)
+      if (decision.admitted) decision.finish()
+      bench.idle(20)
+    }
     expect(bench.range()).toEqual([expect.closeTo(24), expect.closeTo(120)])
   })
 

@@ -4,6 +4,7 @@ import { requireFunction, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { RequestCost } from './request-cost.js'
+import { waitedMs as systemWaitedMs } from './run-queue.js'
 
 /** Time between two beats, in milliseconds. */
 const PERIOD_MS = 10
@@ -28,6 +29,11 @@ export interface EventLoopDelayOptions {
   after?: After
   /** Time that the event loop has been active in all, in milliseconds. @default performance.eventLoopUtilization */
   activeMs?: () => number
+  /**
+   * Time that this thread has been ready to run in all and was not let, in milliseconds; 0 where nobody knows.
+   * @default what Linux counts, about 1 µs a call, once a beat
+   */
+  waitedMs?: () => number
 }
 
 /**
@@ -37,14 +43,22 @@ export interface EventLoopDelayOptions {
  * counts as if it came now: one turn of the loop may read hundreds of requests, and all would otherwise be decided by
  * a number from before that turn.
  *
+ * Time in which other processes or a quota kept the thread from running is no lateness of its own, and does not count.
+ *
  * The first decision starts the heart; it stops after a second without any, and never keeps a process alive.
  */
 export function eventLoopDelaySignal(options: EventLoopDelayOptions = {}): LoadSignal {
-  requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs'])
-  const { curve, after = systemAfter, activeMs = () => performance.eventLoopUtilization().active } = options
+  requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs', 'waitedMs'])
+  const {
+    curve,
+    after = systemAfter,
+    activeMs = () => performance.eventLoopUtilization().active,
+    waitedMs = systemWaitedMs,
+  } = options
   requireFunction('after', after)
   requireFunction('activeMs', activeMs)
-  return new EventLoopDelaySignal(curve, after, activeMs)
+  requireFunction('waitedMs', waitedMs)
+  return new EventLoopDelaySignal(curve, after, activeMs, waitedMs)
 }
 
 class EventLoopDelaySignal implements LoadSignal {
@@ -53,17 +67,24 @@ class EventLoopDelaySignal implements LoadSignal {
   curve: Curve
 
   readonly #after: After
+  readonly #waited: () => number
   readonly #cost: RequestCost | undefined
   #host: SignalHost | undefined
   #stop: (() => void) | undefined
   #dueMs = 0
+  /** What `waitedMs` said at the last beat, how much more it said when last asked since, and when that was. */
+  #waitedMs = 0
+  #takenMs = 0
+  #askedAtMs = 0
   #smoothedMs = 0
   #decidedAtMs = 0
 
-  constructor(curve: Curve | undefined, after: After, activeMs: () => number) {
+  constructor(curve: Curve | undefined, after: After, activeMs: () => number, waitedMs: () => number) {
     this.curve = curve ?? curveFor(0)
     this.#after = after
-    if (curve === undefined) this.#cost = new RequestCost(activeMs)
+    this.#waited = waitedMs
+    // A loop that is interrupted counts as active.
+    if (curve === undefined) this.#cost = new RequestCost(() => activeMs() - waitedMs())
   }
 
   attach(host: SignalHost): void {
@@ -77,7 +98,12 @@ class EventLoopDelaySignal implements LoadSignal {
     if (host === undefined) return 0
     this.#decidedAtMs = nowMs
     if (this.#stop === undefined) this.#start(nowMs, host)
-    const lateMs = nowMs - this.#dueMs
+    let lateMs = this.#lateMs(nowMs)
+    // Once a beat's time, however many decisions fall into it.
+    if (lateMs > this.#smoothedMs && nowMs - this.#askedAtMs >= PERIOD_MS) {
+      this.#ask(nowMs)
+      lateMs = this.#lateMs(nowMs)
+    }
     return lateMs > this.#smoothedMs ? this.#smoothedMs + GAIN * (lateMs - this.#smoothedMs) : this.#smoothedMs
   }
 
@@ -90,19 +116,34 @@ class EventLoopDelaySignal implements LoadSignal {
   #start(nowMs: number, host: SignalHost): void {
     this.#smoothedMs = 0
     this.#cost?.begin(nowMs, host)
+    this.#ask(nowMs)
     this.#next(nowMs)
   }
 
+  /** The next beat. What was taken until now is the business of this one. */
   #next(nowMs: number): void {
+    this.#waitedMs += this.#takenMs
+    this.#takenMs = 0
     this.#dueMs = nowMs + PERIOD_MS
     this.#stop = this.#after(PERIOD_MS, this.#beat)
+  }
+
+  #ask(nowMs: number): void {
+    this.#takenMs = Math.max(0, this.#waited() - this.#waitedMs)
+    this.#askedAtMs = nowMs
+  }
+
+  /** How late the next beat is by the loop's own doing; below 0 before it is due. */
+  #lateMs(nowMs: number): number {
+    return nowMs - this.#dueMs - this.#takenMs
   }
 
   readonly #beat = (): void => {
     const host = this.#host
     if (host === undefined) return
     const nowMs = host.clock()
-    this.#smoothedMs += GAIN * (Math.max(0, nowMs - this.#dueMs) - this.#smoothedMs)
+    this.#ask(nowMs)
+    this.#smoothedMs += GAIN * (Math.max(0, this.#lateMs(nowMs)) - this.#smoothedMs)
     if (this.#cost?.learn(nowMs, host) === true) this.curve = curveFor(this.#cost.ms)
     if (nowMs - this.#decidedAtMs > IDLE_MS) this.#stop = undefined
     else this.#next(nowMs)

@@ -38,7 +38,7 @@ export class RequestCost {
     const decided = refused + host.totals.admitted - this.#admitted
     const taught = refused <= MOST_SHED * decided
     if (taught) {
-      const cost = (this.#activeMs() - this.#active) / finished
+      const cost = Math.max(0, this.#activeMs() - this.#active) / finished
       this.ms = this.ms === 0 ? cost : this.ms + COST_GAIN * (cost - this.ms)
     }
     this.begin(nowMs, host)
