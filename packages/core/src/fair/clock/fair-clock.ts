@@ -19,11 +19,6 @@ import { Workers } from './workers.js'
 const NEWCOMERS_CREDIT = 1
 /** And by so many requests further: or several from one name would come for one that is new. */
 const NEWCOMERS_DEBT = 0.5
-/**
- * More of them than their share are let in only while so many times the target is to spare: what known flows leave even
- * when the clock runs faster for it. From the target on they would hold it there, and the clock with it.
- */
-const NEWCOMERS_FROM = 1.5
 /** A flow is known for a time at the fair rate, or at this part of its full credit a second: no credit is forgotten. */
 const KNOWN_CREDITS_PER_SECOND = 1 / 30
 
@@ -134,7 +129,7 @@ export class FairClock {
 
   /** A request of a flow whose tag is `stored`, and so counts for `tag`; `greedy` if it asks for twice what it gets. */
   judge(stored: number, tag: number, cost: number, weight: number, greedy: boolean): Judgement {
-    const { traffic, reservoir, pace, phase } = this
+    const { traffic, capacity, reservoir, pace, phase } = this
     const over = tag > this.limit(weight)
     if (phase.open) {
       pace.shadow(over, traffic)
@@ -143,7 +138,11 @@ export class FairClock {
       phase.admitted()
       return 'charged'
     }
-    if (over || (this.#tries && reservoir.level < 0) || (this.isNew(stored) && !this.#letsInNew(cost))) {
+    if (
+      over ||
+      (this.#tries && reservoir.level < 0) ||
+      (this.isNew(stored) && !this.#newcomers.allow(cost, capacity, traffic, reservoir))
+    ) {
       phase.refused(weight)
       return 'refused'
     }
@@ -297,11 +296,5 @@ export class FairClock {
   /** True if the flow has not been seen lately, and that matters because there is a shortage. */
   isNew(stored: number): boolean {
     return stored === 0 && !this.phase.open
-  }
-
-  #letsInNew(cost: number): boolean {
-    const { reservoir } = this
-    if (this.#newcomers.take(cost, this.capacity, this.traffic)) return true
-    return reservoir.level >= NEWCOMERS_FROM * reservoir.target
   }
 }

@@ -1,5 +1,6 @@
 import type { Capacity } from './capacity.js'
 import { FadingRate } from './fading-rate.js'
+import type { Reservoir } from './reservoir.js'
 import type { Step } from './step.js'
 import type { Traffic } from './traffic.js'
 
@@ -7,6 +8,11 @@ import type { Traffic } from './traffic.js'
 const SHARE = 0.25
 const STORE_REQUESTS = 12
 const STORE_SECONDS = 0.5
+/**
+ * More of them are let in only while so many times the target is to spare: what known flows leave even when the clock
+ * runs faster for it. From the target on they would hold it there, and the clock with it.
+ */
+const FROM_TARGETS = 1.5
 
 /** Who has not been charged for so many seconds is new again. */
 const KNOWN_SECONDS = 60
@@ -46,8 +52,18 @@ export class Newcomers {
     this.#store += cost
   }
 
-  /** Takes `cost` from what is set aside, if there is as much. */
-  take(cost: number, { perSecond }: Capacity, { meanCost }: Traffic): boolean {
+  /** True if one may be let in: it takes `cost` from what is set aside, or there is enough for all. */
+  allow(cost: number, capacity: Capacity, traffic: Traffic, { level, target }: Reservoir): boolean {
+    return this.#take(cost, capacity, traffic) || level >= FROM_TARGETS * target
+  }
+
+  /** A newcomer was let in. */
+  letIn(): void {
+    this.#letIn.add(1)
+    this.knownSeconds = Math.min(KNOWN_SECONDS, (CROWDED * this.#cells * COUNTED_SECONDS) / this.#letIn.sum)
+  }
+
+  #take(cost: number, { perSecond }: Capacity, { meanCost }: Traffic): boolean {
     const most = Math.max(STORE_REQUESTS * meanCost, STORE_SECONDS * perSecond)
     this.#store = Math.min(most, this.#store + SHARE * perSecond * this.#since.seconds)
     this.#letIn.advance(this.#since)
@@ -55,11 +71,5 @@ export class Newcomers {
     if (this.#store < cost) return false
     this.#store -= cost
     return true
-  }
-
-  /** A newcomer was let in. */
-  letIn(): void {
-    this.#letIn.add(1)
-    this.knownSeconds = Math.min(KNOWN_SECONDS, (CROWDED * this.#cells * COUNTED_SECONDS) / this.#letIn.sum)
   }
 }
