@@ -10,7 +10,7 @@ import { LEASE_OPTIONS, LeaseStage, type LeaseStageOptions } from './lease/stage
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import { type QueueOptions, WaitingRoom } from './queue/index.js'
 import { QUEUE_OPTIONS } from './queue/options.js'
-import { type Random, systemRandom } from './random.js'
+import type { Random } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
@@ -39,7 +39,7 @@ export interface GateOptions {
   leaseMs?: number
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /** @default `Math.random` */
+  /** Where seeds and coins come from: keep it secret. @default the platform's cryptographic generator */
   random?: Random
   /** Timer for stages that wait; must not keep the process alive. @default the platform's */
   after?: After
@@ -66,9 +66,10 @@ export const GATE_OPTIONS: readonly string[] = [
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { fair = {}, shed = false, stages = [], budget = false, lease = false, queue = false } = options
-  const { random = systemRandom, after = systemAfter } = options
+  const { after = systemAfter } = options
+  const random = options.random === undefined ? {} : { random: options.random }
   requireFunction('clock', options.clock ?? systemClock)
-  requireFunction('random', random)
+  if (options.random !== undefined) requireFunction('random', options.random)
   requireFunction('after', after)
   if (options.leaseMs !== undefined) requireAbove('leaseMs', options.leaseMs, 0)
   if (!Array.isArray(stages)) throw new TypeError(`stages must be an array, got ${show(stages)}`)
@@ -76,11 +77,11 @@ export function createGate(options: GateOptions = {}): Gate {
   const chain: Stage[] = []
   if (fair !== false) {
     requireFairOptions(fair)
-    chain.push(fairStage(new FairTracker({ ...fair, clock, random })))
+    chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
   }
   if (shed !== false) {
     requireOptions('shed', shed, SHED_OPTIONS)
-    chain.push(new LoadShedder({ ...shed, clock, random }))
+    chain.push(new LoadShedder({ ...shed, clock, ...random }))
   }
   for (const stage of stages) {
     requireStage(stage)
@@ -98,7 +99,7 @@ export function createGate(options: GateOptions = {}): Gate {
     names.add(name)
   }
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
-  if (queue !== false) chain.push(new WaitingRoom({ ...queue, clock, random, after }))
+  if (queue !== false) chain.push(new WaitingRoom({ ...queue, clock, ...random, after }))
   return new Gate(chain, clock, after, options.leaseMs)
 }
 

@@ -4,7 +4,7 @@ import type { Refusal } from './refusal.js'
 
 /** What a caller asks of a gate. */
 export interface Ask {
-  /** What we are fair between. Any non-empty string; beyond 256 UTF-16 units it is known by its head and a hash. */
+  /** What we are fair between. Any non-empty string; from 256 UTF-16 units on it is known by its head and a hash. */
   flow: string
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number

@@ -614,9 +614,22 @@ describe('flows', () => {
     const seen: string[] = []
     const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
     const long = 'x'.repeat(1 << 20)
-    for (const flow of [long, `${long}y`, `${'x'.repeat(256)}`, '__proto__']) admitNow(gate, flow)
+    for (const flow of [long, `${long}y`, 'x'.repeat(255), '__proto__']) admitNow(gate, flow)
     expect(new Set(seen).size).toBe(4)
     for (const flow of seen) expect(flow.length).toBeLessThanOrEqual(256)
-    expect(seen.slice(2)).toEqual(['x'.repeat(256), '__proto__'])
+    expect(seen.slice(2)).toEqual(['x'.repeat(255), '__proto__'])
+    admitNow(gate, long)
+    expect(seen.at(-1)).toBe(seen[0])
+  })
+
+  it('of any length cannot be made to look like another: neither by the same hash nor by the short name itself', () => {
+    const seen: string[] = []
+    const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
+    const head = 'x'.repeat(300)
+    admitNow(gate, `${head}tenant-acme-production`)
+    // The same hash by two-lane murmur3, whatever its seed.
+    admitNow(gate, `${head}tena\u{cf63}\u{6164}\u{e70a}\u{413}c\u{5480}e-production`)
+    admitNow(gate, seen[0]!)
+    expect(new Set(seen).size).toBe(3)
   })
 })

@@ -2,7 +2,7 @@ import type { After, Clock } from '../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateEvent, type GateListener, Observers } from './events.js'
-import { flowName, MAX_FLOW_LENGTH } from './flow.js'
+import { flowName } from './flow.js'
 import { Leases } from './leases.js'
 import type { Outcome } from './outcome.js'
 import { Visit } from './permit.js'
@@ -80,8 +80,7 @@ export class Gate {
     if (typeof flow !== 'string' || flow === '') requireText('flow', flow)
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
-    const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
-    const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock(), this.#stages.length)
+    const visit = new Visit(this, flowName(flow), cost, priority, exempt, signal, this.#clock(), this.#stages.length)
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)

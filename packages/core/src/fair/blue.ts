@@ -42,19 +42,19 @@ export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
 export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly placement: Placement
   readonly #settings: BlueSettings
-  readonly #random: Random
+  readonly #coins: Random
   readonly #places: Int32Array
   #live: BlueSketch
   #shadow: BlueSketch
 
-  constructor(settings: BlueSettings, random: Random, nowMs: number) {
+  constructor(settings: BlueSettings, seeds: Random, coins: Random, nowMs: number) {
     const { levels, bucketsPerLevel, hash } = settings
     this.#settings = settings
-    this.#random = random
+    this.#coins = coins
     this.placement =
       hash === 'published'
-        ? new PublishedPlacement(bucketsPerLevel, random)
-        : new IndependentPlacement(levels, bucketsPerLevel, random)
+        ? new PublishedPlacement(bucketsPerLevel, seeds)
+        : new IndependentPlacement(levels, bucketsPerLevel, seeds)
     this.#places = new Int32Array(levels)
     this.#live = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)
     this.#shadow = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)
@@ -64,7 +64,7 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   register(key: FlowKey, _cost: number, nowMs: number): boolean {
     const probability = this.probability(key, nowMs)
     key.probability = probability
-    return probability === 0 || this.#random() >= probability
+    return probability === 0 || this.#coins() >= probability
   }
 
   /** A refused flow that tries once a second gets in after 1/(1 − p) seconds on average. */

@@ -7,7 +7,7 @@ import {
   requireOneOf,
   requireOptions,
 } from '../options.js'
-import { type Random, systemRandom } from '../random.js'
+import { coinRandom, type Random, secretRandom } from '../random.js'
 import type { Combine } from './sketch.js'
 import { tuneFair } from './tuning.js'
 
@@ -72,7 +72,7 @@ export type FairOptions<R extends FairRuleName = FairRuleName> = {
 export interface FairSeams {
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /** @default `Math.random` */
+  /** Where seeds and coins come from: keep it secret. @default the platform's cryptographic generator */
   random?: Random
 }
 
@@ -120,15 +120,18 @@ export function requireFairOptions(options: unknown, seams: readonly string[] = 
 }
 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
-export function resolveFairOptions(
-  options: FairOptions & FairSeams,
-): Required<FairSeams> & { settings: ClockSettings | BlueSettings } {
+export function resolveFairOptions(options: FairOptions & FairSeams): {
+  clock: Clock
+  seeds: Random
+  coins: Random
+  settings: ClockSettings | BlueSettings
+} {
   requireFairOptions(options, SEAMS)
-  const { clock = systemClock, random = systemRandom } = options
+  const { clock = systemClock, random } = options
   const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options)
   requireFunction('fair.clock', clock)
-  requireFunction('fair.random', random)
-  return { clock, random, settings }
+  if (random !== undefined) requireFunction('fair.random', random)
+  return { clock, seeds: random ?? secretRandom, coins: random ?? coinRandom, settings }
 }
 
 function clockSettings(options: ClockOptions): ClockSettings {

@@ -89,6 +89,61 @@ describe('the independent placement', () => {
       expect(after.filter(({ shadow }, i) => shadow[0] === before[i]![old][0]).length).toBeLessThan(50)
   })
 
+  it('asks nothing of chance before the first flow', () => {
+    let draws = 0
+    const placement = new IndependentPlacement(2, 10, () => {
+      draws++
+      return 0.5
+    })
+    placement.rotate()
+    expect(draws).toBe(0)
+    placesOf(placement, 'acme', 2)
+    expect(draws).toBeGreaterThan(0)
+  })
+
+  it('keeps a name apart from one that was made to be its twin under every seed of murmur3', () => {
+    const twin = 'tena\u{cf63}\u{6164}\u{e70a}\u{413}c\u{5480}e-production'
+    for (let seed = 0; seed < 1000; seed++)
+      expect(hashOf(placementOf(seed), twin)).not.toBe(hashOf(placementOf(seed), 'tenant-acme-production'))
+  })
+
+  it('gives the pairs that collide under a key of the attacker no more in common under the secret one', () => {
+    // Full 64-bit collisions are out of reach: of 20 bits, which a birthday search finds by the hundred.
+    const mask = (1n << 20n) - 1n
+    const guess = placementOf(1)
+    const seen = new Map<bigint, string>()
+    const pairs: [string, string][] = []
+    for (let i = 0; i < 30_000; i++) {
+      const name = `tenant-${i}`
+      const hash = hashOf(guess, name) & mask
+      const other = seen.get(hash)
+      if (other === undefined) seen.set(hash, name)
+      else pairs.push([other, name])
+    }
+    expect(pairs.length).toBeGreaterThan(300)
+    const secret = placementOf(2)
+    const shared = pairs.filter(([x, y]) => (hashOf(secret, x) & mask) === (hashOf(secret, y) & mask))
+    expect(shared).toEqual([])
+  })
+
+  it('spreads each small change of two neighbouring blocks over the hash, so that no two cancel', () => {
+    // The attack on murmur3: a change of a few bits in one block that a change in the next one cancels, for any seed.
+    const base = 'tenant-acme-production'
+    for (let key = 0; key < 4; key++) {
+      const placement = placementOf(key)
+      const hashes = new Set<bigint>()
+      let changes = 0
+      for (let first = 0; first < 32; first++)
+        for (let next = -1; next < 32; next++, changes++) {
+          const units = [...base].map((unit) => unit.charCodeAt(0))
+          units[4 + (first >> 4)]! ^= 1 << (first & 15)
+          if (next >= 0) units[6 + (next >> 4)]! ^= 1 << (next & 15)
+          hashes.add(hashOf(placement, String.fromCharCode(...units)))
+        }
+      expect(hashes.size).toBe(changes)
+    }
+  })
+
   it('keeps inside the level at any number of buckets', () => {
     for (const buckets of [1, 2, 3, 1000, 2 ** 20 + 7]) {
       const placement = new IndependentPlacement(2, buckets, seededRandom(buckets))
@@ -100,6 +155,17 @@ describe('the independent placement', () => {
     }
   })
 })
+
+function placementOf(seed: number): IndependentPlacement {
+  return new IndependentPlacement(1, 1000, seededRandom(seed))
+}
+
+/** The 64 bits that all places of a flow are made of. */
+function hashOf(placement: IndependentPlacement, flow: string): bigint {
+  const key = new FlowKey(flow)
+  placement.digest(key)
+  return (BigInt(key.a >>> 0) << 32n) | BigInt(key.b >>> 0)
+}
 
 type AnyPlacement = IndependentPlacement | PublishedPlacement
 

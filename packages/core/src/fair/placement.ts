@@ -1,5 +1,5 @@
 import murmur from 'murmurhash3js-revisited'
-import { hashText, mix32, type Words } from '../hash.js'
+import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import { type Random, randomUint32 } from '../random.js'
 
 /**
@@ -48,28 +48,26 @@ export interface Placement {
 }
 
 /**
- * The default: one pass of two-lane murmur3 gives 64 bits, and a finaliser per level and structure turns them into
- * bits of their own for every level, so that the chance that two flows share all their buckets is (1/B)^L.
+ * The default: one pass of a keyed hash gives 64 bits, and a finaliser per level and structure turns them into bits of
+ * their own for every level, so that the chance that two flows share all their buckets is (1/B)^L, also for names that
+ * somebody has chosen. Key and seeds are drawn for the first flow, and are as secret as `random`.
  */
 export class IndependentPlacement implements Placement {
   readonly #random: Random
-  readonly #seed: number
   readonly #scale: number
+  #key: Words | undefined = undefined
   #live: Int32Array
   #shadow: Int32Array
 
   constructor(levels: number, bucketsPerLevel: number, random: Random) {
     this.#random = random
-    this.#seed = randomUint32(random) | 0
     this.#scale = bucketsPerLevel / 0x1_0000_0000
     this.#live = new Int32Array(2 * levels)
     this.#shadow = new Int32Array(2 * levels)
-    this.#reseed(this.#live)
-    this.#reseed(this.#shadow)
   }
 
   digest(key: FlowKey): void {
-    hashText(key.flow, this.#seed, key)
+    keyedHash(key.flow, this.#key ?? this.#draw(), key)
   }
 
   place({ a, b }: FlowKey, structure: Structure, places: Int32Array): void {
@@ -81,10 +79,18 @@ export class IndependentPlacement implements Placement {
   }
 
   rotate(): void {
+    if (this.#key === undefined) return
     const spent = this.#live
     this.#live = this.#shadow
     this.#shadow = spent
     this.#reseed(spent)
+  }
+
+  #draw(): Words {
+    this.#key = keyFrom(this.#random)
+    this.#reseed(this.#live)
+    this.#reseed(this.#shadow)
+    return this.#key
   }
 
   /** A word and an odd multiplier per level. */
@@ -102,17 +108,20 @@ export class PublishedPlacement implements Placement {
   readonly #random: Random
   readonly #buckets: number
   readonly #encoder = new TextEncoder()
-  #liveSeed: number
-  #shadowSeed: number
+  /** Drawn for the first flow. */
+  #liveSeed = Number.NaN
+  #shadowSeed = Number.NaN
 
   constructor(bucketsPerLevel: number, random: Random) {
     this.#random = random
     this.#buckets = bucketsPerLevel
-    this.#liveSeed = randomUint32(random)
-    this.#shadowSeed = randomUint32(random)
   }
 
   digest(key: FlowKey): void {
+    if (Number.isNaN(this.#liveSeed)) {
+      this.#liveSeed = randomUint32(this.#random)
+      this.#shadowSeed = randomUint32(this.#random)
+    }
     const bytes = this.#encoder.encode(key.flow)
     const live = publishedWords(bytes, this.#liveSeed)
     const shadow = publishedWords(bytes, this.#shadowSeed)
@@ -128,6 +137,7 @@ export class PublishedPlacement implements Placement {
   }
 
   rotate(): void {
+    if (Number.isNaN(this.#liveSeed)) return
     this.#liveSeed = this.#shadowSeed
     this.#shadowSeed = randomUint32(this.#random)
   }

@@ -56,11 +56,11 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
-    const { clock, random, settings } = resolveFairOptions(options ?? {})
+    const { clock, seeds, coins, settings } = resolveFairOptions(options ?? {})
     this.#clock = steady(clock)
     const nowMs = this.#clock()
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
-      settings.rule === 'blue' ? new BlueStructures(settings, random, nowMs) : new ClockRule(settings, random)
+      settings.rule === 'blue' ? new BlueStructures(settings, seeds, coins, nowMs) : new ClockRule(settings, seeds)
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs

@@ -3,7 +3,7 @@ import type { Gate } from '../admission/gate.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
-import { type Random, systemRandom } from '../random.js'
+import { coinRandom, type Random } from '../random.js'
 import type { LoadSignal } from '../shed/index.js'
 import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
@@ -43,7 +43,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
   constructor(framework: Framework<Target>, options: HttpOptions<Target>) {
     requireHttpOptions(framework.name, options)
-    const { onError = 'address', onWarning = consoleWarning, ipv6Prefix = 56, random = systemRandom } = options
+    const { onError = 'address', onWarning = consoleWarning, ipv6Prefix = 56, random = coinRandom } = options
     requireFunction('random', random)
     this.#rateLimit = options.rateLimit ?? 'near'
     this.#framework = framework

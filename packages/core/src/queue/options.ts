@@ -10,7 +10,7 @@ import {
   requireOptions,
   show,
 } from '../options.js'
-import { type Random, systemRandom } from '../random.js'
+import { type Random, secretRandom } from '../random.js'
 import type { FairQueueOptions } from '../sfq/index.js'
 import { FAIR_QUEUE_OPTIONS } from '../sfq/options.js'
 import { capacityFrom } from './supply.js'
@@ -71,7 +71,7 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
 export interface WaitingRoomOptions extends QueueOptions {
   /** Milliseconds since some fixed point. @default performance.now */
   clock?: Clock
-  /** Where seeds of SFQ come from. @default Math.random */
+  /** Where keys of SFQ come from: keep it secret. @default the platform's cryptographic generator */
   random?: Random
   /** The timer that ends waiting; must not keep the process alive. @default the platform's */
   after?: After
@@ -135,7 +135,7 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
     perturbEveryMs = 60_000,
     onError = 'admit',
     clock = systemClock,
-    random = systemRandom,
+    random = secretRandom,
     after = systemAfter,
     ...fairQueue
   } = options

@@ -1,3 +1,5 @@
+import { keyFrom, type Words } from '../hash.js'
+import type { Random } from '../random.js'
 import { Crowding } from './crowding.js'
 import { deal, wordsOf } from './hand.js'
 import { Lane } from './lane.js'
@@ -32,10 +34,20 @@ export class Buckets<T> {
   readonly #hand: Int32Array
   readonly #words: Uint32Array
   readonly #crowding: Crowding
-  #seed = 0
+  readonly #random: Random
+  #key: Words | undefined
   #lanes: Lane<T>[] = []
 
-  constructor(root: Lane<T>, rules: RingRules<T>, { choose, inside, hand }: BucketRules, queues: number, seed: number) {
+  /** Without a `key` one is drawn for the first flow. */
+  constructor(
+    root: Lane<T>,
+    rules: RingRules<T>,
+    { choose, inside, hand }: BucketRules,
+    queues: number,
+    key: Words | undefined,
+    random: Random,
+  ) {
+    this.#random = random
     this.#root = root
     this.#rules = rules
     this.#choose = choose
@@ -43,15 +55,15 @@ export class Buckets<T> {
     this.#hand = new Int32Array(choose === 'first' ? 1 : hand)
     this.#words = new Uint32Array(this.#hand.length)
     this.#crowding = new Crowding(queues)
-    this.renew(queues, seed)
+    this.renew(queues, key)
   }
 
   get lanes(): readonly Lane<T>[] {
     return this.#lanes
   }
 
-  get seed(): number {
-    return this.#seed
+  get key(): Words | undefined {
+    return this.#key
   }
 
   get crowding(): Crowding {
@@ -64,7 +76,8 @@ export class Buckets<T> {
    */
   pick(flow: string): Lane<T> {
     const hand = this.#hand
-    wordsOf(flow, this.#seed, this.#words)
+    this.#key ??= keyFrom(this.#random)
+    wordsOf(flow, this.#key, this.#words)
     deal(this.#words, this.#lanes.length, hand)
     let best = this.#lanes[hand[0]!]!
     for (let i = 1; i < hand.length; i++) {
@@ -85,8 +98,8 @@ export class Buckets<T> {
   }
 
   /** Starts over with empty queues below an empty root. What waited is to be put back, and then `dealt` called. */
-  renew(queues: number, seed: number): void {
-    this.#seed = seed
+  renew(queues: number, key: Words | undefined): void {
+    this.#key = key
     const root = this.#root
     root.count = 0
     root.cost = 0

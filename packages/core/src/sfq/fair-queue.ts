@@ -1,11 +1,12 @@
+import { keyFrom } from '../hash.js'
 import { requireFunction, requireText, show } from '../options.js'
-import { type Random, randomUint32 } from '../random.js'
+import type { Random } from '../random.js'
 import { Buckets } from './buckets.js'
 import { Fattest } from './fattest.js'
 import { FlowLanes } from './flow-lanes.js'
 import { type IsLive, Lane } from './lane.js'
 import type { Lanes } from './lanes.js'
-import { AUTO_QUEUES, type FairQueueOptions, requireCost, requireSeed, settingsOf, weightFrom } from './options.js'
+import { AUTO_QUEUES, type FairQueueOptions, keyOf, requireCost, settingsOf, weightFrom } from './options.js'
 import { Pace } from './pace.js'
 import { QueueLanes } from './queue-lanes.js'
 import { type Refused, Request, type Standing, type Ticket } from './request.js'
@@ -56,7 +57,7 @@ export class FairQueue<T> {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairQueueOptions = {}) {
-    const { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, seed, random } =
+    const { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, key, random } =
       settingsOf(options)
     this.#auto = queues === 'auto'
     this.#weightOf = weightOf
@@ -69,7 +70,7 @@ export class FairQueue<T> {
       this.#lanes = new FlowLanes(this.#root, undefined)
     } else {
       const count = queues === 'auto' ? AUTO_QUEUES : queues
-      this.#buckets = new Buckets(this.#root, rules, { choose, inside, hand }, count, seed)
+      this.#buckets = new Buckets(this.#root, rules, { choose, inside, hand }, count, key, random)
       this.#lanes =
         inside === 'turns'
           ? new FlowLanes(this.#root, this.#buckets)
@@ -194,14 +195,14 @@ export class FairQueue<T> {
    * Deals all that waits to SFQ's queues anew, by another seed, so that flows that shared a queue no longer do. Every
    * flow keeps its order, its credit and its debts; nothing is refused. With `'perFlow'` it does nothing.
    */
-  perturb(seed: number = randomUint32(this.#random)): void {
-    requireSeed('seed', seed)
+  perturb(seed?: number): void {
+    const key = seed === undefined ? keyFrom(this.#random) : keyOf(seed)
     const buckets = this.#buckets
     if (buckets === undefined) return
     const { length } = buckets.lanes
     const shrinks = this.#auto && length > AUTO_QUEUES && buckets.crowding.sparse
     this.#perturbations++
-    this.#lanes.rehome(shrinks ? length / 2 : length, seed)
+    this.#lanes.rehome(shrinks ? length / 2 : length, key)
   }
 
   /** How `flow` stands now. Changes nothing. */
@@ -226,7 +227,6 @@ export class FairQueue<T> {
       dead: this.#dead,
       sfq: buckets && {
         queues: buckets.lanes.length,
-        seed: buckets.seed,
         perturbations: this.#perturbations,
         lengths: buckets.lanes.map(({ count }) => count),
         occupied: buckets.crowding.occupied,
@@ -288,8 +288,7 @@ export class FairQueue<T> {
   #watch(buckets: Buckets<T>, lane: Lane<T>): void {
     buckets.came(lane)
     const { length } = buckets.lanes
-    if (this.#auto && buckets.crowding.crowded && length < MOST_AUTO_QUEUES)
-      this.#lanes.rehome(2 * length, buckets.seed)
+    if (this.#auto && buckets.crowding.crowded && length < MOST_AUTO_QUEUES) this.#lanes.rehome(2 * length, buckets.key)
   }
 
   #refuse(refused: Refused['refused'], limit: number, lane: Lane<T> | undefined, weight: number): Refused {

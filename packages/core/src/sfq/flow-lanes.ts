@@ -1,3 +1,4 @@
+import type { Words } from '../hash.js'
 import type { Buckets } from './buckets.js'
 import { Lane } from './lane.js'
 import type { Lanes } from './lanes.js'
@@ -45,11 +46,11 @@ export class FlowLanes<T> implements Lanes<T> {
    * Credit, debt and newness go with the flow, in order of their oldest requests. The queues start from the sum of
    * what their flows bring; a flow that was alone brings its queue's deficit, which was its own.
    */
-  rehome(queues: number, seed: number): void {
+  rehome(queues: number, key: Words | undefined): void {
     const buckets = this.#buckets
     if (buckets === undefined) return
     const moves = [...this.#lanes.values()].sort((x, y) => ageOf(x) - ageOf(y)).map(moveOf)
-    buckets.renew(queues, seed)
+    buckets.renew(queues, key)
     for (const move of moves) settleIn(move, buckets.pick(move.lane.flow))
     buckets.dealt()
   }

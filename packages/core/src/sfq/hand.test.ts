@@ -45,7 +45,7 @@ describe('a hand', () => {
     let same = 0
     for (let i = 0; i < flows; i++) {
       const hands = [1, 2].map((seed) => {
-        wordsOf(`tenant-${i}`, seed, words)
+        wordsOf(`tenant-${i}`, { a: seed, b: 0 }, words)
         deal(words, 8, hand)
         return [...hand].sort().join()
       })

@@ -1,4 +1,4 @@
-import { hashText, mix32, type Words } from '../hash.js'
+import { keyedHash, mix32, type Words } from '../hash.js'
 
 /** Most cards in a hand. */
 export const MOST_CARDS = 8
@@ -23,9 +23,9 @@ export function deal(words: Uint32Array, deck: number, hand: Int32Array): void {
   }
 }
 
-/** Writes a word per card, for {@link deal}: another flow, seed or card, and the word has nothing to do with it. */
-export function wordsOf(flow: string, seed: number, into: Uint32Array): void {
-  hashText(flow, seed, words)
+/** Writes a word per card, for {@link deal}: another flow, key or card, and the word has nothing to do with it. */
+export function wordsOf(flow: string, key: Words, into: Uint32Array): void {
+  keyedHash(flow, key, words)
   for (let i = 0; i < into.length; i++) into[i] = mix32(mix32(words.a + Math.imul(i + 1, 0x9e3779b9)) ^ words.b)
 }
 

@@ -1,3 +1,4 @@
+import type { Words } from '../hash.js'
 import type { Lane } from './lane.js'
 import type { Request } from './request.js'
 
@@ -15,5 +16,5 @@ export interface Lanes<T> {
   /** A lane is empty and out of its ring. */
   forget(lane: Lane<T>): void
   /** Deals all that waits to the queues anew: nothing is lost or refused, and every flow keeps its order. */
-  rehome(queues: number, seed: number): void
+  rehome(queues: number, key: Words | undefined): void
 }

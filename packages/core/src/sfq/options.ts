@@ -1,3 +1,4 @@
+import type { Words } from '../hash.js'
 import {
   requireBoolean,
   requireFunction,
@@ -6,7 +7,7 @@ import {
   requireOneOf,
   requireOptions,
 } from '../options.js'
-import { type Random, randomUint32, systemRandom } from '../random.js'
+import { type Random, secretRandom } from '../random.js'
 import type { Choose, Inside } from './buckets.js'
 import { MOST_CARDS } from './hand.js'
 
@@ -49,9 +50,12 @@ export interface FairQueueOptions {
    * `inside: 'arrival'`, where flows have no place of their own. @default 'evict', in arrival order 'refuse'
    */
   overflow?: 'refuse' | 'evict'
-  /** SFQ: a whole number from which hands are dealt until the first perturbation. @default a random one */
+  /**
+   * SFQ: a whole number from which hands are dealt until the first perturbation, for tests: whoever knows it can choose
+   * names that share a queue. @default a key of 64 random bits
+   */
   seed?: number
-  /** Where seeds come from that are not given. @default Math.random */
+  /** Where keys come from: keep it secret. @default the platform's cryptographic generator */
   random?: Random
 }
 
@@ -71,7 +75,9 @@ export const FAIR_QUEUE_OPTIONS: readonly string[] = [
 ]
 
 /** Options that were checked, with every default in its place. */
-export interface FairQueueSettings extends Required<Omit<FairQueueOptions, 'weightOf'>> {
+export interface FairQueueSettings extends Required<Omit<FairQueueOptions, 'weightOf' | 'seed'>> {
+  /** From the option `seed`; undefined: one is to be drawn. */
+  readonly key: Words | undefined
   readonly weightOf: ((flow: string) => number) | undefined
 }
 
@@ -90,7 +96,7 @@ const WEIGHT_STEPS = 2 ** 24
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function settingsOf(options: FairQueueOptions): FairQueueSettings {
   requireOptions('fairQueue', options, FAIR_QUEUE_OPTIONS)
-  const { queues = 'perFlow', random = systemRandom } = options
+  const { queues = 'perFlow', random = secretRandom } = options
   if (typeof queues === 'number') requireInteger('queues', queues, 1, MOST_QUEUES)
   else requireOneOf('queues', queues, ['perFlow', 'auto'])
   requireFunction('random', random)
@@ -102,7 +108,7 @@ export function settingsOf(options: FairQueueOptions): FairQueueSettings {
     weightOf,
     perFlowLimit = 50,
     maxWaiting = 3200,
-    seed = randomUint32(random),
+    seed,
   } = options
   requireInteger('hand', hand, 1, typeof queues === 'number' ? Math.min(MOST_CARDS, queues) : MOST_CARDS)
   requireOneOf('choose', choose, ['foreign', 'shortest', 'first'])
@@ -110,7 +116,7 @@ export function settingsOf(options: FairQueueOptions): FairQueueSettings {
   requireBoolean('sparseFirst', sparseFirst)
   requireInteger('perFlowLimit', perFlowLimit, 1)
   requireInteger('maxWaiting', maxWaiting, 1)
-  requireSeed('seed', seed)
+  const key = seed === undefined ? undefined : keyOf(seed)
   const shared = queues !== 'perFlow' && inside === 'arrival'
   const { overflow = shared ? 'refuse' : 'evict' } = options
   requireOneOf('overflow', overflow, ['refuse', 'evict'])
@@ -119,12 +125,13 @@ export function settingsOf(options: FairQueueOptions): FairQueueSettings {
     throw new RangeError("weightOf cannot be kept with inside: 'arrival'; use inside: 'turns'")
   if (shared && overflow === 'evict')
     throw new RangeError("overflow: 'evict' needs inside: 'turns'; in arrival order a flow has no place of its own")
-  return { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, seed, random }
+  return { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, key, random }
 }
 
-/** Checks for a whole number of 32 bits. */
-export function requireSeed(name: string, seed: unknown): void {
-  requireInteger(name, seed, 0, MOST_SEED)
+/** The key that a seed stands for, a whole number of 32 bits. */
+export function keyOf(seed: number): Words {
+  requireInteger('seed', seed, 0, MOST_SEED)
+  return { a: seed | 0, b: 0 }
 }
 
 /** Checks for a cost. The unit is the caller's; the range is what sums of floats can tell apart. */

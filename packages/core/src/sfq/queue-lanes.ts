@@ -1,3 +1,4 @@
+import type { Words } from '../hash.js'
 import type { Buckets } from './buckets.js'
 import type { Lane } from './lane.js'
 import type { Lanes } from './lanes.js'
@@ -51,12 +52,12 @@ export class QueueLanes<T> implements Lanes<T> {
   forget(): void {}
 
   /** Credit and debt of the queues lapse, because nobody knows any more whose they were. */
-  rehome(queues: number, seed: number): void {
+  rehome(queues: number, key: Words | undefined): void {
     const requests: Request<T>[] = []
     for (const { requests: line } of this.#buckets.lanes)
       for (let request = line.first; request !== undefined; request = request.next) requests.push(request)
     requests.sort((x, y) => x.sequence - y.sequence)
-    this.#buckets.renew(queues, seed)
+    this.#buckets.renew(queues, key)
     this.#stays?.clear()
     for (const request of requests) {
       request.next = undefined

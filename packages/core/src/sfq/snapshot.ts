@@ -21,7 +21,6 @@ export interface FairQueueSnapshot {
 /** The state of SFQ's queues. */
 export interface SfqSnapshot {
   readonly queues: number
-  readonly seed: number
   readonly perturbations: number
   /** Requests that wait in each queue. */
   readonly lengths: readonly number[]

@@ -37,7 +37,7 @@ export interface ShedOptions {
 export interface LoadShedderOptions extends ShedOptions {
   /** Milliseconds since some fixed point. @default performance.now */
   clock?: Clock
-  /** A number in [0, 1). @default Math.random */
+  /** A number in [0, 1). @default the platform's cryptographic generator */
   random?: Random
 }
 

@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireNumber } from '../options.js'
-import { type Random, systemRandom } from '../random.js'
+import { coinRandom, type Random } from '../random.js'
 import { type LoadShedderOptions, signalsOf } from './options.js'
 import { riseOf } from './priority.js'
 import { Probe, type SignalSnapshot } from './probe.js'
@@ -77,7 +77,7 @@ export class LoadShedder implements Stage {
 
   constructor(options: LoadShedderOptions) {
     const signals = signalsOf(options)
-    const { sampleEveryMs = 100, trickleMs = 1_000, clock = systemClock, random = systemRandom } = options
+    const { sampleEveryMs = 100, trickleMs = 1_000, clock = systemClock, random = coinRandom } = options
     requireNumber('sampleEveryMs', sampleEveryMs, 1)
     requireAbove('trickleMs', trickleMs, 0)
     requireFunction('clock', clock)
