@@ -97,10 +97,3 @@ export function keyedHash(text: string, key: Words, into: Words, perBlock: numbe
   }
   into.b = v1 ^ v3
 }
-
-/** A 64-bit hash of `text` as 16 hexadecimal digits. The same in every process, so it may be part of a name. */
-export function hex64(text: string): string {
-  const words: Words = { a: 0, b: 0 }
-  hashText(text, 0, words)
-  return (words.a >>> 0).toString(16).padStart(8, '0') + (words.b >>> 0).toString(16).padStart(8, '0')
-}

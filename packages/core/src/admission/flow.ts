@@ -1,14 +1,38 @@
-import { hex64 } from '../hash.js'
+import { keyedHash, type Words } from '../hash.js'
+import { randomUint32, systemRandom } from '../random.js'
 
 /** Longest flow name, in UTF-16 units, that mechanisms, logs and remote stores ever see. */
 export const MAX_FLOW_LENGTH = 256
 
 const KEPT = MAX_FLOW_LENGTH - 17
 
+let ownKey: Words | undefined
+
 /**
  * The name by which a flow is known inside: itself, unless it is so long that keeping and comparing it would be a
- * burden. Then its head and a 64-bit hash of the whole, so two long names stay two flows. O(length).
+ * burden. Then its head and a keyed 64-bit hash of the whole: two long names stay two flows, and nobody who does not
+ * know the key can choose a name that is another's. Only such a name is of the greatest length, so no name that is given
+ * is one. O(length).
  */
-export function flowName(flow: string): string {
-  return flow.length <= MAX_FLOW_LENGTH ? flow : `${flow.slice(0, KEPT)}~${hex64(flow)}`
+export function flowName(flow: string, key: Words = (ownKey ??= drawKey())): string {
+  if (flow.length < MAX_FLOW_LENGTH) return flow
+  const hash: Words = { a: 0, b: 0 }
+  keyedHash(flow, key, hash)
+  return `${flow.slice(0, KEPT)}~${hex(hash.a)}${hex(hash.b)}`
+}
+
+/** The key that all processes have which are given the same secret. */
+export function keyOf(secret: string): Words {
+  const key: Words = { a: 0, b: 0 }
+  keyedHash(secret, key, key)
+  return key
+}
+
+/** Only when the first long name comes: some platforms have no randomness before the first request. */
+function drawKey(): Words {
+  return { a: randomUint32(systemRandom) | 0, b: randomUint32(systemRandom) | 0 }
+}
+
+function hex(word: number): string {
+  return (word >>> 0).toString(16).padStart(8, '0')
 }

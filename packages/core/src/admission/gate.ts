@@ -1,7 +1,8 @@
 import type { After, Clock } from '../clock.js'
+import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import type { Ask, Decision } from './decision.js'
-import { type GateEvent, type GateListener, Observers } from './events.js'
+import { type GateListener, Observers } from './events.js'
 import { flowName, MAX_FLOW_LENGTH } from './flow.js'
 import { Leases } from './leases.js'
 import type { Outcome } from './outcome.js'
@@ -51,6 +52,7 @@ export class Gate {
   readonly #clock: Clock
   readonly #after: After
   readonly #leases: Leases | undefined
+  readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
   /** Settle what waits for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
@@ -64,7 +66,14 @@ export class Gate {
   #closed = false
 
   /** @internal `clock` must be steady. */
-  constructor(stages: readonly Stage[], clock: Clock, after: After, leaseMs: number | undefined) {
+  constructor(
+    stages: readonly Stage[],
+    clock: Clock,
+    after: After,
+    leaseMs: number | undefined,
+    nameKey: Words | undefined,
+  ) {
+    this.#nameKey = nameKey
     this.#leases = leaseMs === undefined ? undefined : new Leases(leaseMs)
     this.#stages = stages
     this.#clock = clock
@@ -80,7 +89,7 @@ export class Gate {
     if (typeof flow !== 'string' || flow === '') requireText('flow', flow)
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
-    const name = flow.length > MAX_FLOW_LENGTH ? flowName(flow) : flow
+    const name = flow.length < MAX_FLOW_LENGTH ? flow : flowName(flow, this.#nameKey)
     const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock(), this.#stages.length)
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
@@ -88,10 +97,13 @@ export class Gate {
     return this.#walk(visit, 0)
   }
 
-  /** Calls `listener` with every decision, outcome and stage error from now on. Returns what stops that. */
-  observe(listener: GateListener): () => void {
+  /**
+   * Calls `listener` with every decision, outcome and stage error from now on; or with stage errors only, which makes
+   * no request slower. Returns what stops that.
+   */
+  observe(listener: GateListener, only?: 'error'): () => void {
     requireFunction('listener', listener)
-    return this.#observers.add(listener)
+    return this.#observers.add(listener, only)
   }
 
   /**
@@ -168,6 +180,12 @@ export class Gate {
       const durationMs = nowMs - visit.nowMs
       this.#observers.tell({ type: 'finished', flow: visit.flow, cost, outcome, durationMs })
     }
+  }
+
+  /** @internal A stage has failed, and made do without what it asked. */
+  failed(stage: string, error: unknown): void {
+    this.#stageErrors++
+    this.#observers.tell({ type: 'error', stage, error })
   }
 
   /** @internal */
@@ -275,9 +293,7 @@ export class Gate {
 
   /** Notes that a stage failed, and gives the answer that it declared for that. */
   #failed(stage: Stage, error: unknown): Hold | Refusal {
-    this.#stageErrors++
-    const event: GateEvent = { type: 'error', stage: stage.name, error }
-    if (this.#observers.any) this.#observers.tell(event)
+    this.failed(stage.name, error)
     return stage.onError === 'refuse' ? refuse(stage.name, 'error', false, 1_000, { error: String(error) }) : NOTHING
   }
 }

@@ -1,13 +1,24 @@
 import { parseAddress } from './ip-address.js'
 import type { Warnings } from './warnings.js'
 
+/** What the flows of addresses begin with. */
+const PREFIX = 'ip:'
+
 /** The flow of requests whose client's address is not known: one for all of them. */
-export const UNKNOWN_ADDRESS = 'unknown address'
+export const UNKNOWN_ADDRESS = 'ip:unknown'
+
+/**
+ * The flow of a name that the option `flow` gave: itself, unless it begins like the flow of an address. Then it begins
+ * so twice, as no address does: whatever name clients may send, it is not the account of somebody's address.
+ */
+export function namedFlow(name: string): string {
+  return name.startsWith(PREFIX) ? PREFIX + name : name
+}
 
 const MOST_REMEMBERED = 1_000
 
 /**
- * The flow of a client's address, or undefined if `address` is none.
+ * The flow of a client's address, `ip:203.0.113.5`, or undefined if `address` is none.
  *
  * One IPv4 address is one flow, however it is spelt: alone, with a port, inside IPv6 (`::ffff:1.2.3.4`,
  * `::ffff:102:304`) or behind the well-known NAT64 prefix, where cutting would make one flow of all clients.
@@ -17,9 +28,7 @@ const MOST_REMEMBERED = 1_000
 export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
   const parts = parseAddress(address)
   if (parts === undefined) return undefined
-  if (parts.length === 4) return parts.join('.')
-  if (isMapped(parts) || isNat64(parts)) return dotted(parts[6]!, parts[7]!)
-  return hasNoSubnets(parts) || ipv6Prefix === 128 ? hex(parts) : `${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
+  return PREFIX + (parts.length === 4 ? parts.join('.') : ofIpv6(parts, ipv6Prefix))
 }
 
 /** Names flows by address, remembers the recent ones, and warns once about requests that have none. */
@@ -53,6 +62,11 @@ export class AddressFlows {
     )
     return UNKNOWN_ADDRESS
   }
+}
+
+function ofIpv6(groups: readonly number[], prefix: number): string {
+  if (isMapped(groups) || isNat64(groups)) return dotted(groups[6]!, groups[7]!)
+  return hasNoSubnets(groups) || prefix === 128 ? hex(groups) : `${hex(cut(groups, prefix))}/${prefix}`
 }
 
 /** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both. */

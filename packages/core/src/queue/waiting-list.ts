@@ -6,6 +6,7 @@ import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'
 import type { Durations } from './durations.js'
 import { Earliest } from './earliest.js'
+import { Holdings } from './holdings.js'
 import type { QueueSettings } from './options.js'
 import type { QueueReason, Refusals } from './reasons.js'
 import type { Waiter } from './waiter.js'
@@ -26,6 +27,7 @@ const OVERLOADED_DURATIONS = 5
 export class WaitingList {
   readonly bands: Bands<Waiter>
   readonly bypass: Bypass<Waiter>
+  readonly holdings: Holdings
   /** Counts what comes and leaves. */
   changes = 0
   closed = false
@@ -41,9 +43,10 @@ export class WaitingList {
 
   /** `ring` is called when it is time to {@link expire}, or sooner. */
   constructor(settings: QueueSettings, durations: Durations, refusals: Refusals, clock: Clock, ring: () => void) {
-    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst } = settings
+    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst, perFlowConcurrency } = settings
     this.bands = new Bands(minShares.map((minShare, index) => new Band<Waiter>(index, minShare, fairQueue)))
     this.bypass = new Bypass(bypass)
+    this.holdings = new Holdings(perFlowConcurrency)
     this.#alarm = new Alarm(after, ring)
     this.#durations = durations
     this.#refusals = refusals
@@ -70,6 +73,7 @@ export class WaitingList {
     waiter.ticket = ticket
     waiter.state = 'waiting'
     band.came(nowMs)
+    this.holdings.waits(waiter)
     this.#byTime.add(waiter)
     if (this.#newestFirst && band.backlogs.came(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
     try {
@@ -98,8 +102,8 @@ export class WaitingList {
   }
 
   /** The request whose turn it is. */
-  next(): Waiter | undefined {
-    return this.bands.next(this.#isGone)
+  next(mayStart?: (waiter: Waiter) => boolean): Waiter | undefined {
+    return this.bands.next(this.#isGone, mayStart)
   }
 
   /** The one of {@link next} has its turn, but does not fit: it leaves the queue, so that nobody overtakes it there. */
@@ -209,6 +213,7 @@ export class WaitingList {
     waiter.signal?.removeEventListener('abort', waiter)
     waiter.signal = undefined
     waiter.band.left(nowMs)
+    this.holdings.waitsNoMore(waiter)
     if (this.#newestFirst) waiter.band.backlogs.left(waiter.flow)
   }
 }
