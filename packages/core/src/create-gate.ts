@@ -93,9 +93,9 @@ export function createGate(options: GateOptions = {}): Gate {
   const failed = (stage: string) => (error: unknown) => gate?.failed(stage, error)
   if (options.weightOf !== undefined) requireFunction('weightOf', options.weightOf)
   const weightOf = options.weightOf && safeWeight(options.weightOf, failed('weightOf'))
-  const fair = withWeight<FairOptions>(options.fair ?? {}, weightOf)
-  const budget = withWeight(options.budget ?? false, weightOf)
-  const queue = withWeight(options.queue ?? false, weightOf)
+  const fair = withWeight<FairOptions>(options.fair === undefined ? {} : options.fair, weightOf)
+  const budget = withWeight(options.budget === undefined ? false : options.budget, weightOf)
+  const queue = withWeight(options.queue === undefined ? false : options.queue, weightOf)
   if (fair !== false) {
     requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, random })))

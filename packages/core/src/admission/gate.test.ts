@@ -614,9 +614,29 @@ describe('flows', () => {
     const seen: string[] = []
     const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
     const long = 'x'.repeat(1 << 20)
-    for (const flow of [long, `${long}y`, `${'x'.repeat(256)}`, '__proto__']) admitNow(gate, flow)
+    for (const flow of [long, `${long}y`, 'x'.repeat(255), '__proto__']) admitNow(gate, flow)
     expect(new Set(seen).size).toBe(4)
     for (const flow of seen) expect(flow.length).toBeLessThanOrEqual(256)
-    expect(seen.slice(2)).toEqual(['x'.repeat(256), '__proto__'])
+    expect(seen.slice(2)).toEqual(['x'.repeat(255), '__proto__'])
+  })
+
+  it('that are long have no name that can be given: what is known of one inside names another outside', () => {
+    const seen: string[] = []
+    const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
+    admitNow(gate, 'x'.repeat(1_000))
+    admitNow(gate, seen[0]!)
+    expect(seen[1]).not.toBe(seen[0])
+  })
+
+  it('that are long are named by the secret: alike where it is the same, else not', () => {
+    const nameOf = (nameSecret?: string): string => {
+      const seen: string[] = []
+      const stages: Stage[] = [{ name: 'one', admit: ({ flow }) => void seen.push(flow) }]
+      admitNow(createGate({ fair: false, stages, ...(nameSecret !== undefined && { nameSecret }) }), 'x'.repeat(1_000))
+      return seen[0]!
+    }
+    expect(nameOf('fleet')).toBe(nameOf('fleet'))
+    expect(new Set([nameOf('fleet'), nameOf('other'), nameOf()]).size).toBe(3)
+    expect(() => nameOf('')).toThrow('nameSecret must be a non-empty string, got ""')
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { AddressFlows, addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { AddressFlows, addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { Warnings } from './warnings.js'
 
 describe('the flow of an address', () => {
@@ -25,7 +25,7 @@ describe('the flow of an address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:1'],
     ['fe80::2%eth0', 'fe80:0:0:0:0:0:0:2'],
     ['64:ff9b:1::cb00:7107', '64:ff9b:1:0:0:0:cb00:7107'],
-  ])('%s is %s', (address, flow) => expect(addressFlow(address, 56)).toBe(flow))
+  ])('%s is %s', (address, flow) => expect(addressFlow(address, 56)).toBe(`ip:${flow}`))
 
   it.each([
     '',
@@ -54,7 +54,7 @@ describe('the flow of an address', () => {
     [60, '2001:db8:1:2f0::/60'],
     [48, '2001:db8:1::/48'],
     [1, '::/1'],
-  ])('ipv6Prefix %d cuts there', (prefix, flow) => expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(flow))
+  ])('ipv6Prefix %d cuts there', (prefix, flow) => expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(`ip:${flow}`))
 
   it('is the same for every spelling of one IPv4 address', () => {
     const byte = fc.nat(255)
@@ -69,7 +69,7 @@ describe('the flow of an address', () => {
           `[::ffff:${hex}]:${port}`,
           `64:ff9b::${hex}`,
         ]
-        for (const spelling of spellings) expect(addressFlow(spelling, 56)).toBe(dotted)
+        for (const spelling of spellings) expect(addressFlow(spelling, 56)).toBe(`ip:${dotted}`)
       }),
     )
   })
@@ -101,7 +101,7 @@ describe('flows by address', () => {
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledOnce()
     expect(listener.mock.calls[0]?.[0]).toMatch(
-      /No client address .* share the flow 'unknown address'; set the option flow/,
+      /No client address .* share the flow 'ip:unknown'; set the option flow/,
     )
     expect(flows.flow('unix:')).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledTimes(2)
@@ -111,8 +111,30 @@ describe('flows by address', () => {
     const flows = new AddressFlows(56, new Warnings(() => {}))
     for (let i = 0; i < 5_000; i++) {
       const address = `10.${i % 7}.${i >> 8}.${i & 255}`
-      expect(flows.flow(`::ffff:${address}`)).toBe(address)
-      expect(flows.flow(`::ffff:${address}`)).toBe(address)
+      expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
+      expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
     }
+  })
+})
+
+describe('the flow of a name', () => {
+  it('is the name itself, but for what looks like the flow of an address', () => {
+    expect(namedFlow('tenant-acme')).toBe('tenant-acme')
+    expect(namedFlow('203.0.113.7')).toBe('203.0.113.7')
+    expect(namedFlow('ip:203.0.113.7')).toBe('ip:ip:203.0.113.7')
+  })
+
+  it('is no flow of an address, whatever the name, and two names are two flows', () => {
+    const name = fc.oneof(
+      fc.string(),
+      fc.tuple(fc.constantFrom('ip:', 'ip:ip:', 'IP:', ''), fc.ipV4()).map(([head, address]) => head + address),
+      fc.constantFrom(UNKNOWN_ADDRESS, 'unknown'),
+    )
+    fc.assert(
+      fc.property(name, name, fc.ipV4(), (one, other, address) => {
+        for (const flow of [addressFlow(address, 56), UNKNOWN_ADDRESS]) expect(namedFlow(one)).not.toBe(flow)
+        expect(namedFlow(one) === namedFlow(other)).toBe(one === other)
+      }),
+    )
   })
 })

@@ -61,7 +61,7 @@ describe('what adapters have in common', () => {
   })
 
   it.each([
-    [{ address: '::ffff:1.2.3.4' }, '1.2.3.4'],
+    [{ address: '::ffff:1.2.3.4' }, 'ip:1.2.3.4'],
     [{}, UNKNOWN_ADDRESS],
     [{ address: 'broken' }, UNKNOWN_ADDRESS],
   ])('names the flow of %j: %s', (call, flow) => {

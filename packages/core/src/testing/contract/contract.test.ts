@@ -54,10 +54,10 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
     let visit: Visit | undefined
     for (const gate of gates) {
       const next: Visit = gate.visit([request, response], visit)
-      hear(next, defect)
+      hear(gate, next, defect)
       const asked = gate.ask(next)
-      if (asked === undefined) continue
       const decision = asked instanceof Promise ? await asked : asked
+      if (decision === undefined) continue
       if (!enter(gate, next, decision, defect)) return
       visit = next
     }
@@ -65,7 +65,7 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
   }
 }
 
-function hear(visit: Visit, defect: Defect | undefined): void {
+function hear(gate: HttpAdmission<Target>, visit: Visit, defect: Defect | undefined): void {
   const [request, response] = visit.target
   if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
   else if (defect === 'hears the response, not its socket')
@@ -76,7 +76,7 @@ function hear(visit: Visit, defect: Defect | undefined): void {
     onResponseEnd(request, response, { responseEnded: () => visit.responseEnded(false) })
   else if (defect === 'forgets who waits')
     onResponseEnd(request, response, { responseEnded: (aborted) => visit.permit && visit.responseEnded(aborted) })
-  else if (defect !== 'releases when the handler has settled') onResponseEnd(request, response, visit)
+  else if (defect !== 'releases when the handler has settled') gate.watch(visit, request, response)
 }
 
 function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
