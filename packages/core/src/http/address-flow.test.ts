@@ -54,7 +54,9 @@ describe('the flow of an address', () => {
     [60, '2001:db8:1:2f0::/60'],
     [48, '2001:db8:1::/48'],
     [1, '::/1'],
-  ])('ipv6Prefix %d cuts there', (prefix, flow) => expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(`ip:${flow}`))
+  ])('ipv6Prefix %d cuts there', (prefix, flow) =>
+    expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(`ip:${flow}`),
+  )
 
   it('is the same for every spelling of one IPv4 address', () => {
     const byte = fc.nat(255)
@@ -100,9 +102,7 @@ describe('flows by address', () => {
     const flows = new AddressFlows(56, new Warnings(listener))
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledOnce()
-    expect(listener.mock.calls[0]?.[0]).toMatch(
-      /No client address .* share the flow 'ip:unknown'; set the option flow/,
-    )
+    expect(listener.mock.calls[0]?.[0]).toMatch(/No client address .* share the flow 'ip:unknown'; set the option flow/)
     expect(flows.flow('unix:')).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledTimes(2)
   })

@@ -184,7 +184,11 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 
   /** Goes on when an option's promise is kept. Whoever has left by then is not judged. */
-  #later<T>(visit: HttpVisit<Target>, promise: Promise<T>, goOn: (answer: T) => Answer | Promise<Answer>): Promise<Answer> {
+  #later<T>(
+    visit: HttpVisit<Target>,
+    promise: Promise<T>,
+    goOn: (answer: T) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
     return promise
       .then((answer) => (visit.isGone ? this.ask(visit) : goOn(answer)))
       .catch((error: unknown) => this.#withoutOptions(visit, error))

@@ -27,10 +27,17 @@ export {
 } from './options.js'
 export { outcomeOf, statusOfError } from './outcome.js'
 export { type Fields, rateLimitFields } from './rate-limit-fields.js'
-export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
+export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
-export { type EndListener, type NodeRequest, type NodeResponse, onResponseEnd, type Patience, ResponseWatch } from './response-end.js'
+export {
+  type EndListener,
+  type NodeRequest,
+  type NodeResponse,
+  onResponseEnd,
+  type Patience,
+  ResponseWatch,
+} from './response-end.js'
 export type { NodeHead } from './response-head.js'
 export { type FairRequest, HttpVisit, type Judge } from './visit.js'
 export { consoleWarning, type OnWarning } from './warnings.js'

@@ -84,7 +84,15 @@ const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'address', 'out
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
 const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
 const PATIENCE_OPTIONS = ['clientTimeoutMs', 'slowBodyMs'] as const
-const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'rateLimit', 'ipv6Prefix', ...PATIENCE_OPTIONS, ...GATE_OPTIONS]
+const KNOWN: readonly string[] = [
+  'gate',
+  ...FUNCTIONS,
+  'onError',
+  'rateLimit',
+  'ipv6Prefix',
+  ...PATIENCE_OPTIONS,
+  ...GATE_OPTIONS,
+]
 
 /**
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.

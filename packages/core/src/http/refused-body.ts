@@ -18,7 +18,6 @@ export interface NodeUpload extends NodeRequest {
 export interface RefusalHead {
   readonly headersSent: boolean
   setHeader(name: string, value: string): unknown
-  on(event: 'finish', listener: () => void): unknown
 }
 
 /** A socket of Node that is to be closed once all is sent. */
@@ -33,18 +32,11 @@ interface ClosingSocket {
  * Sees to it, before a refusal is answered, that what is still to come of a large body is not read: Node would read it
  * to its end, at full speed, to use the connection again. Bodies that say they have at most 1 MiB are worth that. For others the answer
  * says `Connection: close`, nothing more is read once it is sent, and a second later the connection is closed; at once,
- * and the client might lose the answer, because what is unread then resets the connection. Over HTTP/2 the stream is
- * reset when the answer is sent.
+ * and the client might lose the answer, because what is unread then resets the connection. Over HTTP/2
+ * Node resets the stream when the answer is sent.
  */
 export function refuseBody(request: NodeUpload, response: RefusalHead, after: After = systemAfter): void {
-  if (request.complete || response.headersSent) return
-  const { stream } = request
-  if (stream !== undefined) {
-    response.on('finish', () => {
-      if (!stream.closed) stream.close(0)
-    })
-    return
-  }
+  if (request.stream !== undefined || request.complete || response.headersSent) return
   // Of a request that has just come nobody knows yet that it is complete, even without a body.
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   if (encoding === undefined && !(Number(length) > MOST_READ)) return

@@ -500,7 +500,12 @@ describe('the sweep', () => {
 
   it('ends a session of HTTP/2 that does not answer', () => {
     const watched = new Watched()
-    const session = { destroyed: false, socket: watched.socket, ping: () => true, destroy: () => watched.socket.destroy() }
+    const session = {
+      destroyed: false,
+      socket: watched.socket,
+      ping: () => true,
+      destroy: () => watched.socket.destroy(),
+    }
     const stream = { closed: false, destroyed: false, endAfterHeaders: true, readableLength: 0, writableLength: 0 }
     Object.assign(watched.request, { stream: Object.assign(stream, { bufferSize: 0, session }) })
     watched.begin()

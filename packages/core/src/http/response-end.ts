@@ -357,7 +357,11 @@ export class ResponseWatch {
       else if (contest !== 'none' && response.writableEnded && owedMs >= patience.slowBodyMs) tell(open, 'answered')
       return
     }
-    const mostMs = isOverShare ? patience.slowBodyMs : contest === 'none' ? Number.POSITIVE_INFINITY : patience.clientTimeoutMs
+    const mostMs = isOverShare
+      ? patience.slowBodyMs
+      : contest === 'none'
+        ? Number.POSITIVE_INFINITY
+        : patience.clientTimeoutMs
     if (owedMs >= mostMs || stillMs >= patience.clientTimeoutMs) cut(open)
   }
 
@@ -418,19 +422,17 @@ function tell(open: OpenResponse, what: 'answered' | 'unheard'): void {
   open.listener[what]?.()
 }
 
-/** Ends a response because of its client. */
-function cut({ request, response }: OpenResponse): void {
-  const { socket, stream } = request
-  if (stream !== undefined) {
-    stream.close(CANCEL)
-    return
+/** Ends a response because of its client. Said first: a response that is destroyed may look as if it had been sent. */
+function cut(open: OpenResponse): void {
+  const { socket, stream } = open.request
+  const { headersSent } = open.response
+  open.end(true)
+  if (stream !== undefined) stream.close(CANCEL)
+  else if (headersSent || socket.writableLength > 0) socket.destroy()
+  else {
+    socket.write(REQUEST_TIMEOUT)
+    socket.destroySoon()
   }
-  if (response.headersSent || socket.writableLength > 0) {
-    socket.destroy()
-    return
-  }
-  socket.write(REQUEST_TIMEOUT)
-  socket.destroySoon()
 }
 
 /** Whether a response can go no further, whatever its events have said. */

@@ -23,7 +23,7 @@ function gateOf(queue: QueueOptions) {
       const [{ permit }] = running.splice(
         running.findIndex((one) => one.flow === flow),
         1,
-      ) as [{ permit: Permit }]
+      ) as unknown as [{ permit: Permit }]
       permit.finish('success')
       await settled()
     },
@@ -82,7 +82,9 @@ describe('slots of a flow', () => {
   })
 
   it('perFlowConcurrency is checked', () => {
-    expect(() => gateOf({ capacity: 4, perFlowConcurrency: 0 })).toThrow('perFlowConcurrency must be a number >= 1, got 0')
+    expect(() => gateOf({ capacity: 4, perFlowConcurrency: 0 })).toThrow(
+      'perFlowConcurrency must be a number >= 1, got 0',
+    )
     expect(() => gateOf({ capacity: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
       "perFlowConcurrency needs inside: 'turns'",
     )

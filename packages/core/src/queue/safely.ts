@@ -44,7 +44,14 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
   }
   const safe: Record<string, unknown> = {
     weightOf: typeof weightOf === 'function' ? safeWeight(weightOf, failed) : weightOf,
-    width: typeof width === 'function' ? guarded(width, (slots) => requireWidth('width()', slots), () => 1) : width,
+    width:
+      typeof width === 'function'
+        ? guarded(
+            width,
+            (slots) => requireWidth('width()', slots),
+            () => 1,
+          )
+        : width,
     bandOf: guarded(
       bandOf,
       (band) => requireBand('bandOf()', band, bands.length),
@@ -57,7 +64,11 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
       },
       () => undefined,
     ),
-    classOf: guarded(classOf, (name) => requireClass('classOf()', name), () => 'unknown'),
+    classOf: guarded(
+      classOf,
+      (name) => requireClass('classOf()', name),
+      () => 'unknown',
+    ),
   }
   for (const name of Object.keys(safe)) if (safe[name] === undefined) delete safe[name]
   return { ...options, ...safe }

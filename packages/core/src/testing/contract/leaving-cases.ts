@@ -52,18 +52,21 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
       await rig.finished({ ignored: 1 })
     })
 
-    cases.plain(`pipelined requests whose connection dies (${how}): the first ignored, the rest not run`, async (rig) => {
-      const clients = await Promise.all(Array.from({ length: 5 }, () => rig.connect()))
-      for (const client of clients) client.get(...new Array<string>(10).fill('/wait'))
-      await rig.begun('/wait', 5)
-      await Promise.all(clients.map((client) => client.leave(how)))
-      await rig.until('all signals fired', () => rig.scenes.signalled === 5)
-      await rig.until('the rest has gone', () => rig.snapshot().refused === 45)
-      rig.scenes.raiseCurtain()
-      await rig.finished({ ignored: 5 })
-      assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 45 })
-      assert.equal(rig.scenes.begun.get('/wait'), 5)
-    })
+    cases.plain(
+      `pipelined requests whose connection dies (${how}): the first ignored, the rest not run`,
+      async (rig) => {
+        const clients = await Promise.all(Array.from({ length: 5 }, () => rig.connect()))
+        for (const client of clients) client.get(...new Array<string>(10).fill('/wait'))
+        await rig.begun('/wait', 5)
+        await Promise.all(clients.map((client) => client.leave(how)))
+        await rig.until('all signals fired', () => rig.scenes.signalled === 5)
+        await rig.until('the rest has gone', () => rig.snapshot().refused === 45)
+        rig.scenes.raiseCurtain()
+        await rig.finished({ ignored: 5 })
+        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 45 })
+        assert.equal(rig.scenes.begun.get('/wait'), 5)
+      },
+    )
 
     cases.add(
       `pipelined requests behind one that waits when their connection dies (${how}): none is left behind`,
