@@ -1,5 +1,6 @@
 import { keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
+import { Overrides } from './admission/overrides.js'
 import type { Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { WeightedFairEscrow } from './escrow/escrow.js'
@@ -16,7 +17,10 @@ import { type Random, systemRandom } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 
-/** What a gate is made of. Stages run in this order: `fair`, `shed`, `stages` as listed, `budget`, `lease`, `queue`. */
+/**
+ * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `budget`, `lease`,
+ * `queue`.
+ */
 export interface GateOptions {
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
@@ -39,6 +43,8 @@ export interface GateOptions {
    * longer than that is no longer counted. @default none
    */
   leaseMs?: number
+  /** What you decide about single flows at run time: blocks and boosts. Asked before all other stages. @default none */
+  overrides?: Overrides
   /**
    * A flow's share relative to others, from 1e-9 to 1e12, for `fair`, `budget` and `queue` alike, unless one of them has
    * its own. If it throws, or gives what it may not, that is 1. @default 1 for everybody
@@ -68,6 +74,7 @@ export const GATE_OPTIONS: readonly string[] = [
   'leaseMs',
   'nameSecret',
   'weightOf',
+  'overrides',
   'clock',
   'random',
   'after',
@@ -92,7 +99,16 @@ export function createGate(options: GateOptions = {}): Gate {
   let gate: Gate | undefined
   const failed = (stage: string) => (error: unknown) => gate?.failed(stage, error)
   if (options.weightOf !== undefined) requireFunction('weightOf', options.weightOf)
-  const weightOf = options.weightOf && safeWeight(options.weightOf, failed('weightOf'))
+  const { overrides } = options
+  if (overrides !== undefined) {
+    if (!(overrides instanceof Overrides))
+      throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
+    chain.push(overrides)
+  }
+  const given = options.weightOf
+  const boosted = overrides && ((flow: string) => (given?.(flow) ?? 1) * overrides.factor(flow))
+  const weights = boosted ?? given
+  const weightOf = weights && safeWeight(weights, failed('weightOf'))
   const fair = withWeight<FairOptions>(options.fair === undefined ? {} : options.fair, weightOf)
   const budget = withWeight(options.budget === undefined ? false : options.budget, weightOf)
   const queue = withWeight(options.queue === undefined ? false : options.queue, weightOf)

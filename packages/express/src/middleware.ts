@@ -32,7 +32,7 @@ export interface FairMiddleware extends RequestHandler {
    * the end of the response alone counts, and clients that abort and retry can have more handlers run than the gate
    * allows. Also carries a rejected promise to the error handlers, under Express 4 too.
    */
-  wrap(handler: RequestHandler): RequestHandler
+  wrap: typeof wrap
 }
 
 const express: Framework<[request: Request, response: Response]> = {

@@ -14,10 +14,11 @@ let ownKey: Words | undefined
  * know the key can choose a name that is another's. Only such a name is of the greatest length, so no name that is given
  * is one. O(length).
  */
-export function flowName(flow: string, key: Words = (ownKey ??= drawKey())): string {
+export function flowName(flow: string, key?: Words): string {
   if (flow.length < MAX_FLOW_LENGTH) return flow
+  ownKey ??= drawKey()
   const hash: Words = { a: 0, b: 0 }
-  keyedHash(flow, key, hash)
+  keyedHash(flow, key ?? ownKey, hash)
   return `${flow.slice(0, KEPT)}~${hex(hash.a)}${hex(hash.b)}`
 }
 

@@ -32,6 +32,8 @@ export interface GateSnapshot {
   readonly stages: Readonly<Record<string, unknown>>
 }
 
+/** A flow is the only one there is if no other has asked for so long. */
+const ALONE_MS = 60_000
 const CLOSED: Refusal = Object.freeze(refuse('gate', 'closed', false, 1_000))
 const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
 /** Stands for a stage that keeps nothing of this request, or failed and is passed by. */
@@ -64,6 +66,9 @@ export class Gate {
   #expired = 0
   #stageErrors = 0
   #closed = false
+  /** The flow that asked last, and when it was not the one that had asked before. */
+  #lastFlow: string | undefined = undefined
+  #changedMs = Number.NEGATIVE_INFINITY
 
   /** @internal `clock` must be steady. */
   constructor(
@@ -92,6 +97,10 @@ export class Gate {
     const name = flow.length < MAX_FLOW_LENGTH ? flow : flowName(flow, this.#nameKey)
     const visit = new Visit(this, name, cost, priority, exempt, signal, this.#clock(), this.#stages.length)
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
+    if (name !== this.#lastFlow) {
+      if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs
+      this.#lastFlow = name
+    }
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     return this.#walk(visit, 0)
@@ -204,7 +213,7 @@ export class Gate {
       }
       if (verdict instanceof Promise) return this.#wait(visit, i, stage, verdict)
       if (verdict === undefined) verdict = NOTHING
-      if (isRefusal(verdict)) return this.#refuse(visit, verdict)
+      if (isRefusal(verdict)) return this.#refuse(visit, this.#saidOf(visit, verdict))
       visit.keep(verdict)
     }
     return this.#admit(visit)
@@ -281,6 +290,13 @@ export class Gate {
     for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
     if (this.#observers.any) this.#observers.tell({ type: 'refused', flow: visit.flow, cost: visit.cost, refusal })
     return refusal
+  }
+
+  /** Nobody is unfair who is alone: then the service is short, and it is not the flow's fault. */
+  #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
+    if (refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
+    const { stage, shortage, retryAfterMs, detail, quota } = refusal
+    return refuse(stage, 'overload', shortage, retryAfterMs, detail, quota)
   }
 
   #undo(stage: Stage, hold: Hold, refusal: Refusal): void {

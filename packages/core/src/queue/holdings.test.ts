@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/index.js'
+import { fixed } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
 import type { QueueOptions } from './index.js'
 
@@ -88,6 +89,22 @@ describe('slots of a flow', () => {
     expect(() => gateOf({ capacity: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
       "perFlowConcurrency needs inside: 'turns'",
     )
+  })
+})
+
+describe('a limit that is changed while it is in use', () => {
+  it('lets more in at once, and fewer as what runs ends', async () => {
+    const capacity = fixed(1)
+    const { ask, end, flows } = gateOf({ capacity })
+    await ask(...'aaaaa')
+    capacity.resize(3)
+    await settled()
+    expect(flows()).toBe('aaa')
+    capacity.resize(1)
+    await end('a')
+    await end('a')
+    expect(flows()).toBe('a')
+    expect(() => capacity.resize(0)).toThrow('limit must be an integer >= 1, got 0')
   })
 })
 

@@ -71,7 +71,7 @@ export class Waiter implements Hold, Timed<Waiter> {
   }
 
   /** Its signal fired. */
-  handleEvent(): void {
+  left(): void {
     this.#host.left(this)
   }
 

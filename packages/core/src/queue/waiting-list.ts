@@ -4,6 +4,7 @@ import type { Refused } from '../sfq/index.js'
 import { UNKNOWN_MS } from './appointments.js'
 import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'
+import { Departures } from './departures.js'
 import type { Durations } from './durations.js'
 import { Earliest } from './earliest.js'
 import { Holdings } from './holdings.js'
@@ -32,6 +33,7 @@ export class WaitingList {
   changes = 0
   closed = false
   readonly #byTime = new Earliest<Waiter>()
+  readonly #departures = new Departures<Waiter>()
   readonly #alarm: Alarm
   readonly #durations: Durations
   readonly #refusals: Refusals
@@ -78,7 +80,7 @@ export class WaitingList {
     if (this.#newestFirst && band.backlogs.came(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
     try {
       this.#alarm.set(this.#byTime.first!.startByMs, nowMs)
-      signal?.addEventListener('abort', waiter)
+      if (signal !== undefined) this.#departures.add(signal, waiter)
       waiter.signal = signal
     } catch (error) {
       waiter.state = 'done'
@@ -210,7 +212,7 @@ export class WaitingList {
     this.changes++
     this.#byTime.delete(waiter)
     if (this.size === 0) this.#alarm.set(undefined, nowMs)
-    waiter.signal?.removeEventListener('abort', waiter)
+    if (waiter.signal !== undefined) this.#departures.remove(waiter.signal, waiter)
     waiter.signal = undefined
     waiter.band.left(nowMs)
     this.holdings.waitsNoMore(waiter)
