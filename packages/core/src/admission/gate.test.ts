@@ -640,3 +640,20 @@ describe('flows', () => {
     expect(() => nameOf('')).toThrow('nameSecret must be a non-empty string, got ""')
   })
 })
+
+describe('the only flow there is', () => {
+  it('is not told that it is over its share: the service is short', () => {
+    const clock = manualClock()
+    const unfair: Stage = { name: 'fair', admit: () => refuse('fair', 'unfair', false, 1_000) }
+    const gate = createGate({ fair: false, stages: [unfair], clock })
+    const reasonOf = (flow: string): string => (gate.admit({ flow }) as Refusal).reason
+    expect(reasonOf('a')).toBe('overload')
+    expect(reasonOf('b')).toBe('unfair')
+    expect(reasonOf('b')).toBe('unfair')
+    clock.advance(59_999)
+    expect(reasonOf('b')).toBe('unfair')
+    clock.advance(1)
+    expect(reasonOf('b')).toBe('overload')
+    expect(reasonOf('a')).toBe('unfair')
+  })
+})
