@@ -67,6 +67,8 @@ describe('overrides', () => {
     expect(() => overrides.block('', 1)).toThrow('flow must be a non-empty string, got ""')
     expect(() => overrides.block('a', 0)).toThrow('forMs must be a number > 0, got 0')
     expect(() => overrides.boost('a', -1, 1)).toThrow('factor must be a number > 0, got -1')
-    expect(() => createGate({ overrides: {} as never })).toThrow('overrides must be made by new Overrides(), got an object')
+    expect(() => createGate({ overrides: {} as never })).toThrow(
+      'overrides must be made by new Overrides(), got an object',
+    )
   })
 })

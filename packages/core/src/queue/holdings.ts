@@ -1,10 +1,11 @@
 import type { Contest } from '../admission/stage.js'
+import { Chain } from '../sfq/chain.js'
 import type { Waiter } from './waiter.js'
 
 /** What one flow has: requests that run, oldest first, and how many wait. */
 interface Holding {
   readonly weight: number
-  readonly running: Set<Waiter>
+  readonly running: Chain<Waiter>
   /** Slots that they take. */
   width: number
   waiting: number
@@ -40,14 +41,14 @@ export class Holdings {
 
   starts(waiter: Waiter): void {
     const holding = this.#open(waiter)
-    holding.running.add(waiter)
+    holding.running.push(waiter)
     holding.width += waiter.width
   }
 
   ends(waiter: Waiter): void {
     const holding = this.#flows.get(waiter.flow)!
     holding.running.delete(waiter)
-    holding.width = holding.running.size === 0 ? 0 : holding.width - waiter.width
+    holding.width = holding.running.first === undefined ? 0 : holding.width - waiter.width
     this.#close(waiter.flow, holding)
   }
 
@@ -74,7 +75,7 @@ export class Holdings {
     if (holding === undefined || this.#waiting === holding.waiting) return 'none'
     const share = this.#share(holding, limit)
     let width = 0
-    for (const one of holding.running) {
+    for (let one = holding.running.first; one !== undefined; one = one.next) {
       width += one.width
       if (one === waiter) break
     }
@@ -88,14 +89,14 @@ export class Holdings {
   #open({ flow, weight }: Waiter): Holding {
     let holding = this.#flows.get(flow)
     if (holding !== undefined) return holding
-    holding = { weight, running: new Set(), width: 0, waiting: 0 }
+    holding = { weight, running: new Chain(), width: 0, waiting: 0 }
     this.#weight += weight
     this.#flows.set(flow, holding)
     return holding
   }
 
   #close(flow: string, { weight, running, waiting }: Holding): void {
-    if (waiting > 0 || running.size > 0) return
+    if (waiting > 0 || running.first !== undefined) return
     this.#flows.delete(flow)
     // Differences of floats leave crumbs.
     this.#weight = this.#flows.size === 0 ? 0 : this.#weight - weight
