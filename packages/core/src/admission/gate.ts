@@ -292,9 +292,9 @@ export class Gate {
     return refusal
   }
 
-  /** Nobody is unfair who is alone: then the service is short, and it is not the flow's fault. */
+  /** FAIR knows no other flow to be fair to: then the service is short, and it is not the flow's fault. */
   #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
-    if (refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
+    if (refusal.stage !== 'fair' || refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
     const { stage, shortage, retryAfterMs, detail, quota } = refusal
     return refuse(stage, 'overload', shortage, retryAfterMs, detail, quota)
   }
