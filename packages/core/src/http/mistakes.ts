@@ -111,6 +111,9 @@ export class Mistakes<Target extends readonly unknown[]> {
   }
 
   stageFailed(stage: string, error: unknown): void {
+    // There a stage may meet what belongs to another request, which nobody may touch: no mistake of the user's.
+    const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
+    if (navigator?.userAgent === 'Cloudflare-Workers') return
     this.#warnings.say(
       `The stage ${stage} failed. Its onError says what becomes of such requests; see the error, and the event 'error' ` +
         'of the gate for all later ones.',
