@@ -1,8 +1,29 @@
 /** A number in [0, 1). */
 export type Random = () => number
 
-/** The platform's generator: for what no client ever sees. Who sees enough of its numbers can compute the others. */
-export const systemRandom: Random = () => Math.random()
+/** Words that are drawn at once: asking the platform for each costs more than the rest of a decision. */
+const BATCH = 1_024
+const words = new Uint32Array(BATCH)
+let used = BATCH
+
+/**
+ * For ids, which have to be distinct and need not be secret: from the platform's cryptographic generator, at some
+ * nanoseconds a number. Where the platform refuses (workerd, outside of a request), `Math.random` answers: never to be
+ * asked for keys, seeds or what clients see.
+ */
+export const systemRandom: Random = () => {
+  if (used === BATCH) {
+    try {
+      globalThis.crypto.getRandomValues(words)
+    } catch {
+      return Math.random()
+    }
+    used = 0
+  }
+  const high = words[used++]! >>> 5
+  const low = words[used++]! >>> 6
+  return (high * 0x400_0000 + low) / 0x20_0000_0000_0000
+}
 
 const POOLED = 512
 let pool: Uint32Array | undefined

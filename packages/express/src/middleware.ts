@@ -1,11 +1,11 @@
-import type { Decision, Gate } from '@fairlead/core'
+import type { Gate } from '@fairlead/core'
 import {
+  type Answer,
   type FairRequest,
   type Framework,
   HttpAdmission,
   type HttpOptions,
   type HttpVisit,
-  onResponseEnd,
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -32,7 +32,7 @@ export interface FairMiddleware extends RequestHandler {
    * the end of the response alone counts, and clients that abort and retry can have more handlers run than the gate
    * allows. Also carries a rejected promise to the error handlers, under Express 4 too.
    */
-  wrap(handler: RequestHandler): RequestHandler
+  wrap: typeof wrap
 }
 
 const express: Framework<[request: Request, response: Response]> = {
@@ -40,6 +40,8 @@ const express: Framework<[request: Request, response: Response]> = {
   // Without trust in proxies `req.ip` is the socket's address, at many times the cost.
   address: (req) => (req.app.get('trust proxy') ? req.ip : req.socket.remoteAddress),
   status: (_req, res) => res.statusCode,
+  untrustedHeaders: (req) => (req.app.get('trust proxy') ? undefined : req.headers),
+  trust: "Say which proxies to trust, app.set('trust proxy', 1), or set the option address or flow.",
   signals: defaultSignals,
 }
 
@@ -52,7 +54,11 @@ const express: Framework<[request: Request, response: Response]> = {
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new HttpAdmission(express, options)
 
-  function proceed(visit: HttpVisit<[Request, Response]>, decision: Decision, next: NextFunction): void {
+  function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer, next: NextFunction): void {
+    if (decision === undefined) {
+      next()
+      return
+    }
     if (!decision.admitted) {
       // Whoever is gone cannot read an answer.
       if (decision.reason !== 'gone') sendRefusal(visit, admission.refusal(decision), options.handler, admission)
@@ -67,10 +73,9 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   function fair(req: Request, res: Response, next: NextFunction): void {
     const visit = admission.visit([req, res], req.fair)
-    onResponseEnd(req, res, visit)
+    admission.watch(visit, req, res)
     const decision = admission.ask(visit)
-    if (decision === undefined) next()
-    else if (decision instanceof Promise) decision.then((late) => proceed(visit, late, next)).catch(next)
+    if (decision instanceof Promise) decision.then((late) => proceed(visit, late, next)).catch(next)
     else proceed(visit, decision, next)
   }
 

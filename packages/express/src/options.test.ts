@@ -1,4 +1,5 @@
 import { createGate } from '@fairlead/core'
+import express, { type Request, type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import { type FairMiddlewareOptions, fairMiddleware } from './index.js'
 
@@ -14,7 +15,7 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, budget, clock, cost, exempt, fair, flow, gate,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, exempt, fair, flow, gate,',
     ],
     [{ keyGenerator: () => 'a' }, 'fairMiddleware has no option "keyGenerator"'],
     [{ onError: 'ignore' }, 'onError must be one of "address", "admit", "refuse", got "ignore"'],
@@ -104,5 +105,25 @@ describe('options', () => {
   it('wrap refuses error handlers', () => {
     const handler = (_error: unknown, _req: unknown, _res: unknown, _next: unknown): void => {}
     expect(() => fairMiddleware().wrap(handler as never)).toThrow('wrap needs a request handler')
+  })
+})
+
+describe('wrap', () => {
+  it('passes the types of a handler through', () => {
+    const { wrap } = fairMiddleware({ fair: false, shed: false })
+    const app = express()
+    app.get(
+      '/customers/:id',
+      wrap((req: Request<{ id: string }>, res) => {
+        const id: string = req.params.id
+        res.send(id)
+      }),
+    )
+    const typed: RequestHandler<{ id: string }, { name: string }, { rename: string }> = (req, res) => {
+      res.json({ name: `${req.params.id} ${req.body.rename}` })
+    }
+    app.post('/customers/:id', wrap(typed))
+    const plain: RequestHandler = wrap((req, res) => void res.json(req.body.anything))
+    expect(plain).toBeTypeOf('function')
   })
 })

@@ -4,12 +4,13 @@ import {
   type HttpRefusal,
   type HttpVisit,
   PROBLEM_JSON,
+  refuseBody,
 } from '@fairlead/core/http'
 import type { Request, Response } from 'express'
 
 /**
  * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
- * Node drains a body that nobody read, so the connection can serve the next request.
+ * Of a large body nothing more is read.
  */
 export function sendRefusal(
   { target }: HttpVisit<[Request, Response]>,
@@ -20,6 +21,7 @@ export function sendRefusal(
   const [request, response] = target
   // While it waited, a timeout of somebody else's may have answered.
   if (response.headersSent) return
+  refuseBody(request, response)
   response.statusCode = refusal.status
   for (const name of Object.keys(refusal.headers)) response.setHeader(name, refusal.headers[name] ?? '')
   if (handler === undefined) {

@@ -2,12 +2,21 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
  * A handler that keeps the permits of all gates its request has passed until it has settled: until its promise has,
- * or, where it returns none, until it has returned. Handlers that work on in callbacks take `req.fair.hold()`.
+ * or, where it returns none, until it has returned. The types of parameters, bodies and query pass through. Handlers
+ * that work on in callbacks take `req.fair.hold()`.
  */
-export function wrap(handler: RequestHandler): RequestHandler {
+export function wrap<
+  Params = Request['params'],
+  ResBody = Request['body'],
+  ReqBody = Request['body'],
+  Query = Request['query'],
+  Locals extends Response['locals'] = Response['locals'],
+>(
+  handler: RequestHandler<Params, ResBody, ReqBody, Query, Locals>,
+): RequestHandler<Params, ResBody, ReqBody, Query, Locals> {
   if (typeof handler !== 'function' || handler.length > 3)
     throw new TypeError('wrap needs a request handler: (req, res, next) => …')
-  return function wrapped(req: Request, res: Response, next: NextFunction): void {
+  return function wrapped(req, res, next: NextFunction): void {
     const { fair } = req
     const done = fair?.hold()
     const failed = (error: unknown): void => {

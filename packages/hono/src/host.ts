@@ -1,12 +1,12 @@
-import type { NodeRequest, NodeResponse } from '@fairlead/core/http'
+import type { NodeResponse, NodeUpload, RefusalHead } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { getRuntimeKey } from 'hono/adapter'
 
 /** What a server hands to an app beside the request, as `c.env`: each one its own, and none in `app.request()`. */
 interface Host {
   // @hono/node-server. No response where the request asks for an upgrade.
-  readonly incoming?: NodeRequest & { readonly socket: { readonly remoteAddress?: string } }
-  readonly outgoing?: NodeResponse & { readonly statusCode: number }
+  readonly incoming?: NodeUpload & { readonly socket: { readonly remoteAddress?: string } }
+  readonly outgoing?: NodeResponse & RefusalHead & { readonly statusCode: number }
   // Bun.serve
   requestIP?(request: Request): { readonly address: string } | null
   // Deno.serve
@@ -29,6 +29,11 @@ export function addressOf(c: Context): string | undefined {
   if (host?.incoming !== undefined) return host.incoming.socket.remoteAddress
   if (host?.requestIP !== undefined) return host.requestIP(c.req.raw)?.address
   return host?.remoteAddr?.hostname
+}
+
+/** The headers of a request that came to Node; elsewhere nothing is known of proxies. */
+export function headersOf(c: Context): Readonly<Record<string, unknown>> | undefined {
+  return hostOf(c)?.incoming?.headers as Readonly<Record<string, unknown>> | undefined
 }
 
 /** The status of the answer, also where there is none because something was thrown that is no `Error`: then 500. */

@@ -1,8 +1,8 @@
-import type { Decision, Gate } from '@fairlead/core'
-import { type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
+import type { Gate } from '@fairlead/core'
+import { type Answer, type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { runtime } from '#runtime'
-import { addressOf, carryOn, isWorkerd, statusOf } from './host.js'
+import { addressOf, carryOn, headersOf, isWorkerd, statusOf } from './host.js'
 import { answerNobody, refuse } from './refuse.js'
 import { watchResponse } from './response-end.js'
 import { tell } from './tell.js'
@@ -27,6 +27,8 @@ const hono: Framework<[c: Context]> = {
   address: addressOf,
   status: statusOf,
   signals: runtime.signals,
+  untrustedHeaders: headersOf,
+  trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
 }
 
 /** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */
@@ -46,12 +48,12 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   async function pass(c: Context, next: Next): Promise<void> {
     const visit = admission.visit([c], c.get('fair'))
-    const watch = watchResponse(c, visit)
+    const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
-    if (asked === undefined) return next()
-    let decision: Decision
+    let decision: Answer
     if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
     else decision = asked
+    if (decision === undefined) return next()
     if (!decision.admitted && decision.reason !== 'gone')
       return refuse(c, admission.refusal(decision), handler, admission)
     if (!decision.admitted || !visit.admit(decision)) {
@@ -95,7 +97,7 @@ function withLease(options: FairMiddlewareOptions): FairMiddlewareOptions {
 }
 
 /** Waits for the decision, and sees to it that the gate looks at the clock meanwhile. */
-async function awake(gate: Gate, asked: Promise<Decision>): Promise<Decision> {
+async function awake(gate: Gate, asked: Promise<Answer>): Promise<Answer> {
   const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
   try {
     return await asked

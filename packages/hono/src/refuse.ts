@@ -1,5 +1,6 @@
-import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
+import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON, refuseBody } from '@fairlead/core/http'
 import type { Context } from 'hono'
+import { hostOf } from './host.js'
 
 type Target = [c: Context]
 
@@ -11,6 +12,8 @@ export async function refuse(
   admission: HttpAdmission<Target>,
 ): Promise<void> {
   const { status, headers, body } = refusal
+  const { incoming, outgoing } = hostOf(c) ?? {}
+  if (incoming !== undefined && outgoing !== undefined) refuseBody(incoming, outgoing)
   if (handler !== undefined) {
     c.status(status)
     for (const name of Object.keys(headers)) c.header(name, headers[name])

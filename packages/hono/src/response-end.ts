@@ -1,4 +1,4 @@
-import { type EndListener, onResponseEnd } from '@fairlead/core/http'
+import type { EndListener, HttpAdmission, HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf } from './host.js'
 import { whenRead } from './when-read.js'
@@ -15,10 +15,14 @@ export interface Watch {
  * Deno says when a response is over, though not whether it was cut off in the middle. Other servers say only that a
  * client has left, if that: there a whole body counts as sent when the handler has settled, and a stream is followed.
  */
-export function watchResponse(c: Context, listener: EndListener): Watch | undefined {
+export function watchResponse(
+  c: Context,
+  listener: HttpVisit<[Context]>,
+  admission: HttpAdmission<[Context]>,
+): Watch | undefined {
   const host = hostOf(c)
   if (host?.incoming !== undefined && host.outgoing !== undefined) {
-    onResponseEnd(host.incoming, host.outgoing, listener)
+    admission.watch(listener, host.incoming, host.outgoing)
     return undefined
   }
   const { signal } = c.req.raw

@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { type FairRequest, type Framework, HttpAdmission, type HttpOptions, onResponseEnd } from '@fairlead/core/http'
+import { type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
@@ -28,6 +28,8 @@ const koa: Framework<[ctx: Context]> = {
   // Not `ctx.status`: what was sent counts, whoever wrote it.
   status: (ctx) => ctx.res.statusCode,
   signals: defaultSignals,
+  untrustedHeaders: (ctx) => (ctx.app.proxy ? undefined : ctx.req.headers),
+  trust: 'Say that a proxy is trusted, app.proxy = true, or set the option address or flow.',
 }
 
 /**
@@ -42,10 +44,10 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   async function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
     const visit = admission.visit([ctx], ctx.state.fair)
-    onResponseEnd(ctx.req, ctx.res, visit)
+    admission.watch(visit, ctx.req, ctx.res)
     const asked = admission.ask(visit)
-    if (asked === undefined) return next()
     const decision = asked instanceof Promise ? await asked : asked
+    if (decision === undefined) return next()
     if (!decision.admitted) {
       // Whoever is gone cannot read an answer.
       if (decision.reason !== 'gone') await setRefusal(ctx, admission.refusal(decision), options.handler, admission)

@@ -1,10 +1,10 @@
-import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
+import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON, refuseBody } from '@fairlead/core/http'
 import type { Context } from 'koa'
 
 /**
  * Makes a refusal the response of `ctx`, which Koa then sends, so that middleware outside sees it like any other:
- * status and `Retry-After`, then what the user's handler sets, or the problem document. Node drains a body that nobody
- * read, so the connection can serve the next request.
+ * status and `Retry-After`, then what the user's handler sets, or the problem document. Of a large body nothing
+ * more is read.
  */
 export async function setRefusal(
   ctx: Context,
@@ -14,6 +14,7 @@ export async function setRefusal(
 ): Promise<void> {
   // While it waited, a timeout of somebody else's may have answered.
   if (ctx.headerSent) return
+  refuseBody(ctx.req, ctx.res)
   ctx.status = refusal.status
   ctx.set(refusal.headers)
   if (handler === undefined) {

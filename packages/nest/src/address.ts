@@ -9,6 +9,8 @@ interface HttpRequest {
   /** Fastify's request keeps Node's here. */
   readonly raw?: unknown
   readonly ip?: string
+  readonly ips?: readonly string[] | undefined
+  readonly headers?: Readonly<Record<string, unknown>>
   readonly socket?: Socket
   /** Express's request knows its app. */
   readonly app?: { get(setting: string): unknown }
@@ -41,6 +43,15 @@ export function addressOf(context: ExecutionContext): string | undefined {
     default:
       return undefined
   }
+}
+
+/** The headers of an HTTP request whose platform was not told to trust those of proxies; undefined if it was. */
+export function headersOf(context: ExecutionContext): Readonly<Record<string, unknown>> | undefined {
+  if (context.getType() !== 'http') return undefined
+  const request: HttpRequest = context.getArgByIndex(0)
+  // Fastify's has `ips` where proxies are trusted.
+  const isTrusting = request.raw === undefined ? request.app?.get('trust proxy') : request.ips !== undefined
+  return isTrusting ? undefined : request.headers
 }
 
 function httpAddress(request: HttpRequest | undefined): string | undefined {

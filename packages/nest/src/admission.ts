@@ -1,17 +1,18 @@
 import { once } from 'node:events'
-import type { ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Decision, type Gate, type Permit, type Refusal, refuse } from '@fairlead/core'
 import {
+  type Answer,
   type Framework,
   HttpAdmission,
   type HttpRefusal,
   type HttpVisit,
-  onResponseEnd,
   PROBLEM_JSON,
+  refuseBody,
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
-import { addressOf } from './address.js'
+import { addressOf, headersOf } from './address.js'
 import { FairException } from './exception.js'
 import { type Exchange, exchangeOf, onSharedResponseEnd } from './exchange.js'
 import { type FairOptions, requireFairOptions } from './options.js'
@@ -39,6 +40,10 @@ const nest: Framework<[context: ExecutionContext]> = {
   // What other contexts have of a response serves others, too: there only the handler's own error tells.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
   signals: defaultSignals,
+  untrustedHeaders: headersOf,
+  trust:
+    "Say which proxies to trust (Express: app.set('trust proxy', 1), Fastify: trustProxy), or set the option address or " +
+    'flow.',
 }
 
 const GONE: Refusal = refuse('gate', 'gone', false, 0)
@@ -82,12 +87,12 @@ export class FairAdmission {
       return undefined
     }
     const visit = this.#http.visit([context], outerVisit(context))
-    onResponseEnd(exchange.request, exchange.response, visit)
+    this.#http.watch(visit, exchange.request, exchange.response)
     return visit
   }
 
   /** Asks the gate. Undefined: the request is none of our business. */
-  ask(visit: Visit): Decision | Promise<Decision> | undefined {
+  ask(visit: Visit): Answer | Promise<Answer> {
     return this.#http.ask(visit)
   }
 
@@ -156,6 +161,8 @@ async function prepare(context: ExecutionContext, { status, headers }: HttpRefus
     if (!raw.closed) await once(raw, 'close')
     return false
   }
+  const request: IncomingMessage & { raw?: IncomingMessage } = context.getArgByIndex(0)
+  refuseBody(request.raw ?? request, raw)
   const reply: Reply = context.getArgByIndex(1)
   reply.status(status)
   for (const [name, value] of Object.entries(headers)) reply.header(name, value)

@@ -1,4 +1,4 @@
-import type { Decision } from '@fairlead/core'
+import type { Answer } from '@fairlead/core/http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { FairAdmission, type Visit } from './admission.js'
 import { showVisit } from './visits.js'
@@ -25,7 +25,7 @@ export class FairGuard implements CanActivate {
     return this.#proceed(context, visit, decision)
   }
 
-  #proceed(context: ExecutionContext, visit: Visit, decision: Decision | undefined): true | Promise<true> {
+  #proceed(context: ExecutionContext, visit: Visit, decision: Answer): true | Promise<true> {
     if (decision === undefined) {
       this.#admission.leave(context, null)
       return true

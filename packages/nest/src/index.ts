@@ -1,5 +1,5 @@
 /**
- * Fair admission control for Nest 12, on Express and Fastify.
+ * Fair admission control for Nest 10, 11 and 12, on Express and Fastify.
  *
  * @module @fairlead/nest
  */

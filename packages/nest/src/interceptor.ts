@@ -1,4 +1,4 @@
-import type { Decision } from '@fairlead/core'
+import type { Answer } from '@fairlead/core/http'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
 import { Observable, type Subscriber } from 'rxjs'
 import { FairAdmission, type Visit } from './admission.js'
@@ -26,7 +26,7 @@ export class FairInterceptor implements NestInterceptor {
     const guarded = this.#admission.guarded(context)
     const visit = guarded === undefined ? this.#admission.visit(context) : guarded
     const decision = visit ? (visit.permit ?? this.#admission.ask(visit)) : undefined
-    if (!visit || decision === undefined) next.handle().subscribe(subscriber)
+    if (!visit) next.handle().subscribe(subscriber)
     else if (decision instanceof Promise) this.#wait(context, next, subscriber, visit, decision)
     else this.#proceed(context, next, subscriber, visit, decision)
   }
@@ -36,7 +36,7 @@ export class FairInterceptor implements NestInterceptor {
     next: CallHandler,
     subscriber: Subscriber<unknown>,
     visit: Visit,
-    decision: Promise<Decision>,
+    decision: Promise<Answer>,
   ): void {
     // A visit that ends without a permit leaves the line.
     subscriber.add(() => {
@@ -52,8 +52,12 @@ export class FairInterceptor implements NestInterceptor {
     next: CallHandler,
     subscriber: Subscriber<unknown>,
     visit: Visit,
-    decision: Decision,
+    decision: Answer,
   ): void {
+    if (decision === undefined) {
+      next.handle().subscribe(subscriber)
+      return
+    }
     if (!decision.admitted || !this.#admission.admit(visit, decision)) {
       // Whoever has unsubscribed answers in our place.
       if (subscriber.closed) return

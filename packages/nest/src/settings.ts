@@ -6,9 +6,9 @@ import { Reflector } from '@nestjs/core'
 /** What `@Fair` says of a controller or a handler. Functions are as the options of the same name. */
 export interface FairSettings {
   /** What a request will cost, above 0. */
-  readonly cost?: number | ((context: ExecutionContext) => number | undefined)
+  readonly cost?: number | ((context: ExecutionContext) => number | undefined | Promise<number | undefined>)
   /** What we are fair between here: one flow for all, or a function that names it. */
-  readonly flow?: string | ((context: ExecutionContext) => string | undefined)
+  readonly flow?: string | ((context: ExecutionContext) => string | undefined | Promise<string | undefined>)
   /** What a request will use, where that may be short while the rest of the service is not. */
   readonly resource?: string | ((context: ExecutionContext) => string | undefined)
   /** A whole number from -2 (give it up first) to 2 (give it up last). */
@@ -74,9 +74,9 @@ export function withDecorators(options: RequestOptions<[ExecutionContext]>): Per
   }
 }
 
-function settingOf<T extends number | string>(
-  setting: T | ((context: ExecutionContext) => T | undefined) | undefined,
+function settingOf<Given, Answer>(
+  setting: Given | ((context: ExecutionContext) => Answer),
   context: ExecutionContext,
-): T | undefined {
-  return typeof setting === 'function' ? setting(context) : setting
+): Given | Answer {
+  return typeof setting === 'function' ? (setting as (context: ExecutionContext) => Answer)(context) : setting
 }

@@ -1,10 +1,11 @@
 import type { Outcome } from './outcome.js'
 import type { Quota } from './quota.js'
 import type { Refusal } from './refusal.js'
+import type { Contest } from './stage.js'
 
 /** What a caller asks of a gate. */
 export interface Ask {
-  /** What we are fair between. Any non-empty string; from 256 UTF-16 units on it is known by its head and a hash. */
+  /** What we are fair between. Any non-empty string; from 256 UTF-16 units it is known by its head and a keyed hash. */
   flow: string
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number
@@ -51,6 +52,8 @@ export interface Permit {
    * for what is left of their windows. Empty where no stage has any. O(stages).
    */
   quotas(): readonly Quota[]
+  /** Who waits for what the request holds: the worst that a stage says. `none` once it has finished. O(stages). */
+  contest(): Contest
 }
 
 /** Admitted, or refused with the reason and the numbers that decided. */

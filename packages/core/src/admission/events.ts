@@ -27,9 +27,10 @@ export type GateListener = (event: GateEvent) => void
 /** The listeners of one gate. Costs nothing while there are none. */
 export class Observers {
   #listeners: readonly GateListener[] = []
+  #ofErrors: readonly GateListener[] = []
   #failures = 0
 
-  /** True if somebody listens, so that callers need not build an event for nobody. */
+  /** True if somebody listens to more than errors, so that callers need not build an event for nobody. */
   get any(): boolean {
     return this.#listeners.length > 0
   }
@@ -40,7 +41,13 @@ export class Observers {
   }
 
   /** Adds a listener; the returned function removes it. */
-  add(listener: GateListener): () => void {
+  add(listener: GateListener, only?: 'error'): () => void {
+    if (only === 'error') {
+      this.#ofErrors = [...this.#ofErrors, listener]
+      return () => {
+        this.#ofErrors = this.#ofErrors.filter((other) => other !== listener)
+      }
+    }
     this.#listeners = [...this.#listeners, listener]
     return () => {
       this.#listeners = this.#listeners.filter((other) => other !== listener)
@@ -48,12 +55,15 @@ export class Observers {
   }
 
   tell(event: GateEvent): void {
-    for (const listener of this.#listeners) {
-      try {
-        listener(event)
-      } catch {
-        this.#failures++
-      }
+    for (const listener of this.#listeners) this.#call(listener, event)
+    if (event.type === 'error') for (const listener of this.#ofErrors) this.#call(listener, event)
+  }
+
+  #call(listener: GateListener, event: GateEvent): void {
+    try {
+      listener(event)
+    } catch {
+      this.#failures++
     }
   }
 }

@@ -632,4 +632,33 @@ describe('flows', () => {
     admitNow(gate, seen[0]!)
     expect(new Set(seen).size).toBe(3)
   })
+
+  it('that are long are named by the secret: alike where it is the same, else not', () => {
+    const nameOf = (nameSecret?: string): string => {
+      const seen: string[] = []
+      const stages: Stage[] = [{ name: 'one', admit: ({ flow }) => void seen.push(flow) }]
+      admitNow(createGate({ fair: false, stages, ...(nameSecret !== undefined && { nameSecret }) }), 'x'.repeat(1_000))
+      return seen[0]!
+    }
+    expect(nameOf('fleet')).toBe(nameOf('fleet'))
+    expect(new Set([nameOf('fleet'), nameOf('other'), nameOf()]).size).toBe(3)
+    expect(() => nameOf('')).toThrow('nameSecret must be a non-empty string, got ""')
+  })
+})
+
+describe('the only flow there is', () => {
+  it('is not told that it is over its share: the service is short', () => {
+    const clock = manualClock()
+    const unfair: Stage = { name: 'fair', admit: () => refuse('fair', 'unfair', false, 1_000) }
+    const gate = createGate({ fair: false, stages: [unfair], clock })
+    const reasonOf = (flow: string): string => (gate.admit({ flow }) as Refusal).reason
+    expect(reasonOf('a')).toBe('overload')
+    expect(reasonOf('b')).toBe('unfair')
+    expect(reasonOf('b')).toBe('unfair')
+    clock.advance(59_999)
+    expect(reasonOf('b')).toBe('unfair')
+    clock.advance(1)
+    expect(reasonOf('b')).toBe('overload')
+    expect(reasonOf('a')).toBe('unfair')
+  })
 })

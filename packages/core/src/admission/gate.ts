@@ -1,8 +1,9 @@
 import type { After, Clock } from '../clock.js'
+import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import type { Ask, Decision } from './decision.js'
-import { type GateEvent, type GateListener, Observers } from './events.js'
-import { flowName } from './flow.js'
+import { type GateListener, Observers } from './events.js'
+import { flowName, MAX_FLOW_LENGTH } from './flow.js'
 import { Leases } from './leases.js'
 import type { Outcome } from './outcome.js'
 import { Visit } from './permit.js'
@@ -31,6 +32,8 @@ export interface GateSnapshot {
   readonly stages: Readonly<Record<string, unknown>>
 }
 
+/** A flow is the only one there is if no other has asked for so long. */
+const ALONE_MS = 60_000
 const CLOSED: Refusal = Object.freeze(refuse('gate', 'closed', false, 1_000))
 const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
 /** Stands for a stage that keeps nothing of this request, or failed and is passed by. */
@@ -51,6 +54,7 @@ export class Gate {
   readonly #clock: Clock
   readonly #after: After
   readonly #leases: Leases | undefined
+  readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
   /** Settle what waits for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
@@ -62,12 +66,22 @@ export class Gate {
   #expired = 0
   #stageErrors = 0
   #closed = false
+  /** The flow that asked last, and when it was not the one that had asked before. */
+  #lastFlow: string | undefined = undefined
+  #changedMs = Number.NEGATIVE_INFINITY
 
   /** True if the gate learns from failures who causes a shortage: a stage of it is FAIR. */
   readonly hasFair: boolean
 
   /** @internal `clock` must be steady. */
-  constructor(stages: readonly Stage[], clock: Clock, after: After, leaseMs: number | undefined) {
+  constructor(
+    stages: readonly Stage[],
+    clock: Clock,
+    after: After,
+    leaseMs: number | undefined,
+    nameKey: Words | undefined,
+  ) {
+    this.#nameKey = nameKey
     this.#leases = leaseMs === undefined ? undefined : new Leases(leaseMs)
     this.#stages = stages
     this.hasFair = stages.some(({ name }) => name === 'fair')
@@ -85,11 +99,12 @@ export class Gate {
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
+    const name = flow.length < MAX_FLOW_LENGTH ? flow : flowName(flow, this.#nameKey)
     const visit = new Visit(
       this,
-      flowName(flow),
+      name,
       cost,
-      resource === undefined ? undefined : flowName(resource),
+      resource === undefined ? undefined : flowName(resource, this.#nameKey),
       priority,
       exempt,
       signal,
@@ -97,15 +112,22 @@ export class Gate {
       this.#stages.length,
     )
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
+    if (name !== this.#lastFlow) {
+      if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs
+      this.#lastFlow = name
+    }
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     return this.#walk(visit, 0)
   }
 
-  /** Calls `listener` with every decision, outcome and stage error from now on. Returns what stops that. */
-  observe(listener: GateListener): () => void {
+  /**
+   * Calls `listener` with every decision, outcome and stage error from now on; or with stage errors only, which makes
+   * no request slower. Returns what stops that.
+   */
+  observe(listener: GateListener, only?: 'error'): () => void {
     requireFunction('listener', listener)
-    return this.#observers.add(listener)
+    return this.#observers.add(listener, only)
   }
 
   /**
@@ -184,6 +206,12 @@ export class Gate {
     }
   }
 
+  /** @internal A stage has failed, and made do without what it asked. */
+  failed(stage: string, error: unknown): void {
+    this.#stageErrors++
+    this.#observers.tell({ type: 'error', stage, error })
+  }
+
   /** @internal */
   now(): number {
     return this.#clock()
@@ -200,7 +228,7 @@ export class Gate {
       }
       if (verdict instanceof Promise) return this.#wait(visit, i, stage, verdict)
       if (verdict === undefined) verdict = NOTHING
-      if (isRefusal(verdict)) return this.#refuse(visit, verdict)
+      if (isRefusal(verdict)) return this.#refuse(visit, this.#saidOf(visit, verdict))
       visit.keep(verdict)
     }
     return this.#admit(visit)
@@ -279,6 +307,13 @@ export class Gate {
     return refusal
   }
 
+  /** FAIR knows no other flow to be fair to: then the service is short, and it is not the flow's fault. */
+  #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
+    if (refusal.stage !== 'fair' || refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
+    const { stage, shortage, retryAfterMs, detail, quota } = refusal
+    return refuse(stage, 'overload', shortage, retryAfterMs, detail, quota)
+  }
+
   #undo(stage: Stage, hold: Hold, refusal: Refusal): void {
     try {
       hold.undo(refusal, this.#clock())
@@ -289,9 +324,7 @@ export class Gate {
 
   /** Notes that a stage failed, and gives the answer that it declared for that. */
   #failed(stage: Stage, error: unknown): Hold | Refusal {
-    this.#stageErrors++
-    const event: GateEvent = { type: 'error', stage: stage.name, error }
-    if (this.#observers.any) this.#observers.tell(event)
+    this.failed(stage.name, error)
     return stage.onError === 'refuse' ? refuse(stage.name, 'error', false, 1_000, { error: String(error) }) : NOTHING
   }
 }

@@ -2,7 +2,7 @@ import { requireNumber, requireOneOf } from '../options.js'
 import type { Permit, Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
 import { NO_QUOTAS, type Quota } from './quota.js'
-import type { Hold, Passage } from './stage.js'
+import type { Contest, Hold, Passage } from './stage.js'
 
 /** The gate's end of a visit. */
 interface Host {
@@ -83,6 +83,17 @@ export class Visit implements Passage, Permit {
       if (quota !== undefined) quotas.push(quota)
     }
     return quotas ?? NO_QUOTAS
+  }
+
+  contest(): Contest {
+    let worst: Contest = 'none'
+    if (this.finished) return worst
+    for (let i = 0; i < this.held; i++) {
+      const contest = this.#holds[i]!.contest?.() ?? 'none'
+      if (contest === 'over-share') return contest
+      if (contest !== 'none') worst = contest
+    }
+    return worst
   }
 
   finish(outcome: Outcome, settlement?: Settlement): void {

@@ -25,6 +25,9 @@ export interface Passage {
   credit: number | undefined
 }
 
+/** Who waits for what a request holds: nobody; others; or others, and its flow holds more than its fair share. */
+export type Contest = 'none' | 'others-wait' | 'over-share'
+
 /**
  * What a stage hands out when it admits: it hears how the request ended, by exactly one of the two calls, once.
  * One shared object may serve all requests of a stage that keeps nothing per request.
@@ -39,6 +42,8 @@ export interface Hold {
    * of stages that have quotas; undefined once the window is over. Asked on behalf of the client, and perhaps never.
    */
   quota?(elapsedMs: number): Quota | undefined
+  /** Who waits for what the request holds, now. Only of stages that hold something while it runs. */
+  contest?(): Contest
 }
 
 /** A stage's answer: a {@link Refusal}, or admission: a {@link Hold}, or nothing where nothing is to be given back. */

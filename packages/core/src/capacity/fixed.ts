@@ -10,7 +10,7 @@ export interface FixedSnapshot {
   inFlight: number
 }
 
-/** A capacity that stays as it is: `limit` slots, an integer of at least 1. Learns nothing; O(1), allocates nothing. */
+/** A capacity that stays as it is until you `resize` it: `limit` slots, an integer of at least 1. Learns nothing; O(1), allocates nothing. */
 export function fixed(limit: number): FixedCapacity {
   requireInteger('limit', limit, 1)
   return new FixedCapacity(limit)
@@ -18,13 +18,27 @@ export function fixed(limit: number): FixedCapacity {
 
 /** Made by {@link fixed}. */
 export class FixedCapacity implements Capacity {
-  readonly limit: number
-  readonly maximum: number
   readonly #slots: Slots = new Slots()
+  #limit: number
 
   constructor(limit: number) {
-    this.limit = limit
-    this.maximum = limit
+    this.#limit = limit
+  }
+
+  get limit(): number {
+    return this.#limit
+  }
+
+  get maximum(): number {
+    return this.#limit
+  }
+
+  /** Changes the limit while it is in use, an integer of at least 1. What runs is not touched. */
+  resize(limit: number): void {
+    requireInteger('limit', limit, 1)
+    const grows = limit > this.#limit
+    this.#limit = limit
+    if (grows) this.#slots.tell()
   }
 
   get inFlight(): number {

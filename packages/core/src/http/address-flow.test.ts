@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { AddressFlows, addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { AddressFlows, addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { Warnings } from './warnings.js'
 
 describe('the flow of an address', () => {
@@ -114,5 +114,27 @@ describe('flows by address', () => {
       expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
       expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
     }
+  })
+})
+
+describe('the flow of a name', () => {
+  it('is the name itself, but for what looks like the flow of an address', () => {
+    expect(namedFlow('tenant-acme')).toBe('tenant-acme')
+    expect(namedFlow('203.0.113.7')).toBe('203.0.113.7')
+    expect(namedFlow('ip:203.0.113.7')).toBe('ip:ip:203.0.113.7')
+  })
+
+  it('is no flow of an address, whatever the name, and two names are two flows', () => {
+    const name = fc.oneof(
+      fc.string(),
+      fc.tuple(fc.constantFrom('ip:', 'ip:ip:', 'IP:', ''), fc.ipV4()).map(([head, address]) => head + address),
+      fc.constantFrom(UNKNOWN_ADDRESS, 'unknown'),
+    )
+    fc.assert(
+      fc.property(name, name, fc.ipV4(), (one, other, address) => {
+        for (const flow of [addressFlow(address, 56), UNKNOWN_ADDRESS]) expect(namedFlow(one)).not.toBe(flow)
+        expect(namedFlow(one) === namedFlow(other)).toBe(one === other)
+      }),
+    )
   })
 })

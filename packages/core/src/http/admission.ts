@@ -6,10 +6,12 @@ import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
 import type { LoadSignal } from '../shed/index.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { Mistakes } from './mistakes.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
+import { type NodeRequest, type NodeResponse, onResponseEnd, PATIENCE, type Patience } from './response-end.js'
 import { type NodeHead, onResponseHead } from './response-head.js'
 import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 import { consoleWarning, Warnings } from './warnings.js'
@@ -24,7 +26,16 @@ export interface Framework<Target extends readonly unknown[]> {
   status(...target: Target): number | undefined
   /** What to shed by, if the user does not say: fresh signals, or none. */
   signals(queued: boolean): readonly LoadSignal[]
+  /**
+   * The request's headers, in lower case, if the framework was not told to trust those that proxies set; undefined if
+   * it was. `trust` says how it is told, for messages.
+   */
+  untrustedHeaders?(...target: Target): Readonly<Record<string, unknown>> | undefined
+  readonly trust?: string
 }
+
+/** The gate's answer to a request; undefined if the request is none of its business. */
+export type Answer = Decision | undefined
 
 /**
  * Turns a framework's requests into decisions of a gate, and how they ended into outcomes: all that adapters have in
@@ -37,7 +48,9 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   readonly #onError: OnError
   readonly #rateLimit: TellRateLimit
   readonly #random: Random
+  readonly #patience: Patience
   readonly #warnings: Warnings
+  readonly #mistakes: Mistakes<Target>
   readonly #addresses: AddressFlows
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
@@ -50,9 +63,15 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#options = { ...options }
     this.#onError = onError
     this.#random = random
+    const { clientTimeoutMs = PATIENCE.clientTimeoutMs, slowBodyMs = PATIENCE.slowBodyMs } = options
+    this.#patience = { clientTimeoutMs, slowBodyMs }
     this.#warnings = new Warnings(onWarning)
+    this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
     this.gate = gateOf(options, (queued) => framework.signals(queued))
+    this.gate.observe?.((event) => {
+      if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
+    }, 'error')
   }
 
   /** Begins a visit. `outer` is the visit to a gate that the request passed before. */
@@ -60,36 +79,42 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return new HttpVisit(this, target, outer)
   }
 
-  /**
-   * Asks the gate. Undefined: the request is none of our business (`skip`), let it pass. If the client has left
-   * already, the answer is a refusal with reason `gone`.
-   */
-  ask(visit: HttpVisit<Target>): Decision | Promise<Decision> | undefined {
-    const decision = this.#ask(visit)
-    const { outer } = visit
-    if (outer === undefined || decision === undefined) return decision
-    const told = (late: Decision): Decision => {
-      if (!late.admitted || this.gate.hasFair) outer.judgedInside()
-      return late
-    }
-    return decision instanceof Promise ? decision.then(told) : told(decision)
+  /** Lets a visit hear how its response on Node ends; {@link ask} after that. */
+  watch(visit: HttpVisit<Target>, request: NodeRequest, response: NodeResponse): void {
+    visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
-  #ask(visit: HttpVisit<Target>): Decision | Promise<Decision> | undefined {
-    const { target } = visit
-    const { skip, cost, resource, priority, exempt } = this.#options
+  /**
+   * Asks the gate. Undefined: the request is none of our business (`skip`, or this gate has judged it before), let it
+   * pass. If the client has left already, the answer is a refusal with reason `gone`. A pipelined request is judged when
+   * its turn to be answered has come. Never rejects.
+   */
+  ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+    const answer = this.#ask(visit)
+    const { outer } = visit
+    if (outer === undefined || answer === undefined) return answer
+    const told = (decision: Answer): Answer => {
+      if (decision !== undefined && (!decision.admitted || this.gate.hasFair)) outer.judgedInside()
+      return decision
+    }
+    return answer instanceof Promise ? answer.then(told) : told(answer)
+  }
+
+  #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+    const { target, turn } = visit
+    if (turn !== undefined) {
+      visit.turn = undefined
+      return turn.then(() => this.#ask(visit))
+    }
     // Nothing can be known of a client that has left, not even its address; the gate only counts it.
     if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
+    if (visit.passed(this.gate)) {
+      this.#mistakes.passedTwice()
+      return undefined
+    }
     try {
-      if (skip !== undefined && yes('skip', skip(...target))) return undefined
-      return this.gate.admit({
-        flow: this.#flow(target),
-        cost: cost === undefined ? 1 : (now(cost(...target)) ?? 1),
-        resource: (resource !== undefined && now(resource(...target))) || undefined,
-        priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
-        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
-        signal: () => visit.signal,
-      })
+      const skip = this.#options.skip?.(...target)
+      return isLater(skip) ? this.#later(visit, skip, (known) => this.#judge(visit, known)) : this.#judge(visit, skip)
     } catch (error) {
       return this.#withoutOptions(visit, error)
     }
@@ -131,6 +156,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   outcome(visit: HttpVisit<Target>): Outcome {
     const { target, error } = visit
     const { outcome } = this.#options
+    const status = this.#framework.status(...target)
+    this.#mistakes.answered(status)
     if (outcome !== undefined) {
       try {
         const answer = now(outcome(...target, error))
@@ -140,23 +167,53 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
         this.warn('outcome failed: the default answered instead.', cause)
       }
     }
-    return outcomeOf(this.#framework.status(...target), error)
+    return outcomeOf(status, error)
   }
 
-  #flow(target: Target): string {
-    const { flow } = this.#options
-    const name = flow === undefined ? undefined : now(flow(...target))
-    if (!name) return this.#addressFlow(target)
-    return typeof name === 'string' ? namedFlow(name) : name
+  #judge(visit: HttpVisit<Target>, skip: boolean | undefined): Answer | Promise<Answer> {
+    const { target } = visit
+    const { flow, cost } = this.#options
+    if (yes('skip', skip)) return undefined
+    const name = flow?.(...target)
+    const price = cost?.(...target)
+    if (!isLater(name) && !isLater(price)) return this.#admit(visit, name, price)
+    return this.#later(visit, Promise.all([name, price]), ([flow, cost]) => this.#admit(visit, flow, cost))
+  }
+
+  #admit(visit: HttpVisit<Target>, name: string | undefined, cost: number | undefined): Decision | Promise<Decision> {
+    const { target } = visit
+    const { resource, priority, exempt } = this.#options
+    const named = typeof name === 'string' && name !== ''
+    if (named) this.#mistakes.named(name, target)
+    return this.gate.admit({
+      flow: named ? namedFlow(name) : (name as never) || this.#addressFlow(target),
+      cost: cost ?? 1,
+      resource: (resource !== undefined && now(resource(...target))) || undefined,
+      priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
+      exempt: exempt !== undefined && yes('exempt', exempt(...target)),
+      signal: () => visit.signal,
+    })
+  }
+
+  /** Goes on when an option's promise is kept. Whoever has left by then is not judged. */
+  #later<T>(
+    visit: HttpVisit<Target>,
+    promise: Promise<T>,
+    goOn: (answer: T) => Answer | Promise<Answer>,
+  ): Promise<Answer> {
+    return promise
+      .then((answer) => (visit.isGone ? this.#ask(visit) : goOn(answer)))
+      .catch((error: unknown) => this.#withoutOptions(visit, error))
   }
 
   #addressFlow(target: Target): string {
     const { address } = this.#options
+    if (address === undefined) this.#mistakes.namedByAddress(target)
     return this.#addresses.flow(address === undefined ? this.#framework.address(...target) : now(address(...target)))
   }
 
   /** The answer to a request about which the user's functions failed. */
-  #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Decision | Promise<Decision> | undefined {
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Answer | Promise<Answer> {
     this.warn(`An option failed; requests like this are answered as onError: '${this.#onError}' says.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
@@ -170,7 +227,11 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 }
 
-/** The answer of a user's function. A promise is a bad one, and must not end the process when it rejects. */
+function isLater<T>(answer: T | Promise<T>): answer is Promise<T> {
+  return typeof answer === 'object' && answer instanceof Promise
+}
+
+/** The answer of a user's function that must come at once. A promise must not end the process when it rejects. */
 function now<T>(answer: T): T {
   if (answer instanceof Promise) answer.catch(() => {})
   return answer

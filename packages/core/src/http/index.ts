@@ -16,8 +16,8 @@ export {
   requireText,
   show,
 } from '../options.js'
-export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
-export { type Framework, HttpAdmission } from './admission.js'
+export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+export { type Answer, type Framework, HttpAdmission } from './admission.js'
 export {
   type HttpOptions,
   type OnError,
@@ -28,8 +28,16 @@ export {
 export { outcomeOf, statusOfError } from './outcome.js'
 export { type Fields, rateLimitFields } from './rate-limit-fields.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
+export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
-export { type EndListener, type NodeRequest, type NodeResponse, onResponseEnd } from './response-end.js'
+export {
+  type EndListener,
+  type NodeRequest,
+  type NodeResponse,
+  onResponseEnd,
+  type Patience,
+  ResponseWatch,
+} from './response-end.js'
 export type { NodeHead } from './response-head.js'
 export { type FairRequest, HttpVisit, type Judge } from './visit.js'
 export { consoleWarning, type OnWarning } from './warnings.js'

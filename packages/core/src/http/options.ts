@@ -1,7 +1,7 @@
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
-import { requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../options.js'
+import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
 import type { LoadSignal } from '../shed/index.js'
 import type { HttpRefusal } from './refusal.js'
 import type { OnWarning } from './warnings.js'
@@ -15,18 +15,21 @@ export type OnError = 'address' | 'admit' | 'refuse'
 /** When a response tells what is left of a budget: near its exhaustion, always, or never. */
 export type TellRateLimit = 'near' | 'always' | 'never'
 
+type NowOrLater<T> = T | Promise<T>
+
 /**
  * Options that all adapters share: what a request is, and how it is answered. Functions get what a handler of the
- * framework gets (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), must answer at once (a
- * promise is a bad answer), and may throw: see `onError`.
+ * framework gets (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), and may throw: see
+ * `onError`. `flow`, `cost` and `skip` may give a promise: the request waits for it, outside of every line, so it should be
+ * quick. The others must answer at once.
  */
 export interface RequestOptions<Target extends readonly unknown[]> {
   /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
   gate?: Gate
   /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the address */
-  flow?: (...target: Target) => string | undefined
+  flow?: (...target: Target) => NowOrLater<string | undefined>
   /** What the request will cost, above 0. @default 1 */
-  cost?: (...target: Target) => number | undefined
+  cost?: (...target: Target) => NowOrLater<number | undefined>
   /**
    * What the request will use, where that may be short while the rest is not: a backend, a part of the service. FAIR
    * measures each on its own, up to 32. Nothing or `''` means what all use. Name them by your routes, not by what
@@ -38,7 +41,7 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   /** True for what is never refused for load, but counted: health checks that others must see succeed. */
   exempt?: (...target: Target) => boolean | undefined
   /** True for what the gate should not see at all. */
-  skip?: (...target: Target) => boolean | undefined
+  skip?: (...target: Target) => NowOrLater<boolean | undefined>
   /**
    * The client's address, where the framework does not know it: from a header that a proxy of yours sets, say. It names
    * the flow where `flow` does not, folded and cut like the framework's own. @default what the framework says
@@ -67,6 +70,16 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   rateLimit?: TellRateLimit
   /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
   onWarning?: OnWarning
+  /**
+   * Longest that a client may let a request wait without sending a byte of its body or reading one of the answer, in
+   * milliseconds, at least 1000. Then it is cut off. On Node only. @default 30 000
+   */
+  clientTimeoutMs?: number
+  /**
+   * Longest that a body may take, in milliseconds, while others wait in the queue and its flow has more than its fair
+   * share of what runs. Then it is cut off, with 408; `Infinity`: never. On Node only. @default 1000
+   */
+  slowBodyMs?: number
   /** Bits of an IPv6 address that make a flow, from 1 to 128. One client often holds a /56. @default 56 */
   ipv6Prefix?: number
 }
@@ -88,7 +101,16 @@ const FUNCTIONS = [
 ] as const
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
 const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
-const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'rateLimit', 'ipv6Prefix', ...GATE_OPTIONS]
+const PATIENCE_OPTIONS = ['clientTimeoutMs', 'slowBodyMs'] as const
+const KNOWN: readonly string[] = [
+  'gate',
+  ...FUNCTIONS,
+  'onError',
+  'rateLimit',
+  'ipv6Prefix',
+  ...PATIENCE_OPTIONS,
+  ...GATE_OPTIONS,
+]
 
 /**
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
@@ -103,7 +125,9 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
   if (options.onError !== undefined) requireOneOf('onError', options.onError, ON_ERROR)
   if (options.rateLimit !== undefined) requireOneOf('rateLimit', options.rateLimit, RATE_LIMIT)
   if (options.ipv6Prefix !== undefined) requireInteger('ipv6Prefix', options.ipv6Prefix, 1, 128)
-  const { gate } = options
+  const { clientTimeoutMs, slowBodyMs, gate } = options
+  if (clientTimeoutMs !== undefined) requireNumber('clientTimeoutMs', clientTimeoutMs, 1_000)
+  if (slowBodyMs !== undefined && slowBodyMs !== Number.POSITIVE_INFINITY) requireNumber('slowBodyMs', slowBodyMs, 0)
   if (gate === undefined) return
   if (typeof gate !== 'object' || gate === null || typeof gate.admit !== 'function')
     throw new TypeError(`gate must be made by createGate, got ${show(gate)}`)

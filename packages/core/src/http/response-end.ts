@@ -1,94 +1,446 @@
+import type { Contest } from '../admission/stage.js'
+import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
+
 /** What is needed of a connection of `node:http` or `node:http2`. */
 interface Connection {
   readonly destroyed: boolean
+  readonly bytesRead: number
+  readonly bytesWritten: number
+  /** What was written and has not been taken by the network. */
+  readonly writableLength: number
+  isPaused(): boolean
   once(event: 'close', listener: () => void): unknown
+}
+
+/** A connection of HTTP/1.1, with which we may do what HTTP/2 does not let us do with its own. */
+interface Socket extends Connection {
+  resume(): unknown
+  setKeepAlive(enable: boolean, initialDelayMs: number): unknown
+  write(text: string): unknown
+  destroySoon(): void
+  destroy(): unknown
+}
+
+/** What is needed of a stream of `node:http2`. */
+interface Stream {
+  readonly closed: boolean
+  readonly destroyed: boolean
+  readonly endAfterHeaders: boolean
+  readonly readableLength: number
+  readonly writableLength: number
+  readonly bufferSize: number
+  readonly session?:
+    | {
+        readonly destroyed: boolean
+        readonly socket: Connection
+        ping(callback: () => void): boolean
+        destroy(): void
+      }
+    | undefined
+  close(code: number): void
 }
 
 /** What is needed of an `IncomingMessage`. */
 export interface NodeRequest {
-  readonly socket: Connection
+  readonly socket: Socket
   readonly aborted: boolean
+  /** The body was received to its end. */
+  readonly complete: boolean
   /** Only over HTTP/2, where `socket` stands for this stream, and the session's for the connection. */
-  readonly stream?: { readonly session?: { readonly destroyed: boolean; readonly socket: Connection } | undefined }
+  readonly stream?: Stream | undefined
 }
 
 /** What is needed of a `ServerResponse`. */
 export interface NodeResponse {
   readonly closed?: boolean
+  readonly headersSent: boolean
+  readonly writableEnded: boolean
   readonly writableFinished: boolean
-  on(event: 'close', listener: () => void): unknown
+  /** Null while an earlier response of the same connection has not been sent. */
+  readonly socket?: object | null
+  on(event: 'close' | 'socket', listener: () => void): unknown
 }
 
-/** Hears, once, how a response ended. An object and not a function, so that callers need no closure per request. */
+/** Hears how a response ended. An object and not a function, so that callers need no closure per request. */
 export interface EndListener {
-  /** `aborted`: the client left, or the server cut it off; its status then means nothing. */
+  /** Once. `aborted`: the client left, or the server cut it off; its status then means nothing. */
   responseEnded(aborted: boolean): void
+  /** Who waits for what the request holds. */
+  contest?(): Contest
+  /** The handler is done and the client takes its time to read: the request holds nothing that others wait for. */
+  answered?(): void
+  /** It cannot be known whether the client is still there, because what it has sent is not read. */
+  unheard?(): void
 }
 
-/** Who still waits for a response on one connection. */
-class Waiting {
-  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
-  #one: EndListener | undefined = undefined
-  readonly #more = new Set<EndListener>()
+/** How long clients may keep a request waiting, in milliseconds. */
+export interface Patience {
+  /** Without a byte of what it has to send or to read. */
+  readonly clientTimeoutMs: number
+  /** For a body, where its flow holds more than its share and others wait. */
+  readonly slowBodyMs: number
+}
 
-  add(listener: EndListener): void {
-    if (this.#one === undefined) this.#one = listener
-    else this.#more.add(listener)
+export const PATIENCE: Patience = { clientTimeoutMs: 30_000, slowBodyMs: 1_000 }
+
+/** How often open responses are looked at. */
+const SWEEP_MS = 500
+/** What is read of bodies that no handler reads, to hear whether the client has left: of one connection, and in all. */
+const MOST_READ_AHEAD = 4 * 2 ** 20
+const MOST_READ_AHEAD_IN_ALL = 32 * 2 ** 20
+/** Steps of the read-ahead in which nothing has come before it rests until the next sweep. */
+const IDLE_STEPS = 3
+/** Requests of one connection that may wait for their turn; more, and it is closed. */
+const MOST_PIPELINED = 100
+/** How long a connection of HTTP/1.1 is silent before the system asks whether its other end still exists. */
+const KEEP_ALIVE_MS = 15_000
+/** HTTP/2's error code for a stream that is not wanted any more. */
+const CANCEL = 8
+const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
+
+/** One response that has not ended. */
+class OpenResponse {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+  readonly listener: EndListener
+  readonly patience: Patience
+  readonly peer: Peer
+  /** Lets a pipelined request go on. */
+  begin: (() => void) | undefined = undefined
+  /** Bytes that had come and gone when it was last looked at, and since when they are no more. */
+  progress = -1
+  stillSinceMs = 0
+  /** Since when the client keeps it waiting. */
+  owedSinceMs: number | undefined = undefined
+  /** It was over at the last look, and nothing has said so. */
+  over = false
+  /** The listener knows of what can be known only once. */
+  told = false
+
+  constructor(request: NodeRequest, response: NodeResponse, listener: EndListener, patience: Patience, peer: Peer) {
+    this.request = request
+    this.response = response
+    this.listener = listener
+    this.patience = patience
+    this.peer = peer
+  }
+
+  /** Nothing more will come of it. The first call counts. */
+  end(aborted: boolean): void {
+    if (!this.peer.remove(this)) return
+    this.listener.responseEnded(aborted)
+    this.begin?.()
+  }
+}
+
+/** The other end of a connection, and the responses that it waits for. */
+class Peer {
+  readonly connection: Connection
+  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
+  #one: OpenResponse | undefined = undefined
+  readonly #more = new Set<OpenResponse>()
+  /** It is among those that the sweep looks at. */
+  listed = false
+  /** Bytes read because nobody else did. */
+  readAhead = 0
+  isReading = false
+  keepsAlive = false
+  /** Of HTTP/2: bytes that had come when it was last looked at, since when they are no more, and when it was asked. */
+  bytesRead = -1
+  silentSinceMs = 0
+  askedMs: number | undefined = undefined
+
+  constructor(connection: Connection) {
+    this.connection = connection
+    connection.once('close', () => {
+      // Whoever is still here by then never got a `close` of its own.
+      for (const open of this.all()) open.end(true)
+    })
+  }
+
+  get waiting(): number {
+    return (this.#one === undefined ? 0 : 1) + this.#more.size
+  }
+
+  all(): readonly OpenResponse[] {
+    return this.#one === undefined ? [...this.#more] : [this.#one, ...this.#more]
+  }
+
+  add(open: OpenResponse): void {
+    if (this.#one === undefined) this.#one = open
+    else this.#more.add(open)
   }
 
   /** False if it does not wait any more. */
-  remove(listener: EndListener): boolean {
-    if (this.#one !== listener) return this.#more.delete(listener)
+  remove(open: OpenResponse): boolean {
+    if (this.#one !== open) return this.#more.delete(open)
     this.#one = undefined
     return true
   }
-
-  /** Whoever is still here by then never got a `close` of its own. */
-  connectionClosed(): void {
-    const one = this.#one
-    this.#one = undefined
-    one?.responseEnded(true)
-    for (const listener of this.#more) listener.responseEnded(true)
-    this.#more.clear()
-  }
 }
 
-const byConnection = new WeakMap<Connection, Waiting>()
-
 /**
- * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
- * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
+ * Hears how responses end, also where Node does not.
  *
  * The response's own `close` tells, except for a pipelined request that still queues behind another when the
  * connection dies: on Node 20 and 22 nothing but the socket says so. Over HTTP/2 the stream says what its response may
  * not (the answer to a HEAD that was piped), and on Node 20 the connection what its streams may not (one that died
  * while they were written to). Each connection gets a single listener. `finish`, and the events of the request, lie: a
- * request closes when its body was read, `finish` may never come, or may come although the client is gone. Costs less
- * than half a microsecond.
+ * request closes when its body was read, `finish` may never come, or may come although the client is gone.
+ *
+ * What no event tells is found by a sweep, twice a second while responses are open:
+ *
+ * - Node stops reading a connection when nobody reads the body that it carries, and then never hears that the client
+ *   has left. So we let it read on, up to a bound; what comes waits for the handler as it would otherwise have. Beyond
+ *   the bound nothing can be known, and a connection that is silent for as long as a client may be is `unheard`.
+ * - Node before 26 may forget to close a stream of HTTP/2 whose client left in the middle of a write. The stream knows.
+ * - The other end may be gone without a word: the system asks it (keep-alive), over HTTP/2 we do (ping).
+ * - A client may be there and keep the request waiting, for its body or by not reading the answer: see {@link Patience}.
+ *   It is cut off: answered 408 where nothing was sent yet, else its connection is closed or its stream reset.
+ *
+ * Costs less than half a microsecond per request, and as much per open response and sweep.
  */
-export function onResponseEnd(request: NodeRequest, response: NodeResponse, listener: EndListener): void {
-  const { socket } = request
-  if (response.closed === true || socket.destroyed) {
-    listener.responseEnded(wasAborted(request, response))
-    return
+export class ResponseWatch {
+  readonly #clock: Clock
+  readonly #after: After
+  readonly #peers = new WeakMap<Connection, Peer>()
+  /** Those with open responses, and some that had. */
+  #busy: Peer[] = []
+  #isSet = false
+  #readAhead = 0
+
+  constructor(clock: Clock, after: After) {
+    this.#clock = clock
+    this.#after = after
   }
-  const session = request.stream?.session
-  const waiting = waitingOn(session === undefined || session.destroyed ? socket : session.socket)
-  waiting.add(listener)
-  const ended = (): void => {
-    if (waiting.remove(listener)) listener.responseEnded(wasAborted(request, response))
+
+  /**
+   * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
+   * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
+   *
+   * A pipelined request gives a promise: fulfilled when the responses before it have been sent, or its own has ended.
+   * Until then nothing that it could be given would reach its client, so it should not be given anything.
+   */
+  watch(
+    request: NodeRequest,
+    response: NodeResponse,
+    listener: EndListener,
+    patience: Patience = PATIENCE,
+  ): Promise<void> | undefined {
+    const { socket, stream } = request
+    if (response.closed === true || socket.destroyed) {
+      listener.responseEnded(wasAborted(request, response))
+      return undefined
+    }
+    const session = stream?.session
+    const peer = this.#peerOf(session === undefined || session.destroyed ? socket : session.socket)
+    const open = new OpenResponse(request, response, listener, patience, peer)
+    peer.add(open)
+    if (!peer.listed) this.#list(peer)
+    const ended = (): void => open.end(wasAborted(request, response))
+    response.on('close', ended)
+    if (session !== undefined) socket.once('close', ended)
+    return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
-  response.on('close', ended)
-  if (session !== undefined) socket.once('close', ended)
+
+  /** Looks at all open responses. */
+  sweep(): void {
+    const nowMs = this.#clock()
+    this.#busy = this.#busy.filter((peer) => {
+      for (const open of peer.all()) this.#look(open, nowMs)
+      if (peer.waiting > 0) return true
+      peer.listed = false
+      this.#readAhead -= peer.readAhead
+      peer.readAhead = 0
+      return false
+    })
+  }
+
+  #peerOf(connection: Connection): Peer {
+    let peer = this.#peers.get(connection)
+    if (peer !== undefined) return peer
+    peer = new Peer(connection)
+    this.#peers.set(connection, peer)
+    return peer
+  }
+
+  #list(peer: Peer): void {
+    peer.listed = true
+    this.#busy.push(peer)
+    if (!this.#isSet) this.#sweepLater()
+  }
+
+  #sweepLater(): void {
+    this.#isSet = true
+    this.#after(SWEEP_MS, () => {
+      this.sweep()
+      this.#isSet = false
+      if (this.#busy.length > 0) this.#sweepLater()
+    })
+  }
+
+  /** Waits for the turn of a pipelined request. */
+  #turn(open: OpenResponse): Promise<void> {
+    return new Promise((resolve) => {
+      open.begin = resolve
+      open.response.on('socket', resolve)
+      if (open.peer.waiting > MOST_PIPELINED) open.request.socket.destroy()
+    })
+  }
+
+  #look(open: OpenResponse, nowMs: number): void {
+    const { request, response } = open
+    const { stream } = request
+    if (isOver(request, response)) {
+      // Its event may be on its way.
+      if (open.over) open.end(wasAborted(request, response))
+      open.over = true
+      return
+    }
+    // A pipelined request holds nothing; the one before it is looked at.
+    if (stream === undefined && response.socket === null) return
+    if (stream === undefined) this.#lookAtSocket(open, nowMs)
+    else this.#lookAtStream(open, stream, nowMs)
+  }
+
+  #lookAtSocket(open: OpenResponse, nowMs: number): void {
+    const { request, response, peer, patience } = open
+    const { socket } = request
+    // Something else than a socket of Node's: what imitates one for tests.
+    if (typeof socket.isPaused !== 'function') return
+    if (!peer.keepsAlive) {
+      peer.keepsAlive = true
+      socket.setKeepAlive(true, KEEP_ALIVE_MS)
+    }
+    const stillMs = stillFor(open, socket.bytesRead + socket.bytesWritten - unsentOf(socket), nowMs)
+    const isDeaf = socket.isPaused()
+    if (socket.writableLength > 0) this.#keptWaiting(open, 'reader', stillMs, nowMs)
+    else if (!request.complete && !isDeaf) this.#keptWaiting(open, 'body', stillMs, nowMs)
+    else open.owedSinceMs = undefined
+    if (!isDeaf || stillMs === 0) return
+    if (this.#mayReadAhead(peer)) this.#readOn(peer, socket, IDLE_STEPS)
+    else if (stillMs >= patience.clientTimeoutMs && !response.writableEnded) tell(open, 'unheard')
+  }
+
+  #lookAtStream(open: OpenResponse, stream: Stream, nowMs: number): void {
+    const { session } = stream
+    const { patience, peer, request } = open
+    const { bytesRead } = peer.connection
+    const isBlocked = stream.writableLength > 0
+    const stillMs = stillFor(open, isBlocked ? -stream.bufferSize : bytesRead, nowMs)
+    if (isBlocked) this.#keptWaiting(open, 'reader', stillMs, nowMs)
+    else if (!request.complete && !stream.endAfterHeaders && stream.readableLength === 0)
+      this.#keptWaiting(open, 'body', stillMs, nowMs)
+    else open.owedSinceMs = undefined
+    if (peer.bytesRead !== bytesRead) {
+      peer.bytesRead = bytesRead
+      peer.silentSinceMs = nowMs
+      peer.askedMs = undefined
+    }
+    if (peer.askedMs !== undefined) {
+      if (nowMs - peer.askedMs >= patience.clientTimeoutMs) session?.destroy()
+    } else if (nowMs - peer.silentSinceMs >= KEEP_ALIVE_MS) {
+      peer.askedMs = nowMs
+      session?.ping(() => {})
+    }
+  }
+
+  /** The client keeps a request waiting: for its body, or because it does not read the answer. */
+  #keptWaiting(open: OpenResponse, why: 'body' | 'reader', stillMs: number, nowMs: number): void {
+    const { listener, patience, response } = open
+    open.owedSinceMs ??= nowMs
+    const owedMs = nowMs - open.owedSinceMs
+    const contest = owedMs > 0 && listener.contest !== undefined ? listener.contest() : 'none'
+    const isOverShare = contest === 'over-share'
+    if (why === 'reader') {
+      if (stillMs >= patience.clientTimeoutMs || (isOverShare && owedMs >= patience.clientTimeoutMs)) cut(open)
+      else if (contest !== 'none' && response.writableEnded && owedMs >= patience.slowBodyMs) tell(open, 'answered')
+      return
+    }
+    const mostMs = isOverShare
+      ? patience.slowBodyMs
+      : contest === 'none'
+        ? Number.POSITIVE_INFINITY
+        : patience.clientTimeoutMs
+    if (owedMs >= mostMs || stillMs >= patience.clientTimeoutMs) cut(open)
+  }
+
+  #mayReadAhead(peer: Peer): boolean {
+    return peer.readAhead < MOST_READ_AHEAD && this.#readAhead < MOST_READ_AHEAD_IN_ALL
+  }
+
+  /** Lets Node read on from a connection that it has stopped reading, until nothing comes any more. */
+  #readOn(peer: Peer, socket: Socket, steps: number): void {
+    if (peer.isReading) return
+    peer.isReading = true
+    const before = socket.bytesRead
+    socket.resume()
+    this.#after(1, () => {
+      peer.isReading = false
+      const read = socket.bytesRead - before
+      peer.readAhead += read
+      this.#readAhead += read
+      const left = read > 0 ? IDLE_STEPS : steps - 1
+      if (left > 0 && peer.listed && !socket.destroyed && this.#mayReadAhead(peer)) this.#readOn(peer, socket, left)
+    })
+  }
 }
 
-function waitingOn(connection: Connection): Waiting {
-  const known = byConnection.get(connection)
-  if (known !== undefined) return known
-  const waiting = new Waiting()
-  byConnection.set(connection, waiting)
-  connection.once('close', () => waiting.connectionClosed())
-  return waiting
+const watch: ResponseWatch = new ResponseWatch(systemClock, systemAfter)
+
+/** {@link ResponseWatch.watch} of all responses of this process. */
+export function onResponseEnd(
+  request: NodeRequest,
+  response: NodeResponse,
+  listener: EndListener,
+  patience?: Patience,
+): Promise<void> | undefined {
+  return watch.watch(request, response, listener, patience)
+}
+
+/** For how long a response has made no progress, in milliseconds. */
+function stillFor(open: OpenResponse, progress: number, nowMs: number): number {
+  if (progress !== open.progress) {
+    open.progress = progress
+    open.stillSinceMs = nowMs
+  }
+  return nowMs - open.stillSinceMs
+}
+
+/**
+ * Bytes that were written and not sent, in the middle of a write as well: Node's own time-outs look at the same.
+ * 0 where it is hidden; then a client that reads a single large chunk slowly makes no progress until it has all.
+ */
+function unsentOf(socket: Socket): number {
+  const { _handle } = socket as { readonly _handle?: { readonly writeQueueSize?: number } | null }
+  return _handle?.writeQueueSize ?? 0
+}
+
+function tell(open: OpenResponse, what: 'answered' | 'unheard'): void {
+  if (open.told) return
+  open.told = true
+  open.listener[what]?.()
+}
+
+/** Ends a response because of its client. Said first: a response that is destroyed may look as if it had been sent. */
+function cut(open: OpenResponse): void {
+  const { socket, stream } = open.request
+  const { headersSent } = open.response
+  open.end(true)
+  if (stream !== undefined) stream.close(CANCEL)
+  else if (headersSent || socket.writableLength > 0) socket.destroy()
+  else {
+    socket.write(REQUEST_TIMEOUT)
+    socket.destroySoon()
+  }
+}
+
+/** Whether a response can go no further, whatever its events have said. */
+function isOver({ socket, stream }: NodeRequest, response: NodeResponse): boolean {
+  if (response.closed === true) return true
+  if (stream === undefined) return socket.destroyed
+  const { session } = stream
+  return stream.closed || stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
 }
 
 /**

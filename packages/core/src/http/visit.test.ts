@@ -4,7 +4,7 @@ import type { Gate, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { HttpVisit } from './visit.js'
 
-const judge = { outcome: () => 'success' as const }
+const judge = { gate: createGate({ fair: false }), outcome: () => 'success' as const }
 
 function admitted(gate: Gate): Permit {
   const decision = gate.admit({ flow: 'a' })

@@ -1,5 +1,8 @@
 import type { Permit } from '../admission/decision.js'
+import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
+import type { Contest } from '../admission/stage.js'
+import type { EndListener } from './response-end.js'
 
 /** What a handler can see and do about its own admission: `req.fair`, `ctx.state.fair` and the like. */
 export interface FairRequest {
@@ -24,6 +27,7 @@ export interface FairRequest {
 
 /** Says how a response that was sent to its end ended. */
 export interface Judge<Target extends readonly unknown[]> {
+  readonly gate: Gate
   /** Asked once, when the response was sent and nobody holds the permit any more. Must not throw. */
   outcome(visit: HttpVisit<Target>): Outcome
 }
@@ -35,11 +39,13 @@ export interface Judge<Target extends readonly unknown[]> {
  * that can see its handler settle says so, and the permit is held for as long as it runs; one that cannot leaves that
  * to its users. `target` is what a handler of the framework gets.
  */
-export class HttpVisit<Target extends readonly unknown[]> implements FairRequest {
+export class HttpVisit<Target extends readonly unknown[]> implements FairRequest, EndListener {
   readonly target: Target
   permit: Permit | undefined = undefined
   /** What the handler threw, as far as anybody told. */
   error: unknown = undefined
+  /** Of a pipelined request: fulfilled when it is its turn to be answered. */
+  turn: Promise<void> | undefined = undefined
   readonly #judge: Judge<Target>
   /** The visit to a gate that the request has passed before, if any. */
   readonly outer: FairRequest | undefined
@@ -47,6 +53,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   #holds = 0
   #judgedInside = false
   #end: 'open' | 'ended' | 'aborted' = 'open'
+  #isAnswered = false
 
   constructor(judge: Judge<Target>, target: Target, outer: FairRequest | undefined) {
     this.#judge = judge
@@ -57,6 +64,12 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   /** True once the response was cut off: there is nobody to answer. */
   get isGone(): boolean {
     return this.#end === 'aborted'
+  }
+
+  /** Whether the request has passed this gate before. */
+  passed(gate: Gate): boolean {
+    const outer = this.outer
+    return outer instanceof HttpVisit && (outer.#judge.gate === gate || outer.passed(gate))
   }
 
   get signal(): AbortSignal {
@@ -120,8 +133,23 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.#release()
   }
 
+  contest(): Contest {
+    return this.permit?.contest() ?? 'none'
+  }
+
+  /** The client takes its time to read a whole answer: the permit ends as if it had read it. */
+  answered(): void {
+    this.#isAnswered = true
+    this.#release()
+  }
+
+  /** Nobody can know whether the client is still there: the permit ends, whoever holds it. */
+  unheard(): void {
+    this.permit?.finish('ignored')
+  }
+
   #release(): void {
-    if (this.#end === 'open' || this.#holds > 0) return
+    if ((this.#end === 'open' && !this.#isAnswered) || this.#holds > 0) return
     const { permit } = this
     if (permit === undefined || permit.finished) return
     const outcome = this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this)

@@ -99,17 +99,18 @@ export class Bands<T> {
 
   /**
    * The request that comes next; `undefined` if none waits in a queue. Those of which `isGone` says so at their turn
-   * are dropped from their queue, and cost their flow nothing.
+   * are dropped from their queue, and cost their flow nothing. In its band, one of which `mayStart` says no comes only
+   * if that is so of all.
    */
-  next(isGone: (item: T) => boolean): T | undefined {
+  next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
     for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
       if (band.minShare === 0 || band.queue.waiting === 0) continue
-      const head = band.queue.peek(isGone)
+      const head = band.queue.peek(isGone, mayStart)
       if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
     for (const { queue } of this.all) {
-      const head = queue.waiting > 0 ? queue.peek(isGone) : undefined
+      const head = queue.waiting > 0 ? queue.peek(isGone, mayStart) : undefined
       if (head !== undefined) return head.item
     }
     return undefined

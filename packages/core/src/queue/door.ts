@@ -62,6 +62,7 @@ export class Door {
     const band = list.bands.all[bandIndex ?? this.#wishes.band(passage)]!
     deadlineMs ??= this.#wishes.deadlineMs(passage)
     const className = this.#wishes.className(passage)
+    const weight = this.#wishes.weight(flow)
     this.came++
     if (list.closed) return this.#refusals.make('closed', UNKNOWN_MS)
     if (passage.exempt) {
@@ -69,7 +70,7 @@ export class Door {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refusals.make('deadline', UNKNOWN_MS, { deadlineMs })
-    const waiter = new Waiter(this.#floor, flow, cost, width, band, className, nowMs)
+    const waiter = new Waiter(this.#floor, flow, cost, width, band, className, weight, nowMs)
     try {
       const { maximum } = supply.capacity
       if (width > maximum + ROUNDING)

@@ -1,4 +1,5 @@
 import type { Outcome } from '../admission/outcome.js'
+import type { Contest } from '../admission/stage.js'
 import type { Clock } from '../clock.js'
 import { MOST_COST } from '../sfq/options.js'
 import type { Durations } from './durations.js'
@@ -25,6 +26,8 @@ export class Floor implements Host {
   readonly #clock: Clock
   readonly #stopListening: () => void
   #pumping = false
+  /** One waits though slots are free, because its flow has all that it may have. */
+  #capped = false
 
   constructor(settings: QueueSettings, durations: Durations, refusals: Refusals, clock: Clock) {
     this.#durations = durations
@@ -37,8 +40,8 @@ export class Floor implements Host {
   /** Starts a request that comes, if nobody waits before it and slots are free. Throws what the capacity throws. */
   tryStart(waiter: Waiter, nowMs: number): boolean {
     const { band, cost, width } = waiter
-    const { bands, bypass } = this.list
-    if (bands.anyUpTo(band) || !bypass.allows(width)) return false
+    const { bands, bypass, holdings } = this.list
+    if (bands.anyUpTo(band) || !bypass.allows(width) || !holdings.isAllowed(waiter)) return false
     if (!this.supply.capacity.tryTake(width, nowMs)) return false
     this.startedAtOnce++
     bands.started(band, cost)
@@ -68,6 +71,7 @@ export class Floor implements Host {
 
   finished(waiter: Waiter, outcome: Outcome, cost: number, nowMs: number): void {
     this.running--
+    this.list.holdings.ends(waiter)
     const durationMs = Math.max(0, nowMs - waiter.startedMs)
     if (outcome === 'success') this.#durations.learn(waiter.className, durationMs)
     try {
@@ -83,6 +87,7 @@ export class Floor implements Host {
 
   undone(waiter: Waiter, nowMs: number): void {
     this.running--
+    this.list.holdings.ends(waiter)
     this.list.settle(waiter, 0)
     try {
       this.supply.undo(waiter.width, nowMs)
@@ -99,8 +104,12 @@ export class Floor implements Host {
 
   /** After slots came back; the capacity has told us already, unless it was not able to. */
   #afterwards(nowMs: number): void {
-    if (this.supply.untold) this.#pump(nowMs)
+    if (this.supply.untold || this.#capped) this.#pump(nowMs)
     this.list.tidy()
+  }
+
+  contest(waiter: Waiter): Contest {
+    return this.list.holdings.contest(waiter, this.supply.limit)
   }
 
   /** The capacity has more, maybe because of another room. */
@@ -114,6 +123,7 @@ export class Floor implements Host {
     if (this.#pumping || this.list.size === 0) return
     this.#pumping = true
     this.supply.untold = false
+    this.#capped = false
     try {
       this.list.expire(nowMs)
       while (this.#startNext(nowMs));
@@ -128,13 +138,25 @@ export class Floor implements Host {
     const passing = list.passing(nowMs)
     if (passing !== undefined && this.#startWaiting(passing, nowMs)) return true
     if (supply.untold) return false
-    const head = list.next()
+    const head = this.#next()
     if (head === undefined || !list.bypass.allows(head.width)) return false
     if (this.#startWaiting(head, nowMs)) return true
     const { changes } = list
     if (passing !== undefined || supply.untold || !supply.anyFree()) return false
     if (list.changes === changes) list.hold(head)
     return true
+  }
+
+  /** Whose turn it is: of a flow within its share of the slots, if one waits; of none that has all it may have. */
+  #next(): Waiter | undefined {
+    const { list } = this
+    const { holdings } = list
+    const limit = this.supply.limit
+    const head = list.next(holdings.isContested ? (one) => holdings.isWithinShare(one, limit) : undefined)
+    if (head === undefined || holdings.isAllowed(head)) return head
+    this.#capped = true
+    const other = list.next((one) => holdings.isAllowed(one))
+    return other !== undefined && holdings.isAllowed(other) ? other : undefined
   }
 
   /**
@@ -159,6 +181,7 @@ export class Floor implements Host {
 
   #run(waiter: Waiter, nowMs: number): void {
     this.running++
+    this.list.holdings.starts(waiter)
     this.list.bypass.pass(waiter.width)
     waiter.state = 'running'
     waiter.startedMs = nowMs

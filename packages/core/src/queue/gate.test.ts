@@ -129,14 +129,14 @@ describe('in a gate', () => {
     expect(room.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
   })
 
-  it('does as onError says when an option throws', async () => {
+  it('refuses when it is given a room whose option throws, unless onError says otherwise', async () => {
     const width = (): number => {
       throw new Error('broken')
     }
-    const open = gateOf({ width })
+    const open = gateOf({ width, onError: 'admit' })
     await open.ask('a')
     expect(open.decisions.get('a')?.admitted).toBe(true)
-    const closed = gateOf({ width, onError: 'refuse' })
+    const closed = gateOf({ width })
     await closed.ask('a')
     expect(closed.decisions.get('a')).toMatchObject({ reason: 'error', shortage: false })
     expect(closed.gate.snapshot().stageErrors).toBe(1)

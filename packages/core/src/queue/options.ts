@@ -63,7 +63,16 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   newestFirst?: 'overloaded' | false
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
-  /** What a gate does when an option's function or the capacity throws. @default 'admit' */
+  /**
+   * Slots that one flow may have at most, however many are free: at least 1. Without it a flow may have all, while no
+   * other waits; while others do, none gets more than its share by weight. Not with `inside: 'arrival'`.
+   * @default Infinity
+   */
+  perFlowConcurrency?: number
+  /**
+   * What a gate does when the capacity throws. (What an option's function throws, in a gate, makes the request one of
+   * weight 1, one slot and no deadline.) @default 'refuse'
+   */
   onError?: 'admit' | 'refuse'
 }
 
@@ -88,6 +97,7 @@ const OWN_OPTIONS = [
   'bandOf',
   'newestFirst',
   'perturbEveryMs',
+  'perFlowConcurrency',
   'onError',
 ] as const
 const OF_THE_FAIR_QUEUE = FAIR_QUEUE_OPTIONS.filter((name) => name !== 'random')
@@ -112,6 +122,7 @@ export interface QueueSettings {
   readonly newestFirst: boolean
   /** `undefined` where there is nothing to perturb. */
   readonly perturbEveryMs: number | undefined
+  readonly perFlowConcurrency: number
   readonly onError: 'admit' | 'refuse'
   readonly clock: Clock
   readonly after: After
@@ -133,7 +144,8 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
     bandOf,
     newestFirst = false,
     perturbEveryMs = 60_000,
-    onError = 'admit',
+    onError = 'refuse',
+    perFlowConcurrency = Number.POSITIVE_INFINITY,
     clock = systemClock,
     random = secretRandom,
     after = systemAfter,
@@ -156,6 +168,11 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
   const stochastic = fairQueue.queues !== undefined && fairQueue.queues !== 'perFlow'
   if (newestFirst !== false && stochastic && fairQueue.inside === 'arrival')
     throw new RangeError("newestFirst: 'overloaded' needs inside: 'turns'; in arrival order flows share their lines")
+  if (perFlowConcurrency !== Number.POSITIVE_INFINITY) {
+    requireNumber('perFlowConcurrency', perFlowConcurrency, 1)
+    if (stochastic && fairQueue.inside === 'arrival')
+      throw new RangeError("perFlowConcurrency needs inside: 'turns'; in arrival order a flow cannot be passed over")
+  }
   return {
     capacity: slots,
     maxWaitMs,
@@ -167,6 +184,7 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
     bandOf,
     newestFirst: newestFirst !== false,
     perturbEveryMs: stochastic ? perturbEveryMs : undefined,
+    perFlowConcurrency,
     onError,
     clock,
     after,

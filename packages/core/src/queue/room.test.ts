@@ -348,12 +348,13 @@ describe('width', () => {
     let ended = 0
     while (room.snapshot().passing === undefined) await end(started[ended++]!)
     const before = started.length
-    expect(before).toBeGreaterThan(8)
+    expect(before).toBeGreaterThan(4)
     controller.abort()
     await settled()
     while (started.length < before + 10) await end(started[ended++]!)
     const turns = started.slice(before, before + 10).map((name) => name[0])
-    expect(turns.filter((flow) => flow === 'a').length).toBeGreaterThanOrEqual(8)
+    // In debt for the wide one, a would pass turn after turn. Its credit cannot give it more than its share of slots.
+    expect(turns.filter((flow) => flow === 'a').length).toBe(5)
   })
 
   it('runs what is wider than the present limit alone', async () => {

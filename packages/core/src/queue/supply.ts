@@ -35,6 +35,15 @@ export class Supply {
     this.capacity = capacity
   }
 
+  /** What may run at once; nothing is known if it throws. */
+  get limit(): number {
+    try {
+      return this.capacity.limit
+    } catch {
+      return Number.POSITIVE_INFINITY
+    }
+  }
+
   take(width: number, nowMs: number): boolean {
     try {
       return this.capacity.tryTake(width, nowMs)

@@ -1,6 +1,6 @@
 import type { Outcome } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
-import type { Hold, Verdict } from '../admission/stage.js'
+import type { Contest, Hold, Verdict } from '../admission/stage.js'
 import type { Ticket } from '../sfq/index.js'
 import type { Band } from './bands.js'
 import type { Timed } from './earliest.js'
@@ -13,6 +13,8 @@ export interface Host {
   finished(waiter: Waiter, outcome: Outcome, cost: number, nowMs: number): void
   /** One that started did not run after all; called once, instead. */
   undone(waiter: Waiter, nowMs: number): void
+  /** Who waits for what one has that runs. */
+  contest(waiter: Waiter): Contest
 }
 
 /** One request in the room: it may wait, then it runs or is turned away. A single object, because there are many. */
@@ -24,6 +26,8 @@ export class Waiter implements Hold, Timed<Waiter> {
   readonly band: Band<Waiter>
   /** Class by which its duration is remembered. */
   readonly className: string
+  /** Its flow's, when it came. */
+  readonly weight: number
   readonly arrivedMs: number
   startByMs = 0
   position = -1
@@ -47,6 +51,7 @@ export class Waiter implements Hold, Timed<Waiter> {
     width: number,
     band: Band<Waiter>,
     className: string,
+    weight: number,
     arrivedMs: number,
   ) {
     this.#host = host
@@ -55,6 +60,7 @@ export class Waiter implements Hold, Timed<Waiter> {
     this.width = width
     this.band = band
     this.className = className
+    this.weight = weight
     this.arrivedMs = arrivedMs
   }
 
@@ -65,7 +71,7 @@ export class Waiter implements Hold, Timed<Waiter> {
   }
 
   /** Its signal fired. */
-  handleEvent(): void {
+  left(): void {
     this.#host.left(this)
   }
 
@@ -73,6 +79,10 @@ export class Waiter implements Hold, Timed<Waiter> {
     if (this.state !== 'running') return
     this.state = 'done'
     this.#host.finished(this, outcome, cost, nowMs)
+  }
+
+  contest(): Contest {
+    return this.#host.contest(this)
   }
 
   undo(_refusal: Refusal, nowMs: number): void {

@@ -4,8 +4,10 @@ import type { Refused } from '../sfq/index.js'
 import { UNKNOWN_MS } from './appointments.js'
 import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'
+import { Departures } from './departures.js'
 import type { Durations } from './durations.js'
 import { Earliest } from './earliest.js'
+import { Holdings } from './holdings.js'
 import type { QueueSettings } from './options.js'
 import type { QueueReason, Refusals } from './reasons.js'
 import type { Waiter } from './waiter.js'
@@ -26,10 +28,12 @@ const OVERLOADED_DURATIONS = 5
 export class WaitingList {
   readonly bands: Bands<Waiter>
   readonly bypass: Bypass<Waiter>
+  readonly holdings: Holdings
   /** Counts what comes and leaves. */
   changes = 0
   closed = false
   readonly #byTime = new Earliest<Waiter>()
+  readonly #departures = new Departures<Waiter>()
   readonly #alarm: Alarm
   readonly #durations: Durations
   readonly #refusals: Refusals
@@ -41,9 +45,10 @@ export class WaitingList {
 
   /** `ring` is called when it is time to {@link expire}, or sooner. */
   constructor(settings: QueueSettings, durations: Durations, refusals: Refusals, clock: Clock, ring: () => void) {
-    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst } = settings
+    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst, perFlowConcurrency } = settings
     this.bands = new Bands(minShares.map((minShare, index) => new Band<Waiter>(index, minShare, fairQueue)))
     this.bypass = new Bypass(bypass)
+    this.holdings = new Holdings(perFlowConcurrency)
     this.#alarm = new Alarm(after, ring)
     this.#durations = durations
     this.#refusals = refusals
@@ -70,11 +75,12 @@ export class WaitingList {
     waiter.ticket = ticket
     waiter.state = 'waiting'
     band.came(nowMs)
+    this.holdings.waits(waiter)
     this.#byTime.add(waiter)
     if (this.#newestFirst && band.backlogs.came(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
     try {
       this.#alarm.set(this.#byTime.first!.startByMs, nowMs)
-      signal?.addEventListener('abort', waiter)
+      if (signal !== undefined) this.#departures.add(signal, waiter)
       waiter.signal = signal
     } catch (error) {
       waiter.state = 'done'
@@ -98,8 +104,8 @@ export class WaitingList {
   }
 
   /** The request whose turn it is. */
-  next(): Waiter | undefined {
-    return this.bands.next(this.#isGone)
+  next(mayStart?: (waiter: Waiter) => boolean): Waiter | undefined {
+    return this.bands.next(this.#isGone, mayStart)
   }
 
   /** The one of {@link next} has its turn, but does not fit: it leaves the queue, so that nobody overtakes it there. */
@@ -206,9 +212,10 @@ export class WaitingList {
     this.changes++
     this.#byTime.delete(waiter)
     if (this.size === 0) this.#alarm.set(undefined, nowMs)
-    waiter.signal?.removeEventListener('abort', waiter)
+    if (waiter.signal !== undefined) this.#departures.remove(waiter.signal, waiter)
     waiter.signal = undefined
     waiter.band.left(nowMs)
+    this.holdings.waitsNoMore(waiter)
     if (this.#newestFirst) waiter.band.backlogs.left(waiter.flow)
   }
 }

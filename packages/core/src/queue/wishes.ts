@@ -1,5 +1,6 @@
 import type { Passage } from '../admission/stage.js'
 import { requireAbove, requireInteger, requireNumber, requireText } from '../options.js'
+import { weightFrom } from '../sfq/options.js'
 import type { QueueSettings } from './options.js'
 
 /** What a request wants, by the room's options. Throws what their functions throw, or says what is wrong. */
@@ -24,7 +25,7 @@ export class Wishes {
     const { bandOf, minShares } = this.#settings
     if (bandOf === undefined) return bandOfPriority(passage.priority, minShares.length)
     const band = bandOf(passage)
-    requireInteger('bandOf()', band, 0, minShares.length - 1)
+    requireBand('bandOf()', band, minShares.length)
     return band
   }
 
@@ -36,12 +37,18 @@ export class Wishes {
     return deadlineMs
   }
 
+  /** Its flow's share relative to others. */
+  weight(flow: string): number {
+    const { weightOf } = this.#settings.fairQueue
+    return weightOf === undefined ? 1 : weightFrom(weightOf, flow)
+  }
+
   /** The class by which its duration is known. */
   className(passage: Passage): string {
     const { classOf } = this.#settings
     if (classOf === undefined) return ''
     const name = classOf(passage)
-    requireText('classOf()', name)
+    requireClass('classOf()', name)
     return name
   }
 }
@@ -57,7 +64,17 @@ export function requireDeadline(name: string, value: unknown): void {
   requireNumber(name, value, Number.NEGATIVE_INFINITY)
 }
 
+/** Checks for the index of one of so many bands. */
+export function requireBand(name: string, band: unknown, bands: number): void {
+  requireInteger(name, band, 0, bands - 1)
+}
+
+/** Checks for the name of a class. */
+export function requireClass(name: string, value: unknown): void {
+  requireText(name, value)
+}
+
 /** The band of a priority from -2 to 2, where there are so many bands. */
-function bandOfPriority(priority: number, bands: number): number {
+export function bandOfPriority(priority: number, bands: number): number {
   return Math.floor(((2 - priority) * bands) / 5)
 }

@@ -151,9 +151,11 @@ export class FairQueue<T> {
   /**
    * The request that `dequeue` would give, still waiting; another once something came, left, or was settled. Drops
    * those that are no longer wanted, as `dequeue` does: without `isDead`, one of them could be shown.
+   *
+   * Flows of whose next request `mayStart` says no are passed over, and their turn is lost, unless that is so of all.
    */
-  peek(isDead?: (item: T) => boolean): Ticket<T> | undefined {
-    return this.#root.head(isDead && this.#isLive(isDead))
+  peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
+    return this.#root.head(isDead && this.#isLive(isDead), mayStart)
   }
 
   /**
@@ -297,7 +299,8 @@ export class FairQueue<T> {
   }
 
   #standing(lane: Lane<T> | undefined, weight: number): Standing {
-    const others = this.#root.weight - (lane?.counted ?? 0)
+    // Sums of weights that are far apart are not exact.
+    const others = Math.max(0, this.#root.weight - (lane?.counted ?? 0))
     return { waiting: lane?.count ?? 0, cost: lane?.cost ?? 0, share: weight / (others + weight) }
   }
 }

@@ -89,8 +89,8 @@ export class Lane<T> implements Link<Lane<T>> {
   }
 
   /** The request whose turn it is in this lane; `undefined` if none waits. */
-  head(isLive: IsLive<T> | undefined): Request<T> | undefined {
-    if (this.ring !== undefined) return this.ring.head(isLive)
+  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+    if (this.ring !== undefined) return this.ring.head(isLive, mayStart)
     for (;;) {
       const next = this.#nextInTurn
       // Compared again, because the question may itself have changed the line.

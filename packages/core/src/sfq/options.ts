@@ -36,7 +36,7 @@ export interface FairQueueOptions {
   /** Whether a flow that starts to wait comes first, with one quantum. @default true */
   sparseFirst?: boolean
   /**
-   * A flow's share relative to others, from 0.001 to 1000, counted in steps of 2^-24. Asked at each arrival; a change
+   * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30. Asked at each arrival; a change
    * holds from the flow's next turn on. Not with `inside: 'arrival'`, which cannot keep it. @default 1 for everybody
    */
   weightOf?: (flow: string) => number
@@ -88,10 +88,10 @@ const MOST_SEED = 2 ** 32 - 1
 /** Costs that sums of floats tell apart. */
 export const LEAST_COST = 1e-9
 export const MOST_COST = 1e12
-const LEAST_WEIGHT = 0.001
-const MOST_WEIGHT = 1000
-/** Steps of a weight: sums of such weights are exact, so that when all have left, exactly nothing is left. */
-const WEIGHT_STEPS = 2 ** 24
+const LEAST_WEIGHT = 1e-9
+const MOST_WEIGHT = 1e12
+/** Steps of a weight: sums of such weights up to 8 million are exact, so that when all have left, nothing is left. */
+const WEIGHT_STEPS = 2 ** 30
 
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function settingsOf(options: FairQueueOptions): FairQueueSettings {
@@ -140,9 +140,14 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
   requireNumber(name, cost, least, MOST_COST)
 }
 
+/** Checks for a weight, of the range that all mechanisms have. */
+export function requireWeight(name: string, weight: unknown): void {
+  requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+}
+
 /** The flow's weight, checked and in whole steps. */
 export function weightFrom(weightOf: (flow: string) => number, flow: string): number {
   const weight = weightOf(flow)
-  requireNumber(`weightOf(${JSON.stringify(flow)})`, weight, LEAST_WEIGHT, MOST_WEIGHT)
+  requireWeight(`weightOf(${JSON.stringify(flow)})`, weight)
   return Math.round(weight * WEIGHT_STEPS) / WEIGHT_STEPS
 }

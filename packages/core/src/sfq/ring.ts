@@ -75,15 +75,25 @@ export class Ring<T> {
   /**
    * The request that is to be served next; asked again, the same, unless something came or left. Credits lanes and
    * moves them on, but takes nothing off except what `isLive` finds dead. That happens before anybody's credit is
-   * looked at, so the dead cost neither credit nor a turn.
+   * looked at, so the dead cost neither credit nor a turn. A lane whose head `mayStart` turns down passes its turn,
+   * unless all do.
    */
-  head(isLive: IsLive<T> | undefined): Request<T> | undefined {
+  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+    let first: Lane<T> | undefined
+    let passed = 0
     while (this.#owner.count > 0) {
       const lane = this.#front()!
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      const head = lane.head(isLive)
+      const head = lane.head(isLive, mayStart)
       // What was dead may have taken the lane with it.
       if (lane !== this.#front()) continue
+      if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) {
+        // Once round. (The first may have left meanwhile; then the count ends it.)
+        if (lane === first || ++passed > this.#owner.count) mayStart = undefined
+        first ??= lane
+        if (mayStart !== undefined) this.#toEnd(lane)
+        continue
+      }
       if (!this.#covers(lane, head?.cost ?? 0)) this.#toEnd(lane)
       else if (head !== undefined) return head
       else this.#leave(lane)

@@ -294,7 +294,8 @@ describe('before a waiting room', () => {
     const { refusedBy } = gate.snapshot()
     expect(refusedBy['fair:unfair']).toBeGreaterThan(1000)
     expect(sum(served, quiet) / sum(asked, quiet)).toBeGreaterThan(0.94)
-    expect(sum(served, all) / 4000).toBeGreaterThan(0.9)
+    // The queue keeps the loud to their share of its slots, so more of theirs wait too long, and FAIR lets less in.
+    expect(sum(served, all) / 4000).toBeGreaterThan(0.8)
   })
 })
 

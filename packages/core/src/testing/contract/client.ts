@@ -78,6 +78,41 @@ export class RawClient {
     this.#socket.write(text)
   }
 
+  /** Writes a request with a body of `size` bytes, as fast as the server takes it. */
+  post(path: string, size: number, headers: string = ''): void {
+    this.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${size}\r\n\r\n`)
+    this.write('b'.repeat(size))
+  }
+
+  /** Writes until the connection closes, or nothing more is taken for half a second. Gives how many bytes were taken. */
+  async flood(): Promise<number> {
+    const chunk = 'b'.repeat(65_536)
+    let written = 0
+    for (let open = true; open && !this.#socket.destroyed; ) {
+      written += chunk.length
+      if (this.#socket.write(chunk)) continue
+      open = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(() => resolve(false), 500)
+        this.#socket.once('drain', () => {
+          clearTimeout(timer)
+          resolve(true)
+        })
+        this.#socket.once('close', () => resolve(false))
+      })
+    }
+    return written - this.#socket.writableLength
+  }
+
+  /** Says that nothing more will come, and stays. */
+  halfClose(): void {
+    this.#socket.end()
+  }
+
+  /** Reads nothing from now on. */
+  stopReading(): void {
+    this.#socket.pause()
+  }
+
   /** Waits until `text` was received `times` times; what was received is then forgotten. */
   received(text: string, times: number = 1): Promise<string> {
     return new Promise((resolve) => {

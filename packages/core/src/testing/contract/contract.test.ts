@@ -3,7 +3,14 @@ import { createServer as createHttp2Server, type Http2ServerRequest, type Http2S
 import { pipeline, Readable } from 'node:stream'
 import { describe, expect, it } from 'vitest'
 import type { Decision, Permit } from '../../admission/index.js'
-import { HttpAdmission, type HttpVisit, onResponseEnd, PROBLEM_JSON, statusOfError } from '../../http/index.js'
+import {
+  HttpAdmission,
+  type HttpVisit,
+  onResponseEnd,
+  PROBLEM_JSON,
+  refuseBody,
+  statusOfError,
+} from '../../http/index.js'
 import { type AdapterHarness, type Answer, type AppSetup, adapterContract, listen } from './index.js'
 
 type Request = IncomingMessage | Http2ServerRequest
@@ -28,12 +35,16 @@ type Defect =
   | 'tells budgets in refusals only'
   | 'forgets that it told another'
   | 'forgets the gate outside'
+  | 'reads what it has refused'
+  | 'hears only what Node hears'
 
 const framework = {
   name: 'plain',
   address: (request: Request) => request.socket.remoteAddress,
   status: (_request: Request, response: Response) => response.statusCode,
   signals: () => [],
+  untrustedHeaders: (request: Request) => request.headers,
+  trust: 'There is no way to trust one.',
 }
 
 /**
@@ -55,10 +66,10 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
     let visit: Visit | undefined
     for (const gate of gates) {
       const next: Visit = gate.visit([request, response], defect === 'forgets the gate outside' ? undefined : visit)
-      hear(next, defect)
+      hear(gate, next, defect)
       const asked = gate.ask(next)
-      if (asked === undefined) continue
       const decision = asked instanceof Promise ? await asked : asked
+      if (decision === undefined) continue
       if (!enter(gate, next, decision, defect)) return
       visit = next
     }
@@ -66,22 +77,26 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
   }
 }
 
-function hear(visit: Visit, defect: Defect | undefined): void {
+function hear(gate: HttpAdmission<Target>, visit: Visit, defect: Defect | undefined): void {
   const [request, response] = visit.target
   if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
   else if (defect === 'hears the response, not its socket')
     response.on('close', () => visit.responseEnded(!response.writableEnded || request.aborted))
   else if (defect === 'takes what was written for what was sent')
     response.on('close', () => visit.responseEnded(!response.writableFinished))
-  else if (defect === 'reads the status of clients that left')
+  else if (defect === 'hears only what Node hears') {
+    const ended = (): void => visit.responseEnded(!response.writableFinished || request.aborted)
+    response.on('close', ended)
+    request.socket.once('close', ended)
+  } else if (defect === 'reads the status of clients that left')
     onResponseEnd(request, response, { responseEnded: () => visit.responseEnded(false) })
   else if (defect === 'forgets who waits')
     onResponseEnd(request, response, { responseEnded: (aborted) => visit.permit && visit.responseEnded(aborted) })
-  else if (defect !== 'releases when the handler has settled') onResponseEnd(request, response, visit)
+  else if (defect !== 'releases when the handler has settled') gate.watch(visit, request, response)
 }
 
 function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
-  const [, response] = visit.target
+  const [request, response] = visit.target
   if (decision.admitted) {
     tell(gate, visit, decision, defect)
     return visit.admit(decision)
@@ -89,6 +104,7 @@ function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, de
   if (defect === 'runs the handler of refused requests') return true
   if (decision.reason === 'gone') return false
   const { status, headers, body } = gate.refusal(decision)
+  if (defect !== 'reads what it has refused') refuseBody(request, response)
   response.statusCode = status
   for (const [name, value] of Object.entries(headers)) {
     const isLeftOut =
@@ -178,6 +194,13 @@ describe('the contract notices an adapter that', () => {
     ['forgets the gate outside', /an inner gate that refuses/],
     ['forgets the gate outside', /a budget of an inner gate/],
     ['forgets the gate outside', /behind an inner gate with FAIR/],
+    ['reads what it has refused', /^a refused upload without end/],
+    ['hears only what Node hears', /leaves .* behind 300000 bytes/],
+    ['hears only what Node hears', /leaves while it waits behind a body/],
+    ['hears only what Node hears', /pipelined behind a stream, in the same packet/],
+    ['hears only what Node hears', /one after the other/],
+    ['hears only what Node hears', /body never comes: cut off/],
+    ['hears only what Node hears', /slow bodies/],
   ])('%s', async (defect, name) => {
     const cases = adapterContract(plainHarness(defect)).filter((one) => name.test(one.name))
     expect(cases.length).toBeGreaterThan(0)

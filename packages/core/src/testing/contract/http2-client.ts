@@ -60,8 +60,9 @@ export class Http2Client {
     session.on('error', () => {})
   }
 
-  static async connect(port: number): Promise<Http2Client> {
-    const session = connect(`http://127.0.0.1:${port}`)
+  /** `windowSize`: bytes of each answer that may be sent before the client asks for more. */
+  static async connect(port: number, windowSize: number = 65_535): Promise<Http2Client> {
+    const session = connect(`http://127.0.0.1:${port}`, { settings: { initialWindowSize: windowSize } })
     await once(session, 'connect')
     return new Http2Client(session)
   }
@@ -78,6 +79,22 @@ export class Http2Client {
     const stream = this.#session.request({ ':method': 'POST', ':path': path })
     stream.write(part)
     return new Http2Exchange(stream)
+  }
+
+  /** Uploads without end, as fast as the server takes it. Gives how many bytes it took until the stream closed. */
+  flood(path: string): Promise<{ reply: Reply; written: number }> {
+    const stream = this.#session.request({ ':method': 'POST', ':path': path })
+    const chunk = 'b'.repeat(65_536)
+    let written = 0
+    const more = (): void => {
+      if (stream.closed || stream.destroyed) return
+      stream.write(chunk, () => {
+        written += chunk.length
+        more()
+      })
+    }
+    more()
+    return new Http2Exchange(stream).reply.then((reply) => ({ reply, written }))
   }
 
   /** Leaves, with whatever is under way. */

@@ -1,3 +1,4 @@
+import { attackCases } from './attack-cases.js'
 import type { ContractCase } from './cases.js'
 import { crowdCases } from './crowd-cases.js'
 import { endingCases } from './ending-cases.js'
@@ -25,6 +26,15 @@ export { listen } from './listen.js'
  * the client at least.
  */
 export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
-  const topics = [endingCases, leavingCases, refusalCases, rateLimitCases, optionCases, http2Cases, crowdCases]
+  const topics = [
+    endingCases,
+    leavingCases,
+    attackCases,
+    refusalCases,
+    rateLimitCases,
+    optionCases,
+    http2Cases,
+    crowdCases,
+  ]
   return topics.flatMap((cases) => cases(harness))
 }

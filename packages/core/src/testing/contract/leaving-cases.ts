@@ -52,29 +52,39 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
       await rig.finished({ ignored: 1 })
     })
 
-    cases.plain(`pipelined requests whose connection dies (${how}): all ignored`, async (rig) => {
-      const clients = await Promise.all(Array.from({ length: 5 }, () => rig.connect()))
-      for (const client of clients) client.get(...new Array<string>(10).fill('/wait'))
-      await rig.begun('/wait', 50)
-      await Promise.all(clients.map((client) => client.leave(how)))
-      await rig.until('all signals fired', () => rig.scenes.signalled === 50)
-      rig.scenes.raiseCurtain()
-      await rig.finished({ ignored: 50 })
-    })
+    cases.plain(
+      `pipelined requests whose connection dies (${how}): the first ignored, the rest not run`,
+      async (rig) => {
+        const clients = await Promise.all(Array.from({ length: 5 }, () => rig.connect()))
+        for (const client of clients) client.get(...new Array<string>(10).fill('/wait'))
+        await rig.begun('/wait', 5)
+        await Promise.all(clients.map((client) => client.leave(how)))
+        await rig.until('all signals fired', () => rig.scenes.signalled === 5)
+        await rig.until('the rest has gone', () => rig.snapshot().refused === 45)
+        rig.scenes.raiseCurtain()
+        await rig.finished({ ignored: 5 })
+        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 45 })
+        assert.equal(rig.scenes.begun.get('/wait'), 5)
+      },
+    )
 
     cases.add(
-      `pipelined requests that wait when their connection dies (${how}): none is left behind`,
-      () => ({ stages: [limitStage(2, { waiters: 100 })] }),
+      `pipelined requests behind one that waits when their connection dies (${how}): none is left behind`,
+      () => ({ stages: [limitStage(1, { waiters: 100 })] }),
       async (rig) => {
+        const holder = await rig.connect()
+        holder.get('/wait')
+        await rig.begun('/wait')
         const client = await rig.connect()
         client.get(...new Array<string>(10).fill('/wait'))
-        await rig.until('eight wait', () => rig.snapshot().waiting === 8)
+        await rig.until('one waits', () => rig.snapshot().waiting === 1)
         await client.leave(how)
-        await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+        await rig.until('nobody waits', () => rig.snapshot().waiting === 0 && rig.snapshot().refused === 10)
         rig.scenes.raiseCurtain()
-        await rig.finished({ ignored: 2 })
-        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 8 })
-        assert.equal(rig.scenes.begun.get('/wait'), 2)
+        await rig.finished({ success: 1 })
+        assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 10 })
+        assert.equal(rig.scenes.begun.get('/wait'), 1)
+        await holder.leave()
       },
     )
   }

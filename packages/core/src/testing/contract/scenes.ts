@@ -46,6 +46,8 @@ export class Scenes {
     switch (path.split('/')[1]) {
       case 'send':
         return { kind: 'send', status, body: 'done' }
+      case 'big':
+        return { kind: 'send', status: 200, body: 'x'.repeat(status) }
       case 'http-error':
         return { kind: 'http-error', status }
       case 'throw':

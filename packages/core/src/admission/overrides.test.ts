@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest'
+import { createGate } from '../create-gate.js'
+import { manualClock } from '../testing/manual-clock.js'
+import type { Decision } from './decision.js'
+import { Overrides } from './overrides.js'
+
+function setUp() {
+  const clock = manualClock()
+  const overrides = new Overrides({ clock })
+  const budget = { limit: 100, windowMs: 600_000 }
+  const gate = createGate({ fair: false, budget, overrides, clock })
+  const ask = (flow: string, exempt = false): Decision => gate.admit({ flow, exempt }) as Decision
+  return { clock, overrides, gate, ask }
+}
+
+describe('overrides', () => {
+  it('block a flow for a time, which the refusal tells, and no other', () => {
+    const { clock, overrides, gate, ask } = setUp()
+    overrides.block('a', 5_000)
+    clock.advance(2_000)
+    expect(ask('a')).toMatchObject({ admitted: false, stage: 'overrides', reason: 'blocked', retryAfterMs: 3_000 })
+    expect(ask('b').admitted).toBe(true)
+    expect(ask('a', true).admitted).toBe(true)
+    expect(gate.snapshot()).toMatchObject({
+      refusedBy: { 'overrides:blocked': 1 },
+      stages: { overrides: { a: { kind: 'block', leftMs: 3_000 } } },
+    })
+    clock.advance(3_000)
+    expect(ask('a').admitted).toBe(true)
+    expect(overrides.snapshot()).toEqual({})
+  })
+
+  it('are taken back, and the last counts', () => {
+    const { overrides, ask } = setUp()
+    overrides.block('a', 5_000)
+    overrides.boost('a', 2, 5_000)
+    expect(ask('a').admitted).toBe(true)
+    overrides.block('a', 5_000)
+    expect(overrides.clear('a')).toBe(true)
+    expect(overrides.clear('a')).toBe(false)
+    expect(ask('a').admitted).toBe(true)
+  })
+
+  it('boost the weight that mechanisms see, for a time', () => {
+    const { clock, overrides, ask } = setUp()
+    const guaranteeOf = (flow: string): number => {
+      const decision = ask(flow)
+      if (!decision.admitted) throw new Error('refused')
+      return decision.quotas()[0]!.guarantee
+    }
+    guaranteeOf('b')
+    expect(guaranteeOf('a')).toBeCloseTo(50)
+    overrides.boost('a', 3, 5_000)
+    expect(guaranteeOf('a')).toBeCloseTo(75)
+    clock.advance(5_000)
+    expect(guaranteeOf('a')).toBeCloseTo(50)
+  })
+
+  it('hold a bounded number of flows', () => {
+    const { overrides } = setUp()
+    for (let i = 0; i < 10_005; i++) overrides.block(`flow ${i}`, 1_000)
+    expect(Object.keys(overrides.snapshot())).toHaveLength(10_000)
+  })
+
+  it('say what is wrong with them', () => {
+    const { overrides } = setUp()
+    expect(() => overrides.block('', 1)).toThrow('flow must be a non-empty string, got ""')
+    expect(() => overrides.block('a', 0)).toThrow('forMs must be a number > 0, got 0')
+    expect(() => overrides.boost('a', -1, 1)).toThrow('factor must be a number > 0, got -1')
+    expect(() => createGate({ overrides: {} as never })).toThrow(
+      'overrides must be made by new Overrides(), got an object',
+    )
+  })
+})

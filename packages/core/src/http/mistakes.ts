@@ -1,0 +1,136 @@
+import type { Framework } from './admission.js'
+import type { Warnings } from './warnings.js'
+
+/** Requests whose names, and answers that say where the middleware stands, are looked at. */
+const NAMES_SEEN = 1_000
+const ANSWERS_SEEN = 20
+/** Requests by address whose headers are looked at. */
+const HEADERS_SEEN = 1_000
+/** Middleware one after the other that was called in the moment in which it was made. */
+const MADE_PER_REQUEST = 10
+
+/** What proxies and networks of delivery put the client's address into. */
+const FORWARDED = [
+  'x-forwarded-for',
+  'forwarded',
+  'x-real-ip',
+  'cf-connecting-ip',
+  'true-client-ip',
+  'fastly-client-ip',
+  'fly-client-ip',
+  'x-client-ip',
+]
+
+/** Middleware in a row that was asked while it was made, in this process. */
+let madePerRequest = 0
+
+/**
+ * What users get wrong with any limiter, told once each, in plain words. Costs some nanoseconds per request, most of it
+ * for the first thousand only.
+ */
+export class Mistakes<Target extends readonly unknown[]> {
+  readonly #framework: Framework<Target>
+  readonly #warnings: Warnings
+  /** Whether this is the very moment in which the middleware was made. */
+  #isBeingMade: boolean
+  #headersLeft = HEADERS_SEEN
+  #answersLeft = ANSWERS_SEEN
+  #namesLeft = NAMES_SEEN
+  #name: string | undefined = undefined
+  #address: string | undefined = undefined
+  #addressesDiffer = false
+
+  constructor(framework: Framework<Target>, warnings: Warnings, makesGate: boolean) {
+    this.#framework = framework
+    this.#warnings = warnings
+    this.#isBeingMade = makesGate
+    if (makesGate)
+      Promise.resolve().then(() => {
+        this.#isBeingMade = false
+      })
+  }
+
+  passedTwice(): void {
+    this.#warnings.say(
+      `A request has passed the same gate twice: ${this.#framework.name} stands on the application and again on a ` +
+        'router, or two of them share one gate. The gate judges it once, where it comes first, with the options there. ' +
+        'Remove one, or give the inner one a gate of its own.',
+    )
+  }
+
+  /** The option `flow` has named a request. */
+  named(name: string, target: Target): void {
+    this.#asked()
+    if (this.#namesLeft === 0) return
+    this.#name ??= name
+    if (name !== this.#name) {
+      this.#namesLeft = 0
+      return
+    }
+    if (!this.#addressesDiffer) {
+      const address = this.#framework.address(...target)
+      this.#address ??= address
+      this.#addressesDiffer = address !== this.#address
+    }
+    if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
+    this.#warnings.say(
+      `The option flow gave the same name, ${JSON.stringify(name.slice(0, 60))}, for the first ${NAMES_SEEN} requests, ` +
+        'though they came from several addresses: all clients are one flow, and nothing can be fair between them. ' +
+        'Let it name the tenant, the user or the API key of the request.',
+    )
+  }
+
+  /** A request is named by its address, as the framework tells it. */
+  namedByAddress(target: Target): void {
+    this.#asked()
+    if (this.#headersLeft === 0) return
+    this.#headersLeft--
+    const headers = this.#framework.untrustedHeaders?.(...target)
+    if (headers === undefined) return
+    for (const name of FORWARDED) {
+      if (headers[name] === undefined) continue
+      this.#headersLeft = 0
+      this.#warnings.say(
+        `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
+          `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
+          'client has made it up, and all is well.',
+      )
+      return
+    }
+  }
+
+  /** A request was answered to its end. */
+  answered(status: number | undefined): void {
+    if (this.#answersLeft === 0) return
+    if (status !== 404) this.#answersLeft = 0
+    else if (--this.#answersLeft === 0)
+      this.#warnings.say(
+        `All of the first ${ANSWERS_SEEN} requests that ${this.#framework.name} has judged were answered 404: it may ` +
+          'stand behind the routes, where only requests come that no route wants. Put it before them.',
+      )
+  }
+
+  stageFailed(stage: string, error: unknown): void {
+    // There a stage may meet what belongs to another request, which nobody may touch: no mistake of the user's.
+    const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
+    if (navigator?.userAgent === 'Cloudflare-Workers') return
+    this.#warnings.say(
+      `The stage ${stage} failed. Its onError says what becomes of such requests; see the error, and the event 'error' ` +
+        'of the gate for all later ones.',
+      error,
+    )
+  }
+
+  #asked(): void {
+    if (!this.#isBeingMade) {
+      madePerRequest = 0
+      return
+    }
+    this.#isBeingMade = false
+    if (++madePerRequest === MADE_PER_REQUEST)
+      this.#warnings.say(
+        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests: a gate that has ` +
+          'seen one request limits nothing. Call it once, where the application is put together, and keep what it gives.',
+      )
+  }
+}

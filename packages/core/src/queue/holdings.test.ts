@@ -1,0 +1,167 @@
+import { describe, expect, it } from 'vitest'
+import type { Permit } from '../admission/index.js'
+import { fixed } from '../capacity/index.js'
+import { createGate } from '../create-gate.js'
+import type { QueueOptions } from './index.js'
+
+/** A gate with a queue; `ask` says of whom, `running` who runs, in the order in which they started. */
+function gateOf(queue: QueueOptions) {
+  const running: { flow: string; permit: Permit }[] = []
+  const gate = createGate({ fair: false, queue: { maxWaitMs: 60_000, ...queue }, after: () => () => {} })
+  return {
+    gate,
+    running,
+    flows: () => running.map(({ flow }) => flow).join(''),
+    async ask(...flows: string[]) {
+      for (const flow of flows)
+        void Promise.resolve(gate.admit({ flow })).then((decision) => {
+          if (decision.admitted) running.push({ flow, permit: decision })
+        })
+      await settled()
+    },
+    /** Ends what has run longest of a flow. */
+    async end(flow: string) {
+      const [{ permit }] = running.splice(
+        running.findIndex((one) => one.flow === flow),
+        1,
+      ) as unknown as [{ permit: Permit }]
+      permit.finish('success')
+      await settled()
+    },
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}
+
+describe('slots of a flow', () => {
+  it('are all there are while nobody else waits', async () => {
+    const { ask, flows } = gateOf({ capacity: 4 })
+    await ask('a', 'a', 'a', 'a', 'a')
+    expect(flows()).toBe('aaaa')
+  })
+
+  it('come back to its share as they come free while others wait, whatever its turns', async () => {
+    const { ask, end, flows } = gateOf({ capacity: 4 })
+    await ask(...'aaaaaaaaaa', 'b', 'b', 'b', 'b')
+    for (let i = 0; i < 4; i++) await end('a')
+    // The requests of b run on; those of a would else get every second slot that comes free.
+    expect([...flows()].sort().join('')).toBe('aabb')
+    await end('a')
+    await end('a')
+    expect([...flows()].sort().join('')).toBe('aabb')
+  })
+
+  it('are shared by weight', async () => {
+    const { ask, end, flows } = gateOf({ capacity: 4, weightOf: (flow) => (flow === 'a' ? 3 : 1) })
+    await ask(...'bbbbbb', ...'aaaaaa')
+    for (let i = 0; i < 4; i++) await end('b')
+    expect([...flows()].sort().join('')).toBe('aaab')
+  })
+
+  it('are used by whoever wants them, where all have their share', async () => {
+    const { ask, end, flows } = gateOf({ capacity: 3 })
+    await ask(...'aaa', 'b', 'a', 'a')
+    await end('a')
+    expect([...flows()].sort().join('')).toBe('aab')
+    await end('b')
+    expect(flows()).toBe('aaa')
+  })
+
+  it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
+    const { ask, end, flows, gate } = gateOf({ capacity: 4, perFlowConcurrency: 2 })
+    await ask(...'aaaaa')
+    expect(flows()).toBe('aa')
+    await ask('b', 'c')
+    expect(flows()).toBe('aabc')
+    await end('b')
+    expect(flows()).toBe('aac')
+    await end('a')
+    expect([...flows()].sort().join('')).toBe('aac')
+    expect(gate.snapshot().waiting).toBe(2)
+  })
+
+  it('perFlowConcurrency is checked', () => {
+    expect(() => gateOf({ capacity: 4, perFlowConcurrency: 0 })).toThrow(
+      'perFlowConcurrency must be a number >= 1, got 0',
+    )
+    expect(() => gateOf({ capacity: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
+      "perFlowConcurrency needs inside: 'turns'",
+    )
+  })
+})
+
+describe('a limit that is changed while it is in use', () => {
+  it('lets more in at once, and fewer as what runs ends', async () => {
+    const capacity = fixed(1)
+    const { ask, end, flows } = gateOf({ capacity })
+    await ask(...'aaaaa')
+    capacity.resize(3)
+    await settled()
+    expect(flows()).toBe('aaa')
+    capacity.resize(1)
+    await end('a')
+    await end('a')
+    expect(flows()).toBe('a')
+    expect(() => capacity.resize(0)).toThrow('limit must be an integer >= 1, got 0')
+  })
+})
+
+describe('who waits for what a permit holds', () => {
+  it('nobody; others; and of a flow above its share, for what it started last', async () => {
+    const { ask, running } = gateOf({ capacity: 4 })
+    await ask('a', 'a', 'a', 'a', 'a')
+    const permits = running.map(({ permit }) => permit)
+    const contests = (): string[] => permits.map((permit) => permit.contest())
+    expect(contests()).toEqual(new Array(4).fill('none'))
+    await ask('b')
+    expect(contests()).toEqual(['others-wait', 'others-wait', 'over-share', 'over-share'])
+    await ask('c', 'd', 'e', 'f')
+    expect(contests()).toEqual(['others-wait', 'over-share', 'over-share', 'over-share'])
+    permits[1]!.finish('success')
+    expect(permits[1]!.contest()).toBe('none')
+  })
+})
+
+describe('option functions of a queue in a gate', () => {
+  it.each<[string, Partial<QueueOptions>]>([
+    ['a weight beyond the range', { weightOf: () => 1e13 }],
+    ['a weight that throws', { weightOf: () => broken() }],
+    ['a width that throws', { width: () => broken() }],
+    ['a width of 0', { width: () => 0 }],
+    ['a band that does not exist', { bandOf: () => 7 }],
+    ['a deadline that is none', { deadlineMsOf: () => Number.NaN }],
+    ['a class that is none', { classOf: () => '' }],
+  ])('%s: the limit holds, and the gate says what failed', async (_, options) => {
+    const { gate, ask, flows } = gateOf({ capacity: 1, ...options })
+    const errors: unknown[] = []
+    gate.observe((event) => event.type === 'error' && errors.push(event.stage), 'error')
+    await ask('a', 'a', 'b')
+    expect(flows()).toBe('a')
+    expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 2 })
+    expect(errors[0]).toBe('queue')
+    expect(gate.snapshot().stageErrors).toBe(errors.length)
+  })
+
+  it('one weightOf at the gate serves fair, budget and queue, from 1e-9 to 1e12', async () => {
+    const asked: string[] = []
+    const weights: Record<string, number> = { least: 1e-9, most: 1e12, wrong: 1e13 }
+    const gate = createGate({
+      budget: { limit: 1_000, windowMs: 1_000 },
+      queue: { capacity: 10 },
+      weightOf: (flow) => {
+        asked.push(flow)
+        return weights[flow]!
+      },
+    })
+    for (const flow of ['least', 'most', 'wrong']) await gate.admit({ flow })
+    expect(new Set(asked)).toEqual(new Set(['least', 'most', 'wrong']))
+    expect(gate.snapshot()).toMatchObject({ inFlight: 3, refused: 0 })
+    expect(() => createGate({ weightOf: 2 as never })).toThrow('weightOf must be a function, got 2')
+  })
+})
+
+function broken(): never {
+  throw new Error('broken')
+}
