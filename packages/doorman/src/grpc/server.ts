@@ -1,5 +1,13 @@
-import type { CapacityService, Eventually } from '@fairlead/core'
-import { type handleUnaryCall, type MethodDefinition, Server, type ServerCredentials } from '@grpc/grpc-js'
+import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core'
+import {
+  type handleUnaryCall,
+  type MethodDefinition,
+  Server,
+  type ServerCredentials,
+  type ServerUnaryCall,
+} from '@grpc/grpc-js'
+import type { Credentials } from '../access.js'
+import { namesIn } from '../tls.js'
 import { METHODS, statusOf } from './methods.js'
 
 /** A running gRPC server. */
@@ -9,27 +17,38 @@ export interface GrpcPort {
   close(graceMs: number): Promise<void>
 }
 
-/** Largest message that is taken: a client's request for some thousands of resources. */
-const MOST_BYTES = 4 << 20
+/** Calls that one connection may have under way. */
+const MOST_STREAMS = 1_000
 
-/**
- * Serves what `service` returns at each call over gRPC; `port` 0 is any free one. Rejects when the port cannot be had.
- */
-export async function serveGrpc(
-  service: () => CapacityService,
-  host: string,
-  port: number,
-  credentials: ServerCredentials,
-): Promise<GrpcPort> {
+export interface GrpcSettings {
+  /** The service, for whoever calls; looked up at each call. */
+  service(from: Credentials): CapacityService
+  host: string
+  /** 0 is any free one. */
+  port: number
+  credentials: ServerCredentials
+  /** Largest message that is taken, in bytes. */
+  maxRequestBytes: number
+}
+
+/** Serves over gRPC. Rejects when the port cannot be had. */
+export async function serveGrpc({
+  service,
+  host,
+  port,
+  credentials,
+  maxRequestBytes,
+}: GrpcSettings): Promise<GrpcPort> {
   // Without channelz the library would not find the connections again that `forceShutdown` ends.
-  const server = new Server({ 'grpc.max_receive_message_length': MOST_BYTES })
+  const server = new Server({
+    'grpc.max_receive_message_length': maxRequestBytes,
+    'grpc.max_concurrent_streams': MOST_STREAMS,
+  })
   server.addService(METHODS, {
-    discovery: unary(METHODS.discovery, (request, signal) => service().discovery(request, signal)),
-    getCapacity: unary(METHODS.getCapacity, (request, signal) => service().getCapacity(request, signal)),
-    getServerCapacity: unary(METHODS.getServerCapacity, (request, signal) =>
-      service().getServerCapacity(request, signal),
-    ),
-    releaseCapacity: unary(METHODS.releaseCapacity, (request, signal) => service().releaseCapacity(request, signal)),
+    discovery: unary(METHODS.discovery, service, (of, request) => of.discovery(request)),
+    getCapacity: unary(METHODS.getCapacity, service, (of, request) => of.getCapacity(request)),
+    getServerCapacity: unary(METHODS.getServerCapacity, service, (of, request) => of.getServerCapacity(request)),
+    releaseCapacity: unary(METHODS.releaseCapacity, service, (of, request) => of.releaseCapacity(request)),
   })
   const bound = await new Promise<number>((resolve, reject) => {
     const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
@@ -50,12 +69,16 @@ export async function serveGrpc(
 
 /** `method` says of what type they are. */
 function unary<Request, Response>(
-  _method: MethodDefinition<Request, Response>,
-  answer: (request: Request, signal?: AbortSignal) => Eventually<Response>,
-): handleUnaryCall<Request, Response> {
+  _method: MethodDefinition<Request | CapacityError, Response>,
+  service: (from: Credentials) => CapacityService,
+  answer: (service: CapacityService, request: Request) => Eventually<Response>,
+): handleUnaryCall<Request | CapacityError, Response> {
   return (call, callback) => {
     try {
-      const answered = answer(call.request)
+      const { request } = call
+      // Bytes that are no such message: the library would call that an error of ours.
+      if (request instanceof CapacityError) throw request
+      const answered = answer(service(credentialsOf(call)), request)
       if (answered instanceof Promise)
         answered.then(
           (response) => callback(null, response),
@@ -65,5 +88,16 @@ function unary<Request, Response>(
     } catch (error) {
       callback(statusOf(error))
     }
+  }
+}
+
+function credentialsOf(call: ServerUnaryCall<unknown, unknown>): Credentials {
+  return {
+    get authorization() {
+      return call.metadata.get('authorization')[0]?.toString()
+    },
+    get names() {
+      return namesIn(call.getAuthContext()?.sslPeerCertificate)
+    },
   }
 }

@@ -4,7 +4,7 @@ import { Client, credentials, ServerCredentials, status } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
-import { type GrpcPort, serveGrpc } from './server.js'
+import { type GrpcPort, type GrpcSettings, serveGrpc } from './server.js'
 import { type GrpcTransport, overGrpc } from './transport.js'
 
 const ends: (() => unknown)[] = []
@@ -27,8 +27,13 @@ function service(parts: Partial<CapacityService> = {}): CapacityService {
   }
 }
 
+function settings(parts: Partial<CapacityService>, port: number): GrpcSettings {
+  const credentials = ServerCredentials.createInsecure()
+  return { service: () => service(parts), host: '127.0.0.1', port, credentials, maxRequestBytes: 262_144 }
+}
+
 async function serve(parts: Partial<CapacityService> = {}): Promise<GrpcPort> {
-  const port = await serveGrpc(() => service(parts), '127.0.0.1', 0, ServerCredentials.createInsecure())
+  const port = await serveGrpc(settings(parts, 0))
   ends.push(() => port.close(0))
   return port
 }
@@ -85,7 +90,7 @@ describe('the service over gRPC', () => {
         resolve(error?.code),
       )
     })
-    expect(code).toBe(status.INTERNAL)
+    expect(code).toBe(status.INVALID_ARGUMENT)
   })
 
   it('answers what is under way before it closes, and nothing afterwards', async () => {
@@ -178,7 +183,7 @@ describe('overGrpc', () => {
     await transport.connect().discovery({})
     await close(0)
     await expect(transport.connect().discovery({})).rejects.toMatchObject({ code: 'unavailable' })
-    const again = await serveGrpc(() => service(), '127.0.0.1', port, ServerCredentials.createInsecure())
+    const again = await serveGrpc(settings({}, port))
     ends.push(() => again.close(0))
     await until('an answer', () => attempt(transport.connect().discovery({})))
   })

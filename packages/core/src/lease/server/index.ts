@@ -1,3 +1,4 @@
+export { compileGlob, type Matches } from './glob.js'
 export {
   LeaseServer,
   type LeaseServerOptions,
