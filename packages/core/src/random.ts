@@ -8,3 +8,8 @@ export const systemRandom: Random = () => Math.random()
 export function randomUint32(random: Random): number {
   return Math.floor(random() * 0x1_0000_0000)
 }
+
+/** 128 bits, as text. */
+export function randomId(random: Random): string {
+  return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
+}
