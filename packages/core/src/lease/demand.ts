@@ -2,7 +2,7 @@
 const SECONDS = 10
 const SECOND_MS = 1_000
 /** How far back that for slots is, in milliseconds: what is not used any more is not asked for much longer. */
-const PEAK_MS = 1_000
+export const PEAK_MS = 1_000
 
 /**
  * The last ten pieces of time, one number for each: the present one first. Time is given in milliseconds that do not

@@ -158,9 +158,9 @@ describe('a leased gauge', () => {
     await office.advance(500)
     expect(office.times).toEqual([0, 500])
     expect(office.last.resource[0]).toMatchObject({ wants: 7, waiting: 4 })
-    // It looks once a second whether there is more by now, while somebody waits.
+    // It looks each 0.7 s whether there is more by now, while somebody waits.
     await office.advance(3_500)
-    expect(office.times).toHaveLength(5)
+    expect(office.times).toHaveLength(6)
     controller.abort()
     for (const slot of slots.slice(1)) slot.release()
     await office.advance(900)

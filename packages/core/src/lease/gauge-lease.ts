@@ -5,7 +5,7 @@ import { Slots } from '../capacity/slots.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
 import { LeaseClosedError } from './closed.js'
-import { Peak } from './demand.js'
+import { PEAK_MS, Peak } from './demand.js'
 import { Line, waiting } from './line.js'
 import { type Owner, Stake } from './owner.js'
 import type { Resource, ResourceSnapshot } from './resource.js'
@@ -28,6 +28,8 @@ export interface GaugeSnapshot extends ResourceSnapshot {
 
 /** How often a change of demand is looked for, at most, while nobody waits; in milliseconds. */
 const LOOK_MS = 100
+/** When slots came back, and this long after that it looks whether they are needed still; in milliseconds. */
+const UNUSED_MS = PEAK_MS + LOOK_MS
 /** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
@@ -50,7 +52,7 @@ export class GaugeLease implements Capacity {
   readonly #peak: Peak
   readonly #line = new Line()
   readonly #take: (width: number) => boolean
-  /** While a queue waits, nobody calls when one more comes. */
+  /** Nobody calls when one more waits in a queue, nor when slots have not been used for a while. */
   readonly #alarm: Alarm
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
@@ -61,7 +63,7 @@ export class GaugeLease implements Capacity {
     this.id = owner.id
     this.#clock = owner.clock
     this.#peak = new Peak(owner.clock())
-    this.#alarm = new Alarm(owner.after, () => this.#watchQueue(this.#clock()))
+    this.#alarm = new Alarm(owner.after, () => this.#watch(this.#clock()))
     this.#stake = new Stake(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => this.#slots.inFlight,
@@ -118,7 +120,7 @@ export class GaugeLease implements Capacity {
     if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
     if (this.#stake.open && this.#attempt(width)) return true
     this.#slots.want()
-    if (this.#slots.awaited) this.#watchQueue(this.#clock())
+    if (this.#slots.awaited) this.#watch(this.#clock())
     return false
   }
 
@@ -140,8 +142,10 @@ export class GaugeLease implements Capacity {
 
   release(width: number, _outcome?: Outcome, _durationMs?: number, _nowMs?: number): void {
     if (!this.#slots.giveBack(width)) return
-    this.#serve(this.#clock())
-    if (this.closed && this.#slots.inFlight === 0) this.#stake.release()
+    const nowMs = this.#clock()
+    this.#serve(nowMs)
+    if (!this.closed) this.#alarm.set(nowMs + UNUSED_MS, nowMs)
+    else if (this.#slots.inFlight === 0) this.#stake.release()
   }
 
   undo(width: number, _nowMs: number): void {
@@ -195,10 +199,11 @@ export class GaugeLease implements Capacity {
     return this.#slots.waiting ?? 0
   }
 
-  #watchQueue(nowMs: number): void {
-    if (this.closed || !this.#slots.awaited) return
-    this.#pressedMs = nowMs
+  #watch(nowMs: number): void {
+    if (this.closed) return
     this.#look(nowMs)
+    if (!this.#slots.awaited) return
+    this.#pressedMs = nowMs
     this.#alarm.set(nowMs + LOOK_MS, nowMs)
   }
 

@@ -62,11 +62,13 @@ const SECOND_MS = 1_000
 const SERVERS_MINIMUM_MS = 5_000
 const EARLY_MS = 500
 /** Somebody waits, and there may be more by now. */
-const WAITING_MS = 1_000
+const WAITING_MS = 700
 /** What servers give beyond the wants; what is more than that is given back without being asked for. */
 const HEADROOM = 0.1
 /** A change of wants by more than this part of them is not kept for the next refresh. */
 const EARLY_CHANGE = 0.2
+/** What is measured goes up and down: only this much less of it is told at once. */
+const EARLY_DROP = 0.5
 /** A refresh comes up to this part of its interval later, so that clients do not come together. */
 const JITTER = 0.1
 
@@ -164,11 +166,19 @@ export class Resource {
   look(nowMs: number): void {
     if (!this.asked) return
     if (this.#failing && this.isNeeded) this.#changed()
-    if (Math.abs(this.wantsAt(nowMs) - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    const wants = this.wantsAt(nowMs)
+    if (Math.abs(wants - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    if (this.#given === undefined && !this.#matters(wants, nowMs)) return
     const earlyMs = this.#askedMs + this.#spacingMs()
     if (earlyMs >= this.dueMs) return
     this.dueMs = earlyMs
     this.#changed()
+  }
+
+  /** What is measured matters when it is more than there is, or when much less is needed than was asked for. */
+  #matters(wants: number, nowMs: number): boolean {
+    const capacity = this.capacityAt(nowMs)
+    return wants > this.#askedWants ? capacity >= 0 && wants > capacity : wants <= EARLY_DROP * this.#askedWants
   }
 
   /** What to ask for, sent at `nowMs`. */
