@@ -12,7 +12,7 @@ const SLOTS = 256
  */
 export class ExpiryWheel<T extends Waking> {
   /** Made when they are used: most resources have few clients. */
-  readonly #slots: (T[] | undefined)[] = []
+  readonly #slots = new Map<number, T[]>()
   #now = 0
   /** Up to this second everything due has been woken. */
   #turned = 0
@@ -42,12 +42,14 @@ export class ExpiryWheel<T extends Waking> {
   advance(second: number, wake: (item: T) => void, most: number = Number.POSITIVE_INFINITY): void {
     this.#now = Math.max(this.#now, second)
     let left = most
-    for (let at = Math.max(this.#turned + 1, this.#now - SLOTS + 1); at <= this.#now; at++) {
-      const due = this.#slots[at % SLOTS]
-      this.#slots[at % SLOTS] = undefined
-      for (const [i, item] of (due ?? []).entries()) {
+    const first = Math.max(this.#turned + 1, this.#now - SLOTS + 1)
+    for (let at = first; at <= this.#now && this.#slots.size > 0; at++) {
+      const due = this.#slots.get(at % SLOTS)
+      if (due === undefined) continue
+      this.#slots.delete(at % SLOTS)
+      for (const [i, item] of due.entries()) {
         if (left === 0) {
-          this.#slots[at % SLOTS] = due!.slice(i).concat(this.#slots[at % SLOTS] ?? [])
+          this.#slots.set(at % SLOTS, due.slice(i).concat(this.#slots.get(at % SLOTS) ?? []))
           this.#turned = at - 1
           return
         }
@@ -64,8 +66,10 @@ export class ExpiryWheel<T extends Waking> {
   }
 
   #slot(second: number): T[] {
-    const at = second % SLOTS
-    this.#slots[at] ??= []
-    return this.#slots[at]
+    const present = this.#slots.get(second % SLOTS)
+    if (present !== undefined) return present
+    const slot: T[] = []
+    this.#slots.set(second % SLOTS, slot)
+    return slot
   }
 }

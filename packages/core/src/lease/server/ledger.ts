@@ -5,7 +5,7 @@ import { exponentOf, roundUp } from './grid.js'
 import type { Rules } from './rules.js'
 
 /** More than that is not let go in one call, which would keep others waiting. */
-const MOST_WAKES = 5_000
+const MOST_WAKES = 1_000
 
 /** How many children there are on a node, and at how many resources each of them. */
 export class Census {
@@ -229,11 +229,16 @@ export class Ledger {
    */
   shift(seconds: number): void {
     this.#now += seconds
-    this.#wheel = new ExpiryWheel()
-    this.#wheel.advance(Math.floor(this.#now), () => {})
+    const isBack = seconds < 0
+    // What is due too early looks again; a wheel that has turned too far would come too late.
+    if (isBack) {
+      this.#wheel = new ExpiryWheel()
+      this.#wheel.advance(Math.floor(this.#now), () => {})
+    }
     for (const child of this.children()) {
       child.askedAt += seconds
       child.heldUntil += Math.max(0, seconds)
+      if (!isBack) continue
       child.wakeAt = 0
       this.watch(child)
     }

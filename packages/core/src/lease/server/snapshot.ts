@@ -84,10 +84,14 @@ export function largestOf({ ledger }: Resource, most: number, now: number): Chil
   ledger.advance(now)
   const larger = (a: Child, b: Child): number => b.leased(now) - a.leased(now) || b.wants - a.wants
   let found: Child[] = []
+  let least: Child | undefined
   for (const child of ledger.children()) {
+    if (least !== undefined && larger(child, least) >= 0) continue
     found.push(child)
     // Seldom enough that it costs no more than the walk.
-    if (found.length >= 8 * most + 1_000) found = found.sort(larger).slice(0, most)
+    if (found.length < 2 * most) continue
+    found = found.sort(larger).slice(0, most)
+    least = found.at(-1)
   }
   return found
     .sort(larger)
@@ -113,7 +117,7 @@ function resourceSummary(resource: Resource, now: number): ResourceSummary {
     id: resource.id,
     capacity: resource.capacity(now),
     safeCapacity: resource.safeCapacity,
-    algorithm: structuredClone(resource.rules.algorithm),
+    algorithm: copyOf(resource.rules.algorithm),
     learning: resource.learning(now),
     reserve: resource.reserve(now),
     withdrawn: resource.isWithdrawn,
@@ -125,4 +129,9 @@ function resourceSummary(resource: Resource, now: number): ResourceSummary {
     clients: ledger.bands.subclients,
     ...(lease === undefined ? {} : { lease: { ...lease } }),
   }
+}
+
+/** Ten thousand of these are made at once, too many for `structuredClone`. */
+function copyOf(algorithm: Algorithm): Algorithm {
+  return { ...algorithm, parameters: algorithm.parameters.map((parameter) => ({ ...parameter })) }
 }
