@@ -159,6 +159,13 @@ describe('pages of other origins', () => {
 })
 
 describe('ports', () => {
+  it('are found under the address that they listen on, where that is all there is', async () => {
+    const doorman = await startDoorman({ config: fairShare(100), fresh: true })
+    ends.push(() => doorman.close())
+    expect(doorman.address).toMatch(/^127\.0\.0\.1:\d+$/)
+    expect(await ask(grpc(doorman.address), 'c', 10)).toBe(11)
+  })
+
   it('are this machine’s alone unless it is told otherwise', async () => {
     const { address, httpUrl, debugUrl } = await start({})
     const ports = [address, new URL(httpUrl!).host, new URL(debugUrl!).host].map((each) => each.split(':')[1]!)

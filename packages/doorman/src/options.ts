@@ -31,7 +31,7 @@ export interface DoormanOptions {
   host?: string
   /**
    * Under which others find this machine: with the ports it makes the address that a master gives out. @default the
-   * machine's
+   * machine's; `host` where that is this machine alone
    */
   hostname?: string
   /**
@@ -124,7 +124,8 @@ const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
 /** Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function doormanSettings(options: DoormanOptions): DoormanSettings {
   requireOptions('doorman', options, OPTIONS)
-  const { port = 0, host = '127.0.0.1', hostname = machine(), log = SILENT } = options
+  const { port = 0, host = '127.0.0.1', log = SILENT } = options
+  const { hostname = isAlone(host) ? bracketed(host) : machine() } = options
   const { etcdEndpoints = [], masterDelaySeconds = 10, minimumRefreshMs = 5_000, graceMs = 5_000 } = options
   const { serverRole = options.parent === undefined ? 'root' : 'intermediate' } = options
   const { access = [], maxRequestBytes = 262_144, corsOrigins = [] } = options
@@ -172,6 +173,15 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
     maxRequestBytes,
     corsOrigins,
   }
+}
+
+/** Nobody reaches it from another machine. */
+function isAlone(host: string): boolean {
+  return /^(127\.|::1$|localhost$)/.test(host)
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function requireList(name: string, value: unknown): void {

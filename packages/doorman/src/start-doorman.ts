@@ -15,7 +15,6 @@ import { type DoormanOptions, type DoormanSettings, doormanSettings } from './op
 import { parentOf } from './parent.js'
 import { Shutdown } from './shutdown.js'
 import { debugHandler } from './status/debug-handler.js'
-import { grpcServerCredentials } from './tls.js'
 
 /** A running Doorman server. */
 export interface Doorman {
@@ -54,8 +53,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     }
     let masterUrl: () => string | undefined = () => undefined
     const { host, hostname, port, httpPort, debugPort, tls, graceMs, log, maxRequestBytes, corsOrigins } = settings
-    const credentials = grpcServerCredentials(tls)
-    const grpc = await serveGrpc({ service, host, port, credentials, maxRequestBytes })
+    const grpc = await serveGrpc({ service, host, port, tls, maxRequestBytes, log })
     shutdown.on('drain', () => grpc.close(graceMs))
     const handler = capacityHandler({ service, masterUrl: () => masterUrl(), maxRequestBytes, corsOrigins })
     const http = httpPort === undefined ? undefined : await serveHttp({ handler, host, port: httpPort, tls, log })

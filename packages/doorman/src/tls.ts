@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import { type PeerCertificate, TLSSocket, type TlsOptions } from 'node:tls'
-import { ChannelCredentials, ServerCredentials } from '@grpc/grpc-js'
+import { ChannelCredentials } from '@grpc/grpc-js'
 
 /** PEM. */
 type Pem = string | Buffer
@@ -28,17 +28,6 @@ export interface ClientTls {
 export const SERVER_TLS: readonly string[] = ['cert', 'key', 'clientCa']
 export const CLIENT_TLS: readonly string[] = ['ca', 'cert', 'key']
 
-export function grpcServerCredentials(tls: ServerTls | undefined): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure()
-  const pair = { cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) }
-  const { clientCa } = tls
-  return ServerCredentials.createSsl(
-    clientCa === undefined ? null : Buffer.from(clientCa),
-    [pair],
-    clientCa !== undefined,
-  )
-}
-
 export function grpcClientCredentials(tls: ClientTls | undefined): ChannelCredentials {
   if (tls === undefined) return ChannelCredentials.createInsecure()
   const [ca, key, cert] = [tls.ca, tls.key, tls.cert].map((pem) => (pem === undefined ? null : Buffer.from(pem)))
@@ -57,7 +46,7 @@ export function namesOf(socket: Socket): string[] {
 }
 
 /** Common name and DNS names. */
-export function namesIn(certificate: Partial<PeerCertificate> | undefined): string[] {
+function namesIn(certificate: Partial<PeerCertificate> | undefined): string[] {
   const { subject, subjectaltname = '' } = certificate ?? {}
   const alternatives = subjectaltname.split(', ').flatMap((each) => (each.startsWith('DNS:') ? [each.slice(4)] : []))
   const common = [subject?.CN ?? []].flat()

@@ -1,6 +1,6 @@
 import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
 import { attempt, until } from '@fairlead-testing/waiting'
-import { Client, credentials, ServerCredentials, status } from '@grpc/grpc-js'
+import { Client, credentials, status } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
@@ -28,8 +28,8 @@ function service(parts: Partial<CapacityService> = {}): CapacityService {
 }
 
 function settings(parts: Partial<CapacityService>, port: number): GrpcSettings {
-  const credentials = ServerCredentials.createInsecure()
-  return { service: () => service(parts), host: '127.0.0.1', port, credentials, maxRequestBytes: 262_144 }
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  return { service: () => service(parts), host: '127.0.0.1', port, tls: undefined, maxRequestBytes: 262_144, log }
 }
 
 async function serve(parts: Partial<CapacityService> = {}): Promise<GrpcPort> {
