@@ -218,6 +218,23 @@ describe('a server that anybody can reach', () => {
     expect(child.ended).toBe(false)
   })
 
+  it('outlives calls that are reset as soon as they have begun', async () => {
+    const server = await serve()
+    const session = connectHttp2(`http://${server.address}`)
+    session.on('error', () => {})
+    for (let i = 0; i < 2_000 && !session.destroyed; i++) {
+      const stream = session.request({
+        ':method': 'POST',
+        ':path': '/doorman.Capacity/GetCapacity',
+        'content-type': 'application/grpc',
+      })
+      stream.on('error', () => {})
+      stream.close()
+    }
+    session.destroy()
+    await expectWell(server)
+  })
+
   it('has limits, which can be set, and says which one was met', async () => {
     const server = await serve('--limits', 'resources=3,idLength=20', '--max-request-bytes', '2000')
     const node = overHttp({ url: server.httpUrl }).connect()

@@ -36,7 +36,7 @@ export interface GrpcSettings {
 const MOST_STREAMS = 1_000
 /** More connections at once are not taken. */
 const MOST_CONNECTIONS = 10_000
-/** A request that is not whole after one to two of these is not waited for. */
+/** A call that has not ended after one to two of these is given up: its request comes too slowly. */
 const PATIENCE_MS = 15_000
 /** In front of a message: whether it is compressed, and its length. */
 const FRAME_BYTES = 5
@@ -97,7 +97,7 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   }
 }
 
-/** Calls whose requests are not whole yet, with one timer for all: one each of its own costs much. */
+/** Calls that are under way, with one timer for all: one each of its own costs much. */
 class Coming {
   #young = new Set<ServerHttp2Stream>()
   #old = new Set<ServerHttp2Stream>()
@@ -140,6 +140,8 @@ function serveStream(
     return
   }
   coming.add(stream)
+  // Also when it was reset: many that come and go at once must not be kept.
+  stream.on('close', () => coming.delete(stream))
   const chunks: Buffer[] = []
   let bytes = 0
   stream.on('data', (chunk: Buffer) => {
@@ -147,13 +149,11 @@ function serveStream(
     if (bytes <= maxRequestBytes + FRAME_BYTES) chunks.push(chunk)
     else {
       chunks.length = 0
-      coming.delete(stream)
       fail(stream, { code: status.RESOURCE_EXHAUSTED, details: `a message must be at most ${maxRequestBytes} bytes` })
       stream.close()
     }
   })
   stream.on('end', () => {
-    coming.delete(stream)
     if (stream.headersSent) return
     try {
       const message = unframed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))

@@ -1,7 +1,8 @@
+import { connect as connectHttp2, constants } from 'node:http2'
 import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
 import { attempt, until } from '@fairlead-testing/waiting'
 import { Client, credentials, status } from '@grpc/grpc-js'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
 import { type GrpcPort, type GrpcSettings, serveGrpc } from './server.js'
@@ -193,5 +194,28 @@ describe('overGrpc', () => {
     expect(() => overGrpc({ address: [] })).toThrow('address must be host:port or several, got an empty array')
     const misspelt: object = { address: 'a:1', adress: 'b:1' }
     expect(() => overGrpc(misspelt as { address: string })).toThrow('grpc has no option "adress"')
+  })
+
+  it('does not wait for a request that never comes whole', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    ends.push(() => vi.useRealTimers())
+    const { port } = await serve()
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    ends.push(() => session.destroy())
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/doorman.Capacity/Discovery',
+      'content-type': 'application/grpc',
+    })
+    const closed = new Promise<number | undefined>((resolve) => {
+      stream.on('error', () => {})
+      stream.on('close', () => resolve(stream.rstCode))
+    })
+    stream.write(Buffer.alloc(3))
+    if (session.connecting) await new Promise((resolve) => session.once('connect', resolve))
+    // What was sent before has arrived when this is answered.
+    await new Promise((resolve) => session.ping(resolve))
+    vi.advanceTimersByTime(30_000)
+    expect(await closed).toBe(constants.NGHTTP2_CANCEL)
   })
 })

@@ -36,7 +36,7 @@ const CHANNEL: ChannelOptions = {
   'grpc.use_local_subchannel_pool': 1,
   // The client has its own back-off; by the time it tries again, so should the channel.
   'grpc.initial_reconnect_backoff_ms': 500,
-  'grpc.max_reconnect_backoff_ms': 5_000,
+  'grpc.max_reconnect_backoff_ms': 1_000,
 }
 
 /**
