@@ -53,3 +53,8 @@ export const secretRandom: Random = () => crypto.getRandomValues(new Uint32Array
 export function randomUint32(random: Random): number {
   return Math.floor(random() * 0x1_0000_0000)
 }
+
+/** 128 bits, as text. */
+export function randomId(random: Random): string {
+  return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
+}

@@ -4,7 +4,10 @@
  * @module @fairlead/doorman
  */
 
+export type { AccessRule } from './access.js'
+export type { EtcdSecrets } from './etcd/watched-key.js'
 export { type GrpcTransport, type GrpcTransportOptions, overGrpc } from './grpc/transport.js'
 export type { Log } from './observe/log.js'
 export type { DoormanOptions } from './options.js'
 export { type Doorman, startDoorman } from './start-doorman.js'
+export type { ClientTls, ServerTls } from './tls.js'

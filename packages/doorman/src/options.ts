@@ -1,5 +1,5 @@
 import { hostname as machine } from 'node:os'
-import type { ResourceRepository, Transport } from '@fairlead/core'
+import type { LeaseServerLimits, ResourceRepository, Transport } from '@fairlead/core'
 import {
   requireBoolean,
   requireFunction,
@@ -9,7 +9,10 @@ import {
   requireText,
   show,
 } from '@fairlead/core/http'
+import type { AccessRule } from './access.js'
+import type { EtcdSecrets } from './etcd/watched-key.js'
 import type { Log } from './observe/log.js'
+import { CLIENT_TLS, type ClientTls, SERVER_TLS, type ServerTls } from './tls.js'
 
 /** What {@link startDoorman} starts. */
 export interface DoormanOptions {
@@ -24,11 +27,11 @@ export interface DoormanOptions {
   httpPort?: number
   /** Of the status page, `/metrics` and `/healthz`; 0 is any free one. @default none: not served */
   debugPort?: number
-  /** The address to listen on. @default '0.0.0.0' */
+  /** The address to listen on; `0.0.0.0` or `::` for all there are. @default '127.0.0.1': this machine alone */
   host?: string
   /**
    * Under which others find this machine: with the ports it makes the address that a master gives out. @default the
-   * machine's
+   * machine's; `host` where that is this machine alone
    */
   hostname?: string
   /**
@@ -36,8 +39,14 @@ export interface DoormanOptions {
    * an `http://` URL for HTTP/JSON; or any transport. @default none: the configuration gives it
    */
   parent?: string | Transport
+  /** TLS to a `parent` over gRPC, and who this server is there. @default plain text */
+  parentTls?: ClientTls
+  /** Sent to a `parent` with each call, as `authorization: Bearer …`. @default none */
+  parentToken?: string
   /** Servers of etcd, for the election and an `etcd:` configuration: `http://host:port`. @default none */
   etcdEndpoints?: readonly string[]
+  /** Who this server is for etcd, and which authority signs etcd's `https://` endpoints. @default nobody */
+  etcdSecrets?: EtcdSecrets
   /** Elects one master among all servers with this lock, a key in etcd. @default none: always the master */
   masterElectionLock?: string
   /**
@@ -55,8 +64,16 @@ export interface DoormanOptions {
   minimumRefreshMs?: number
   /** Longest that {@link Doorman.close} waits for calls under way, in milliseconds. @default 5000 */
   graceMs?: number
-  /** Certificate chain and private key, PEM, for gRPC and HTTP/JSON. @default plain text */
-  tls?: { cert: string | Buffer; key: string | Buffer }
+  /** TLS on all ports; with `clientCa` only for clients that have a certificate of it. @default plain text */
+  tls?: ServerTls
+  /** Who may call, and what for. @default everybody, for anything */
+  access?: readonly AccessRule[]
+  /** What requests may ask of the server. @default see LeaseServerLimits */
+  limits?: Partial<LeaseServerLimits>
+  /** Largest request that is taken, in bytes, at least 1000. @default 262144 */
+  maxRequestBytes?: number
+  /** Origins whose pages may call HTTP/JSON from a browser, `https://app.example`; `*` is any. @default none */
+  corsOrigins?: readonly string[]
   /** Shown on the status page. @default 'root', or 'intermediate' with a parent */
   serverRole?: string
   /** A logger of pino's, or like one. @default none */
@@ -71,6 +88,9 @@ export type DoormanSettings = Omit<DoormanOptions, 'host' | 'hostname' | 'port' 
     readonly minimumRefreshMs: number
     readonly graceMs: number
     readonly serverRole: string
+    readonly access: readonly AccessRule[]
+    readonly maxRequestBytes: number
+    readonly corsOrigins: readonly string[]
   }
 
 const OPTIONS = [
@@ -81,13 +101,20 @@ const OPTIONS = [
   'host',
   'hostname',
   'parent',
+  'parentTls',
+  'parentToken',
   'etcdEndpoints',
+  'etcdSecrets',
   'masterElectionLock',
   'fresh',
   'masterDelaySeconds',
   'minimumRefreshMs',
   'graceMs',
   'tls',
+  'access',
+  'limits',
+  'maxRequestBytes',
+  'corsOrigins',
   'serverRole',
   'log',
 ]
@@ -97,9 +124,11 @@ const SILENT: Log = { info: () => {}, warn: () => {}, error: () => {} }
 /** Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function doormanSettings(options: DoormanOptions): DoormanSettings {
   requireOptions('doorman', options, OPTIONS)
-  const { port = 0, host = '0.0.0.0', hostname = machine(), log = SILENT } = options
+  const { port = 0, host = '127.0.0.1', log = SILENT } = options
+  const { hostname = isAlone(host) ? bracketed(host) : machine() } = options
   const { etcdEndpoints = [], masterDelaySeconds = 10, minimumRefreshMs = 5_000, graceMs = 5_000 } = options
   const { serverRole = options.parent === undefined ? 'root' : 'intermediate' } = options
+  const { access = [], maxRequestBytes = 262_144, corsOrigins = [] } = options
   for (const [name, value] of Object.entries({ port, httpPort: options.httpPort, debugPort: options.debugPort }))
     if (value !== undefined) requireInteger(name, value, 0, 65_535)
   for (const [name, text] of Object.entries({ host, hostname, serverRole })) requireText(name, text)
@@ -118,7 +147,17 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
     if (options.fresh) throw new TypeError('fresh must not be given with an election, which knows by itself')
   }
   if (options.fresh !== undefined) requireBoolean('fresh', options.fresh)
-  if (options.tls !== undefined) requireOptions('tls', options.tls, ['cert', 'key'])
+  if (options.tls !== undefined) requireOptions('tls', options.tls, SERVER_TLS)
+  if (options.parentTls !== undefined) requireOptions('parentTls', options.parentTls, CLIENT_TLS)
+  if (options.parentToken !== undefined) requireText('parentToken', options.parentToken)
+  if (options.etcdSecrets !== undefined)
+    requireOptions('etcdSecrets', options.etcdSecrets, [...CLIENT_TLS, 'username', 'password'])
+  requireInteger('maxRequestBytes', maxRequestBytes, 1_000)
+  requireList('access', access)
+  requireList('corsOrigins', corsOrigins)
+  for (const origin of corsOrigins) requireText('an origin of corsOrigins', origin)
+  if (access.some(({ certificate }) => certificate !== undefined) && options.tls?.clientCa === undefined)
+    throw new TypeError('tls.clientCa must be given where access is by certificate, got none')
   return {
     ...options,
     port,
@@ -130,7 +169,23 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
     minimumRefreshMs,
     graceMs,
     serverRole,
+    access,
+    maxRequestBytes,
+    corsOrigins,
   }
+}
+
+/** Nobody reaches it from another machine. */
+function isAlone(host: string): boolean {
+  return /^(127\.|::1$|localhost$)/.test(host)
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function requireList(name: string, value: unknown): void {
+  if (!Array.isArray(value)) throw new TypeError(`${name} must be a list, got ${show(value)}`)
 }
 
 function requireEndpoints(endpoints: readonly string[]): void {

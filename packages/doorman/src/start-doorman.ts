@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto'
-import { createServer, type RequestListener } from 'node:http'
-import { createServer as createTlsServer } from 'node:https'
 import { CapacityError, type CapacityService, LeaseServer, type ResourceRepository } from '@fairlead/core'
-import { ServerCredentials } from '@grpc/grpc-js'
+import { Access, type Credentials } from './access.js'
 import { Configuration } from './config/configuration.js'
 import { configSource } from './config/source.js'
 import { type Addresses, EtcdElection } from './election/etcd-election.js'
+import type { EtcdPlace } from './etcd/watched-key.js'
 import { serveGrpc } from './grpc/server.js'
 import { capacityHandler } from './http/capacity-handler.js'
-import { type HttpPort, listen } from './http/server.js'
+import { serveHttp } from './http/server.js'
+import { History, SAMPLE_MS } from './observe/history.js'
 import { Metrics } from './observe/metrics.js'
+import { Notices } from './observe/notices.js'
 import { type DoormanOptions, type DoormanSettings, doormanSettings } from './options.js'
 import { parentOf } from './parent.js'
 import { Shutdown } from './shutdown.js'
@@ -37,7 +38,7 @@ export interface Doorman {
  */
 export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
   const settings = doormanSettings(options)
-  const parent = settings.parent === undefined ? undefined : parentOf(settings.parent)
+  const parent = parentOf(settings)
   const shutdown = new Shutdown()
   shutdown.on('end', () => parent?.close())
   try {
@@ -45,27 +46,24 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     shutdown.on('drain', () => configuration?.close())
     const repository = (await configuration?.first()) ?? (settings.config as ResourceRepository)
     // Before a port is known the server cannot be made, because it gives out its address.
-    let service: CapacityService | undefined
-    const serving = (): CapacityService => {
-      if (service === undefined) throw new CapacityError('unavailable', 'the server is starting')
-      return service
+    let access: Access | undefined
+    const service = (from: Credentials): CapacityService => {
+      if (access === undefined) throw new CapacityError('unavailable', 'the server is starting')
+      return access.serviceFor(from)
     }
     let masterUrl: () => string | undefined = () => undefined
-    const { host, hostname, tls, graceMs, log } = settings
-    const grpc = await serveGrpc(serving, host, settings.port, grpcCredentials(tls))
+    const { host, hostname, port, httpPort, debugPort, tls, graceMs, log, maxRequestBytes, corsOrigins } = settings
+    const grpc = await serveGrpc({ service, host, port, tls, maxRequestBytes, log })
     shutdown.on('drain', () => grpc.close(graceMs))
-    const http = await listenTo(
-      settings.httpPort,
-      settings,
-      tls,
-      capacityHandler(serving, () => masterUrl()),
-    )
+    const handler = capacityHandler({ service, masterUrl: () => masterUrl(), maxRequestBytes, corsOrigins })
+    const http = httpPort === undefined ? undefined : await serveHttp({ handler, host, port: httpPort, tls, log })
     shutdown.on('drain', () => http?.close(graceMs))
 
     const address = `${hostname}:${grpc.port}`
     const httpUrl = http && `${tls ? 'https' : 'http'}://${hostname}:${http.port}`
     const addresses: Addresses = { grpc: address, ...(httpUrl === undefined ? {} : { http: httpUrl }) }
     const clock = (): number => performance.now()
+    const notices = new Notices(log, clock)
     const server = new LeaseServer({
       id: settings.masterElectionLock ?? address,
       repository,
@@ -73,19 +71,28 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
       elected: true,
       minimumIntervalMs: settings.minimumRefreshMs,
       clock,
+      onNotice: (notice) => notices.take(notice),
+      ...(settings.limits === undefined ? {} : { limits: settings.limits }),
       ...(parent === undefined ? {} : { parent: parent.transport }),
     })
     shutdown.on('end', () => server.close())
-    const metrics = new Metrics(server)
+    const metrics = new Metrics(server, notices)
+    const history = new History()
+    const looking = setInterval(() => history.look(server.summary().resources), SAMPLE_MS).unref()
+    shutdown.on('end', () => clearInterval(looking))
+    // Rules that are wrong are found out before anybody is served.
+    const allowed = new Access(settings.access, metrics.counting(server))
     const election = electionOf(settings, server, addresses, clock)
     shutdown.on('handOver', () => election?.stop())
     masterUrl = () => (election === undefined ? httpUrl : election.master?.http)
-    const standing = { settings, server, metrics, addresses, election, configuration, startedAt: new Date() }
-    const debug = await listenTo(settings.debugPort, settings, undefined, debugHandler(standing))
+    const startedAt = new Date()
+    const about = { settings, server, access: allowed, metrics, history, addresses, election, configuration, startedAt }
+    const pages = { handler: debugHandler(about), host, tls, log, certificateOptional: true }
+    const debug = debugPort === undefined ? undefined : await serveHttp({ ...pages, port: debugPort })
     shutdown.on('drain', () => debug?.close(graceMs))
-    const debugUrl = debug && `http://${hostname}:${debug.port}`
+    const debugUrl = debug && `${tls ? 'https' : 'http'}://${hostname}:${debug.port}`
 
-    service = metrics.counting(server)
+    access = allowed
     configuration?.follow({ configure: (next) => server.configure(next), counted: (how) => metrics.configured(how) })
     if (election !== undefined) election.start()
     else server.won({ afterNobody: settings.fresh ?? false })
@@ -105,8 +112,12 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
   }
 }
 
-function configurationOf({ config, etcdEndpoints, log }: DoormanSettings): Configuration | undefined {
-  return typeof config === 'string' ? new Configuration(configSource(config, etcdEndpoints), log) : undefined
+function configurationOf({ config, log, ...settings }: DoormanSettings): Configuration | undefined {
+  return typeof config === 'string' ? new Configuration(configSource(config, etcdOf(settings)), log) : undefined
+}
+
+function etcdOf({ etcdEndpoints, etcdSecrets }: Pick<DoormanSettings, 'etcdEndpoints' | 'etcdSecrets'>): EtcdPlace {
+  return { endpoints: etcdEndpoints, secrets: etcdSecrets }
 }
 
 function electionOf(
@@ -115,23 +126,9 @@ function electionOf(
   addresses: Addresses,
   clock: () => number,
 ): EtcdElection | undefined {
-  const { masterElectionLock: lock, etcdEndpoints: endpoints, masterDelaySeconds: delaySeconds, log } = settings
+  const { masterElectionLock: lock, masterDelaySeconds: delaySeconds, log } = settings
   if (lock === undefined) return undefined
   const name = randomUUID()
-  return new EtcdElection({ candidate, endpoints, lock, delaySeconds, addresses, name, clock, log })
-}
-
-function grpcCredentials(tls: DoormanSettings['tls']): ServerCredentials {
-  if (tls === undefined) return ServerCredentials.createInsecure()
-  return ServerCredentials.createSsl(null, [{ cert_chain: Buffer.from(tls.cert), private_key: Buffer.from(tls.key) }])
-}
-
-function listenTo(
-  port: number | undefined,
-  { host }: DoormanSettings,
-  tls: DoormanSettings['tls'],
-  handler: RequestListener,
-): Promise<HttpPort | undefined> {
-  if (port === undefined) return Promise.resolve(undefined)
-  return listen(tls === undefined ? createServer(handler) : createTlsServer({ ...tls }, handler), host, port)
+  const etcd = etcdOf(settings)
+  return new EtcdElection({ candidate, etcd, lock, delaySeconds, addresses, name, clock, log })
 }

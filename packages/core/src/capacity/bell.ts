@@ -1,6 +1,8 @@
 /** Who wants to know when there is more of a capacity. No clock; O(1) but for the listeners. */
 export class Bell {
   #listeners: readonly (() => void)[] = []
+  /** Of the same listeners: how many wait there, where they say so. */
+  #waiting: readonly ((() => number) | undefined)[] = []
   /** Whom to call first: each in its turn, so that the first of several rooms does not get all that comes free. */
   #first = 0
   /** Somebody was turned away and has not been told since. */
@@ -19,12 +21,26 @@ export class Bell {
     return this.#wanted && this.#listeners.length > 0
   }
 
-  onAvailable(listener: () => void): () => void {
+  /** How many wait at all listeners; `undefined` if one of them does not say. */
+  get waiting(): number | undefined {
+    let sum = 0
+    for (const waiting of this.#waiting) {
+      if (waiting === undefined) return undefined
+      sum += waiting()
+    }
+    return sum
+  }
+
+  onAvailable(listener: () => void, waiting?: () => number): () => void {
     // A wrapper of its own, so that the same function may listen twice and each stops only itself.
     const own = (): void => listener()
     this.#listeners = [...this.#listeners, own]
+    this.#waiting = [...this.#waiting, waiting]
     return () => {
-      this.#listeners = this.#listeners.filter((other) => other !== own)
+      const at = this.#listeners.indexOf(own)
+      if (at < 0) return
+      this.#listeners = this.#listeners.toSpliced(at, 1)
+      this.#waiting = this.#waiting.toSpliced(at, 1)
     }
   }
 

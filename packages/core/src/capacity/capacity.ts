@@ -42,9 +42,10 @@ export interface Capacity {
    * Has `listener` called when more may be taken, whatever the reason: slots came back, the limit grew, a lease came.
    * Called synchronously, at the end of the call that brought it, if somebody has been answered `false` since the
    * last time; never from within {@link tryTake} nor within another listener. It may call anything here. Gives the
-   * function that stops this.
+   * function that stops this. `waiting` says how many requests wait for this capacity at the listener's: a capacity that
+   * is shared with other processes asks for as much.
    */
-  onAvailable(listener: () => void): () => void
+  onAvailable(listener: () => void, waiting?: () => number): () => void
   /** Plain JSON for people, metrics and pages. */
   snapshot(): unknown
   /** Gives up what is held elsewhere, such as a lease. What runs may still be released. */

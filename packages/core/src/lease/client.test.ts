@@ -412,18 +412,31 @@ describe('a Doorman client', () => {
       }
     })
 
-    it.each([
-      [16, 5_000],
-      [3, 3_000],
-    ])('not before the minimum interval of a server with a refresh of %d s', async (refreshS, dueMs) => {
-      const { office, rate } = await wanting(100, refreshS)
-      await office.advance(1_000)
+    it('not more often than twice a second', async () => {
+      const { office, rate } = await wanting(100, 16)
+      await office.advance(100)
       rate.setWants(200)
       rate.setWants(300)
-      await office.advance(dueMs - 1_001)
+      await office.advance(399)
       expect(office.times).toEqual([0])
       await office.advance(1)
-      expect(office.times).toEqual([0, dueMs])
+      expect(office.times).toEqual([0, 500])
+      expect(rate.capacity).toBe(300)
+    })
+
+    it('less and less often of a server that leaves out what comes within its minimum interval', async () => {
+      const { office, rate } = await wanting(100, 16)
+      const { answer } = office
+      let answeredMs = 0
+      office.answer = (request) => {
+        if (request.atMs - answeredMs < 5_000) return { response: [] }
+        answeredMs = request.atMs
+        return answer(request)
+      }
+      await office.advance(400)
+      rate.setWants(300)
+      await office.advance(8_000)
+      expect(office.times.filter((atMs) => atMs < 8_000)).toEqual([0, 500, 1_500, 3_500, 7_500])
       expect(rate.capacity).toBe(300)
     })
 
@@ -434,13 +447,13 @@ describe('a Doorman client', () => {
         await new Promise<void>((resolve) => office.world.after(2_000, resolve))
         return granted
       }
-      await office.advance(20_000)
+      await office.advance(18_000)
       const askedMs = office.times[1]!
       rate.setWants(200)
-      await office.advance(askedMs + 2_000 + 4_999 - office.world.clock())
+      await office.advance(askedMs + 2_000 + 499 - office.world.clock())
       expect(office.times.length).toBe(2)
       await office.advance(1)
-      expect(office.times[2]).toBe(askedMs + 7_000)
+      expect(office.times[2]).toBe(askedMs + 2_500)
     })
 
     it('does so after the answer, if they moved in the meantime', async () => {

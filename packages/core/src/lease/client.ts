@@ -81,6 +81,15 @@ export class DoormanClient {
     return this.#refresher.close()
   }
 
+  /**
+   * Asks what is due, within this call, and is fulfilled when the answer has come; never rejected. For runtimes where
+   * timers and work in the background end with the request that began them, as on Workers: there each request says
+   * `ctx.waitUntil(client.refresh())`, or waits for it before its first lease. At once where nothing is due.
+   */
+  refresh(): Promise<void> {
+    return this.#refresher.refresh()
+  }
+
   /** Plain JSON: its resources, who the master is, and the last error. O(resources). */
   snapshot(): DoormanClientSnapshot {
     return {

@@ -1,36 +1,40 @@
-/** How far back demand is looked at, in seconds. */
+/** How far back the demand for a rate is looked at, in seconds. */
 const SECONDS = 10
 const SECOND_MS = 1_000
+/** How far back that for slots is, in milliseconds: what is not used any more is not asked for much longer. */
+export const PEAK_MS = 1_000
 
 /**
- * The last ten seconds, one number for each: the present one first. Time is given in milliseconds that do not run
- * backwards. O(1) within a second.
+ * The last ten pieces of time, one number for each: the present one first. Time is given in milliseconds that do not
+ * run backwards. O(1) within a piece.
  */
-class LastSeconds {
-  /** By second, modulo ten. */
+class LastPieces {
+  /** By piece, modulo ten. */
   readonly values: Float64Array = new Float64Array(SECONDS)
   readonly #startMs: number
-  #second = 0
+  readonly #pieceMs: number
+  #piece = 0
 
-  constructor(nowMs: number) {
+  constructor(pieceMs: number, nowMs: number) {
+    this.#pieceMs = pieceMs
     this.#startMs = nowMs
   }
 
-  /** Index of the present second; seconds that passed since the last call begin with `initial`. */
+  /** Index of the present piece; those that passed since the last call begin with `initial`. */
   at(nowMs: number, initial: number): number {
-    const second = Math.floor((nowMs - this.#startMs) / SECOND_MS)
-    if (second > this.#second) {
-      const passed = Math.min(SECONDS, second - this.#second)
-      for (let i = 0; i < passed; i++) this.values[(second - i) % SECONDS] = initial
-      this.#second = second
+    const piece = Math.floor((nowMs - this.#startMs) / this.#pieceMs)
+    if (piece > this.#piece) {
+      const passed = Math.min(SECONDS, piece - this.#piece)
+      for (let i = 0; i < passed; i++) this.values[(piece - i) % SECONDS] = initial
+      this.#piece = piece
     }
-    return this.#second % SECONDS
+    return this.#piece % SECONDS
   }
 
-  /** Seconds of the last ten that there have been, the present one included; the part of that which has passed. */
+  /** Pieces of the last ten that there have been, the present one included; the part of that which has passed. */
   covered(nowMs: number): { seconds: number; part: number } {
-    const passed = (nowMs - this.#startMs) / SECOND_MS
-    return { seconds: Math.min(SECONDS, this.#second + 1), part: Math.min(1, Math.max(0, passed - this.#second)) }
+    const passed = (nowMs - this.#startMs) / this.#pieceMs
+    return { seconds: Math.min(SECONDS, this.#piece + 1), part: Math.min(1, Math.max(0, passed - this.#piece)) }
   }
 }
 
@@ -42,10 +46,10 @@ class LastSeconds {
  * used; here it is the weight of the time that was looked at, which gives a constant rate back as it is.
  */
 export class Attempts {
-  readonly #last: LastSeconds
+  readonly #last: LastPieces
 
   constructor(nowMs: number) {
-    this.#last = new LastSeconds(nowMs)
+    this.#last = new LastPieces(SECOND_MS, nowMs)
   }
 
   add(cost: number, nowMs: number): void {
@@ -68,13 +72,13 @@ export class Attempts {
   }
 }
 
-/** The most that was in use, or waited for, at one time in the last ten seconds. */
+/** The most that was in use, or waited for, at one time in the last second. */
 export class Peak {
-  readonly #last: LastSeconds
+  readonly #last: LastPieces
   #level = 0
 
   constructor(nowMs: number) {
-    this.#last = new LastSeconds(nowMs)
+    this.#last = new LastPieces(PEAK_MS / SECONDS, nowMs)
   }
 
   /** From now on it is `level`. */

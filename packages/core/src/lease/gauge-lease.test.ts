@@ -155,14 +155,17 @@ describe('a leased gauge', () => {
     const slots = [await gauge.take(), await gauge.take(), await gauge.take()]
     const controller = new AbortController()
     for (let i = 0; i < 4; i++) void gauge.take(controller.signal).catch(() => {})
-    await office.advance(5_000)
-    expect(office.times).toEqual([0, 5_000])
-    expect(office.last.resource[0]!.wants).toBe(7)
+    await office.advance(500)
+    expect(office.times).toEqual([0, 500])
+    expect(office.last.resource[0]).toMatchObject({ wants: 7, waiting: 4 })
+    // It looks each 0.7 s whether there is more by now, while somebody waits.
+    await office.advance(3_500)
+    expect(office.times).toHaveLength(6)
     controller.abort()
     for (const slot of slots.slice(1)) slot.release()
-    await office.advance(9_000)
+    await office.advance(900)
     expect(gauge.snapshot().wants).toBe(7)
-    await office.advance(2_000)
+    await office.advance(200)
     expect(gauge.snapshot().wants).toBe(1)
   })
 

@@ -1,10 +1,11 @@
 import type { Outcome } from '../admission/outcome.js'
+import { Alarm } from '../alarm.js'
 import type { Capacity } from '../capacity/index.js'
 import { Slots } from '../capacity/slots.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
 import { LeaseClosedError } from './closed.js'
-import { Peak } from './demand.js'
+import { PEAK_MS, Peak } from './demand.js'
 import { Line, waiting } from './line.js'
 import { type Owner, Stake } from './owner.js'
 import type { Resource, ResourceSnapshot } from './resource.js'
@@ -27,6 +28,8 @@ export interface GaugeSnapshot extends ResourceSnapshot {
 
 /** How often a change of demand is looked for, at most, while nobody waits; in milliseconds. */
 const LOOK_MS = 100
+/** When slots came back, and this long after that it looks whether they are needed still; in milliseconds. */
+const UNUSED_MS = PEAK_MS + LOOK_MS
 /** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
@@ -36,8 +39,8 @@ const PRESSED_MS = 2_000
  * A slot is counted until it is released, also when the lease shrinks meanwhile: then nobody gets one until enough have
  * come back, and the server hears that they are still out. A lease of 2.5 is two slots of width 1.
  *
- * As the `capacity` of a queue it keeps to what it was granted: what is wider than its limit waits until that grows. A
- * queue does not show how much waits in it, so while it is short twice its capacity is asked for.
+ * As the `capacity` of a queue it keeps to what it was granted: what is wider than its limit waits until that grows.
+ * What waits in the queue is asked for; of a listener that does not say how much that is, twice the capacity.
  */
 export class GaugeLease implements Capacity {
   readonly id: string
@@ -49,6 +52,8 @@ export class GaugeLease implements Capacity {
   readonly #peak: Peak
   readonly #line = new Line()
   readonly #take: (width: number) => boolean
+  /** Nobody calls when one more waits in a queue, nor when slots have not been used for a while. */
+  readonly #alarm: Alarm
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
   #pressedMs: number = Number.NEGATIVE_INFINITY
@@ -58,9 +63,11 @@ export class GaugeLease implements Capacity {
     this.id = owner.id
     this.#clock = owner.clock
     this.#peak = new Peak(owner.clock())
+    this.#alarm = new Alarm(owner.after, () => this.#watch(this.#clock()))
     this.#stake = new Stake(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => this.#slots.inFlight,
+      waiting: () => this.#line.cost + this.#queued,
       wake: (nowMs) => this.#serve(nowMs),
     })
     this.#resource = this.#stake.resource
@@ -113,11 +120,7 @@ export class GaugeLease implements Capacity {
     if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
     if (this.#stake.open && this.#attempt(width)) return true
     this.#slots.want()
-    if (this.#slots.awaited) {
-      const nowMs = this.#clock()
-      this.#pressedMs = nowMs
-      this.#resource.look(nowMs)
-    }
+    if (this.#slots.awaited) this.#watch(this.#clock())
     return false
   }
 
@@ -139,16 +142,18 @@ export class GaugeLease implements Capacity {
 
   release(width: number, _outcome?: Outcome, _durationMs?: number, _nowMs?: number): void {
     if (!this.#slots.giveBack(width)) return
-    this.#serve(this.#clock())
-    if (this.closed && this.#slots.inFlight === 0) this.#stake.release()
+    const nowMs = this.#clock()
+    this.#serve(nowMs)
+    if (!this.closed) this.#alarm.set(nowMs + UNUSED_MS, nowMs)
+    else if (this.#slots.inFlight === 0) this.#stake.release()
   }
 
   undo(width: number, _nowMs: number): void {
     this.release(width)
   }
 
-  onAvailable(listener: () => void): () => void {
-    return this.#slots.onAvailable(listener)
+  onAvailable(listener: () => void, waiting?: () => number): () => void {
+    return this.#slots.onAvailable(listener, waiting)
   }
 
   /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
@@ -189,7 +194,21 @@ export class GaugeLease implements Capacity {
     if (this.#stake.leave(true)) this.#end()
   }
 
+  /** What waits in queues, as far as they say. */
+  get #queued(): number {
+    return this.#slots.waiting ?? 0
+  }
+
+  #watch(nowMs: number): void {
+    if (this.closed) return
+    this.#look(nowMs)
+    if (!this.#slots.awaited) return
+    this.#pressedMs = nowMs
+    this.#alarm.set(nowMs + LOOK_MS, nowMs)
+  }
+
   #end(): void {
+    this.#alarm.set(undefined, 0)
     this.#line.close(new LeaseClosedError(this.id))
     if (this.#slots.inFlight === 0) this.#stake.release()
   }
@@ -221,7 +240,7 @@ export class GaugeLease implements Capacity {
   #serve(nowMs: number): void {
     this.#nowMs = nowMs
     this.#line.serve(this.#take)
-    this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
+    this.#peak.set(this.#slots.inFlight + this.#line.cost + this.#queued, nowMs)
     if (this.#line.length > 0 || !this.#slots.awaited) return
     if (this.#slots.inFlight < limitOf(this.#resource.capacityAt(nowMs)))
       this.#resource.shield(() => this.#slots.tell())
@@ -230,12 +249,13 @@ export class GaugeLease implements Capacity {
   /** Demand has grown. */
   #look(nowMs: number): void {
     this.#lookMs = nowMs + LOOK_MS
-    this.#peak.set(this.#slots.inFlight + this.#line.cost, nowMs)
+    this.#peak.set(this.#slots.inFlight + this.#line.cost + this.#queued, nowMs)
     this.#resource.look(nowMs)
   }
 
   #wants(nowMs: number): number {
     const most = this.#peak.most(nowMs)
+    if (this.#slots.waiting !== undefined) return most
     if (!this.#slots.awaited && nowMs - this.#pressedMs > PRESSED_MS) return most
     return Math.max(most, 2 * this.#resource.capacityAt(nowMs))
   }

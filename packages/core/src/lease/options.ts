@@ -10,7 +10,7 @@ import {
   requireText,
   show,
 } from '../options.js'
-import { type Random, randomUint32, systemRandom } from '../random.js'
+import { type Random, randomId, systemRandom } from '../random.js'
 import { LEASE_MODES, type LeaseMode, type Terms } from './resource.js'
 import type { Transport } from './transport.js'
 
@@ -24,7 +24,7 @@ export interface DoormanClientOptions {
   mode?: LeaseMode
   /**
    * Shortest time between two asks for a resource, in milliseconds, at least 0, whatever interval the server names.
-   * @default 1000
+   * @default 500
    */
   minimumRefreshMs?: number
   /** Longest wait for an answer, in milliseconds, above 0. @default 5000 */
@@ -41,7 +41,7 @@ export interface DoormanClientOptions {
 
 /** How a gauge is asked for. */
 export interface GaugeOptions {
-  /** What would be used, at least 0. @default measured: the most in use and waiting at one time in the last 10 s */
+  /** What would be used, at least 0. @default measured: the most in use and waiting at one time in the last second */
   wants?: number
   /** Least that is asked for where `wants` is measured, so that the first after a pause need not wait. @default 1 */
   minWants?: number
@@ -92,7 +92,7 @@ export function clientSettings(options: DoormanClientOptions): ClientSettings {
   const {
     transport,
     mode = 'safe',
-    minimumRefreshMs = 1_000,
+    minimumRefreshMs = 500,
     deadlineMs = 5_000,
     clock = systemClock,
     wallClock = () => Date.now(),
@@ -122,11 +122,6 @@ export function clientSettings(options: DoormanClientOptions): ClientSettings {
     random,
     after,
   }
-}
-
-/** 128 bits. */
-function randomId(random: Random): string {
-  return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
 }
 
 /** How a lease is asked for, checked. */

@@ -144,8 +144,14 @@ const resourceRequest: Codec<ResourceRequest> = message({
   has: optional(lease),
   wants: double,
   weight: optional(double),
+  inUse: optional(double),
+  waiting: optional(double),
 })
-const getCapacityRequest: Codec<GetCapacityRequest> = message({ clientId: text, resource: repeated(resourceRequest) })
+const getCapacityRequest: Codec<GetCapacityRequest> = message({
+  clientId: text,
+  instance: optional(text),
+  resource: repeated(resourceRequest),
+})
 
 const resourceResponse: Codec<ResourceResponse> = message({
   resourceId: text,
@@ -195,7 +201,11 @@ const getServerCapacityResponse: Codec<GetServerCapacityResponse> = message({
   mastership: optional(mastership),
 })
 
-const releaseCapacityRequest: Codec<ReleaseCapacityRequest> = message({ clientId: text, resourceId: repeated(text) })
+const releaseCapacityRequest: Codec<ReleaseCapacityRequest> = message({
+  clientId: text,
+  instance: optional(text),
+  resourceId: repeated(text),
+})
 const releaseCapacityResponse: Codec<ReleaseCapacityResponse> = message({ mastership: optional(mastership) })
 
 const discoveryRequest: Codec<DiscoveryRequest> = message({})
@@ -244,6 +254,9 @@ export const CAPACITY_JSON: {
 export const CAPACITY_ERROR_STATUS: Readonly<Record<CapacityErrorCode, number>> = {
   invalid_argument: 400,
   deadline_exceeded: 504,
+  unauthenticated: 401,
+  permission_denied: 403,
+  resource_exhausted: 429,
   unimplemented: 501,
   unavailable: 503,
   internal: 500,

@@ -29,11 +29,17 @@ export interface ResourceRequest {
   wants: number
   /** Field 100, not published: the client's weight within its band. 1 when absent. */
   weight?: number
+  /** Field 101, not published: what it uses and cannot let go at once, also without a lease. 0 when absent. */
+  inUse?: number
+  /** Field 102, not published: what of its wants waits at this moment. 0 when absent. */
+  waiting?: number
 }
 
 /** A client's question about all that it needs, under the name that tells it from all others. */
 export interface GetCapacityRequest {
   clientId: string
+  /** Field 100, not published: random, tells two processes apart that go by the same name. */
+  instance?: string
   resource: ResourceRequest[]
 }
 
@@ -128,6 +134,8 @@ export interface GetServerCapacityResponse {
 /** A client gives back what it has of these resources. */
 export interface ReleaseCapacityRequest {
   clientId: string
+  /** Field 100, not published: as in {@link GetCapacityRequest}. */
+  instance?: string
   resourceId: string[]
 }
 
@@ -168,6 +176,9 @@ export interface CapacityService {
 export type CapacityErrorCode =
   | 'invalid_argument'
   | 'deadline_exceeded'
+  | 'unauthenticated'
+  | 'permission_denied'
+  | 'resource_exhausted'
   | 'unimplemented'
   | 'unavailable'
   | 'internal'

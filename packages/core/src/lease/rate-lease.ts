@@ -30,7 +30,7 @@ const PRESSED_MS = 2_000
  * A leased rate: so many units a second, spent as they come, first come, first served. Made by `DoormanClient.rate`.
  *
  * As the `capacity` of a queue, a width is so many units; they are spent when a request starts, whatever becomes of it.
- * A queue does not show how much waits in it, so while it is short twice its capacity is asked for.
+ * What waits in the queue is asked for; of a listener that does not say how much that is, twice the capacity.
  */
 export class RateLease implements Capacity {
   readonly id: string
@@ -60,6 +60,7 @@ export class RateLease implements Capacity {
     this.#stake = new Stake(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => 0,
+      waiting: () => this.#line.cost + (this.#bell.waiting ?? 0),
       wake: (nowMs) => this.#serve(nowMs),
     })
     this.#resource = this.#stake.resource
@@ -152,8 +153,8 @@ export class RateLease implements Capacity {
   /** Nor here: nobody can tell which second it was of. */
   undo(_width: number, _nowMs: number): void {}
 
-  onAvailable(listener: () => void): () => void {
-    return this.#bell.onAvailable(listener)
+  onAvailable(listener: () => void, waiting?: () => number): () => void {
+    return this.#bell.onAvailable(listener, waiting)
   }
 
   /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
@@ -242,7 +243,10 @@ export class RateLease implements Capacity {
   }
 
   #wants(nowMs: number): number {
-    const measured = this.#attempts.perSecond(nowMs)
+    const queued = this.#bell.waiting
+    // Whoever waits in a queue has not been counted as an attempt.
+    const measured = this.#attempts.perSecond(nowMs) + (queued ?? 0)
+    if (queued !== undefined) return measured
     if (!this.#bell.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured
     return Math.max(measured, 2 * this.#resource.capacityAt(nowMs))
   }

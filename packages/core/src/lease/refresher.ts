@@ -1,6 +1,6 @@
 import { Alarm } from '../alarm.js'
 import type { After, Clock } from '../clock.js'
-import type { Random } from '../random.js'
+import { type Random, randomId } from '../random.js'
 import { withinDeadline } from './deadline.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
 import type { Moment, Resource } from './resource.js'
@@ -20,6 +20,8 @@ export interface RefresherOptions {
 /** Time to the next try after the first failure, twice as long after each more, and at most this; in milliseconds. */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
+/** The same while somebody waits, or uses what the server should know of. */
+const NEEDED_RETRY_MS = 2_000
 /** A retry comes up to this part later. */
 const RETRY_JITTER = 0.25
 /** From server to server in one go, before it counts as a failure. */
@@ -40,13 +42,20 @@ export class Refresher {
   #service: CapacityService | undefined = undefined
   /** Where the master is, if it was named. */
   #master: string | undefined = undefined
-  #busy = false
+  /** The question that is under way, and when it began. */
+  #busy: number | undefined = undefined
+  #begunMs = 0
+  #runs = 0
+  #answeredRun = 0
   #stepping = false
   #soon = false
   #closed = false
   #failures = 0
   #lastError: string | undefined = undefined
-  #retryMs: number = Number.NEGATIVE_INFINITY
+  #failedMs: number = Number.NEGATIVE_INFINITY
+  #jitter = 1
+  /** Of instances that go by the same id; made with the first question, because no runtime has chance before that. */
+  #instance: string | undefined = undefined
 
   constructor(options: RefresherOptions) {
     this.#options = options
@@ -90,6 +99,18 @@ export class Refresher {
     })
   }
 
+  /** Asks within this call what is due, also if what another caller began has died with it; see `DoormanClient`. */
+  async refresh(): Promise<void> {
+    const nowMs = this.#options.clock()
+    const lacks = [...this.#resources].some(({ isAsking }) => isAsking)
+    // Two questions at once are answered in any order; without a lease that does no harm.
+    const isAlive = this.#busy !== undefined && nowMs - this.#begunMs < this.#options.deadlineMs && !lacks
+    if (this.#closed || isAlive || !(lacks || this.#dueMs() <= nowMs)) return
+    const run = this.#begin()
+    await this.#ask(run)
+    this.#ended(run)
+  }
+
   #step(): void {
     // A listener that is told here may close the client, or take a lease.
     if (this.#stepping) {
@@ -100,42 +121,62 @@ export class Refresher {
     const nowMs = this.#options.clock()
     for (const resource of [...this.#resources]) resource.tell(nowMs)
     this.#stepping = false
-    if (!this.#busy) {
-      if (this.#releasing.size > 0) this.#run(this.#release())
-      else if (this.#dueMs() <= nowMs) this.#run(this.#ask())
+    if (this.#busy === undefined) {
+      if (this.#releasing.size > 0) this.#run(() => this.#release())
+      else if (this.#dueMs() <= nowMs) this.#run((run) => this.#ask(run))
       else if (this.#closed) for (const resolve of this.#idle.splice(0)) resolve()
     }
-    let nextMs = this.#busy ? Number.POSITIVE_INFINITY : this.#dueMs()
+    let nextMs = this.#busy !== undefined ? Number.POSITIVE_INFINITY : this.#dueMs()
     for (const { endsMs } of this.#resources) nextMs = Math.min(nextMs, endsMs)
     this.#alarm.set(nextMs === Number.POSITIVE_INFINITY ? undefined : nextMs, nowMs)
   }
 
-  #run(work: Promise<void>): void {
-    this.#busy = true
-    void work.then(() => {
-      this.#busy = false
-      this.#step()
-    })
+  #run(work: (run: number) => Promise<void>): void {
+    const run = this.#begin()
+    void work(run).then(() => this.#ended(run))
+  }
+
+  #begin(): number {
+    this.#busy = ++this.#runs
+    this.#begunMs = this.#options.clock()
+    return this.#busy
+  }
+
+  #ended(run: number): void {
+    if (this.#busy === run) this.#busy = undefined
+    this.#step()
   }
 
   #dueMs(): number {
     let dueMs = Number.POSITIVE_INFINITY
     if (this.#closed) return dueMs
     for (const resource of this.#resources) dueMs = Math.min(dueMs, resource.dueMs)
-    return Math.max(dueMs, this.#retryMs)
+    return this.#failures === 0 ? dueMs : Math.max(dueMs, this.#retryAtMs())
   }
 
-  async #ask(): Promise<void> {
+  /** Those who need an answer do not wait until a long outage is over for long. */
+  #retryAtMs(): number {
+    let longestMs = LAST_RETRY_MS
+    for (const resource of this.#resources) if (resource.isNeeded) longestMs = NEEDED_RETRY_MS
+    const retryMs = Math.min(longestMs, FIRST_RETRY_MS * 2 ** (this.#failures - 1))
+    return this.#failedMs + Math.min(LAST_RETRY_MS, retryMs * this.#jitter)
+  }
+
+  async #ask(run: number): Promise<void> {
     const asked = [...this.#resources]
     try {
       for (let redirects = 0; ; redirects++) {
         const sent = this.#moment()
         const request = {
           clientId: this.#options.clientId,
+          instance: this.#instanceId(),
           resource: asked.map((resource) => resource.request(sent.nowMs)),
         }
         const answer = await this.#call((service, signal) => service.getCapacity(request, signal))
         if (answer.response.length > 0 || answer.mastership === undefined) {
+          // What was asked later has been answered already.
+          if (run < this.#answeredRun) return
+          this.#answeredRun = run
           this.#answered(asked, answer, sent)
           return
         }
@@ -149,7 +190,8 @@ export class Refresher {
 
   /** Tells the server that is known; if there is none, or it does not answer, the leases just run out. */
   async #release(): Promise<void> {
-    const request = { clientId: this.#options.clientId, resourceId: [...this.#releasing] }
+    const { clientId } = this.#options
+    const request = { clientId, instance: this.#instanceId(), resourceId: [...this.#releasing] }
     this.#releasing.clear()
     try {
       await this.#call((service, signal) => service.releaseCapacity(request, signal))
@@ -183,19 +225,22 @@ export class Refresher {
       else resource.answered(entry, sent, now, jitter)
     }
     this.#failures = 0
-    this.#retryMs = Number.NEGATIVE_INFINITY
   }
 
   #failed(error: unknown): void {
     this.#service = undefined
     this.#master = undefined
     this.#lastError = String(error)
-    const retryMs = Math.min(LAST_RETRY_MS, FIRST_RETRY_MS * 2 ** this.#failures)
     this.#failures++
-    this.#retryMs =
-      this.#options.clock() + Math.min(LAST_RETRY_MS, retryMs * (1 + RETRY_JITTER * this.#options.random()))
+    this.#failedMs = this.#options.clock()
+    this.#jitter = 1 + RETRY_JITTER * this.#options.random()
     // Also those that came meanwhile: they are not kept waiting for longer than the others.
     for (const resource of this.#resources) resource.failed()
+  }
+
+  #instanceId(): string {
+    this.#instance ??= randomId(this.#options.random)
+    return this.#instance
   }
 
   #moment(): Moment {

@@ -27,6 +27,8 @@ export interface Use {
   wants(nowMs: number): number
   /** What they use and cannot let go at once. */
   inUse(): number
+  /** What waits for capacity at this moment. */
+  waiting(): number
   /** The capacity may have changed. */
   wake(nowMs: number): void
 }
@@ -53,10 +55,20 @@ export interface ResourceSnapshot {
 }
 
 const SECOND_MS = 1_000
-/** Servers may leave out of their answer what was asked for less than this ago, or less than its refresh interval. */
+/**
+ * Servers may leave out of their answer what was asked for less than this ago, or less than its refresh interval. Ours
+ * answer sooner where demand has moved; with those that do not, that is tried less and less often.
+ */
 const SERVERS_MINIMUM_MS = 5_000
+const EARLY_MS = 500
+/** Somebody waits, and there may be more by now. */
+const WAITING_MS = 700
+/** What servers give beyond the wants; what is more than that is given back without being asked for. */
+const HEADROOM = 0.1
 /** A change of wants by more than this part of them is not kept for the next refresh. */
 const EARLY_CHANGE = 0.2
+/** What is measured goes up and down: only this much less of it is told at once. */
+const EARLY_DROP = 0.5
 /** A refresh comes up to this part of its interval later, so that clients do not come together. */
 const JITTER = 0.1
 
@@ -84,6 +96,9 @@ export class Resource {
   #capacity = 0
   #told = 0
   #asking = true
+  /** The last question had no answer. */
+  #failing = false
+  #earlyMs = EARLY_MS
   #askedMs: number = Number.NEGATIVE_INFINITY
   #askedWants = 0
   #listenerErrors = 0
@@ -112,6 +127,11 @@ export class Resource {
     return this.#askedMs !== Number.NEGATIVE_INFINITY
   }
 
+  /** Nobody has answered yet. */
+  get isAsking(): boolean {
+    return this.#asking
+  }
+
   /** When the lease ends; infinite without one. */
   get endsMs(): number {
     return this.#lease === undefined ? Number.POSITIVE_INFINITY : this.#endsMs
@@ -137,30 +157,61 @@ export class Resource {
     this.look(nowMs)
   }
 
+  /** Somebody cannot go on without an answer, or uses what the server should know of. */
+  get isNeeded(): boolean {
+    return this.#use.waiting() > 0 || this.#use.inUse() > 0
+  }
+
   /** Demand may have changed: asks early if it has by much. */
   look(nowMs: number): void {
     if (!this.asked) return
-    if (Math.abs(this.wantsAt(nowMs) - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    if (this.#failing && this.isNeeded) this.#changed()
+    const wants = this.wantsAt(nowMs)
+    if (Math.abs(wants - this.#askedWants) <= EARLY_CHANGE * this.#askedWants) return
+    if (this.#given === undefined && !this.#matters(wants, nowMs)) return
     const earlyMs = this.#askedMs + this.#spacingMs()
     if (earlyMs >= this.dueMs) return
     this.dueMs = earlyMs
     this.#changed()
   }
 
+  /** What is measured matters when it is more than there is, or when much less is needed than was asked for. */
+  #matters(wants: number, nowMs: number): boolean {
+    const capacity = this.capacityAt(nowMs)
+    return wants > this.#askedWants ? capacity >= 0 && wants > capacity : wants <= EARLY_DROP * this.#askedWants
+  }
+
   /** What to ask for, sent at `nowMs`. */
   request(nowMs: number): ResourceRequest {
     this.capacityAt(nowMs)
     this.#askedMs = nowMs
+    const wantedBefore = this.#askedWants
     this.#askedWants = this.wantsAt(nowMs)
     const { priority, weight } = this.terms
     const request: ResourceRequest = { resourceId: this.id, priority, wants: this.#askedWants }
     if (weight !== undefined) request.weight = weight
+    const waiting = this.#use.waiting()
+    if (waiting > 0) request.waiting = waiting
+    const inUse = this.#use.inUse()
     if (this.#lease !== undefined) {
+      if (this.#askedWants < wantedBefore * (1 - EARLY_CHANGE)) this.#giveBack(inUse)
       const { capacity } = this.#lease
       // What is in use beyond a lease that shrank is not free yet: the server is to hold it back for as long.
-      request.has = { ...this.#lease, capacity: capacity < 0 ? capacity : Math.max(capacity, this.#use.inUse()) }
-    }
+      request.has = { ...this.#lease, capacity: capacity < 0 ? capacity : Math.max(capacity, inUse) }
+    } else if (inUse > 0) request.inUse = inUse
     return request
+  }
+
+  /**
+   * It wants much less than before: keeps to no more than that from here on, so that the server may give the rest to others at once. Not while
+   * nobody answers: then nobody could give it back to us either.
+   */
+  #giveBack(inUse: number): void {
+    const lease = this.#lease!
+    const keep = Math.max(inUse, this.#askedWants * (1 + HEADROOM))
+    if (this.#failing || lease.capacity <= keep) return
+    this.#lease = { ...lease, capacity: keep }
+    this.#capacity = keep
   }
 
   /**
@@ -172,6 +223,7 @@ export class Resource {
     this.capacityAt(nowMs)
     // The server counts its minimum interval from its decision, so from the answer we are never too early.
     this.#askedMs = nowMs
+    this.#earlyMs = EARLY_MS
     if (safeCapacity !== undefined && Number.isFinite(safeCapacity)) this.#safeCapacity = safeCapacity
     const untilMs = gets.expiryTime * SECOND_MS
     const leftMs = Math.min(untilMs - wallMs, untilMs - sent.wallMs - (nowMs - sent.nowMs))
@@ -182,11 +234,16 @@ export class Resource {
       this.#endsWallMs = untilMs
       this.#capacity = gets.capacity
       this.#asking = false
+      this.#failing = false
       const latestMs = Math.max(this.terms.minimumRefreshMs, leftMs - SECOND_MS)
       this.dueMs = nowMs + Math.min(intervalMs * (1 + JITTER * jitter), latestMs)
     } else {
       this.failed()
       this.dueMs = nowMs + intervalMs * (1 + JITTER * jitter)
+    }
+    if (this.#use.waiting() > 0 && this.#capacity >= 0 && this.#capacity < this.#askedWants) {
+      const waitingMs = Math.max(WAITING_MS, this.terms.minimumRefreshMs)
+      this.dueMs = Math.min(this.dueMs, nowMs + waitingMs * (1 + JITTER * jitter))
     }
     this.look(nowMs)
   }
@@ -194,12 +251,15 @@ export class Resource {
   /** The answer left it out: it was asked for too soon, or is no longer configured. */
   leftOut(nowMs: number): void {
     this.failed()
+    this.#failing = false
+    this.#earlyMs = Math.min(SERVERS_MINIMUM_MS, 2 * this.#earlyMs)
     this.dueMs = Math.max(this.dueMs, nowMs + this.#spacingMs())
   }
 
   /** No answer. Changes nothing while there is a lease. */
   failed(): void {
     this.#asking = false
+    this.#failing = true
     if (this.#lease === undefined) this.#capacity = this.#without()
   }
 
@@ -255,6 +315,6 @@ export class Resource {
   /** Shortest time between two asks that a server still answers. */
   #spacingMs(): number {
     const refreshMs = this.#lease === undefined ? SERVERS_MINIMUM_MS : this.#lease.refreshInterval * SECOND_MS
-    return Math.max(this.terms.minimumRefreshMs, Math.min(SERVERS_MINIMUM_MS, refreshMs))
+    return Math.max(this.terms.minimumRefreshMs, Math.min(this.#earlyMs, refreshMs))
   }
 }

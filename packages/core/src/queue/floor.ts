@@ -34,7 +34,10 @@ export class Floor implements Host {
     this.#clock = clock
     this.list = new WaitingList(settings, durations, refusals, clock, () => this.wake(clock()))
     this.supply = new Supply(settings.capacity)
-    this.#stopListening = settings.capacity.onAvailable(() => this.#told())
+    this.#stopListening = settings.capacity.onAvailable(
+      () => this.#told(),
+      () => this.list.size,
+    )
   }
 
   /** Starts a request that comes, if nobody waits before it and slots are free. Throws what the capacity throws. */

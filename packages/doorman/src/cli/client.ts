@@ -6,7 +6,7 @@ import { durationMs } from './duration.js'
 import { type Flags, flagsFrom, UsageError } from './flags.js'
 import { rounded } from './rounded.js'
 
-type ClientFlag = 'server' | 'ca-file' | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
+type ClientFlag = keyof typeof CONNECTION_FLAGS | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
 
 export const CLIENT_FLAGS: Flags<ClientFlag> = {
   ...CONNECTION_FLAGS,
@@ -24,10 +24,10 @@ const TAKEN_AT_ONCE = 1_000
 /** Loads one resource: takes all that its lease allows, and says about each second how much that was, in what time. */
 export async function client(args: readonly string[], print: (line: string) => void): Promise<void> {
   const given = flagsFrom(CLIENT_FLAGS, args)
-  const { server, resource, wants = '10', priority = '0', duration = '10s' } = given
+  const { resource, wants = '10', priority = '0', duration = '10s' } = given
   if (resource === undefined) throw new UsageError('--resource must be given')
   const forMs = durationMs('--duration', duration)
-  const transport = await transportTo(server, given['ca-file'])
+  const transport = await transportTo(given)
   const doorman = new DoormanClient({ transport, id: given['client-id'] ?? clientId() })
   const rate = doorman.rate(resource, { wants: Number(wants), priority: Number(priority) })
   // The timers of a lease do not keep a process alive.

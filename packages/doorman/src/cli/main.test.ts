@@ -104,6 +104,17 @@ describe('doorman client', () => {
   })
 })
 
+describe('doorman --check', () => {
+  it('says whether a configuration is right', async () => {
+    const right = run('--check', (await configFile(fairShareYaml(100, 60, 5))).path)
+    expect(await right.end()).toBe(0)
+    expect(right.output).toMatch(/^\*: 100, FAIR_SHARE, leases of 60 s, refreshed each 5 s\n.* is right$/m)
+    const wrong = run('--check', (await configFile(fairShareYaml(100, 5, 60))).path)
+    expect(await wrong.end()).toBe(1)
+    expect(wrong.output).toContain('leaseLength of "*" must be an integer >= 60, got 5')
+  })
+})
+
 describe('doorman', () => {
   it.each([
     [['serve'], 2, '--config must be given'],

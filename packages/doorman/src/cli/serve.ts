@@ -1,7 +1,11 @@
 import { readFile } from 'node:fs/promises'
 import { pino } from 'pino'
+import { accessFrom } from '../config/access-file.js'
+import type { EtcdSecrets } from '../etcd/watched-key.js'
 import type { DoormanOptions } from '../options.js'
 import { startDoorman } from '../start-doorman.js'
+import type { ServerTls } from '../tls.js'
+import { clientTlsFrom, tokenFrom } from './connection.js'
 import { durationMs } from './duration.js'
 import { type Flags, flagsFrom, type Given, UsageError, unknownVariables } from './flags.js'
 
@@ -13,8 +17,17 @@ type ServeFlag =
   | 'host'
   | 'hostname'
   | 'parent'
+  | 'parent-ca-file'
+  | 'parent-cert-file'
+  | 'parent-key-file'
+  | 'parent-token-file'
   | 'server-role'
   | 'etcd-endpoints'
+  | 'etcd-ca-file'
+  | 'etcd-cert-file'
+  | 'etcd-key-file'
+  | 'etcd-user'
+  | 'etcd-password-file'
   | 'master-election-lock'
   | 'fresh'
   | 'master-delay'
@@ -22,6 +35,11 @@ type ServeFlag =
   | 'tls'
   | 'cert-file'
   | 'key-file'
+  | 'client-ca-file'
+  | 'access'
+  | 'limits'
+  | 'max-request-bytes'
+  | 'cors-origins'
   | 'log-level'
 
 /** Each is also a variable: `--debug-port` is `DOORMAN_DEBUG_PORT`. */
@@ -30,11 +48,20 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   port: { value: 'PORT', help: 'of gRPC [0: any]' },
   'http-port': { value: 'PORT', help: 'of HTTP/JSON [not served]' },
   'debug-port': { value: 'PORT', help: 'of the status page, /metrics and /healthz [8081]' },
-  host: { value: 'ADDRESS', help: 'to listen on [0.0.0.0]' },
-  hostname: { value: 'NAME', help: 'under which others find this machine [its name]' },
+  host: { value: 'ADDRESS', help: 'to listen on; 0.0.0.0 for all [127.0.0.1: this machine alone]' },
+  hostname: { value: 'NAME', help: 'under which others find this machine [its name, or that ADDRESS]' },
   parent: { value: 'HOST:PORT', help: 'servers of the parent, with commas between [none]' },
+  'parent-ca-file': { value: 'FILE', help: 'authority that signed the parent’s certificate: TLS' },
+  'parent-cert-file': { value: 'FILE', help: 'certificate of this server for the parent, with --parent-key-file' },
+  'parent-key-file': { value: 'FILE', help: 'its private key' },
+  'parent-token-file': { value: 'FILE', help: 'token that is sent to the parent' },
   'server-role': { value: 'ROLE', help: 'shown on the status page [root, or intermediate]' },
   'etcd-endpoints': { value: 'URLS', help: 'http://host:port, with commas between' },
+  'etcd-ca-file': { value: 'FILE', help: 'authority that signed etcd’s certificates' },
+  'etcd-cert-file': { value: 'FILE', help: 'certificate of this server for etcd, with --etcd-key-file' },
+  'etcd-key-file': { value: 'FILE', help: 'its private key' },
+  'etcd-user': { value: 'NAME', help: 'name for etcd, with --etcd-password-file' },
+  'etcd-password-file': { value: 'FILE', help: 'its password' },
   'master-election-lock': { value: 'KEY', help: 'in etcd, elects the master [none: always the master]' },
   fresh: { help: 'without an election: no earlier run has left leases, nothing to learn' },
   'master-delay': { value: 'DURATION', help: 'how long the lock outlives a silent master [10s]' },
@@ -42,6 +69,11 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   tls: { help: 'needs --cert-file and --key-file' },
   'cert-file': { value: 'FILE', help: 'certificate chain, PEM' },
   'key-file': { value: 'FILE', help: 'private key, PEM' },
+  'client-ca-file': { value: 'FILE', help: 'authority that signs clients: who has no certificate of it stays out' },
+  access: { value: 'FILE', help: 'who may call, and what for, YAML [everybody, for anything]' },
+  limits: { value: 'NAME=N,…', help: 'idLength, resourcesPerRequest, resourcesPerClient, resources, clients' },
+  'max-request-bytes': { value: 'BYTES', help: 'largest request [262144]' },
+  'cors-origins': { value: 'ORIGINS', help: 'pages that may call HTTP/JSON from a browser, commas between [none]' },
   'log-level': { value: 'LEVEL', help: 'info, warn or error [info]' },
 }
 
@@ -53,6 +85,9 @@ export async function serve(args: readonly string[]): Promise<void> {
   const log = pino({ level })
   for (const name of unknownVariables(SERVE_FLAGS, process.env)) log.warn({ name }, 'no such setting')
   const doorman = await startDoorman({ ...(await optionsFrom(given)), log })
+  // The last line of defence: what nobody caught was one caller's, and the others still need their leases.
+  for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+    process.on(event, (error: unknown) => log.error({ error: errorText(error) }, 'an error that nobody caught'))
   process.on('SIGHUP', () => doorman.reload())
   await new Promise<void>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const)
@@ -86,14 +121,44 @@ async function optionsFrom(given: Given<ServeFlag>): Promise<DoormanOptions> {
   if (endpoints !== undefined)
     options.etcdEndpoints = endpoints.split(',').map((each) => (each.includes('://') ? each : `http://${each}`))
   if (given.fresh !== undefined) options.fresh = true
-  if (tls !== undefined) options.tls = await certificate(given['cert-file'], given['key-file'])
+  if (tls !== undefined) options.tls = await serverTls(given)
+  const parentTls = await clientTlsFrom('parent-', given)
+  const parentToken = await tokenFrom(given['parent-token-file'])
+  if (parentTls !== undefined) options.parentTls = parentTls
+  if (parentToken !== undefined) options.parentToken = parentToken
+  const etcdSecrets = await etcdSecretsFrom(given)
+  if (etcdSecrets !== undefined) options.etcdSecrets = etcdSecrets
+  if (given.access !== undefined) options.access = await accessFrom(given.access)
+  if (given.limits !== undefined) options.limits = limitsFrom(given.limits)
+  if (given['max-request-bytes'] !== undefined) options.maxRequestBytes = Number(given['max-request-bytes'])
+  if (given['cors-origins'] !== undefined) options.corsOrigins = given['cors-origins'].split(',')
   return options
 }
 
-async function certificate(certFile: string | undefined, keyFile: string | undefined) {
+async function serverTls(given: Given<ServeFlag>): Promise<ServerTls> {
+  const { 'cert-file': certFile, 'key-file': keyFile, 'client-ca-file': clientCaFile } = given
   if (certFile === undefined || keyFile === undefined) throw new UsageError('--tls needs --cert-file and --key-file')
   const [cert, key] = await Promise.all([readFile(certFile), readFile(keyFile)])
-  return { cert, key }
+  return { cert, key, ...(clientCaFile === undefined ? {} : { clientCa: await readFile(clientCaFile) }) }
+}
+
+async function etcdSecretsFrom(given: Given<ServeFlag>): Promise<EtcdSecrets | undefined> {
+  const tls = await clientTlsFrom('etcd-', given)
+  const username = given['etcd-user']
+  const password = await tokenFrom(given['etcd-password-file'])
+  if ((username === undefined) !== (password === undefined))
+    throw new UsageError('--etcd-user and --etcd-password-file must be given together')
+  if (tls === undefined && username === undefined) return undefined
+  return { ...tls, ...(username && password ? { username, password } : {}) }
+}
+
+/** `clients=1000,resources=10` as it is meant; what is wrong with a name or a number the server says. */
+function limitsFrom(text: string): Record<string, number> {
+  return Object.fromEntries(text.split(',').map((each) => [each.split('=')[0], Number(each.split('=')[1])]))
+}
+
+function errorText(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
 function portOf(name: string, text: string): number {

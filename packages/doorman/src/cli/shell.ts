@@ -4,7 +4,7 @@ import { CONNECTION_FLAGS, transportTo } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
 import { rounded } from './rounded.js'
 
-export const SHELL_FLAGS: Flags<'server' | 'ca-file'> = CONNECTION_FLAGS
+export const SHELL_FLAGS: Flags<keyof typeof CONNECTION_FLAGS> = CONNECTION_FLAGS
 
 const HELP = `get CLIENT RESOURCE AMOUNT   a client wants so much of a resource, from now on
 release CLIENT RESOURCE      it wants none, and gives back what it has
@@ -19,7 +19,7 @@ export async function shell(
   print: (line: string) => void,
 ): Promise<void> {
   const given = flagsFrom(SHELL_FLAGS, args)
-  const players = new Players(await transportTo(given.server, given['ca-file']), print)
+  const players = new Players(await transportTo(given), print)
   const lines = createInterface({ input, terminal: false })
   print(HELP)
   try {

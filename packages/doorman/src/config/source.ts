@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { Pause } from '../etcd/pause.js'
-import { WatchedKey } from '../etcd/watched-key.js'
+import { type EtcdPlace, WatchedKey } from '../etcd/watched-key.js'
 
 /** Where the text of a configuration is. */
 export interface ConfigSource {
@@ -21,8 +21,8 @@ const KEY_LOOK_MS = 10_000
 const ETCD_DEADLINE_MS = 5_000
 
 /** `file:PATH`, just the path, or `etcd:KEY`. */
-export function configSource(where: string, etcdEndpoints: readonly string[]): ConfigSource {
-  if (where.startsWith('etcd:')) return inEtcd(new WatchedKey(etcdEndpoints, where.slice(5), ETCD_DEADLINE_MS))
+export function configSource(where: string, etcd: EtcdPlace): ConfigSource {
+  if (where.startsWith('etcd:')) return inEtcd(new WatchedKey(etcd, where.slice(5), ETCD_DEADLINE_MS))
   return inFile(where.startsWith('file:') ? where.slice(5) : where)
 }
 

@@ -1,6 +1,6 @@
 import type { IKeyValue } from 'etcd3'
 import { EtcdLease } from '../etcd/etcd-lease.js'
-import { WatchedKey } from '../etcd/watched-key.js'
+import { type EtcdPlace, WatchedKey } from '../etcd/watched-key.js'
 import type { Log } from '../observe/log.js'
 
 /** Who can be elected: a `LeaseServer` is such. */
@@ -21,7 +21,7 @@ export interface Addresses {
 
 export interface EtcdElectionSettings {
   readonly candidate: Candidate
-  readonly endpoints: readonly string[]
+  readonly etcd: EtcdPlace
   /** The key. */
   readonly lock: string
   /** How long the lock outlives a master that is silent. */
@@ -67,11 +67,11 @@ export class EtcdElection {
   #running: Promise<void> | undefined
 
   constructor(settings: EtcdElectionSettings) {
-    const { endpoints, lock, delaySeconds } = settings
+    const { etcd, lock, delaySeconds } = settings
     this.#settings = settings
     this.#lookMs = (delaySeconds * 1_000) / LOOKS_PER_DELAY
     this.#retryMs = (delaySeconds * 1_000) / RETRIES_PER_DELAY
-    this.#key = new WatchedKey(endpoints, lock, this.#lookMs)
+    this.#key = new WatchedKey(etcd, lock, this.#lookMs)
   }
 
   /** Where the master is, as far as anybody knows. */

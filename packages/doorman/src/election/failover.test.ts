@@ -169,6 +169,8 @@ describe('three servers and one lock', () => {
     const { master } = await firstMaster()
     for (const { network } of members) network.cut()
     await until('no master', async () => !(await discovery(master)).isMaster)
+    expect((await fetch(`${master.server.debugUrl}/readyz`)).status).toBe(503)
+    expect((await fetch(`${master.server.debugUrl}/healthz`)).status).toBe(200)
     expect((await ask(master)).response).toEqual([])
     for (const { network } of members) network.mend()
     await agreed(members)

@@ -1,5 +1,18 @@
-import { Etcd3, type IKeyValue, type Watcher } from 'etcd3'
+import { Etcd3, type IKeyValue, type IOptions, type Watcher } from 'etcd3'
+import type { ClientTls } from '../tls.js'
 import { Pause } from './pause.js'
+
+/** Who a server is for etcd: by name and password, by a certificate, or both; and whose certificates it trusts. */
+export interface EtcdSecrets extends ClientTls {
+  username?: string
+  password?: string
+}
+
+/** Where etcd is, and who asks. */
+export interface EtcdPlace {
+  readonly endpoints: readonly string[]
+  readonly secrets: EtcdSecrets | undefined
+}
 
 /**
  * A key in etcd, that somebody looks at again whenever it changes; and at times without that, because a network that is
@@ -7,14 +20,14 @@ import { Pause } from './pause.js'
  */
 export class WatchedKey {
   readonly key: string
-  readonly #endpoints: readonly string[]
+  readonly #place: EtcdPlace
   readonly #deadlineMs: number
   readonly #pause = new Pause()
   #open: { etcd: Etcd3; watcher: Watcher } | undefined
 
   /** `deadlineMs`: longest wait for an answer. */
-  constructor(endpoints: readonly string[], key: string, deadlineMs: number) {
-    this.#endpoints = endpoints
+  constructor(place: EtcdPlace, key: string, deadlineMs: number) {
+    this.#place = place
     this.key = key
     this.#deadlineMs = deadlineMs
   }
@@ -51,8 +64,10 @@ export class WatchedKey {
   }
 
   #connect(): { etcd: Etcd3; watcher: Watcher } {
+    const { endpoints, secrets } = this.#place
     const etcd = new Etcd3({
-      hosts: [...this.#endpoints],
+      hosts: [...endpoints],
+      ...(secrets === undefined ? {} : connectionOf(secrets)),
       defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.#deadlineMs }),
       // Else the next connection is the same one again.
       grpcOptions: { 'grpc.use_local_subchannel_pool': 1 },
@@ -69,5 +84,15 @@ export class WatchedKey {
     // Without this the watcher would try for ever.
     open?.watcher.cancel().catch(() => {})
     open?.etcd.close()
+  }
+}
+
+function connectionOf({ ca, cert, key, username, password }: EtcdSecrets): Partial<IOptions> {
+  const [rootCertificate, certChain, privateKey] = [ca, cert, key].map((pem) => pem && Buffer.from(pem))
+  return {
+    ...(rootCertificate && {
+      credentials: { rootCertificate, ...(certChain && privateKey && { certChain, privateKey }) },
+    }),
+    ...(username !== undefined && password !== undefined && { auth: { username, password } }),
   }
 }

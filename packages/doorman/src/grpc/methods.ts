@@ -16,14 +16,20 @@ import { WIRE, type Wire } from './wire.js'
 function method<Request, Response>(
   name: string,
   { request, response }: { request: Wire<Request>; response: Wire<Response> },
-): MethodDefinition<Request, Response> {
+): MethodDefinition<Request | CapacityError, Response> {
   return {
     path: `/doorman.Capacity/${name}`,
     originalName: name,
     requestStream: false,
     responseStream: false,
-    requestSerialize: request.encode,
-    requestDeserialize: request.decode,
+    requestSerialize: (message) => request.encode(message as Request),
+    requestDeserialize(bytes) {
+      try {
+        return request.decode(bytes)
+      } catch (error) {
+        return new CapacityError('invalid_argument', `the message cannot be read: ${String(error)}`)
+      }
+    },
     responseSerialize: response.encode,
     responseDeserialize: response.decode,
   }
@@ -31,10 +37,10 @@ function method<Request, Response>(
 
 /** The `Capacity` service, as gRPC wants it described. */
 export const METHODS: {
-  readonly discovery: MethodDefinition<DiscoveryRequest, DiscoveryResponse>
-  readonly getCapacity: MethodDefinition<GetCapacityRequest, GetCapacityResponse>
-  readonly getServerCapacity: MethodDefinition<GetServerCapacityRequest, GetServerCapacityResponse>
-  readonly releaseCapacity: MethodDefinition<ReleaseCapacityRequest, ReleaseCapacityResponse>
+  readonly discovery: MethodDefinition<DiscoveryRequest | CapacityError, DiscoveryResponse>
+  readonly getCapacity: MethodDefinition<GetCapacityRequest | CapacityError, GetCapacityResponse>
+  readonly getServerCapacity: MethodDefinition<GetServerCapacityRequest | CapacityError, GetServerCapacityResponse>
+  readonly releaseCapacity: MethodDefinition<ReleaseCapacityRequest | CapacityError, ReleaseCapacityResponse>
 } = {
   discovery: method('Discovery', WIRE.discovery),
   getCapacity: method('GetCapacity', WIRE.getCapacity),
@@ -45,6 +51,9 @@ export const METHODS: {
 const STATUS: Readonly<Record<CapacityErrorCode, status>> = {
   invalid_argument: status.INVALID_ARGUMENT,
   deadline_exceeded: status.DEADLINE_EXCEEDED,
+  unauthenticated: status.UNAUTHENTICATED,
+  permission_denied: status.PERMISSION_DENIED,
+  resource_exhausted: status.RESOURCE_EXHAUSTED,
   unimplemented: status.UNIMPLEMENTED,
   unavailable: status.UNAVAILABLE,
   internal: status.INTERNAL,

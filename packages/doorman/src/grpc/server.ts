@@ -1,5 +1,16 @@
-import type { CapacityService, Eventually } from '@fairlead/core'
-import { type handleUnaryCall, type MethodDefinition, Server, type ServerCredentials } from '@grpc/grpc-js'
+import {
+  constants,
+  createSecureServer,
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2'
+import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core'
+import { type MethodDefinition, status } from '@grpc/grpc-js'
+import type { Credentials } from '../access.js'
+import type { Log } from '../observe/log.js'
+import { httpsServerOptions, namesOf, type ServerTls } from '../tls.js'
 import { METHODS, statusOf } from './methods.js'
 
 /** A running gRPC server. */
@@ -9,61 +20,203 @@ export interface GrpcPort {
   close(graceMs: number): Promise<void>
 }
 
-/** Largest message that is taken: a client's request for some thousands of resources. */
-const MOST_BYTES = 4 << 20
+export interface GrpcSettings {
+  /** The service, for whoever calls; looked up at each call. */
+  service(from: Credentials): CapacityService
+  host: string
+  /** 0 is any free one. */
+  port: number
+  tls: ServerTls | undefined
+  /** Largest message that is taken, in bytes. */
+  maxRequestBytes: number
+  log: Log
+}
+
+/** Calls that one connection may have under way. */
+const MOST_STREAMS = 1_000
+/** More connections at once are not taken. */
+const MOST_CONNECTIONS = 10_000
+/** A call that has not ended after one to two of these is given up: its request comes too slowly. */
+const PATIENCE_MS = 15_000
+/** In front of a message: whether it is compressed, and its length. */
+const FRAME_BYTES = 5
+
+const OK = { ':status': 200, 'content-type': 'application/grpc' }
+
+/** The bytes of a request to those of an answer. */
+type Answer = (service: CapacityService, message: Buffer) => Eventually<Buffer>
 
 /**
- * Serves what `service` returns at each call over gRPC; `port` 0 is any free one. Rejects when the port cannot be had.
+ * Serves over gRPC, as it is on HTTP/2: each call is a stream of its own with one message each way, not compressed.
+ * Rejects when the port cannot be had.
  */
-export async function serveGrpc(
-  service: () => CapacityService,
-  host: string,
-  port: number,
-  credentials: ServerCredentials,
-): Promise<GrpcPort> {
-  // Without channelz the library would not find the connections again that `forceShutdown` ends.
-  const server = new Server({ 'grpc.max_receive_message_length': MOST_BYTES })
-  server.addService(METHODS, {
-    discovery: unary(METHODS.discovery, (request, signal) => service().discovery(request, signal)),
-    getCapacity: unary(METHODS.getCapacity, (request, signal) => service().getCapacity(request, signal)),
-    getServerCapacity: unary(METHODS.getServerCapacity, (request, signal) =>
-      service().getServerCapacity(request, signal),
-    ),
-    releaseCapacity: unary(METHODS.releaseCapacity, (request, signal) => service().releaseCapacity(request, signal)),
+export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
+  const { host, port, tls, log } = settings
+  const answers = new Map([
+    unary(METHODS.discovery, (service, request) => service.discovery(request)),
+    unary(METHODS.getCapacity, (service, request) => service.getCapacity(request)),
+    unary(METHODS.getServerCapacity, (service, request) => service.getServerCapacity(request)),
+    unary(METHODS.releaseCapacity, (service, request) => service.releaseCapacity(request)),
+  ])
+  const limits = { settings: { maxConcurrentStreams: MOST_STREAMS } }
+  const server =
+    tls === undefined ? createServer(limits) : createSecureServer({ ...limits, ...httpsServerOptions(tls, false) })
+  server.maxConnections = MOST_CONNECTIONS
+  const sessions = new Set<ServerHttp2Session>()
+  server.on('session', (session) => {
+    sessions.add(session)
+    session.on('close', () => sessions.delete(session))
   })
-  const bound = await new Promise<number>((resolve, reject) => {
-    const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`
-    server.bindAsync(address, credentials, (error, actual) => (error === null ? resolve(actual) : reject(error)))
+  // A connection that breaks is its client's.
+  server.on('sessionError', () => {})
+  const coming = new Coming()
+  server.on('stream', (stream, headers) => serveStream(stream, headers, answers, coming, settings))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      server.on('error', (error) => log.error({ error: String(error) }, 'the port of gRPC has an error'))
+      resolve()
+    })
   })
+  const address = server.address()
   return {
-    port: bound,
+    port: typeof address === 'object' && address !== null ? address.port : port,
     close: (graceMs) =>
       new Promise((resolve) => {
-        const timer = setTimeout(() => server.forceShutdown(), graceMs)
-        server.tryShutdown(() => {
+        const timer = setTimeout(() => {
+          for (const session of sessions) session.destroy()
+        }, graceMs)
+        server.close(() => {
           clearTimeout(timer)
+          coming.stop()
           resolve()
         })
+        for (const session of sessions) session.close()
       }),
   }
 }
 
-/** `method` says of what type they are. */
-function unary<Request, Response>(
-  _method: MethodDefinition<Request, Response>,
-  answer: (request: Request, signal?: AbortSignal) => Eventually<Response>,
-): handleUnaryCall<Request, Response> {
-  return (call, callback) => {
+/** Calls that are under way, with one timer for all: one each of its own costs much. */
+class Coming {
+  #young = new Set<ServerHttp2Stream>()
+  #old = new Set<ServerHttp2Stream>()
+  readonly #timer = setInterval(() => this.#sweep(), PATIENCE_MS).unref()
+
+  add(stream: ServerHttp2Stream): void {
+    this.#young.add(stream)
+  }
+
+  delete(stream: ServerHttp2Stream): void {
+    if (!this.#young.delete(stream)) this.#old.delete(stream)
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  #sweep(): void {
+    for (const stream of this.#old) stream.close(constants.NGHTTP2_CANCEL)
+    this.#old = this.#young
+    this.#young = new Set()
+  }
+}
+
+function serveStream(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  answers: ReadonlyMap<string, Answer>,
+  coming: Coming,
+  { service, maxRequestBytes }: GrpcSettings,
+): void {
+  stream.on('error', () => {})
+  const answer = answers.get(headers[':path'] ?? '')
+  if (headers[':method'] !== 'POST' || headers['content-type']?.startsWith('application/grpc') !== true) {
+    stream.respond({ ':status': 415 }, { endStream: true })
+    return
+  }
+  if (answer === undefined) {
+    fail(stream, { code: status.UNIMPLEMENTED, details: 'no such method' })
+    return
+  }
+  coming.add(stream)
+  // Also when it was reset: many that come and go at once must not be kept.
+  stream.on('close', () => coming.delete(stream))
+  const chunks: Buffer[] = []
+  let bytes = 0
+  stream.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes <= maxRequestBytes + FRAME_BYTES) chunks.push(chunk)
+    else {
+      chunks.length = 0
+      fail(stream, { code: status.RESOURCE_EXHAUSTED, details: `a message must be at most ${maxRequestBytes} bytes` })
+      stream.close()
+    }
+  })
+  stream.on('end', () => {
+    if (stream.headersSent) return
     try {
-      const answered = answer(call.request)
+      const message = unframed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      const answered = answer(service(credentialsOf(stream, headers)), message)
       if (answered instanceof Promise)
         answered.then(
-          (response) => callback(null, response),
-          (error: unknown) => callback(statusOf(error)),
+          (body) => succeed(stream, body),
+          (error: unknown) => fail(stream, statusOf(error)),
         )
-      else callback(null, answered)
+      else succeed(stream, answered)
     } catch (error) {
-      callback(statusOf(error))
+      fail(stream, statusOf(error))
     }
+  })
+}
+
+function unary<Request, Response>(
+  { path, requestDeserialize, responseSerialize }: MethodDefinition<Request | CapacityError, Response>,
+  answer: (service: CapacityService, request: Request) => Eventually<Response>,
+): [string, Answer] {
+  return [
+    path,
+    (service, message) => {
+      const request = requestDeserialize(message)
+      if (request instanceof CapacityError) throw request
+      const answered = answer(service, request)
+      return answered instanceof Promise ? answered.then(responseSerialize) : responseSerialize(answered)
+    },
+  ]
+}
+
+/** The message in a frame, of which there must be one, and nothing else. */
+function unframed(bytes: Buffer): Buffer {
+  if (bytes.length < FRAME_BYTES || bytes.readUInt32BE(1) !== bytes.length - FRAME_BYTES)
+    throw new CapacityError('invalid_argument', 'a call must have one whole message')
+  if (bytes[0] !== 0) throw new CapacityError('unimplemented', 'compressed messages are not understood')
+  return bytes.subarray(FRAME_BYTES)
+}
+
+function succeed(stream: ServerHttp2Stream, body: Buffer): void {
+  if (stream.destroyed || stream.headersSent) return
+  const frame = Buffer.allocUnsafe(FRAME_BYTES + body.length)
+  frame[0] = 0
+  frame.writeUInt32BE(body.length, 1)
+  body.copy(frame, FRAME_BYTES)
+  stream.respond(OK, { waitForTrailers: true })
+  stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': status.OK }))
+  stream.end(frame)
+}
+
+function fail(stream: ServerHttp2Stream, { code, details }: { code: status; details: string }): void {
+  if (stream.destroyed || stream.headersSent) return
+  // What is not plain text is percent-encoded; half a character has no encoding.
+  const message = details.replace(/\p{Surrogate}/gu, '\ufffd').replace(/[^ -$&-~]/gu, encodeURIComponent)
+  stream.respond({ ...OK, 'grpc-status': code, 'grpc-message': message }, { endStream: true })
+}
+
+function credentialsOf(stream: ServerHttp2Stream, { authorization }: IncomingHttpHeaders): Credentials {
+  return {
+    authorization,
+    get names() {
+      const socket = stream.session?.socket
+      return socket === undefined ? [] : namesOf(socket)
+    },
   }
 }

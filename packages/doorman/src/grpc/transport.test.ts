@@ -1,10 +1,11 @@
+import { connect as connectHttp2, constants } from 'node:http2'
 import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
 import { attempt, until } from '@fairlead-testing/waiting'
-import { Client, credentials, ServerCredentials, status } from '@grpc/grpc-js'
-import { afterEach, describe, expect, it } from 'vitest'
+import { Client, credentials, status } from '@grpc/grpc-js'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { CutProxy } from '../fixtures/cut-proxy.js'
-import { type GrpcPort, serveGrpc } from './server.js'
+import { type GrpcPort, type GrpcSettings, serveGrpc } from './server.js'
 import { type GrpcTransport, overGrpc } from './transport.js'
 
 const ends: (() => unknown)[] = []
@@ -27,8 +28,13 @@ function service(parts: Partial<CapacityService> = {}): CapacityService {
   }
 }
 
+function settings(parts: Partial<CapacityService>, port: number): GrpcSettings {
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  return { service: () => service(parts), host: '127.0.0.1', port, tls: undefined, maxRequestBytes: 262_144, log }
+}
+
 async function serve(parts: Partial<CapacityService> = {}): Promise<GrpcPort> {
-  const port = await serveGrpc(() => service(parts), '127.0.0.1', 0, ServerCredentials.createInsecure())
+  const port = await serveGrpc(settings(parts, 0))
   ends.push(() => port.close(0))
   return port
 }
@@ -85,7 +91,7 @@ describe('the service over gRPC', () => {
         resolve(error?.code),
       )
     })
-    expect(code).toBe(status.INTERNAL)
+    expect(code).toBe(status.INVALID_ARGUMENT)
   })
 
   it('answers what is under way before it closes, and nothing afterwards', async () => {
@@ -178,7 +184,7 @@ describe('overGrpc', () => {
     await transport.connect().discovery({})
     await close(0)
     await expect(transport.connect().discovery({})).rejects.toMatchObject({ code: 'unavailable' })
-    const again = await serveGrpc(() => service(), '127.0.0.1', port, ServerCredentials.createInsecure())
+    const again = await serveGrpc(settings({}, port))
     ends.push(() => again.close(0))
     await until('an answer', () => attempt(transport.connect().discovery({})))
   })
@@ -188,5 +194,28 @@ describe('overGrpc', () => {
     expect(() => overGrpc({ address: [] })).toThrow('address must be host:port or several, got an empty array')
     const misspelt: object = { address: 'a:1', adress: 'b:1' }
     expect(() => overGrpc(misspelt as { address: string })).toThrow('grpc has no option "adress"')
+  })
+
+  it('does not wait for a request that never comes whole', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    ends.push(() => vi.useRealTimers())
+    const { port } = await serve()
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    ends.push(() => session.destroy())
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': '/doorman.Capacity/Discovery',
+      'content-type': 'application/grpc',
+    })
+    const closed = new Promise<number | undefined>((resolve) => {
+      stream.on('error', () => {})
+      stream.on('close', () => resolve(stream.rstCode))
+    })
+    stream.write(Buffer.alloc(3))
+    if (session.connecting) await new Promise((resolve) => session.once('connect', resolve))
+    // What was sent before has arrived when this is answered.
+    await new Promise((resolve) => session.ping(resolve))
+    vi.advanceTimersByTime(30_000)
+    expect(await closed).toBe(constants.NGHTTP2_CANCEL)
   })
 })

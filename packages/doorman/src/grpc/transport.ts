@@ -1,5 +1,5 @@
 import { CapacityError, type CapacityService, type Transport } from '@fairlead/core'
-import { requireOptions } from '@fairlead/core/http'
+import { requireOptions, requireText } from '@fairlead/core/http'
 import {
   type CallOptions,
   type ChannelCredentials,
@@ -7,6 +7,7 @@ import {
   Client,
   credentials as channelCredentials,
   connectivityState,
+  Metadata,
   type MethodDefinition,
   status,
 } from '@grpc/grpc-js'
@@ -19,6 +20,8 @@ export interface GrpcTransportOptions {
   address: string | readonly string[]
   /** For TLS: what `credentials.createSsl(ca)` of grpc-js returns. @default plain text */
   credentials?: ChannelCredentials
+  /** Sent with each call, as `authorization: Bearer …`. @default none */
+  token?: string
 }
 
 /** Servers over gRPC. */
@@ -33,7 +36,7 @@ const CHANNEL: ChannelOptions = {
   'grpc.use_local_subchannel_pool': 1,
   // The client has its own back-off; by the time it tries again, so should the channel.
   'grpc.initial_reconnect_backoff_ms': 500,
-  'grpc.max_reconnect_backoff_ms': 5_000,
+  'grpc.max_reconnect_backoff_ms': 1_000,
 }
 
 /**
@@ -44,8 +47,9 @@ const CHANNEL: ChannelOptions = {
  * @throws RangeError, TypeError for an option that is wrong, by its name
  */
 export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
-  requireOptions('grpc', options, ['address', 'credentials'])
-  const { credentials = channelCredentials.createInsecure() } = options
+  requireOptions('grpc', options, ['address', 'credentials', 'token'])
+  const { credentials = channelCredentials.createInsecure(), token } = options
+  if (token !== undefined) requireText('token', token)
   const addresses = requireAddresses('address', options.address)
   const channels = new Map<string, Client>()
   let next = 0
@@ -63,16 +67,24 @@ export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
     channel.close()
   }
 
-  function call<Q, A>(address: string, method: MethodDefinition<Q, A>, request: Q, signal?: AbortSignal): Promise<A> {
+  function call<Q, A>(
+    address: string,
+    method: MethodDefinition<Q | CapacityError, A>,
+    request: Q,
+    signal?: AbortSignal,
+  ): Promise<A> {
     const { path, requestSerialize, responseDeserialize } = method
     return new Promise((resolve, reject) => {
       const channel = channelTo(address)
       const options: CallOptions = {}
+      const metadata = new Metadata()
+      if (token !== undefined) metadata.set('authorization', `Bearer ${token}`)
       const call = channel.makeUnaryRequest(
         path,
         requestSerialize,
         responseDeserialize,
         request,
+        metadata,
         options,
         (error, answer) => {
           signal?.removeEventListener('abort', abandon)

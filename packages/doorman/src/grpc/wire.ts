@@ -29,10 +29,14 @@ const root = protobuf.loadSync(fileURLToPath(new URL('../../proto/doorman.proto'
 /** int64 as numbers: what a number cannot hold exactly is refused where it is looked at. */
 const PLAIN = { longs: Number, enums: String, arrays: true }
 
+/** Fields of a message, those of each entry not counted; more take longer to read than others should wait. */
+const MOST_FIELDS = 4_000
+
 function wire<T extends object>(name: string): Wire<T> {
   const type = root.lookupType(`doorman.${name}`)
   return {
     decode(bytes) {
+      requireFewFields(bytes)
       const plain: unknown = type.toObject(type.decode(bytes), PLAIN)
       return plain as T
     },
@@ -54,4 +58,13 @@ export const WIRE: {
   getCapacity: { request: wire('GetCapacityRequest'), response: wire('GetCapacityResponse') },
   getServerCapacity: { request: wire('GetServerCapacityRequest'), response: wire('GetServerCapacityResponse') },
   releaseCapacity: { request: wire('ReleaseCapacityRequest'), response: wire('ReleaseCapacityResponse') },
+}
+
+/** Counts before anything is made of them: some bytes of a bad message are an object each. */
+function requireFewFields(bytes: Uint8Array): void {
+  const reader = protobuf.Reader.create(bytes)
+  for (let fields = 0; reader.pos < reader.len; fields++) {
+    if (fields === MOST_FIELDS) throw new RangeError(`more than ${MOST_FIELDS} fields`)
+    reader.skipType(reader.uint32() & 7)
+  }
 }

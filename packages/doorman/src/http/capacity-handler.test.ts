@@ -1,9 +1,8 @@
-import { createServer } from 'node:http'
 import { CapacityError, type CapacityService, overHttp } from '@fairlead/core'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { capacityHandler } from './capacity-handler.js'
-import { type HttpPort, listen } from './server.js'
+import { type HttpPort, serveHttp } from './server.js'
 
 let port: HttpPort
 let url: string
@@ -20,11 +19,14 @@ beforeEach(async () => {
     getServerCapacity: () => ({ response: [] }),
     releaseCapacity: () => ({}),
   }
-  const handler = capacityHandler(
-    () => service,
-    () => masterUrl,
-  )
-  port = await listen(createServer(handler), '127.0.0.1', 0)
+  const handler = capacityHandler({
+    service: () => service,
+    masterUrl: () => masterUrl,
+    maxRequestBytes: 4 << 20,
+    corsOrigins: ['https://app.example'],
+  })
+  const log = { info: () => {}, warn: () => {}, error: () => {} }
+  port = await serveHttp({ handler, host: '127.0.0.1', port: 0, tls: undefined, log })
   url = `http://127.0.0.1:${port.port}`
 })
 

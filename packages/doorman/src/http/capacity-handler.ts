@@ -9,25 +9,37 @@ import {
   type Mastership,
   type MethodJson,
 } from '@fairlead/core'
+import type { Credentials } from '../access.js'
+import { namesOf } from '../tls.js'
 
-/** Largest body that is taken: a client's request for some thousands of resources. */
-const MOST_BYTES = 4 << 20
+export interface CapacityHandlerSettings {
+  /** The service, for whoever calls; looked up at each call. */
+  service(from: Credentials): CapacityService
+  /** Where the master is for HTTP: the service knows where it is for gRPC. */
+  masterUrl(): string | undefined
+  /** Largest body that is taken, in bytes. */
+  maxRequestBytes: number
+  /** Origins whose pages may call from a browser; `*` is any. */
+  corsOrigins: readonly string[]
+}
 
 /**
  * The service as HTTP: `POST /doorman.Capacity/GetCapacity` and so on, JSON both ways; an error is a status and
- * `{ code, message }`. `masterUrl` says where the master is for HTTP, because the service knows where it is for gRPC.
+ * `{ code, message }`.
  */
-export function capacityHandler(service: () => CapacityService, masterUrl: () => string | undefined): RequestListener {
+export function capacityHandler(settings: CapacityHandlerSettings): RequestListener {
   const { discovery, getCapacity, getServerCapacity, releaseCapacity } = CAPACITY_JSON
   const routes = new Map([
-    route(discovery, (request) => service().discovery(request), masterUrl),
-    route(getCapacity, (request) => service().getCapacity(request), masterUrl),
-    route(getServerCapacity, (request) => service().getServerCapacity(request), masterUrl),
-    route(releaseCapacity, (request) => service().releaseCapacity(request), masterUrl),
+    route(settings, discovery, (service, request) => service.discovery(request)),
+    route(settings, getCapacity, (service, request) => service.getCapacity(request)),
+    route(settings, getServerCapacity, (service, request) => service.getServerCapacity(request)),
+    route(settings, releaseCapacity, (service, request) => service.releaseCapacity(request)),
   ])
   return (request, response) => {
     const answer = routes.get(request.url?.split('?')[0] ?? '')
-    if (answer === undefined) send(response, 404, { code: 'unimplemented', message: `no method ${request.url}` })
+    const isPreflight = allowOrigin(settings.corsOrigins, request, response)
+    if (answer === undefined) send(response, 404, { code: 'unimplemented', message: 'no such method' })
+    else if (isPreflight) response.writeHead(204).end()
     else if (request.method !== 'POST') {
       response.setHeader('allow', 'POST')
       send(response, 405, { code: 'unimplemented', message: `${request.method} is not POST` })
@@ -35,27 +47,44 @@ export function capacityHandler(service: () => CapacityService, masterUrl: () =>
       answer(request).then(
         (body) => send(response, 200, body),
         (error: unknown) => {
-          const code = error instanceof CapacityError ? error.code : 'internal'
-          const message = error instanceof Error ? error.message : String(error)
           // What is left of a body that was refused is not waited for.
           if (!request.complete) response.setHeader('connection', 'close')
-          send(response, CAPACITY_ERROR_STATUS[code], { code, message })
+          sendError(response, error)
         },
       )
   }
 }
 
+/** The header and the certificate of a request. */
+export function credentialsOf(request: IncomingMessage): Credentials {
+  return {
+    authorization: request.headers.authorization,
+    get names() {
+      return namesOf(request.socket)
+    },
+  }
+}
+
+/** Answers with the status of an error; what is not a {@link CapacityError} is our own fault. */
+export function sendError(response: ServerResponse, error: unknown): void {
+  const code = error instanceof CapacityError ? error.code : 'internal'
+  const message = error instanceof Error ? error.message : String(error)
+  if (code === 'unauthenticated') response.setHeader('www-authenticate', 'Bearer')
+  send(response, CAPACITY_ERROR_STATUS[code], { code, message })
+}
+
 type Answer = (request: IncomingMessage) => Promise<unknown>
 
 function route<Request, Response extends { mastership?: Mastership }>(
+  { service, masterUrl, maxRequestBytes }: CapacityHandlerSettings,
   method: MethodJson<Request, Response>,
-  answer: (request: Request) => Eventually<Response>,
-  masterUrl: () => string | undefined,
+  answer: (service: CapacityService, request: Request) => Eventually<Response>,
 ): [string, Answer] {
   return [
     method.path,
     async (incoming) => {
-      const response = await answer(method.request.read(await bodyOf(incoming)))
+      const allowed = service(credentialsOf(incoming))
+      const response = await answer(allowed, method.request.read(await bodyOf(incoming, maxRequestBytes)))
       if (response.mastership?.masterAddress === undefined) return method.response.write(response)
       const url = masterUrl()
       return method.response.write({ ...response, mastership: url === undefined ? {} : { masterAddress: url } })
@@ -63,13 +92,26 @@ function route<Request, Response extends { mastership?: Mastership }>(
   ]
 }
 
-async function bodyOf(incoming: IncomingMessage): Promise<unknown> {
+/** Lets pages of those origins read the answer; true for the question that browsers ask before. */
+function allowOrigin(origins: readonly string[], request: IncomingMessage, response: ServerResponse): boolean {
+  if (origins.length === 0) return false
+  response.setHeader('vary', 'origin')
+  const { origin } = request.headers
+  if (origin === undefined || !(origins.includes('*') || origins.includes(origin))) return false
+  response.setHeader('access-control-allow-origin', origin)
+  if (request.method !== 'OPTIONS') return false
+  response.setHeader('access-control-allow-methods', 'POST')
+  response.setHeader('access-control-allow-headers', 'authorization, content-type')
+  response.setHeader('access-control-max-age', '600')
+  return true
+}
+
+async function bodyOf(incoming: IncomingMessage, most: number): Promise<unknown> {
   let bytes = 0
   async function* bounded(): AsyncGenerator<Buffer> {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
       bytes += chunk.length
-      if (bytes > MOST_BYTES)
-        throw new CapacityError('invalid_argument', `the body must be at most ${MOST_BYTES} bytes`)
+      if (bytes > most) throw new CapacityError('invalid_argument', `the body must be at most ${most} bytes`)
       yield chunk
     }
   }

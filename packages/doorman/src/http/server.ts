@@ -1,4 +1,7 @@
-import type { Server } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
+import type { Log } from '../observe/log.js'
+import { httpsServerOptions, type ServerTls } from '../tls.js'
 
 /** A running HTTP server. */
 export interface HttpPort {
@@ -7,15 +10,40 @@ export interface HttpPort {
   close(graceMs: number): Promise<void>
 }
 
+export interface HttpSettings {
+  handler: RequestListener
+  host: string
+  /** 0 is any free one. */
+  port: number
+  tls: ServerTls | undefined
+  /** Lets clients without a certificate in where one is asked for; the handler decides. */
+  certificateOptional?: boolean
+  log: Log
+}
+
 /** Between two looks for connections that have nothing more to do, once a server closes. */
 const SWEEP_MS = 20
+/** A client that sends its request more slowly is not waited for. */
+const HEADERS_MS = 10_000
+const REQUEST_MS = 30_000
+/** More at once are not taken. */
+const MOST_CONNECTIONS = 10_000
 
-/** Lets `server` listen; `port` 0 is any free one. Rejects when the port cannot be had. */
-export async function listen(server: Server, host: string, port: number): Promise<HttpPort> {
+/** Serves over HTTP. Rejects when the port cannot be had. What a handler throws is logged, and answered with 500. */
+export async function serveHttp(settings: HttpSettings): Promise<HttpPort> {
+  const { host, port, tls, certificateOptional = false, log } = settings
+  const limits = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }
+  const handler = shielded(settings.handler, log)
+  const server =
+    tls === undefined
+      ? createServer(limits, handler)
+      : createTlsServer({ ...limits, ...httpsServerOptions(tls, certificateOptional) }, handler)
+  server.maxConnections = MOST_CONNECTIONS
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
       server.off('error', reject)
+      server.on('error', (error) => log.error({ error: String(error) }, 'a port has an error'))
       resolve()
     })
   })
@@ -33,5 +61,19 @@ export async function listen(server: Server, host: string, port: number): Promis
           resolve()
         })
       }),
+  }
+}
+
+/** Whatever comes, and whatever is thrown, it is one request's. */
+function shielded(handler: RequestListener, log: Log): RequestListener {
+  return (request, response) => {
+    response.on('error', () => {})
+    try {
+      handler(request, response)
+    } catch (error) {
+      log.error({ error: String(error), url: request.url?.slice(0, 256) }, 'a request has failed')
+      if (response.headersSent) response.destroy()
+      else response.writeHead(500, { 'content-type': 'text/plain' }).end('an error of ours')
+    }
   }
 }

@@ -1,5 +1,7 @@
-import type { CapacityService, Eventually, LeaseServer, ServerResourceSnapshot } from '@fairlead/core'
+import type { CapacityService, Eventually, LeaseServer, ServerResourceSummary } from '@fairlead/core'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { mostWanted } from './history.js'
+import type { Notices } from './notices.js'
 
 const METHOD_NAMES: { readonly [Name in keyof CapacityService]: string } = {
   discovery: 'Discovery',
@@ -11,9 +13,14 @@ const METHOD_NAMES: { readonly [Name in keyof CapacityService]: string } = {
 /** The published buckets, in seconds. */
 const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
+/** Resources with lines of their own; all others together are `other`. */
+const MOST_RESOURCES = 100
+const OTHER = '(other)'
+
 /** Figures for Prometheus, with the published names where there are such; the rest begins with `doorman_` too. */
 export class Metrics {
   readonly #server: LeaseServer
+  readonly #notices: Notices
   readonly #registry = new Registry()
   readonly #requests = this.#counter('doorman_server_requests', 'Requests that came.')
   readonly #errors = this.#counter('doorman_server_request_errors', 'Requests that were refused as wrong, or failed.')
@@ -32,16 +39,33 @@ export class Metrics {
   })
 
   readonly #isMaster = this.#gauge('is_master', '1 on the master, 0 elsewhere.')
+  readonly #isReady = this.#gauge('is_ready', '1 while a master is known, 0 otherwise.')
+  readonly #parentAnswers = this.#gauge('parent_answers', '0 while the parent does not answer, else 1.')
+  readonly #noticed = new Counter({
+    name: 'doorman_server_notices',
+    help: 'Names that nothing matched, ids that two processes share, and newcomers turned away by a limit.',
+    labelNames: ['kind'],
+    registers: [this.#registry],
+  })
+  readonly #asked = new Counter({
+    name: 'doorman_server_resource_requests',
+    help: 'Questions about a resource that were answered.',
+    labelNames: ['resource'],
+    registers: [this.#registry],
+  })
+  readonly #known = this.#gauge('resources', 'Resources that are known.')
   readonly #resources = [
     this.#ofResource('has', 'Capacity that is leased.', ({ sumHas }) => sumHas),
     this.#ofResource('wants', 'Capacity that is wanted.', ({ sumWants }) => sumWants),
+    this.#ofResource('waiting', 'What of that waits at clients, as far as they say so.', (each) => each.sumWaiting),
     this.#ofResource('subclients', 'Clients, those behind servers included.', ({ clients }) => clients),
     this.#ofResource('capacity', 'Capacity that may be handed out.', ({ capacity }) => capacity),
     this.#ofResource('reserve', 'Kept back for what a predecessor may have leased.', ({ reserve }) => reserve),
   ]
 
-  constructor(server: LeaseServer) {
+  constructor(server: LeaseServer, notices: Notices) {
     this.#server = server
+    this.#notices = notices
     collectDefaultMetrics({ register: this.#registry })
   }
 
@@ -49,7 +73,7 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** What Prometheus reads. O(clients). */
+  /** What Prometheus reads. O(resources). */
   text(): Promise<string> {
     this.#look()
     return this.#registry.metrics()
@@ -100,7 +124,7 @@ export class Metrics {
     return new Counter({ name, help, labelNames: ['method'], registers: [this.#registry] })
   }
 
-  #ofResource(name: string, help: string, of: (resource: ServerResourceSnapshot) => number) {
+  #ofResource(name: string, help: string, of: (resource: ServerResourceSummary) => number) {
     return { gauge: this.#gauge(name, help, 'resource'), of }
   }
 
@@ -110,11 +134,24 @@ export class Metrics {
 
   /** One look at the server for all of them. */
   #look(): void {
-    const { isMaster, resources } = this.#server.snapshot()
+    const { isMaster, masterAddress, parentError, resources } = this.#server.summary()
     this.#isMaster.set(isMaster ? 1 : 0)
-    for (const { gauge, of } of this.#resources) {
-      gauge.reset()
-      for (const resource of resources) gauge.set({ resource: resource.id }, of(resource))
-    }
+    this.#isReady.set(isMaster || masterAddress !== undefined ? 1 : 0)
+    this.#parentAnswers.set(parentError === undefined ? 1 : 0)
+    this.#known.set(resources.length)
+    this.#noticed.reset()
+    for (const [kind, count] of Object.entries(this.#notices.counts)) this.#noticed.inc({ kind }, count)
+    this.#asked.reset()
+    for (const { gauge } of this.#resources) gauge.reset()
+    const shown = mostWanted(resources, MOST_RESOURCES)
+    for (const resource of shown) this.#add(resource.id, resource)
+    if (shown.length === resources.length) return
+    const own = new Set(shown)
+    for (const resource of resources) if (!own.has(resource)) this.#add(OTHER, resource)
+  }
+
+  #add(label: string, resource: ServerResourceSummary): void {
+    this.#asked.inc({ resource: label }, resource.asked)
+    for (const { gauge, of } of this.#resources) gauge.inc({ resource: label }, of(resource))
   }
 }

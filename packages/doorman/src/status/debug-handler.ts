@@ -1,45 +1,77 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { LeaseServer } from '@fairlead/core'
+import type { Access } from '../access.js'
 import type { Configuration } from '../config/configuration.js'
 import type { Addresses, EtcdElection } from '../election/etcd-election.js'
+import { credentialsOf, sendError } from '../http/capacity-handler.js'
+import type { History } from '../observe/history.js'
 import type { Metrics } from '../observe/metrics.js'
 import type { DoormanSettings } from '../options.js'
-import { type Status, statusPage } from './status-page.js'
+import { MOST_CHILDREN, type Status, statusPage } from './status-page.js'
 
 /** What the pages are about. */
 export interface Standing {
   readonly settings: DoormanSettings
   readonly server: LeaseServer
+  readonly access: Access
   readonly metrics: Metrics
+  readonly history: History
   readonly addresses: Addresses
   readonly election: EtcdElection | undefined
   readonly configuration: Configuration | undefined
   readonly startedAt: Date
 }
 
-/** `/` is the status page, `/?resource=ID` with the clients of one; `/metrics` for Prometheus; `/healthz`. */
+/**
+ * `/` is the status page, `/?resource=ID` with the clients of one; `/metrics` for Prometheus. `/healthz` says that the
+ * process answers, `/readyz` whether it knows a master; these two are for probes, which have no credentials.
+ */
 export function debugHandler(standing: Standing): RequestListener {
-  const { server, metrics } = standing
+  const { access, metrics } = standing
   return (request, response) => {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    // The first line of a request is anybody's: `GET //` is no URL.
+    const target = request.url ?? '/'
+    const url = URL.canParse(target, BASE) ? new URL(target, BASE) : undefined
     if (request.method !== 'GET' && request.method !== 'HEAD') send(response, 405, 'text/plain', 'only GET')
-    else if (pathname === '/' || pathname.startsWith('/debug/'))
-      send(response, 200, 'text/html; charset=utf-8', statusPage(statusOf(standing, searchParams.get('resource'))))
-    else if (pathname === '/healthz') {
-      const { isMaster, mastership } = server.discovery()
-      send(response, 200, 'application/json', JSON.stringify({ status: 'ok', isMaster, ...mastership }))
-    } else if (pathname === '/metrics')
-      metrics.text().then(
-        (text) => send(response, 200, metrics.contentType, text),
-        (error: unknown) => send(response, 500, 'text/plain', String(error)),
-      )
-    else send(response, 404, 'text/plain', `nothing at ${pathname}`)
+    else if (url === undefined || url.origin !== BASE) send(response, 400, 'text/plain', 'no path')
+    else if (url.pathname === '/healthz' || url.pathname === '/readyz') sendHealth(standing, url.pathname, response)
+    else {
+      try {
+        access.requirePages(credentialsOf(request))
+      } catch (error) {
+        sendError(response, error)
+        return
+      }
+      if (url.pathname === '/' || url.pathname.startsWith('/debug/')) {
+        const status = statusOf(standing, url.searchParams.get('resource'))
+        send(response, 200, 'text/html; charset=utf-8', statusPage(status))
+      } else if (url.pathname === '/metrics')
+        metrics.text().then(
+          (text) => send(response, 200, metrics.contentType, text),
+          (error: unknown) => send(response, 500, 'text/plain', String(error)),
+        )
+      else send(response, 404, 'text/plain', 'nothing here')
+    }
   }
 }
 
+const BASE = 'http://localhost'
+
+function sendHealth({ server, election }: Standing, pathname: string, response: ServerResponse): void {
+  const { isMaster, mastership } = server.discovery()
+  const ready = isMaster || mastership.masterAddress !== undefined
+  if (pathname === '/healthz') {
+    send(response, 200, 'application/json', JSON.stringify({ status: 'ok', isMaster, ...mastership }))
+    return
+  }
+  const { parentError } = server.summary()
+  const body = { ready, isMaster, ...mastership, etcdError: election?.lastError, parentError }
+  send(response, ready ? 200 : 503, 'application/json', JSON.stringify(body))
+}
+
 function statusOf(standing: Standing, resource: string | null): Status {
-  const { settings, server, addresses, election, configuration, startedAt } = standing
-  const snapshot = server.snapshot()
+  const { settings, server, addresses, election, configuration, startedAt, history } = standing
+  const snapshot = server.summary()
   const problems: string[] = []
   if (configuration?.problem !== undefined) problems.push(`The configuration is an old one: ${configuration.problem}`)
   if (election?.lastError !== undefined) problems.push(`etcd does not answer: ${election.lastError}`)
@@ -56,6 +88,8 @@ function statusOf(standing: Standing, resource: string | null): Status {
     now: Date.now() / 1_000,
     problems,
     resource: resource ?? undefined,
+    children: resource === null ? [] : server.largest(resource, MOST_CHILDREN + 1),
+    past: (id) => history.of(id),
   }
 }
 

@@ -1,10 +1,11 @@
-import type { ChildSnapshot, LeaseServerSnapshot, ResourceTemplate, ServerResourceSnapshot } from '@fairlead/core'
+import type { ChildSnapshot, LeaseServerSummary, ResourceTemplate, ServerResourceSummary } from '@fairlead/core'
+import { mostWanted, type Sample } from '../observe/history.js'
 import { type Html, html } from './html.js'
 import { STYLE } from './style.js'
 
 /** All that the page shows. Times are seconds since the epoch. */
 export interface Status {
-  snapshot: LeaseServerSnapshot
+  snapshot: LeaseServerSummary
   address: string
   httpUrl: string | undefined
   serverRole: string
@@ -17,12 +18,18 @@ export interface Status {
   problems: readonly string[]
   /** Show the clients of this resource. */
   resource: string | undefined
+  /** Those with the largest leases, one more than are shown if there are as many. */
+  children: readonly ChildSnapshot[]
+  /** What a resource was like over the last minutes, the oldest first. */
+  past(resourceId: string): readonly Sample[]
 }
 
-/** Clients on one page: the ones with the largest leases. */
-const MOST_CHILDREN = 200
+/** Rows on one page: the clients with the largest leases, the resources of which most is wanted. */
+export const MOST_CHILDREN = 200
+const MOST_RESOURCES = 200
+const MOST_TEMPLATES = 200
 
-/** The page, with all it needs; it looks again every ten seconds. */
+/** The page, with all it needs; it looks again every five seconds. */
 export function statusPage(status: Status): string {
   const { snapshot, problems } = status
   const chosen = snapshot.resources.find(({ id }) => id === status.resource)
@@ -31,7 +38,7 @@ export function statusPage(status: Status): string {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="refresh" content="10">
+<meta http-equiv="refresh" content="5">
 <title>Doorman ${snapshot.id}</title>
 ${STYLE}
 </head>
@@ -40,7 +47,7 @@ ${STYLE}
 <header><h1>Doorman</h1><span class="soft">${snapshot.id}</span>${badge(snapshot)}</header>
 ${problems.map((problem) => html`<div class="card warning">${problem}</div>`)}
 ${facts(status)}
-${chosen === undefined ? resources(snapshot.resources) : children(chosen, status)}
+${chosen === undefined ? resources(status) : children(chosen, status)}
 ${configuration(snapshot.templates)}
 </main>
 </body>
@@ -49,7 +56,7 @@ ${configuration(snapshot.templates)}
   return page.text
 }
 
-function badge({ isMaster, masterAddress }: LeaseServerSnapshot): Html {
+function badge({ isMaster, masterAddress }: LeaseServerSummary): Html {
   if (isMaster) return html`<span class="badge master">master</span>`
   if (masterAddress === undefined) return html`<span class="badge none">no master</span>`
   return html`<span class="badge">not the master</span>`
@@ -69,15 +76,17 @@ function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt
   return html`<section class="card facts">${all.map(fact)}</section>`
 }
 
-function resources(all: readonly ServerResourceSnapshot[]): Html {
+function resources({ snapshot: { resources: all }, past }: Status): Html {
+  const shown = mostWanted(all, MOST_RESOURCES)
   if (all.length === 0)
     return html`<h2>Resources</h2><section class="card empty">Nobody has asked for anything yet.</section>`
   return html`<h2>Resources</h2>
 <section class="card scroll"><table>
-<thead><tr><th>Resource</th><th>Leased, and wanted</th><th class="number">Capacity</th><th class="number">Leased</th>
-<th class="number">Wanted</th><th class="number">Clients</th><th>Algorithm</th></tr></thead>
-<tbody>${all.map(resourceRow)}</tbody>
-</table></section>
+<thead><tr><th>Resource</th><th>Leased, and wanted</th><th>Last minutes</th><th class="number">Capacity</th>
+<th class="number">Leased</th><th class="number">Wanted</th><th class="number">Waiting</th><th class="number">Clients</th>
+<th>Algorithm</th></tr></thead>
+<tbody>${shown.map((resource) => resourceRow(resource, past(resource.id)))}</tbody>
+</table>${rest(all.length - shown.length)}</section>
 ${LEGEND}`
 }
 
@@ -85,20 +94,47 @@ const LEGEND = html`<div class="legend">
 <span><i style="background:var(--has)"></i>leased</span>
 <span><i style="background:var(--reserve)"></i>kept back: a predecessor may have leased it</span>
 <span><i style="background:var(--wants)"></i>wanted</span>
+<span><i style="background:var(--bad)"></i>waiting</span>
 <span><i style="background:var(--text);width:3px"></i>capacity</span>
 </div>`
 
-function resourceRow(resource: ServerResourceSnapshot): Html {
-  const { id, capacity, sumHas, sumWants, clients, algorithm, learning } = resource
+function rest(count: number): Html | undefined {
+  return count > 0 ? html`<div class="empty">and ${amount(count)} smaller ones</div>` : undefined
+}
+
+function resourceRow(resource: ServerResourceSummary, past: readonly Sample[]): Html {
+  const { id, capacity, sumHas, sumWants, sumWaiting, clients, algorithm, learning, withdrawn } = resource
   return html`<tr>
-<td><a href="?resource=${encodeURIComponent(id)}">${id}</a> ${learning ? html`<span class="tag">learning</span>` : undefined}</td>
-<td>${bar(resource)}</td>
+<td class="name"><a href="?${String(new URLSearchParams({ resource: id }))}">${id}</a>
+${learning ? html`<span class="tag">learning</span>` : undefined}
+${withdrawn ? html`<span class="tag">not configured any more</span>` : undefined}</td>
+<td>${bar(resource)}</td><td>${curve(past)}</td>
 <td class="number">${amount(capacity)}</td><td class="number">${amount(sumHas)}</td>
-<td class="number">${amount(sumWants)}</td><td class="number">${amount(clients)}</td><td>${algorithm.kind}</td>
+<td class="number">${amount(sumWants)}</td><td class="number">${amount(sumWaiting)}</td>
+<td class="number">${amount(clients)}</td><td>${algorithm.kind}</td>
 </tr>`
 }
 
-function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSnapshot): Html {
+const CURVE = { width: 140, height: 30 }
+
+/** Lines of what was wanted, leased, waiting and there to be had, the newest at the right. */
+function curve(past: readonly Sample[]): Html | undefined {
+  if (past.length < 2) return undefined
+  const { width, height } = CURVE
+  const most = Math.max(Number.MIN_VALUE, ...past.map(({ has, wants, capacity }) => Math.max(has, wants, capacity)))
+  const line = (of: keyof Sample): Html => {
+    const points = past.map((sample, i) => {
+      const x = (i / (past.length - 1)) * width
+      const y = height - 1 - (sample[of] / most) * (height - 2)
+      return `${x.toFixed(1)},${y.toFixed(1)}`
+    })
+    return html`<polyline class="${of}" points="${points.join(' ')}"/>`
+  }
+  return html`<svg class="curve" viewBox="0 0 ${width} ${height}" role="img" aria-label="the last minutes">
+${(['capacity', 'wants', 'waiting', 'has'] as const).map(line)}</svg>`
+}
+
+function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSummary): Html {
   const whole = Math.max(capacity, sumWants, sumHas + reserve, Number.MIN_VALUE)
   const part = (value: number): string => `${Math.round((1_000 * value) / whole) / 10}%`
   const title = `${amount(sumHas)} leased, ${amount(sumWants)} wanted, of ${amount(capacity)}`
@@ -110,32 +146,32 @@ function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSnapshot): H
 </div>`
 }
 
-function children(resource: ServerResourceSnapshot, { now, parent }: Status): Html {
-  const { id, safeCapacity, reserve } = resource
-  const sorted = resource.children.toSorted((a, b) => b.has - a.has || b.wants - a.wants)
+function children(resource: ServerResourceSummary, { now, parent, children: sorted, past }: Status): Html {
+  const { id, safeCapacity, reserve, clients } = resource
   const shown = sorted.slice(0, MOST_CHILDREN)
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
   return html`<h2><a href="?">Resources</a> / ${id}</h2>
 <section class="card scroll"><table>
-<thead><tr><th>Leased, and wanted</th><th class="number">Capacity</th><th class="number">Leased</th>
-<th class="number">Wanted</th><th class="number">Kept back</th><th class="number">Safe capacity</th>
+<thead><tr><th>Leased, and wanted</th><th>Last minutes</th><th class="number">Capacity</th>
+<th class="number">Leased</th><th class="number">Wanted</th><th class="number">Waiting</th><th class="number">Kept back</th><th class="number">Safe capacity</th>
 ${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
-<tbody><tr><td>${bar(resource)}</td><td class="number">${amount(resource.capacity)}</td>
+<tbody><tr><td>${bar(resource)}</td><td>${curve(past(id))}</td><td class="number">${amount(resource.capacity)}</td>
 <td class="number">${amount(resource.sumHas)}</td><td class="number">${amount(resource.sumWants)}</td>
+<td class="number">${amount(resource.sumWaiting)}</td>
 <td class="number">${amount(reserve)}</td><td class="number">${amount(safeCapacity)}</td>
 ${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</tr>
 </tbody></table></section>
 ${LEGEND}
-<h2>${amount(sorted.length)} ${sorted.length === 1 ? 'client' : 'clients'}</h2>
+<h2>${amount(clients)} ${clients === 1 ? 'client' : 'clients'}</h2>
 <section class="card scroll"><table>
 <thead><tr><th>Client</th><th>Has, and wants</th><th class="number">Has</th><th class="number">Wants</th>
 <th class="number">Subclients</th><th>Lease</th><th class="number">Refresh</th><th class="number">Asked</th></tr></thead>
 <tbody>${shown.map((child) => childRow(child, largest, now))}</tbody>
-</table>${shown.length < sorted.length ? html`<div class="empty">and ${amount(sorted.length - shown.length)} smaller ones</div>` : undefined}
+</table>${shown.length < sorted.length ? rest(clients - shown.length) : undefined}
 </section>`
 }
 
-function leaseOf({ lease }: ServerResourceSnapshot, now: number): string {
+function leaseOf({ lease }: ServerResourceSummary, now: number): string {
   return lease === undefined ? 'none' : `${amount(lease.capacity)}, ${expiry(lease.expiryTime, now)}`
 }
 
@@ -143,7 +179,7 @@ function childRow(child: ChildSnapshot, largest: number, now: number): Html {
   const part = (value: number): string => `${Math.round((1_000 * value) / largest) / 10}%`
   const { id, kind, has, wants, subclients, expiryTime, refreshInterval, askedAt } = child
   return html`<tr>
-<td>${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
+<td class="name">${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
 <td><div class="bar" title="${amount(has)} of ${amount(wants)}"><i class="wants" style="width:${part(wants)}"></i>
 <i class="has" style="width:${part(has)}"></i></div></td>
 <td class="number">${amount(has)}</td><td class="number">${amount(wants)}</td><td class="number">${amount(subclients)}</td>
@@ -156,20 +192,20 @@ function configuration(templates: readonly ResourceTemplate[]): Html {
   return html`<h2>Configuration</h2>
 <section class="card scroll"><table>
 <thead><tr><th>Name or glob</th><th class="number">Capacity</th><th class="number">Safe</th><th>Algorithm</th>
-<th class="number">Lease</th><th class="number">Refresh</th><th class="number">Learning</th><th>Parameters</th>
-<th>Description</th></tr></thead>
-<tbody>${templates.map(templateRow)}</tbody>
-</table></section>`
+<th class="number">Lease</th><th class="number">Refresh</th><th class="number">Learning</th></tr></thead>
+<tbody>${templates.slice(0, MOST_TEMPLATES).map(templateRow)}</tbody>
+</table>${rest(templates.length - MOST_TEMPLATES)}</section>`
 }
 
 function templateRow({ identifierGlob, capacity, safeCapacity, algorithm, description }: ResourceTemplate): Html {
   const { kind, leaseLength, refreshInterval, learningModeDuration = leaseLength, parameters } = algorithm
+  const more = parameters.map(({ name, value = '' }) => `${name}: ${value}`).join(', ')
   return html`<tr>
-<td>${identifierGlob}</td><td class="number">${amount(capacity)}</td>
-<td class="number">${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td><td>${kind}</td>
+<td class="name">${identifierGlob}<div class="soft">${description}</div></td><td class="number">${amount(capacity)}</td>
+<td class="number">${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td>
+<td class="name">${kind}<div class="soft">${more}</div></td>
 <td class="number">${leaseLength} s</td><td class="number">${refreshInterval} s</td>
 <td class="number">${learningModeDuration} s</td>
-<td>${parameters.map(({ name, value = '' }) => `${name}: ${value}`).join(', ')}</td><td class="wide">${description}</td>
 </tr>`
 }
 

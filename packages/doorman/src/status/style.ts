@@ -15,7 +15,7 @@ export const STYLE: Html = new Html(`<style>
 }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--page); color: var(--text); font: 15px/1.5 system-ui, sans-serif; }
-main { max-width: 1080px; margin: 0 auto; padding: 28px 20px 60px; }
+main { max-width: 1400px; margin: 0 auto; padding: 28px 20px 60px; }
 header { display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 14px; margin-bottom: 22px; }
 h1 { font-size: 24px; margin: 0; letter-spacing: -0.01em; }
 h2 { font-size: 17px; margin: 30px 0 10px; }
@@ -37,7 +37,13 @@ table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nu
 th, td { padding: 9px 14px; text-align: left; border-top: 1px solid var(--line); white-space: nowrap; }
 thead th { border-top: 0; color: var(--soft); font-size: 12.5px; font-weight: 500; }
 td.number, th.number { text-align: right; }
-td.wide { white-space: normal; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 160px; }
+.curve { display: block; width: 140px; height: 30px; }
+.curve polyline { fill: none; stroke-width: 1.5; }
+.curve .capacity { stroke: var(--line); }
+.curve .wants { stroke: var(--wants); }
+.curve .waiting { stroke: var(--bad); }
+.curve .has { stroke: var(--has); }
 .bar { position: relative; width: 100%; min-width: 180px; height: 14px; border-radius: 4px; background: var(--track);
   overflow: hidden; }
 .bar i { position: absolute; inset: 0 auto 0 0; }

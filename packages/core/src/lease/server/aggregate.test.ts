@@ -1,15 +1,20 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { aggregate } from './aggregate.js'
-import { Ledger } from './ledger.js'
+import { Census, Ledger } from './ledger.js'
 import { rulesOf } from './rules.js'
 
-const RULES = rulesOf({ kind: 'FAIR_SHARE', leaseLength: 60, refreshInterval: 8, parameters: [] })
+const RULES = rulesOf({
+  kind: 'FAIR_SHARE',
+  leaseLength: 60,
+  refreshInterval: 8,
+  parameters: [{ name: 'highest_priority', value: '9' }],
+})
 
 function ledgerOf(clients: readonly { wants: number; priority?: number; weight?: number }[]): Ledger {
-  const ledger = new Ledger(RULES, 100)
+  const ledger = new Ledger(RULES, 100, new Census())
   for (const [i, { wants, priority = 0, weight = 1 }] of clients.entries())
-    ledger.enterClient(ledger.add(`${i}`, false), priority, weight, wants, 1_000)
+    ledger.enterClient(ledger.addClient(`${i}`, undefined), priority, weight, wants, 1_000)
   return ledger
 }
 
@@ -48,8 +53,8 @@ describe('aggregate', () => {
 
   it('counts a reserve as the wants of as many clients as would hold it', () => {
     const ledger = ledgerOf([{ wants: 10 }, { wants: 10 }])
-    ledger.hold(ledger.find('0', false)!, 8)
-    ledger.hold(ledger.find('1', false)!, 4)
+    ledger.hold(ledger.findClient('0', undefined)!, 8)
+    ledger.hold(ledger.findClient('1', undefined)!, 4)
     expect(aggregate(ledger, 18, false)[1]).toEqual({ priority: 0, numClients: 3, wants: 18 })
     expect(aggregate(ledgerOf([]), 18, false)).toEqual([{ priority: 0, numClients: 1, wants: 18 }])
   })

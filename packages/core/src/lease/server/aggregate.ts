@@ -28,8 +28,8 @@ function group(ledger: Ledger, factor: number): Required<PriorityBandAggregate>[
   const groups: Required<PriorityBandAggregate>[] = []
   /** By priority: the group that is being filled, and up to which wants per mass. */
   const open = new Map<number, { sum: Required<PriorityBandAggregate>; most: number }>()
-  for (const { blocks } of ledger.bands.all)
-    blocks.forEach(({ priority, subclients }, wants, mass) => {
+  for (const { blocks, priority } of ledger.bands.all)
+    blocks.forEach(({ subclients }, wants, mass) => {
       const present = open.get(priority)
       if (present !== undefined && wants / mass <= present.most) {
         present.sum.numClients += subclients

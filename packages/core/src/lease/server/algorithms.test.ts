@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { AlgorithmKind } from '../protocol.js'
 import published from './fixtures/published-algorithms.json' with { type: 'json' }
+import { Census } from './ledger.js'
 import { Resource } from './resource.js'
 import type { ResourceTemplate } from './template.js'
 
@@ -33,12 +34,16 @@ function templateOf({ algorithm }: Scenario, capacity: number): ResourceTemplate
 /** A store as the published one was filled before the steps. */
 function resourceOf(scenario: Scenario): Resource {
   const learnFrom = scenario.algorithm === 'LEARN' ? NOW : Number.NEGATIVE_INFINITY
-  const resource = new Resource('r', templateOf(scenario, scenario.capacity), true, learnFrom, 0)
+  const resource = new Resource('r', templateOf(scenario, scenario.capacity), learnFrom, {
+    isRoot: true,
+    minimumSeconds: 0,
+    census: new Census(),
+  })
   for (const [client, has, wants, subclients] of scenario.preload) {
-    const child = resource.ledger.add(client, true)
+    const child = resource.ledger.addServer(client)
     resource.ledger.enter(child, [bucket(subclients, wants)], NOW)
     resource.ledger.hold(child, has)
-    child.granted = has
+    resource.ledger.lease(child, has)
     child.expiry = NOW + 300
     child.heldUntil = NOW + 301
     child.refreshSeconds = 5
@@ -61,7 +66,7 @@ describe('algorithms', () => {
     let cut = false
     for (const step of scenario.steps) {
       if (step[0] === 'release')
-        resource.ledger.remove(resource.ledger.find(step[1], true) ?? resource.ledger.add(step[1], true))
+        resource.ledger.remove(resource.ledger.findServer(step[1]) ?? resource.ledger.addServer(step[1]))
       else if (step[0] === 'capacity') {
         // From here on the published server grants less than nothing.
         cut ||= step[1] < capacity && scenario.algorithm.endsWith('SHARE')

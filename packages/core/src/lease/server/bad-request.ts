@@ -6,13 +6,27 @@ import {
   type PriorityBandAggregate,
   type ReleaseCapacityRequest,
 } from '../protocol.js'
+import type { LeaseServerLimits } from './limits.js'
+
+/** No half of a surrogate pair: it has no UTF-8, and pages and metrics could not name it. */
+const WELL_FORMED = /^\P{Surrogate}*$/u
+
+/** What a server's children of one resource may come to in groups; ours send 33 at most. */
+const MOST_BANDS = 256
 
 /** Throws a {@link CapacityError} `invalid_argument` when something is wrong, before anything is changed. */
-export function requireGetCapacity({ clientId, resource }: GetCapacityRequest): void {
-  requireId('client_id', clientId)
-  for (const { resourceId, wants, priority, has, weight } of resource) {
-    requireId('resource_id', resourceId)
+export function requireGetCapacity(
+  { clientId, instance, resource }: GetCapacityRequest,
+  limits: LeaseServerLimits,
+): void {
+  requireId('client_id', clientId, limits)
+  if (instance !== undefined) requireId('instance', instance, limits)
+  requireFew('resource', resource, limits.resourcesPerRequest)
+  for (const { resourceId, wants, priority, has, weight, inUse = 0, waiting = 0 } of resource) {
+    requireId('resource_id', resourceId, limits)
     requireAmount('wants', wants)
+    requireAmount('in_use', inUse)
+    requireAmount('waiting', waiting)
     requireWhole('priority', priority)
     requireWeight(weight)
     if (has !== undefined) requireLease(has.capacity, has.expiryTime)
@@ -20,20 +34,33 @@ export function requireGetCapacity({ clientId, resource }: GetCapacityRequest): 
 }
 
 /** As {@link requireGetCapacity}. */
-export function requireGetServerCapacity({ serverId, resource }: GetServerCapacityRequest): void {
-  requireId('server_id', serverId)
+export function requireGetServerCapacity(
+  { serverId, resource }: GetServerCapacityRequest,
+  limits: LeaseServerLimits,
+): void {
+  requireId('server_id', serverId, limits)
+  requireFew('resource', resource, limits.resourcesPerRequest)
   for (const { resourceId, wants, has, outstanding } of resource) {
-    requireId('resource_id', resourceId)
+    requireId('resource_id', resourceId, limits)
+    requireFew('wants', wants, MOST_BANDS)
     for (const band of wants) requireBand(band)
     if (has !== undefined) requireLease(has.capacity, has.expiryTime)
     if (outstanding !== undefined) requireAmount('outstanding', outstanding)
   }
 }
 
-/** As {@link requireGetCapacity}. */
-export function requireReleaseCapacity({ clientId, resourceId }: ReleaseCapacityRequest): void {
-  requireId('client_id', clientId)
-  for (const id of resourceId) requireId('resource_id', id)
+/**
+ * As {@link requireGetCapacity}. Ids of resources that nobody knows are passed over, and so are empty ones: published
+ * clients send some of those when they close, and would try again for ever.
+ */
+export function requireReleaseCapacity(
+  { clientId, instance, resourceId }: ReleaseCapacityRequest,
+  limits: LeaseServerLimits,
+): void {
+  requireId('client_id', clientId, limits)
+  if (instance !== undefined) requireId('instance', instance, limits)
+  // For each resource of a published client there is an empty id besides.
+  requireFew('resource_id', resourceId, 2 * Math.max(limits.resourcesPerRequest, limits.resourcesPerClient))
 }
 
 function requireBand({ priority, numClients, wants, weight }: PriorityBandAggregate): void {
@@ -48,8 +75,14 @@ function requireLease(capacity: number, expiryTime: number): void {
   requireWhole('the expiry_time of has', expiryTime)
 }
 
-function requireId(name: string, id: string): void {
+function requireId(name: string, id: string, { idLength }: LeaseServerLimits): void {
   if (typeof id !== 'string' || id === '') refuse(name, 'a non-empty string', id)
+  if (id.length > idLength) refuse(name, `at most ${idLength} characters`, `${id.slice(0, 32)}…`)
+  if (!WELL_FORMED.test(id)) refuse(name, 'text without half characters', id)
+}
+
+function requireFew(name: string, list: readonly unknown[], most: number): void {
+  if (list.length > most) refuse(name, `at most ${most} entries`, list.length)
 }
 
 function requireAmount(name: string, amount: number): void {

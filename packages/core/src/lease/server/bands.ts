@@ -3,6 +3,8 @@ import { SortedBlocks } from './sorted-blocks.js'
 
 /** So many bands may stay although they are empty: a lone client that changes its wants leaves its band each time. */
 const MOST_EMPTY = 8
+/** Priorities beyond that number join the band next to them: a division looks at each band. */
+const MOST_BANDS = 64
 
 /** Everything of one priority. */
 export class Band {
@@ -120,6 +122,7 @@ export class Bands {
       if (band.priority === priority) return band
       if (band.priority < priority) break
     }
+    if (this.#bands.length === MOST_BANDS) return this.#bands[Math.min(at, MOST_BANDS - 1)]!
     const band = new Band(priority, this.#minimumShares.get(priority) ?? 0)
     this.#bands.splice(at, 0, band)
     return band

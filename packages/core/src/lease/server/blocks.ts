@@ -2,6 +2,9 @@ import { grown } from '../../grown.js'
 
 const BITS = 6
 
+/** Room in the beginning: most resources have a few clients, and small arrays cost little. */
+const FIRST_CELLS = 8
+
 /** Entries in a block, at most. */
 export const BLOCK_SIZE: number = 1 << BITS
 
@@ -14,10 +17,10 @@ export const BLOCK_SIZE: number = 1 << BITS
 export class Blocks {
   readonly #cellOf: number[]
   /** By cell. Block b has the cells from b * BLOCK_SIZE on, and fills them from the front. */
-  entries: Int32Array = new Int32Array(BLOCK_SIZE)
-  ratios: Float64Array = new Float64Array(BLOCK_SIZE)
-  wantsOf: Float64Array = new Float64Array(BLOCK_SIZE)
-  massOf: Float64Array = new Float64Array(BLOCK_SIZE)
+  entries: Int32Array = new Int32Array(FIRST_CELLS)
+  ratios: Float64Array = new Float64Array(FIRST_CELLS)
+  wantsOf: Float64Array = new Float64Array(FIRST_CELLS)
+  massOf: Float64Array = new Float64Array(FIRST_CELLS)
   /** By block, as all that follows. */
   sizes: Int32Array = new Int32Array(1)
   wants: Float64Array = new Float64Array(1)
@@ -58,6 +61,7 @@ export class Blocks {
 
   append(block: number, entry: number, wants: number, mass: number): void {
     const cell = this.end(block)
+    while (cell >= this.entries.length) this.#growCells()
     this.sizes[block]!++
     this.#put(cell, entry, wants / mass, wants, mass)
     this.#sorted[block] = 0
@@ -174,11 +178,14 @@ export class Blocks {
     this.#rounded[block] = exact ? 0 : 1
   }
 
-  #grow(): void {
+  #growCells(): void {
     this.entries = doubled(this.entries)
     this.ratios = doubled(this.ratios)
     this.wantsOf = doubled(this.wantsOf)
     this.massOf = doubled(this.massOf)
+  }
+
+  #grow(): void {
     this.sizes = doubled(this.sizes)
     this.wants = doubled(this.wants)
     this.mass = doubled(this.mass)

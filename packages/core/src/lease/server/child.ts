@@ -2,6 +2,7 @@ import type { PriorityBandAggregate } from '../protocol.js'
 import type { Band } from './bands.js'
 import type { Waking } from './expiry-wheel.js'
 import { roundUp } from './grid.js'
+import type { Rules } from './rules.js'
 
 /** What some of a child's clients of one priority want together; a client is one bucket of one. */
 export class Bucket {
@@ -24,10 +25,10 @@ export class Bucket {
 }
 
 /** What a server says that its clients want, in multiples of `unit`. */
-export function bucketsOf(wants: readonly PriorityBandAggregate[], weighted: boolean, unit: number): Bucket[] {
+export function bucketsOf(wants: readonly PriorityBandAggregate[], rules: Rules, unit: number): Bucket[] {
   return wants.map(({ priority, numClients, wants: each, weight }) => {
-    const mass = weighted ? (weight ?? numClients) : numClients
-    return new Bucket(priority, numClients, mass, roundUp(each, unit))
+    const mass = rules.weighted ? (weight ?? numClients) : numClients
+    return new Bucket(Math.min(priority, rules.highestPriority), numClients, mass, roundUp(each, unit))
   })
 }
 
@@ -37,6 +38,8 @@ export function bucketsOf(wants: readonly PriorityBandAggregate[], weighted: boo
 export class Child implements Waking {
   readonly id: string
   readonly isServer: boolean
+  /** Tells it from others that go by the same id; `undefined` where it does not say. */
+  readonly instance: string | undefined
   buckets: readonly Bucket[] = []
   wants = 0
   subclients = 0
@@ -49,13 +52,18 @@ export class Child implements Waking {
   refreshSeconds = 0
   /** When it last asked, and was answered. */
   askedAt: number = Number.NEGATIVE_INFINITY
+  /** Between its last two questions: some come less often than they are told. */
+  gapSeconds = 0
   /** It has missed two refreshes. */
   silent = false
+  /** Of its wants, what waits at this moment. */
+  waiting = 0
   wakeAt = 0
 
-  constructor(id: string, isServer: boolean) {
+  constructor(id: string, isServer: boolean, instance?: string) {
     this.id = id
     this.isServer = isServer
+    this.instance = instance
   }
 
   /** The capacity of its lease, 0 once that has run out. */

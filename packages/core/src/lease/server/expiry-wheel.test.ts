@@ -74,4 +74,19 @@ describe('ExpiryWheel', () => {
     wheel.advance(12, (each) => woken.push(each))
     expect(woken).toEqual([only])
   })
+
+  it('wakes no more than it may in one go, and loses nobody', () => {
+    const wheel = new ExpiryWheel<Item>()
+    const woken: Item[] = []
+    for (let i = 0; i < 10; i++) wheel.schedule(item(5), 5)
+    wheel.schedule(item(7), 7)
+    wheel.advance(9, (each) => woken.push(each), 4)
+    expect([woken.length, wheel.behind]).toEqual([4, true])
+    // What was to be woken may be put off meanwhile.
+    wheel.advance(9, (each) => woken.push(each), 4)
+    expect([woken.length, wheel.behind]).toEqual([8, true])
+    wheel.advance(300, (each) => woken.push(each), 4)
+    expect([woken.length, wheel.behind]).toEqual([11, false])
+    expect(new Set(woken).size).toBe(11)
+  })
 })

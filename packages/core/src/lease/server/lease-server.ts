@@ -11,10 +11,11 @@ import type {
   ReleaseCapacityResponse,
 } from '../protocol.js'
 import type { Transport } from '../transport.js'
+import { type LeaseServerLimits, limitsFrom } from './limits.js'
 import { Mastership } from './mastership.js'
-import { LeaseNode } from './node.js'
+import { LeaseNode, type LeaseServerNotice } from './node.js'
 import { ParentLink } from './parent-link.js'
-import type { NodeSnapshot } from './snapshot.js'
+import type { ChildSnapshot, NodeSnapshot, NodeSummary } from './snapshot.js'
 import type { ResourceRepository } from './template.js'
 
 /** Options of {@link LeaseServer}. */
@@ -36,14 +37,15 @@ export interface LeaseServerOptions {
    * Never more than the refresh interval of the level. @default 5000
    */
   minimumIntervalMs?: number
+  /** What requests may ask of it. */
+  limits?: Partial<LeaseServerLimits>
+  /** Called with what whoever runs the server should know, during the call that it comes from; must not throw. */
+  onNotice?: (notice: LeaseServerNotice) => void
   /** Longest wait for an answer of the parent, in milliseconds, above 0. @default 5000 */
   deadlineMs?: number
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /**
-   * Milliseconds since the Unix epoch; looked at once, so that a clock that is set does not end leases.
-   * @default Date.now
-   */
+  /** Milliseconds since the Unix epoch, for the ends of leases; may be corrected at any time. @default Date.now */
   wallClock?: Clock
   /** The timer for questions to the parent; must not keep the process alive. @default the platform's */
   after?: After
@@ -55,6 +57,12 @@ export interface LeaseServerSnapshot extends NodeSnapshot {
   parentError?: string
 }
 
+/** The same without clients and servers; what is leased may be two seconds behind. */
+export interface LeaseServerSummary extends NodeSummary {
+  /** Why the parent did not answer the last question. */
+  parentError?: string
+}
+
 const OPTIONS = [
   'id',
   'repository',
@@ -62,11 +70,16 @@ const OPTIONS = [
   'parent',
   'elected',
   'minimumIntervalMs',
+  'limits',
+  'onNotice',
   'deadlineMs',
   'clock',
   'wallClock',
   'after',
 ]
+
+/** So far the wall clock may be off before its correction is followed, in milliseconds. */
+const DRIFT_MS = 500
 
 /**
  * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
@@ -82,20 +95,23 @@ export class LeaseServer implements CapacityService {
   readonly #address: string | undefined
   readonly #link: ParentLink | undefined
   readonly #clock: Clock
-  readonly #originMs: number
+  readonly #wallClock: Clock
+  /** What the wall clock is ahead of the steady one. */
+  #originMs: number
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value, or what is wrong in the repository. */
   constructor(options: LeaseServerOptions) {
     requireOptions('options', options, OPTIONS)
     const { id, repository, address, parent, elected = false, minimumIntervalMs = 5_000, deadlineMs = 5_000 } = options
-    const { clock = systemClock, wallClock = Date.now, after = systemAfter } = options
+    const { clock = systemClock, wallClock = Date.now, after = systemAfter, onNotice = () => {} } = options
     requireText('id', id)
     if (address !== undefined) requireText('address', address)
     requireNumber('minimumIntervalMs', minimumIntervalMs, 0)
     requireAbove('deadlineMs', deadlineMs, 0)
-    for (const [name, seam] of Object.entries({ clock, wallClock, after })) requireFunction(name, seam)
+    for (const [name, seam] of Object.entries({ clock, wallClock, after, onNotice })) requireFunction(name, seam)
     if (parent !== undefined) requireFunction('parent.connect', parent.connect)
     this.#clock = steady(clock)
+    this.#wallClock = wallClock
     this.#originMs = wallClock() - this.#clock()
     this.#address = address
     this.#mastership = new Mastership(!elected, elected ? undefined : address)
@@ -105,6 +121,8 @@ export class LeaseServer implements CapacityService {
       isRoot: parent === undefined,
       minimumSeconds: minimumIntervalMs / 1_000,
       mastership: this.#mastership,
+      limits: limitsFrom(options.limits ?? {}),
+      notice: onNotice,
     })
     if (parent !== undefined)
       this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
@@ -166,11 +184,19 @@ export class LeaseServer implements CapacityService {
     this.#mastership.holdsUntil((this.#originMs + sentMs + ms) / 1_000)
   }
 
-  /** What people and pages want to see. O(children). */
+  /** All that it knows. O(children log children). */
   snapshot(): LeaseServerSnapshot {
-    const snapshot = this.#node.snapshot(this.#now())
-    const error = this.#link?.lastError
-    return error === undefined ? snapshot : { ...snapshot, parentError: error }
+    return this.#withParent(this.#node.snapshot(this.#now()))
+  }
+
+  /** What pages and metrics want to see. O(resources). */
+  summary(): LeaseServerSummary {
+    return this.#withParent(this.#node.summary(this.#now()))
+  }
+
+  /** The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children). */
+  largest(resourceId: string, most: number): ChildSnapshot[] {
+    return this.#node.largest(resourceId, most, this.#now())
   }
 
   /** Asks the parent no more. */
@@ -178,8 +204,22 @@ export class LeaseServer implements CapacityService {
     this.#link?.close()
   }
 
-  /** Seconds since the epoch. */
+  #withParent<S extends NodeSummary>(of: S): S & { parentError?: string } {
+    const error = this.#link?.lastError
+    return error === undefined ? of : { ...of, parentError: error }
+  }
+
+  /**
+   * Seconds since the epoch, as the wall clock has them; between its corrections they run with the steady one. Leases
+   * are told by wall clocks, so they must end by the right one also if it was wrong when the server started.
+   */
   #now(): number {
-    return (this.#originMs + this.#clock()) / 1_000
+    const nowMs = this.#clock()
+    const driftMs = this.#wallClock() - this.#originMs - nowMs
+    if (Math.abs(driftMs) >= DRIFT_MS && Number.isFinite(driftMs)) {
+      this.#originMs += driftMs
+      this.#node.shift(driftMs / 1_000)
+    }
+    return (this.#originMs + nowMs) / 1_000
   }
 }

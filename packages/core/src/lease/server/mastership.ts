@@ -49,6 +49,16 @@ export class Mastership {
     this.#until = until
   }
 
+  /**
+   * The clock was corrected by so many seconds. The lock holds only as long as both clocks say: the machine may have
+   * been asleep. What a predecessor has left may last as long as either says.
+   */
+  shift(seconds: number): void {
+    this.#until += Math.min(0, seconds)
+    if (this.#vanishedAt !== undefined) this.#vanishedAt += Math.max(0, seconds)
+    this.#learnFrom += Math.max(0, seconds)
+  }
+
   /** It has lost, or somebody else has won; `address` is who, if anybody knows. */
   follows(address: string | undefined): void {
     this.#isMaster = false

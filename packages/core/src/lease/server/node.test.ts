@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { CapacityError, type GetCapacityRequest, type ResourceRequest } from '../protocol.js'
+import { limitsFrom } from './limits.js'
 import { Mastership } from './mastership.js'
 import { LeaseNode } from './node.js'
 import type { ResourceTemplate } from './template.js'
@@ -12,7 +13,15 @@ function template(identifierGlob: string, capacity: number, change: Partial<Reso
 }
 
 function nodeOf(resources = [template('*', 100)], mastership = new Mastership(true, 'here:1')): LeaseNode {
-  return new LeaseNode({ id: 'n', repository: { resources }, isRoot: true, minimumSeconds: 5, mastership })
+  return new LeaseNode({
+    id: 'n',
+    repository: { resources },
+    isRoot: true,
+    minimumSeconds: 5,
+    mastership,
+    limits: limitsFrom({}),
+    notice: () => {},
+  })
 }
 
 function asking(
@@ -83,7 +92,13 @@ describe('LeaseNode', () => {
     )
     expect(node.snapshot(NOW).resources).toEqual([])
     expect(() => node.releaseCapacity({ clientId: '', resourceId: ['r'] }, NOW)).toThrow('client_id must be')
-    expect(() => node.releaseCapacity({ clientId: 'c', resourceId: ['r', ''] }, NOW)).toThrow('resource_id must be')
+  })
+
+  it('passes over empty ids in a release, as published clients send them', () => {
+    const node = nodeOf()
+    node.getCapacity(asking(100), NOW)
+    expect(node.releaseCapacity({ clientId: 'c', resourceId: ['', '', 'r'] }, NOW + 1)).toEqual({})
+    expect(node.getCapacity(asking(100, 'r', 'd'), NOW + 1).response[0]!.gets.capacity).toBe(100)
   })
 
   it('takes the words of a server without any clients', () => {

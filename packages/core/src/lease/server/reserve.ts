@@ -33,6 +33,11 @@ export class Reserve {
     return now < this.#until && (this.#left > 0 || !this.#known)
   }
 
+  /** The clock was corrected by so many seconds: it lasts for as long as it would have, by the old one and the new. */
+  shift(seconds: number): void {
+    this.#until += Math.max(0, seconds)
+  }
+
   /** A child has come and brought this much. Answers what of it is believed: no more than can be. */
   claim(amount: number): number {
     const believed = this.#known ? Math.min(amount, this.#left) : amount

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
 import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResponse } from '../protocol.js'
-import { Resource } from './resource.js'
+import { Census } from './ledger.js'
+import { Resource, type ResourceWorld } from './resource.js'
 import type { ResourceTemplate } from './template.js'
 
 const NEVER = Number.NEGATIVE_INFINITY
@@ -17,8 +18,12 @@ function template(
   return { identifierGlob: '*', capacity, algorithm, ...change }
 }
 
+function world(isRoot: boolean): ResourceWorld {
+  return { isRoot, minimumSeconds: MINIMUM_SECONDS, census: new Census() }
+}
+
 function root(capacity = 100, parameters: NamedParameter[] = [], learnFrom: number = NEVER): Resource {
-  return new Resource('r', template(capacity, parameters), true, learnFrom, MINIMUM_SECONDS)
+  return new Resource('r', template(capacity, parameters), learnFrom, world(true))
 }
 
 function ask(
@@ -31,7 +36,7 @@ function ask(
 ): Lease {
   const request: ResourceRequest = { resourceId: 'r', priority: 0, wants, ...more }
   if (has !== undefined) request.has = has
-  return resource.decideClient(id, request, now)!
+  return resource.decideClient(id, undefined, request, now)!
 }
 
 function lease(capacity: number, expiryTime: number): Lease {
@@ -110,27 +115,30 @@ describe('a root with clients', () => {
     expect(ask(resource, 'a', 1_006, 60, lease(50, 1_060)).capacity).toBeGreaterThan(59)
   })
 
-  it('takes back only what is missing after a cut', () => {
+  it('cuts nobody below its share', () => {
     const resource = root(100, [{ name: 'headroom', value: '0' }])
     const [first] = ['a', 'b', 'c', 'd'].map((id) => ask(resource, id, 1_000, 25))
     resource.configure(template(60))
-    // The others still have 75. In the end it will have 15.
-    expect(ask(resource, 'a', 1_002, 25, first).capacity).toBe(10)
+    // The others still have 75, so 40 are missing; but they have not come yet to hear of it.
+    expect(ask(resource, 'a', 1_002, 25, first).capacity).toBe(15)
     resource.configure(template(5))
-    expect(ask(resource, 'a', 1_004, 25, lease(10, 1_062)).capacity).toBe(0)
+    expect(ask(resource, 'a', 1_004, 25, lease(15, 1_062)).capacity).toBe(1.25)
+    // Who wants less gives that back, whatever the others have.
+    expect(ask(resource, 'b', 1_005, 1, first).capacity).toBe(1)
   })
 
   it('does not answer who asks again too soon, and asks nobody to', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
-    expect(resource.decideClient('a', { resourceId: 'r', priority: 0, wants: 10 }, 1_001.7)).toBeUndefined()
+    expect(resource.decideClient('a', undefined, { resourceId: 'r', priority: 0, wants: 180 }, 1_001.7)).toBeUndefined()
     expect(resource.ledger.bands.wants).toBe(200)
-    expect(ask(resource, 'a', 1_002, 10)).toBeDefined()
+    expect(ask(resource, 'a', 1_002, 180)).toBeDefined()
   })
 
   it('serves higher bands first, and by weight where that is said', () => {
     const resource = root(100, [
       { name: 'weighted', value: 'true' },
+      { name: 'highest_priority', value: '1' },
       { name: 'minimum_share:0', value: '0.1' },
     ])
     const names = ['low', 'light', 'heavy'] as const
@@ -146,7 +154,7 @@ describe('a root with clients', () => {
   it('is free again when a client has let go', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
-    resource.release('a', 1_001)
+    resource.release('a', undefined, 1_001)
     expect(ask(resource, 'b', 1_001, 200).capacity).toBe(100)
     expect([resource.ledger.size, resource.ledger.bands.wants]).toEqual([1, 200])
   })
@@ -174,7 +182,7 @@ describe('a root with clients', () => {
             const request: ResourceRequest = { resourceId: 'r', priority: 0, wants: wants * capacity }
             const has = leases.get(client)
             if (has !== undefined) request.has = has
-            const gets = resource.decideClient(`client-${client}`, request, now)
+            const gets = resource.decideClient(`client-${client}`, undefined, request, now)
             if (gets !== undefined && !lost) leases.set(client, gets)
             let total = 0
             for (const each of leases.values()) total += each.capacity
@@ -360,7 +368,7 @@ describe('a root with servers', () => {
   })
 
   it('counts what an unknown server has promised for a lease length, but extends nothing that is not covered', () => {
-    const inner = new Resource('r', template(), false, 1_000, MINIMUM_SECONDS)
+    const inner = new Resource('r', template(), 1_000, world(false))
     // The node has no lease of its own yet, and the server does not know its old one.
     expect(askServer(inner, 1_001, 50, 20).gets).toMatchObject({ capacity: 0, expiryTime: 1_001 })
     expect(inner.ledger.held).toBe(20)

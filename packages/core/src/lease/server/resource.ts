@@ -6,9 +6,9 @@ import type {
 } from '../protocol.js'
 import { aggregate } from './aggregate.js'
 import { bucketsOf, type Child } from './child.js'
-import { clientGrant, serverGrant } from './grant.js'
+import { grantOf } from './grant.js'
 import { roundDown, roundUp } from './grid.js'
-import { Ledger } from './ledger.js'
+import { type Census, Ledger } from './ledger.js'
 import { Reserve } from './reserve.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, targetOf } from './shares.js'
@@ -21,6 +21,19 @@ const GRACE_SECONDS = 1
 const SETTLED = 0.015
 /** Part of the minimum interval that has to pass: timers and networks are not exact. */
 const PUNCTUAL = 0.9
+/** Between two answers to a client that needs one sooner. */
+const URGENT_SECONDS = 0.4
+/** Wants that moved by this part do not wait for the minimum interval. */
+const MOVED = 0.2
+
+/** What all resources of a node have in common. */
+export interface ResourceWorld {
+  /** The root divides the template's capacity, any other node what its parent gives. */
+  readonly isRoot: boolean
+  /** For children that ask again. */
+  readonly minimumSeconds: number
+  readonly census: Census
+}
 
 /**
  * One resource at one node: who gets how much, so that what children may be using never exceeds what the node has.
@@ -38,15 +51,15 @@ export class Resource {
   #rules: Rules
   #template: ResourceTemplate
   #safeCapacity: number | undefined
+  #isWithdrawn = false
+  #asked = 0
   /** Of the last decision: what the child should have in the end, and what each client would in case of need. */
   #target = 0
   #share = 0
 
-  /**
-   * `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. The root divides
-   * the template's capacity, any other node what its parent gives. `minimumSeconds` is for children that ask again.
-   */
-  constructor(id: string, template: ResourceTemplate, isRoot: boolean, learnFrom: number, minimumSeconds: number) {
+  /** `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. */
+  constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
+    const { isRoot, minimumSeconds, census } = world
     this.id = id
     this.#minimumSeconds = minimumSeconds
     this.#template = template
@@ -56,7 +69,7 @@ export class Resource {
     const inherited = none ? 0 : isRoot ? template.capacity : undefined
     this.#reserve = new Reserve(learnFrom + this.#rules.learningSeconds, inherited)
     this.#upstream = isRoot ? undefined : new Upstream()
-    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0)
+    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0, census)
   }
 
   get rules(): Rules {
@@ -65,6 +78,16 @@ export class Resource {
 
   get template(): ResourceTemplate {
     return this.#template
+  }
+
+  /** No template matches it any more: what is leased counts until it ends, and nothing is given. */
+  get isWithdrawn(): boolean {
+    return this.#isWithdrawn
+  }
+
+  /** Questions about it that were answered. */
+  get asked(): number {
+    return this.#asked
   }
 
   get ledger(): Ledger {
@@ -95,17 +118,28 @@ export class Resource {
   }
 
   /** Decides on a client's request; `undefined` when it asks again too early. */
-  decideClient(id: string, request: ResourceRequest, now: number): Lease | undefined {
+  decideClient(id: string, instance: string | undefined, request: ResourceRequest, now: number): Lease | undefined {
     this.#ledger.advance(now)
-    const known = this.#ledger.find(id, false)
-    if (known !== undefined && this.#tooEarly(known, now)) return undefined
-    const child = known ?? this.#ledger.add(id, false)
+    const known = this.#ledger.findClient(id, instance)
+    if (known !== undefined && this.#tooEarly(known, now) && !this.#isUrgent(known, request, now)) return undefined
+    const child = known ?? this.#ledger.addClient(id, instance)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
-    if (known === undefined && has !== undefined) this.#believe(child, has.capacity, has.expiryTime, now)
+    const inUse = Math.min(request.inUse ?? 0, this.capacity(now))
+    if (known === undefined && (has !== undefined || inUse > 0))
+      this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has?.expiryTime, now)
     this.#note(child)
+    this.#ledger.wait(child, request.waiting ?? 0)
     const wants = roundUp(request.wants, this.#ledger.unit)
-    this.#ledger.enterClient(child, request.priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
-    return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now)
+    const priority = Math.min(request.priority, this.#rules.highestPriority)
+    this.#ledger.enterClient(child, priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
+    return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now, inUse)
+  }
+
+  /** Another client goes by the same id, and has asked since this one last did. */
+  isRivalled(id: string, instance: string | undefined): boolean {
+    const client = this.#ledger.findClient(id, instance)
+    const rival = client && this.#ledger.rivalOf(client)
+    return rival !== undefined && rival.askedAt > client!.askedAt && client!.askedAt > Number.NEGATIVE_INFINITY
   }
 
   /** Decides on a server's request; `undefined` when it asks again too early. */
@@ -116,17 +150,17 @@ export class Resource {
   ): ServerCapacityResourceResponse | undefined {
     this.#ledger.advance(now)
     const { outstanding } = request
-    const known = this.#ledger.find(id, true)
+    const known = this.#ledger.findServer(id)
     const succeeds = known !== undefined && outstanding !== undefined && request.has === undefined && known.held > 0
     if (known !== undefined && !succeeds && this.#tooEarly(known, now)) return undefined
     const inherited = known?.held ?? (this.#reserve.learning(now) ? undefined : 0)
-    const child = known ?? this.#ledger.add(id, true)
+    const child = known ?? this.#ledger.addServer(id)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
     const claimed = outstanding ?? has?.capacity ?? 0
     if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has?.expiryTime, now)
     this.#note(child)
-    this.#ledger.enter(child, bucketsOf(request.wants, this.#rules.weighted, this.#ledger.unit), now)
+    this.#ledger.enter(child, bucketsOf(request.wants, this.#rules, this.#ledger.unit), now)
     const gets = this.#decide(child, request.has !== undefined, has?.capacity ?? 0, outstanding, now)
     const response: ServerCapacityResourceResponse = {
       resourceId: this.id,
@@ -139,21 +173,33 @@ export class Resource {
     return response
   }
 
-  /** A child has let go of everything. */
-  release(id: string, now: number): void {
+  /** A client has let go of everything. */
+  release(id: string, instance: string | undefined, now: number): void {
     this.#ledger.advance(now)
-    const child = this.#ledger.find(id, false)
+    const child = this.#ledger.findClient(id, instance)
     if (child !== undefined) this.#ledger.remove(child)
     this.#considerAsking(now)
   }
 
-  /** A new configuration. */
-  configure(template: ResourceTemplate): void {
+  /** A new configuration; `undefined`: none matches it. */
+  configure(template: ResourceTemplate | undefined): void {
+    this.#isWithdrawn = template === undefined
+    if (template === undefined) return
     this.#template = template
     if (this.#upstream !== undefined) return
     this.#safeCapacity = template.safeCapacity
     this.#govern(rulesOf(template.algorithm))
     this.#ledger.scale(template.capacity)
+  }
+
+  /**
+   * The clock was corrected by so many seconds: what others may still have is counted as long as either clock says,
+   * what this node has only as long as both do.
+   */
+  shift(seconds: number): void {
+    this.#ledger.shift(seconds)
+    this.#reserve.shift(seconds)
+    this.#upstream?.shift(seconds)
   }
 
   /** The question to the parent. It is a promise from here on. */
@@ -191,9 +237,17 @@ export class Resource {
 
   /**
    * The answer to a child whose wants have been entered. `claims`: it says what it has, which is `has`. `outstanding`
-   * is what a server promises not to exceed.
+   * is what a server promises not to exceed, `inUse` what a client cannot let go at once, whatever its lease.
    */
-  #decide(child: Child, claims: boolean, has: number, outstanding: number | undefined, now: number): Lease {
+  #decide(
+    child: Child,
+    claims: boolean,
+    has: number,
+    outstanding: number | undefined,
+    now: number,
+    inUse: number = 0,
+  ): Lease {
+    this.#asked++
     const ledger = this.#ledger
     const leased = child.leased(now)
     const capacity = this.capacity(now)
@@ -216,16 +270,15 @@ export class Resource {
       // The old lease goes on as it was.
       granted = leased
       expiry = leased > 0 ? child.expiry : Math.floor(now)
-    } else if (outstanding === undefined) granted = clientGrant(target, free, leased)
-    else granted = serverGrant(target, free, floor)
+    } else granted = grantOf(target, free, leased, floor)
     granted = roundDown(granted, ledger.unit)
 
     // Nothing new was given, so a server may go on using what it has promised to others.
     const kept = covered ? 0 : Math.min(child.held, outstanding ?? 0)
     const shown = claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased
     const confirms = outstanding === undefined && this.#rules.confirm
-    ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0))
-    child.granted = granted
+    ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
+    ledger.lease(child, granted)
     child.expiry = expiry
     child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
     child.refreshSeconds = this.#refreshOf(child, target, expiry, now)
@@ -244,7 +297,7 @@ export class Resource {
     const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
     if (expiry !== undefined) {
-      child.granted = Math.min(capacity, held)
+      this.#ledger.lease(child, Math.min(capacity, held))
       child.expiry = Math.min(expiry, longest)
     }
     child.heldUntil = Math.max(child.heldUntil, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
@@ -263,6 +316,14 @@ export class Resource {
 
   #tooEarly(child: Child, now: number): boolean {
     return now - child.askedAt < this.#minimum() * PUNCTUAL
+  }
+
+  /** Somebody waits there, its wants have moved, or it lets go of something that it was asked for. */
+  #isUrgent(child: Child, { wants, waiting = 0, inUse = 0, has }: ResourceRequest, now: number): boolean {
+    if (now - child.askedAt < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
+    if (Math.abs(wants - child.wants) > MOVED * child.wants) return true
+    if (waiting > 0 && child.granted < wants) return true
+    return child.held > child.granted && Math.max(has?.capacity ?? 0, inUse) < child.held * (1 - SETTLED)
   }
 
   #refreshOf(child: Child, target: number, expiry: number, now: number): number {

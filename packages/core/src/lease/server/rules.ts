@@ -16,13 +16,22 @@ export interface Rules {
   readonly headroom: number
   /** Weights count. */
   readonly weighted: boolean
+  /** What says a higher priority counts as this one: what is configured, or has a minimum share; else 0. */
+  readonly highestPriority: number
   /** By priority: the part of the capacity that a band has before the bands above it. */
   readonly minimumShares: ReadonlyMap<number, number>
   /** The refresh interval of the next level up the tree, as a part of this one's. */
   readonly decayFactor: number
 }
 
-const DEFAULTS = { compatible: '', confirm: true, headroom: 0.1, weighted: false, decay_factor: 0.5 }
+const DEFAULTS = {
+  compatible: '',
+  confirm: true,
+  headroom: 0.1,
+  weighted: false,
+  decay_factor: 0.5,
+  highest_priority: 0,
+}
 const MINIMUM_SHARE = 'minimum_share:'
 
 /**
@@ -31,7 +40,9 @@ const MINIMUM_SHARE = 'minimum_share:'
  */
 export function rulesOf(algorithm: Algorithm): Rules {
   const { kind, leaseLength, refreshInterval, learningModeDuration = leaseLength } = algorithm
-  const { compatible, confirm, headroom, weighted, decay_factor } = { ...DEFAULTS, ...read(algorithm.parameters) }
+  const values = { ...DEFAULTS, ...read(algorithm.parameters) }
+  const minimumShares = minimumSharesOf(algorithm.parameters)
+  const { compatible, confirm, headroom, weighted, decay_factor, highest_priority } = values
   return {
     algorithm,
     kind,
@@ -42,7 +53,8 @@ export function rulesOf(algorithm: Algorithm): Rules {
     confirm: confirm === true,
     headroom: Number(headroom),
     weighted: weighted === true,
-    minimumShares: minimumSharesOf(algorithm.parameters),
+    highestPriority: Math.max(Number(highest_priority), ...minimumShares.keys()),
+    minimumShares,
     decayFactor: Number(decay_factor),
   }
 }
@@ -57,12 +69,13 @@ export function decayed(algorithm: Algorithm): Algorithm {
 export function requireParameters(name: (field: string) => string, parameters: readonly NamedParameter[]): void {
   const values = read(parameters.filter((parameter) => !parameter.name.startsWith(MINIMUM_SHARE)))
   requireOptions(name('parameters'), values, Object.keys(DEFAULTS))
-  const { compatible, confirm, headroom, weighted, decay_factor } = { ...DEFAULTS, ...values }
+  const { compatible, confirm, headroom, weighted, decay_factor, highest_priority } = { ...DEFAULTS, ...values }
   if (compatible !== '') requireOneOf(name('compatible'), compatible, ['published'])
   requireBoolean(name('confirm'), confirm)
   requireNumber(name('headroom'), headroom, 0, 1)
   requireBoolean(name('weighted'), weighted)
   requireNumber(name('decay_factor'), decay_factor, 0.01, 1)
+  requireInteger(name('highest_priority'), highest_priority, Number.MIN_SAFE_INTEGER)
   let sum = 0
   for (const [priority, share] of minimumSharesOf(parameters)) {
     requireInteger(name(`the priority in ${MINIMUM_SHARE}`), priority, Number.MIN_SAFE_INTEGER)

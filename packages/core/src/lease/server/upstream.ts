@@ -46,6 +46,14 @@ export class Upstream {
     return Math.min(this.lease(now)?.capacity ?? 0, this.#target)
   }
 
+  /** The clock was corrected by so many seconds: the lease ends when either clock says so. */
+  shift(seconds: number): void {
+    if (this.#lease !== undefined)
+      this.#lease = { ...this.#lease, expiryTime: Math.floor(this.#lease.expiryTime + Math.min(0, seconds)) }
+    this.#askedAt += seconds
+    this.#nextAt += seconds
+  }
+
   /** It asks, and promises. */
   asked(standing: Standing, minimumSeconds: number, now: number): void {
     this.#promise = standing.outstanding

@@ -4,6 +4,7 @@ import type {
   GetServerCapacityRequest,
   GetServerCapacityResponse,
 } from '../protocol.js'
+import { limitsFrom } from '../server/limits.js'
 import { Mastership } from '../server/mastership.js'
 import { LeaseNode } from '../server/node.js'
 import type { ResourceRepository } from '../server/template.js'
@@ -40,7 +41,10 @@ export class OurServer implements Server, Thread {
     this.#job = job
     const isRoot = job.parent === undefined
     const mastership = new Mastership(false, undefined)
-    this.node = new LeaseNode({ id: job.name, repository, isRoot, minimumSeconds: MINIMUM_SECONDS, mastership })
+    const limits = limitsFrom({})
+    const notice = (): void => {}
+    const minimumSeconds = MINIMUM_SECONDS
+    this.node = new LeaseNode({ id: job.name, repository, isRoot, minimumSeconds, mastership, limits, notice })
     world.timeline.add(this)
   }
 

@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto'
+import { CapacityError, type CapacityService, compileGlob, type Matches } from '@fairlead/core'
+import { requireBoolean, requireInteger, requireOptions, requireText, show } from '@fairlead/core/http'
+
+/** Who may call, and what for. Known by a token or by a certificate; one of both is enough. */
+export interface AccessRule {
+  /** Of whoever calls, without `/`. Its clients are known under it, so that nobody speaks for those of another rule. */
+  name: string
+  /** Sent as `authorization: Bearer …`; at least 16 characters. */
+  token?: string
+  /** A glob for the names in a client's certificate: its common name, or a DNS name. Needs `tls.clientCa`. */
+  certificate?: string
+  /** Globs of the resources that may be asked for. @default all */
+  resources?: readonly string[]
+  /** The highest priority that may be asked for, where the configuration lets priorities count. @default 0 */
+  highestPriority?: number
+  /** Globs of the nodes of the tree that it may speak for. @default none: it has only clients */
+  servers?: readonly string[]
+  /** May see the status page and the metrics. @default false */
+  pages?: boolean
+}
+
+/** What a caller brings along. */
+export interface Credentials {
+  /** The header `authorization`. */
+  readonly authorization: string | undefined
+  /** The names in the client's certificate, if that is one of ours. */
+  readonly names: readonly string[]
+}
+
+/** A rule, as it is looked at. */
+interface Rule {
+  readonly name: string
+  readonly token: string | undefined
+  readonly certificate: Matches | undefined
+  readonly resources: readonly Matches[] | undefined
+  readonly highestPriority: number
+  readonly servers: readonly Matches[]
+  readonly pages: boolean
+}
+
+const OPTIONS = ['name', 'token', 'certificate', 'resources', 'highestPriority', 'servers', 'pages']
+const SHORTEST_TOKEN = 16
+
+/** Decides who may call. Without rules everybody may, for anything. */
+export class Access {
+  readonly #rules: readonly Rule[]
+  readonly #byToken = new Map<string, Rule>()
+  readonly #guarded = new Map<Rule, CapacityService>()
+  readonly #service: CapacityService
+
+  /** Throws a `RangeError` or `TypeError` that names the rule, the option and its value. */
+  constructor(rules: readonly AccessRule[], service: CapacityService) {
+    this.#service = service
+    this.#rules = rules.map(ruleFrom)
+    for (const rule of this.#rules) {
+      if (rule.token !== undefined) this.#byToken.set(rule.token, rule)
+      this.#guarded.set(rule, guarded(service, rule))
+    }
+    if (new Set(rules.map(({ name }) => name)).size < rules.length)
+      throw new TypeError('access must not have two rules of one name')
+  }
+
+  /** The service as far as the caller may use it. Throws a `CapacityError` `unauthenticated` for a stranger. */
+  serviceFor(from: Credentials): CapacityService {
+    if (this.#rules.length === 0) return this.#service
+    return this.#guarded.get(this.#ruleOf(from))!
+  }
+
+  /** Throws a `CapacityError` when the caller may not see the pages. */
+  requirePages(from: Credentials): void {
+    if (this.#rules.length === 0) return
+    const { name, pages } = this.#ruleOf(from)
+    if (!pages) throw new CapacityError('permission_denied', `${name} may not see this`)
+  }
+
+  #ruleOf({ authorization, names }: Credentials): Rule {
+    const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
+    const byToken = token === undefined ? undefined : this.#byToken.get(digestOf(token))
+    // A token that is wrong is not made good by a certificate.
+    const rule =
+      token === undefined ? this.#rules.find(({ certificate }) => certificate && names.some(certificate)) : byToken
+    if (rule === undefined) throw new CapacityError('unauthenticated', 'a known token or certificate is needed')
+    return rule
+  }
+}
+
+function ruleFrom(given: AccessRule): Rule {
+  requireOptions('a rule of access', given, OPTIONS)
+  const { name, token, certificate, resources, highestPriority = 0, servers = [], pages = false } = given
+  requireText('name of a rule of access', name)
+  const of = (option: string): string => `${option} of the rule ${show(name)}`
+  if (!/^[^/]{1,64}$/.test(name)) throw new TypeError(`${of('name')} must have 1 to 64 characters, and no /`)
+  if (token === undefined && certificate === undefined)
+    throw new TypeError(`the rule ${show(name)} must have a token or a certificate`)
+  if (token !== undefined && (typeof token !== 'string' || token.length < SHORTEST_TOKEN || /\s/.test(token)))
+    throw new TypeError(`${of('token')} must have at least ${SHORTEST_TOKEN} characters, and no spaces`)
+  if (certificate !== undefined) requireText(of('certificate'), certificate)
+  requireInteger(of('highestPriority'), highestPriority, Number.MIN_SAFE_INTEGER)
+  requireBoolean(of('pages'), pages)
+  return {
+    name,
+    // Found by its digest: comparing it takes no longer the more of it is right.
+    token: token === undefined ? undefined : digestOf(token),
+    certificate: certificate === undefined ? undefined : compileGlob(certificate),
+    resources: resources && globs(of('resources'), resources),
+    highestPriority,
+    servers: globs(of('servers'), servers),
+    pages,
+  }
+}
+
+function globs(name: string, given: readonly string[]): Matches[] {
+  if (!Array.isArray(given)) throw new TypeError(`${name} must be a list, got ${show(given)}`)
+  for (const glob of given) requireText(name, glob)
+  return given.map(compileGlob)
+}
+
+function digestOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64')
+}
+
+/** `service`, for what `rule` allows. Each rule has its own clients: an id of another one's means nothing here. */
+function guarded(service: CapacityService, rule: Rule): CapacityService {
+  const ownId = (clientId: string): string => (clientId === '' ? '' : `${rule.name}/${clientId}`)
+  function denied(what: string): CapacityError {
+    return new CapacityError('permission_denied', `${rule.name} may not ${what}`)
+  }
+  function requireResource(id: string): void {
+    if (rule.resources !== undefined && !rule.resources.some((matches) => matches(id)))
+      throw denied(`ask for ${show(id.slice(0, 64))}`)
+  }
+  return {
+    discovery: (request, signal) => service.discovery(request, signal),
+    getCapacity(request, signal) {
+      for (const { resourceId, priority } of request.resource) {
+        requireResource(resourceId)
+        if (priority > rule.highestPriority) throw denied(`ask with priority ${priority}`)
+      }
+      return service.getCapacity({ ...request, clientId: ownId(request.clientId) }, signal)
+    },
+    getServerCapacity(request, signal) {
+      if (!rule.servers.some((matches) => matches(request.serverId)))
+        throw denied(`speak for the server ${show(request.serverId.slice(0, 64))}`)
+      for (const { resourceId, wants } of request.resource) {
+        requireResource(resourceId)
+        for (const { priority } of wants)
+          if (priority > rule.highestPriority) throw denied(`ask with priority ${priority}`)
+      }
+      return service.getServerCapacity(request, signal)
+    },
+    releaseCapacity: (request, signal) =>
+      service.releaseCapacity({ ...request, clientId: ownId(request.clientId) }, signal),
+  }
+}

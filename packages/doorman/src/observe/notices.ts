@@ -1,0 +1,36 @@
+import type { LeaseServerNotice } from '@fairlead/core'
+import type { Log } from './log.js'
+
+/** Between two lines about one kind. */
+const QUIET_MS = 10_000
+
+const SENTENCES: Readonly<Record<LeaseServerNotice['kind'], string>> = {
+  unmatched: 'no template matches a name that was asked for',
+  duplicate: 'two processes go by the same client id',
+  full: 'somebody new was turned away: the server takes no more',
+}
+
+/** Counts what a server notices, and logs each kind once in a while with the last example. */
+export class Notices {
+  readonly counts: Record<LeaseServerNotice['kind'], number> = { unmatched: 0, duplicate: 0, full: 0 }
+  readonly #log: Log
+  readonly #clock: () => number
+  readonly #told: Record<LeaseServerNotice['kind'], { atMs: number; count: number }>
+
+  constructor(log: Log, clock: () => number) {
+    this.#log = log
+    this.#clock = clock
+    const never = { atMs: Number.NEGATIVE_INFINITY, count: 0 }
+    this.#told = { unmatched: never, duplicate: never, full: never }
+  }
+
+  take(notice: LeaseServerNotice): void {
+    const { kind, ...about } = notice
+    const count = ++this.counts[kind]
+    const told = this.#told[kind]
+    const atMs = this.#clock()
+    if (atMs - told.atMs < QUIET_MS) return
+    this.#told[kind] = { atMs, count }
+    this.#log.warn({ ...about, times: count - told.count }, SENTENCES[kind])
+  }
+}
