@@ -189,6 +189,25 @@ export class Ledger {
     return change - charged
   }
 
+  /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */
+  stakeOf(tenant: string): { weight: number; used: number } {
+    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
+    if (slot === undefined) return { weight: 0, used: 0 }
+    return { weight: this.#accounts.weights[slot]!, used: this.#accounts.used[slot]! }
+  }
+
+  /** Whether a tenant is, or would be, part of the one that all share for whom there is no room. */
+  isShared(tenant: string): boolean {
+    return tenant === OVERFLOW || (this.#accounts.full && this.#accounts.slot(tenant) === undefined)
+  }
+
+  /** The `most` active tenants that used most. For people: allocates. */
+  heaviest(most: number): EscrowTenant[] {
+    return this.entries()
+      .sort((a, b) => b.used - a.used)
+      .slice(0, most)
+  }
+
   /** The active tenants, in no order. For people: allocates. */
   entries(): EscrowTenant[] {
     const { weights, used } = this.#accounts
