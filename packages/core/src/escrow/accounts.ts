@@ -12,6 +12,7 @@ export class Accounts {
   #weights: Float64Array = new Float64Array(16)
   #used: Float64Array = new Float64Array(16)
   #passed: Float64Array = new Float64Array(16)
+  #elsewhere: Float64Array = new Float64Array(16)
   #released: Uint8Array = new Uint8Array(16)
 
   /** `most` is how many there may be; the last of them is shared by all that come later. */
@@ -44,6 +45,11 @@ export class Accounts {
     return this.#passed
   }
 
+  /** What counts as used because it was used elsewhere. */
+  get elsewhere(): Float64Array {
+    return this.#elsewhere
+  }
+
   /** 1 if the tenant's claim is released, else 0. */
   get released(): Uint8Array {
     return this.#released
@@ -72,6 +78,7 @@ export class Accounts {
     this.#weights[slot] = weight
     this.#used[slot] = 0
     this.#passed[slot] = 0
+    this.#elsewhere[slot] = 0
     this.#released[slot] = 0
     return slot
   }
@@ -84,6 +91,7 @@ export class Accounts {
     this.#weights = grown(this.#weights, length, 0)
     this.#used = grown(this.#used, length, 0)
     this.#passed = grown(this.#passed, length, 0)
+    this.#elsewhere = grown(this.#elsewhere, length, 0)
     this.#released = grown(this.#released, length, 0)
   }
 }

@@ -14,7 +14,9 @@ export class Budget {
   left = 0
   /** The sum of the weights of the active. */
   weight = 0
-  /** What a weight of 1 is guaranteed. */
+  /** What counts as used by the active, though it was not used here in this window. */
+  offset = 0
+  /** What a weight of 1 is guaranteed, with what of that counts as used before. */
   level = 0
   /** Sums this close are equal. */
   tolerance = 0
@@ -29,6 +31,11 @@ export class Budget {
     return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
   }
 
+  /** The highest level that there may be with `newcomer` more weight. */
+  ceiling(newcomer: number): number {
+    return Math.max(0, this.limit + this.offset) / (this.weight + newcomer)
+  }
+
   /** Until the window ends, from now on. */
   get restMs(): number {
     return Math.max(0, this.startMs + this.windowMs - this.nowMs)
@@ -41,6 +48,7 @@ export class Budget {
     this.limit = 0
     this.left = 0
     this.weight = 0
+    this.offset = 0
     this.level = 0
     this.limitTo(limit)
   }

@@ -196,6 +196,29 @@ export class Ledger {
     return { weight: this.#accounts.weights[slot]!, used: this.#accounts.used[slot]! }
   }
 
+  /** What a tenant has used per weight, with what counts as used elsewhere. */
+  shareOf(tenant: string): number {
+    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
+    const { used, elsewhere, weights } = this.#accounts
+    return slot === undefined ? 0 : (used[slot]! + elsewhere[slot]!) / weights[slot]!
+  }
+
+  /**
+   * Counts for an active tenant that what it has used elsewhere exceeds by `amount` what its weight here stands for;
+   * negative if it has used less. Changes nothing of what is left.
+   */
+  countElsewhere(tenant: string, amount: number): void {
+    const slot = this.#accounts.slot(tenant)
+    if (slot === undefined) return
+    const { elsewhere, passed, used } = this.#accounts
+    const change = Math.max(-used[slot]!, amount) - elsewhere[slot]!
+    if (Math.abs(change) <= this.#budget.tolerance) return
+    elsewhere[slot]! += change
+    this.#budget.offset += change
+    this.#setPassed(slot, Math.max(0, passed[slot]! + change))
+    this.#refit()
+  }
+
   /** Whether a tenant is, or would be, part of the one that all share for whom there is no room. */
   isShared(tenant: string): boolean {
     return tenant === OVERFLOW || (this.#accounts.full && this.#accounts.slot(tenant) === undefined)
@@ -237,8 +260,8 @@ export class Ledger {
    */
   #introduce(weight: number): void {
     const judged = this.judged
-    const { limit, tau, left, slack } = this.#budget
-    const full = limit / (this.#budget.weight + weight)
+    const { tau, left, slack } = this.#budget
+    const full = this.#budget.ceiling(weight)
     judged.slot = NEWCOMER
     judged.weight = weight
     judged.level = this.#claims.highest(full, tau, Math.max(0, left), weight, slack)
@@ -256,8 +279,9 @@ export class Ledger {
 
   /** Works the level out anew. */
   #refit(): void {
-    const { weight, limit, tau, left, slack } = this.#budget
-    if (weight > 0) this.#budget.level = this.#claims.highest(limit / weight, tau, Math.max(0, left), 0, slack)
+    const { weight, tau, left, slack } = this.#budget
+    if (weight > 0)
+      this.#budget.level = this.#claims.highest(this.#budget.ceiling(0), tau, Math.max(0, left), 0, slack)
   }
 
   #endWait(slot: number): void {

@@ -10,6 +10,7 @@ import {
   type TenantReport,
 } from '../pool/store.js'
 import type { PoolTerms } from '../pool/terms.js'
+import { countdown } from './countdown.js'
 
 /** What a lease is to bring, and what it says of this member's tenants. */
 export interface Wish {
@@ -55,11 +56,6 @@ interface Sent {
 /** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
 const CLOCK_RATE = 1 / 1_000
 
-/** A time-out is counted in so many steps, of which one counts for nothing if it took much longer than it should. */
-const STEPS = 4
-const MOST_STEPS = 4 * STEPS
-const LATE_MS = 5
-
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0 }
 
 /**
@@ -93,6 +89,7 @@ export class PoolAccount {
   #granted = 0
   #held = 0
   #heldAtMs = 0
+  #heldPassed = 0
   #isLent = false
   /** The member's part of all weight: by the last answer, and by the last one of the window before. */
   #part = 0
@@ -182,10 +179,22 @@ export class PoolAccount {
     return Math.min(this.#part, this.#partBefore)
   }
 
-  /** What the pool kept for this member and must still be there, as that fades evenly until the window ends. */
+  /**
+   * What the pool kept for this member and must still be there: what it lets pass of that, at an even pace until the
+   * window ends, may be lent to others by now.
+   */
   heldAt(nowMs: number): number {
+    return Math.max(0, this.#held - Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)))
+  }
+
+  /** Some of what is held was spent. */
+  spendHeld(amount: number, nowMs: number): void {
+    this.#heldPassed = Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)) + amount
+  }
+
+  #heldFaded(nowMs: number): number {
     const restMs = this.#usableUntilMs - this.#heldAtMs
-    return restMs > 0 ? this.#held * Math.max(0, Math.min(1, (this.#usableUntilMs - nowMs) / restMs)) : 0
+    return restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
   }
 
   /**
@@ -270,31 +279,11 @@ export class PoolAccount {
         (error: unknown) => this.#fail(sent, sentMs, failureOf(error)),
       )
       const message = `the store did not answer within ${this.#timeoutMs} ms`
-      cancel = this.#count(() => this.#fail(sent, sentMs, { kind: 'timeout', message, cause: undefined }))
+      const fail = (): void => this.#fail(sent, sentMs, { kind: 'timeout', message, cause: undefined })
+      cancel = countdown(this.#timeoutMs, this.#clock, this.#after, fail)
     } catch (error) {
       this.#fail(sent, sentMs, failureOf(error))
     }
-  }
-
-  /**
-   * Calls `end` after the time-out. It is counted in steps; one that took much longer than it should does not count,
-   * because this process stood still, and answers that have arrived by now are read before the next step ends.
-   */
-  #count(end: () => void): () => void {
-    const stepMs = this.#timeoutMs / STEPS
-    let restMs = this.#timeoutMs
-    let steps = 0
-    let fromMs = this.#clock()
-    const ring = (): void => {
-      const nowMs = this.#clock()
-      const tookMs = nowMs - fromMs
-      fromMs = nowMs
-      if (tookMs <= 1.5 * stepMs + LATE_MS || ++steps > MOST_STEPS) restMs -= tookMs
-      if (restMs <= 1e-6 || steps > MOST_STEPS) end()
-      else cancel = this.#after(Math.min(stepMs, restMs), ring)
-    }
-    let cancel = this.#after(stepMs, ring)
-    return () => cancel()
   }
 
   #fail(sent: Sent, sentMs: number, failure: StoreFailure): void {
@@ -345,6 +334,7 @@ export class PoolAccount {
     this.#granted += grant
     this.#held = held
     this.#heldAtMs = nowMs
+    this.#heldPassed = 0
     const refused = grant === 0 && call.need > 0
     this.#refuse(refused ? call.need : Number.POSITIVE_INFINITY, share, nowMs + waitMs, waitMs >= leftMs)
     this.#listener.answered(call, answer)
@@ -366,9 +356,10 @@ function failureOf(error: unknown): StoreFailure {
 /** A store that answers nonsense has failed. */
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, held, part, waitMs, shares } = answer
+  const { win, leftMs, mark, grant, held, part, waitMs, shares, used } = answer
   const isMark = typeof mark === 'object' && mark !== null && [mark.epoch, mark.rev, mark.total].every(isAmount)
-  return Number.isSafeInteger(win) && isMark && [leftMs, grant, held, part, waitMs].every(isAmount) && Array.isArray(shares)
+  const areAmounts = [leftMs, grant, held, part, waitMs].every(isAmount)
+  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }
 
 function isAmount(value: number): boolean {

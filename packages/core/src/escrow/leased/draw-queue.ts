@@ -1,5 +1,6 @@
-import type { Clock } from '../../clock.js'
+import type { After, Clock } from '../../clock.js'
 import type { PoolAccount, Wish } from './account.js'
+import { countdown } from './countdown.js'
 
 /** What somebody draws for, and how it ends. */
 export interface Errand<Result> {
@@ -25,16 +26,20 @@ interface Waiter {
  * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served,
  * until one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
  *
- * Nobody waits for a store that has failed; trying that again is left to whoever asks next.
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
  */
 export class DrawQueue {
   readonly #account: PoolAccount
   readonly #clock: Clock
+  readonly #after: After
+  readonly #timeoutMs: number
   readonly #waiters: Set<Waiter> = new Set()
 
-  constructor(account: PoolAccount, clock: Clock) {
+  constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
     this.#account = account
     this.#clock = clock
+    this.#after = after
+    this.#timeoutMs = timeoutMs
   }
 
   /** Draws leases until the errand is done: at once where the store answers at once. */
@@ -60,6 +65,7 @@ export class DrawQueue {
   #wait<Result>(errand: Errand<Result>): Promise<Result> {
     return new Promise((resolve) => {
       const finish = (result: Result): void => {
+        cancel()
         this.#waiters.delete(waiter)
         resolve(result)
       }
@@ -73,6 +79,10 @@ export class DrawQueue {
         },
         giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
       }
+      const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
+        const nowMs = this.#clock()
+        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
+      })
       this.#waiters.add(waiter)
     })
   }

@@ -53,6 +53,8 @@ export class DrawingEscrow {
   readonly #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
+  /** The tenant for which the last lease was granted, until it is decided on. */
+  #grantedFor: string | undefined
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   /** What had been used when the store answered last, and when that was. */
   #usedThen = 0
@@ -75,8 +77,13 @@ export class DrawingEscrow {
         this.#usedThen = 0
         this.#thenMs = startMs
       },
-      answered: ({ tenants }, { shares }) => {
+      answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
+        this.#grantedFor = need > 0 && grant >= need ? tenants[0]?.tenant : undefined
         this.#wants.learn(tenants, shares)
+        // What a tenant used elsewhere counts here, too.
+        for (const [at, report] of tenants.entries())
+          if (shares[at]! > 0)
+            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
         this.#usedThen = this.#used
         this.#thenMs = this.#clock()
@@ -85,7 +92,7 @@ export class DrawingEscrow {
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
-    this.#queue = new DrawQueue(this.#account, this.#clock)
+    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(terms.windowMs * PULSE, this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
@@ -174,11 +181,11 @@ export class DrawingEscrow {
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#account.waitMs(this.#need, this.#shareOf(tenant, weight), atMs) > 0
+      const mustWait = this.#account.waitMs(this.#need, this.#shareOf(tenant), atMs) > 0
       return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
     const errand: Errand<Settled> = {
-      share: () => this.#shareOf(tenant, weight),
+      share: () => this.#shareOf(tenant),
       wish: () => {
         draws++
         this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
@@ -238,7 +245,7 @@ export class DrawingEscrow {
   }
 
   get #used(): number {
-    return this.#ledger.limit - this.#ledger.left
+    return Math.max(0, this.#ledger.limit - this.#ledger.left)
   }
 
   /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
@@ -255,9 +262,9 @@ export class DrawingEscrow {
     return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#settings.terms.windowMs : 0
   }
 
-  /** What a tenant has used here per weight. */
-  #shareOf(tenant: string, weight: number): number {
-    return this.#isOpen(this.#clock()) ? this.#ledger.stakeOf(tenant).used / weight : 0
+  /** What a tenant has used per weight, here and elsewhere, as far as is known. */
+  #shareOf(tenant: string): number {
+    return this.#isOpen(this.#clock()) ? this.#ledger.shareOf(tenant) : 0
   }
 
   #wholeWeight(tenant: string): number {
@@ -266,11 +273,14 @@ export class DrawingEscrow {
 
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { tenant, weight, cost } = ask
+    const { tenant, cost } = ask
     if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
+    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz)
+      // The pool has judged by what all members know.
+      return this.#spend(ask, undefined, nowMs)
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
@@ -281,7 +291,7 @@ export class DrawingEscrow {
         return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
       this.#need = cost - this.#credit
     }
-    const waitMs = this.#account.waitMs(this.#need, this.#shareOf(tenant, weight), nowMs)
+    const waitMs = this.#account.waitMs(this.#need, this.#shareOf(tenant), nowMs)
     if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
     const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
     if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
@@ -295,6 +305,7 @@ export class DrawingEscrow {
 
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
+    this.#grantedFor = undefined
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
     return answer
@@ -321,9 +332,12 @@ export class DrawingEscrow {
     if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
     if (onStoreError === 'last-share') {
       this.#account.lend(nowMs)
-      const most = this.#credit + this.#account.heldAt(nowMs) + this.#fuzz
-      if (this.#isOpen(nowMs) && !isRefusal(this.#judge(ask, nowMs)) && ask.cost <= most)
+      const ofHeld = ask.cost - Math.max(0, this.#credit)
+      const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
+      if (this.#isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
+        this.#account.spendHeld(Math.max(0, ofHeld), nowMs)
         return this.#spend(ask, 'store-error', nowMs)
+      }
     }
     return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
   }
@@ -346,7 +360,7 @@ export class DrawingEscrow {
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
     return {
-      share: () => this.#shareOf(ask.tenant, ask.weight),
+      share: () => this.#shareOf(ask.tenant),
       wish: () => {
         ask.draws++
         this.#note(ask, this.#clock(), false)
@@ -365,24 +379,28 @@ export class DrawingEscrow {
     const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
     if (this.#credit >= mark) return
     const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
-    const share = this.#shareOf(ask.tenant, ask.weight)
+    const share = this.#shareOf(ask.tenant)
     if (need <= 0 || this.#account.waitMs(need, share, nowMs) > 0) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
   }
 
+  /** The name by which the pool knows a tenant. */
+  #nameOf(tenant: string): string {
+    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  }
+
   #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
     const isOpen = this.#isOpen(nowMs)
     const { used } = isOpen ? this.#ledger.stakeOf(tenant) : { used: 0 }
-    const isShared = isOpen && this.#ledger.isShared(tenant)
-    const name = isShared ? OTHERS : tenant
-    this.#wants.note(name, isShared ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+    const name = this.#nameOf(tenant)
+    this.#wants.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
     const nowMs = this.#clock()
     const isOpen = this.#isOpen(nowMs)
-    const name = isOpen && tenant !== undefined && this.#ledger.isShared(tenant) ? OTHERS : tenant
+    const name = tenant === undefined ? undefined : this.#nameOf(tenant)
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
     const stakeOf = (of: string): { weight: number; used: number } =>
       isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }

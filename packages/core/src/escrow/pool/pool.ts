@@ -15,6 +15,7 @@ interface Member extends Weighed {
   wants: Sum
   readonly behind: Sum
   readonly ahead: Sum
+  readonly over: Sum
   /** Its last call, and what else it was answered. */
   seq: number
   held: number
@@ -72,7 +73,8 @@ export class Pool {
   /** Credit granted to all members together in this window, and what of that since the epoch began. */
   #granted = 0
   #since = 0
-  #level = 0
+  /** What a weight of 1 was guaranteed at the last call. */
+  #level = Number.MAX_VALUE
   #graceUntilMs: number = Number.NEGATIVE_INFINITY
   /** The epoch at whose beginning credit was found that the pool did not know of. */
   #graceEpoch = -1
@@ -89,19 +91,21 @@ export class Pool {
       this.#take(member, call)
       this.#answer(member, call)
     }
-    const { win, epoch, rev, total } = { win: this.#win, epoch: this.#epoch, rev: this.#rev, total: this.#granted }
     const isLast = call.seq === member.seq
+    const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
     let weights = 0
     for (const other of this.#members.values()) if (this.#isPresent(other, windowMs)) weights += weightOf(other)
+    const win = this.#win
     return {
       win,
       leftMs: (win + 1) * windowMs - this.#nowMs,
-      mark: { epoch, rev, total },
+      mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted },
       grant: isLast ? Math.max(0, member.granted - (call.win === win ? call.holds : 0)) : 0,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
       waitMs: member.waitMs,
-      shares: isLast ? call.tenants.map(({ tenant }) => this.#tenants.get(tenant).places.get(member)!.part) : [],
+      shares: places.map(({ part }) => part),
+      used: places.map(({ part, used }) => part * used),
     }
   }
 
@@ -116,16 +120,17 @@ export class Pool {
 
   #begin(win: number, windowMs: number): void {
     const startMs = win * windowMs
+    // A retry of its last call is a new one here.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
       if (win === this.#win + 1 && member.hasCalled && weight > 0)
-        this.#members.set(name, newMember(startMs, member.seq, weight))
+        this.#members.set(name, newMember(startMs, member.seq - 1, weight))
       else this.#members.delete(name)
     }
     this.#win = win
     this.#granted = 0
     this.#since = 0
-    this.#level = 0
+    this.#level = Number.MAX_VALUE
     this.#graceUntilMs = Number.NEGATIVE_INFINITY
     this.#graceEpoch = -1
     this.#tenants.clear()
@@ -155,10 +160,10 @@ export class Pool {
     member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
     member.wants = { weight: call.wants.weight, used: isHere ? call.wants.used : 0 }
     member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
-    const pace = this.#level * ((this.#nowMs - this.#win * windowMs) / windowMs)
+    const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
     const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
     for (const report of call.tenants)
-      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, pace, isPresent)
+      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#level, elapsed, isPresent)
   }
 
   /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
@@ -190,14 +195,11 @@ export class Pool {
   #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
     const { limit, windowMs, quantum } = pool
     const claimants: Claimant[] = []
-    const own: Claimant[] = []
     let weights = 0
     for (const other of this.#members.values()) {
       if (!this.#isPresent(other, windowMs)) continue
-      const pair = [wanting(other), resting(other)]
-      claimants.push(...pair)
-      if (other === member) own.push(...pair)
-      weights += pair[0]!.weight + pair[1]!.weight
+      claimants.push(ahead(other), behind(other))
+      weights += weightOf(other)
     }
     const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
     const left = Math.max(0, limit - this.#granted)
@@ -205,24 +207,21 @@ export class Pool {
     const level = levelOf(claimants, most, left, elapsed)
     const fuzz = fuzzOf(limit)
     this.#level = level
-    const name = tenants[0]?.tenant
-    const asker = name === undefined ? undefined : this.#tenants.get(name)
-    // One that is ahead leaves to the others of its member what is theirs.
-    const mine = asker?.isAhead ? own.slice(0, 1) : own
-    const full = Math.max(need, quantum)
     let grant = 0
     member.waitMs = 0
     if (need > 0 && this.#nowMs < this.#graceUntilMs) member.waitMs = this.#graceUntilMs - this.#nowMs
     else if (need > 0) {
-      const part = asker!.places.get(member)!.part
-      const alone = { weight: asker!.weight * part, granted: asker!.used * part + member.idle }
-      const kept = claimsAt(mine, level, elapsed)
-      const claim = Math.min(kept, claimOf(alone, level, elapsed))
-      const free = left - (claimsAt(claimants, level, elapsed) - kept)
+      const { weight, used, part } = this.#tenants.placeOf(tenants[0]!.tenant, member)
+      const asker = { weight: weight * part, granted: used * part + member.idle }
+      const claim = this.#claimOf(member, asker, level, elapsed)
+      const full = Math.max(need, quantum)
       if (need <= left + fuzz) {
         if (full <= claim + fuzz) grant = full
         else if (need <= claim + fuzz) grant = Math.max(need, claim)
-        else grant = this.#loan(member, own[asker!.isAhead ? 0 : 1]!, need, quantum, left, free, fuzz)
+        else {
+          const free = left - (claimsAt(claimants, level, elapsed) - claim)
+          grant = this.#loan(member, asker, need, quantum, left, free, fuzz)
+        }
       }
       member.granted += grant
       member.idle += grant
@@ -234,7 +233,7 @@ export class Pool {
         const freeIn = (part: number): number => {
           const later = Math.min(1, elapsed + part)
           const then = levelOf(claimants, most, left, later)
-          return left - (claimsAt(claimants, then, later) - claimsAt(mine, then, later))
+          return left - (claimsAt(claimants, then, later) - this.#claimOf(member, asker, then, later))
         }
         let wait = LONGEST_WAIT
         if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
@@ -245,15 +244,20 @@ export class Pool {
       }
     }
     const rest = Math.max(0, limit - this.#granted)
-    claimants.splice(claimants.indexOf(own[0]!), 2, wanting(member), resting(member))
-    own.splice(0, 2, wanting(member), resting(member))
-    member.held = claimsAt(own, levelOf(claimants, most, rest, elapsed), elapsed)
+    const held = levelOf(claimants, most, rest, elapsed)
+    member.held = claimOf(ahead(member), held, elapsed) + claimOf(behind(member), held, elapsed)
+  }
+
+  /** What a tenant may claim at a member, which keeps no more than it claims in all. */
+  #claimOf(member: Member, asker: Claimant, level: number, elapsed: number): number {
+    const all = claimOf(ahead(member), level, elapsed) + claimOf(behind(member), level, elapsed)
+    return Math.min(all, claimOf(asker, level, elapsed))
   }
 
   /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */
   #loan(
     member: Member,
-    mine: Claimant,
+    asker: Claimant,
     need: number,
     quantum: number,
     left: number,
@@ -261,30 +265,35 @@ export class Pool {
     fuzz: number,
   ): number {
     const room = free + fuzz
-    if (this.#owed(member, mine, need, left + fuzz) === 0)
+    if (this.#owed(member, asker, need, left + fuzz) === 0)
       return need <= room ? Math.max(need, Math.min(quantum, free)) : 0
     for (const part of LOANS) {
       const loan = Math.max(need, part * quantum)
-      if (loan + this.#owed(member, mine, loan, left + fuzz) <= room) return loan
+      if (loan + this.#owed(member, asker, loan, left + fuzz) <= room) return loan
     }
     return 0
   }
 
   /**
-   * What has to be left to others if the member gets `cost`: nothing if it is its turn, which it is unless another one
-   * waits, for what there is, with less for its weight. Otherwise as much as brings all such members as far.
+   * What has to be left to others if the tenant that asks gets `cost`: nothing if it is its turn, which it is unless
+   * others wait, for what there is, with less for their weight: other members, and the others that want more at its
+   * own. Otherwise as much as brings them all as far.
    */
-  #owed(member: Member, mine: Claimant, cost: number, left: number): number {
-    const tag = (mine.granted + cost) / mine.weight
+  #owed(member: Member, asker: Claimant, cost: number, left: number): number {
+    const tag = (asker.granted + cost) / asker.weight
     let owed = 0
     let isTurn = true
     for (const other of this.#members.values()) {
-      if (other === member || other.ask <= 0 || other.askUntilMs <= this.#nowMs) continue
-      const wants = wanting(other)
-      const { weight, granted } = wants.weight > 0 ? wants : resting(other)
-      if (weight <= 0 || (granted + other.ask) / weight >= tag - 1e-9) continue
+      if (other !== member && (other.ask <= 0 || other.askUntilMs <= this.#nowMs)) continue
+      const ask = other === member ? Math.min(cost, left) : other.ask
+      let { weight, granted } = wanting(other)
+      if (other === member) {
+        weight -= asker.weight
+        granted -= asker.granted
+      } else if (weight <= 0) ({ weight, granted } = behind(other))
+      if (weight <= asker.weight * 1e-9 || (granted + ask) / weight >= tag - 1e-9) continue
       owed += weight * tag - granted
-      if (other.ask <= left) isTurn = false
+      if (ask <= left) isTurn = false
     }
     return isTurn ? 0 : owed
   }
@@ -301,6 +310,7 @@ function newMember(seenMs: number, seq: number, weight: number): Member {
     wants: none,
     behind: { ...none },
     ahead: { ...none },
+    over: { ...none },
     seq,
     held: 0,
     waitMs: 0,
@@ -309,21 +319,30 @@ function newMember(seenMs: number, seq: number, weight: number): Member {
   }
 }
 
-/** Its tenants that are ahead of an even pace and want more. Credit that lies idle will be theirs, if there are any. */
-function wanting({ wants, ahead, idle }: Member): Claimant {
-  const weight = wants.weight + Math.max(0, ahead.weight)
-  return { weight, granted: wants.used + Math.max(0, ahead.used) + (weight > 0 ? idle : 0) }
+/**
+ * Its tenants that are ahead of an even pace within their guarantees, those that it did not name among them. Credit
+ * that lies idle will be theirs, if there are any.
+ */
+function ahead({ wants, ahead: { weight, used }, idle }: Member): Claimant {
+  const sum = wants.weight + Math.max(0, weight)
+  return { weight: sum, granted: wants.used + Math.max(0, used) + (sum > 0 ? idle : 0) }
 }
 
-/** All others. */
-function resting(member: Member): Claimant {
-  const { quiet, behind, idle } = member
-  const granted = quiet.used + Math.max(0, behind.used) + (wanting(member).weight > 0 ? 0 : idle)
-  return { weight: quiet.weight + Math.max(0, behind.weight), granted }
+/** Its tenants that are behind an even pace, or want nothing more. */
+function behind(member: Member): Claimant {
+  const { quiet, behind: sum, idle } = member
+  const granted = quiet.used + Math.max(0, sum.used) + (ahead(member).weight > 0 ? 0 : idle)
+  return { weight: quiet.weight + Math.max(0, sum.weight), granted }
+}
+
+/** Its tenants that want more than an even pace allows. */
+function wanting({ wants, ahead: within, over, idle }: Member): Claimant {
+  const weight = wants.weight + Math.max(0, within.weight) + Math.max(0, over.weight)
+  return { weight, granted: wants.used + Math.max(0, within.used) + Math.max(0, over.used) + idle }
 }
 
 function weightOf(member: Member): number {
-  return wanting(member).weight + resting(member).weight
+  return ahead(member).weight + behind(member).weight + Math.max(0, member.over.weight)
 }
 
 function fuzzOf(limit: number): number {

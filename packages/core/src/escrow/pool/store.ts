@@ -74,6 +74,8 @@ export interface LeaseAnswer {
   readonly waitMs: number
   /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
   readonly shares: readonly number[]
+  /** For each tenant of the call, in order: that part of what it has used at all members together. */
+  readonly used: readonly number[]
 }
 
 /** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/core/testing` will do. */

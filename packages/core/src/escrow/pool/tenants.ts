@@ -6,11 +6,14 @@ export interface Sum {
   used: number
 }
 
-/** What the tenants that a member reported by name come to. */
+/**
+ * What the tenants that a member reported by name come to: those that have used less than an even pace allows, those
+ * that are ahead of it within their guarantees, and those that have used more than that.
+ */
 export interface Weighed {
-  /** Those that are behind an even pace, and those that are ahead of it. */
   readonly behind: Sum
   readonly ahead: Sum
+  readonly over: Sum
 }
 
 interface Place {
@@ -21,11 +24,11 @@ interface Place {
 }
 
 /** A tenant that some member reported in this window. */
-export interface Tenant {
+interface Tenant {
   weight: number
   /** At all members together, gone ones, too. */
   used: number
-  isAhead: boolean
+  place: keyof Weighed
   readonly places: Map<Weighed, Place>
 }
 
@@ -40,14 +43,21 @@ export class Tenants {
   readonly #tenants: Map<string, Tenant> = new Map()
 
   /**
-   * Takes in what a member says of a tenant, and changes the sums of all members that this concerns. `pace` is what a
-   * tenant of weight 1 would have used by now at an even pace; `isPresent` says whether a member still counts.
+   * Takes in what a member says of a tenant, and changes the sums of all members that this concerns. `level` is what a
+   * weight of 1 is guaranteed, of which the part `elapsed` is due by now; `isPresent` says whether a member still
+   * counts.
    */
-  report(member: Weighed, report: TenantReport, pace: number, isPresent: (at: Weighed) => boolean): void {
+  report(
+    member: Weighed,
+    report: TenantReport,
+    level: number,
+    elapsed: number,
+    isPresent: (at: Weighed) => boolean,
+  ): void {
     const { tenant: name, weight, used, rate } = report
     let tenant = this.#tenants.get(name)
     if (tenant === undefined) {
-      tenant = { weight, used: 0, isAhead: true, places: new Map() }
+      tenant = { weight, used: 0, place: 'behind', places: new Map() }
       this.#tenants.set(name, tenant)
     }
     for (const [at, place] of tenant.places) count(tenant, at, place, -1)
@@ -64,16 +74,18 @@ export class Tenants {
       tenant.used += spent
       if (isPresent(at)) rates += asked
     }
-    tenant.isAhead = tenant.used >= weight * pace
+    const share = tenant.used / weight
+    tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
     for (const [at, each] of tenant.places) {
       each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
       count(tenant, at, each, 1)
     }
   }
 
-  /** One that was reported. */
-  get(name: string): Tenant {
-    return this.#tenants.get(name)!
+  /** What is known of a tenant that a member reported: what it weighs and has used in all, and the member's part. */
+  placeOf(name: string, member: Weighed): { weight: number; used: number; part: number } {
+    const { weight, used, places } = this.#tenants.get(name)!
+    return { weight, used, part: places.get(member)!.part }
   }
 
   clear(): void {
@@ -81,8 +93,8 @@ export class Tenants {
   }
 }
 
-function count({ isAhead, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
-  const sum = isAhead ? at.ahead : at.behind
+function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
+  const sum = at[place]
   sum.weight += sign * weight * part
   sum.used += sign * used * part
 }
