@@ -7,7 +7,9 @@ export class Budget {
   readonly reserve: Reserve
   startMs = 0
   nowMs = 0
-  /** The share of the window that is over, as far as claims age by it: 0 where the reserve is strict. */
+  /** From when on claims age: not before those are back, or had time to be, who were refused in the last window. */
+  paceFromMs = 0
+  /** The share of the time since then that is over, as far as claims age by it: 0 where the reserve is strict. */
   tau = 0
   limit = 0
   /** The limit less all that was used. */
@@ -44,6 +46,7 @@ export class Budget {
   begin(startMs: number, limit: number): void {
     this.startMs = startMs
     this.nowMs = startMs
+    this.paceFromMs = startMs
     this.tau = 0
     this.limit = 0
     this.left = 0
@@ -63,7 +66,9 @@ export class Budget {
   moveTo(nowMs: number): void {
     if (nowMs <= this.nowMs) return
     this.nowMs = nowMs
-    if (this.reserve === 'paced') this.tau = Math.min(1, (nowMs - this.startMs) / this.windowMs)
+    const sinceMs = nowMs - this.paceFromMs
+    if (this.reserve === 'paced' && sinceMs > 0)
+      this.tau = Math.min(1, sinceMs / (this.startMs + this.windowMs - this.paceFromMs))
   }
 
   /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */

@@ -65,7 +65,7 @@ export const GRACE: number = 1 / 8
  * O(members) a call, O(members of a tenant) for each tenant in it.
  */
 export class Pool {
-  #win = -1
+  #win = -2
   /** The latest time seen. */
   #nowMs: number = Number.NEGATIVE_INFINITY
   #epoch = 0
@@ -111,7 +111,6 @@ export class Pool {
 
   /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
   #moveTo(nowMs: number, windowMs: number): void {
-    if (this.#epoch === 0) this.#epoch = Math.max(1, Math.floor(nowMs))
     const isBack = this.#nowMs - nowMs > windowMs
     this.#nowMs = isBack ? nowMs : Math.max(this.#nowMs, nowMs)
     const win = Math.floor(this.#nowMs / windowMs)
@@ -120,12 +119,17 @@ export class Pool {
 
   #begin(win: number, windowMs: number): void {
     const startMs = win * windowMs
-    // A retry of its last call is a new one here.
+    // Its last call, if it is sent again, is a new one here; those before it are not.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
       if (win === this.#win + 1 && member.hasCalled && weight > 0)
-        this.#members.set(name, newMember(startMs, member.seq - 1, weight))
+        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight))
       else this.#members.delete(name)
+    }
+    // Nobody was there for a whole window: a store may have dropped the pool by now.
+    if (win > this.#win + 1) {
+      this.#epoch = Math.max(1, Math.floor(this.#nowMs))
+      this.#rev = 0
     }
     this.#win = win
     this.#granted = 0
