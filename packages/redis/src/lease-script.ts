@@ -342,10 +342,11 @@ if seq > me.seq then
     write(field, join(list))
   end
 
-  local weights = 0
+  local weights, own = 0, 0
   for i = 1, count do
     local m = members[i]
     if isPresent(m) then
+      if i == number then own = n end
       w[n + 1], g[n + 1] = ahead(m)
       w[n + 2], g[n + 2] = behind(m)
       n = n + 2
@@ -399,6 +400,8 @@ if seq > me.seq then
     granted = granted + grant
     since = since + grant
   end
+  w[own + 1], g[own + 1] = ahead(me)
+  w[own + 2], g[own + 2] = behind(me)
   me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
 end
 

@@ -87,7 +87,7 @@ export class DrawingEscrow {
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
         this.#usedThen = this.#used
         this.#thenMs = this.#clock()
-        this.#usedAtMs = Math.max(this.#usedAtMs, this.#account.sentMs)
+        if (grant > 0) this.#usedAtMs = this.#clock()
         this.#pulse.start()
       },
       failed: (failure) => onStoreFailure?.(failure),

@@ -199,9 +199,11 @@ export class Pool {
   #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
     const { limit, windowMs, quantum } = pool
     const claimants: Claimant[] = []
+    let own = 0
     let weights = 0
     for (const other of this.#members.values()) {
       if (!this.#isPresent(other, windowMs)) continue
+      if (other === member) own = claimants.length
       claimants.push(ahead(other), behind(other))
       weights += weightOf(other)
     }
@@ -248,6 +250,7 @@ export class Pool {
       }
     }
     const rest = Math.max(0, limit - this.#granted)
+    claimants.splice(own, 2, ahead(member), behind(member))
     const held = levelOf(claimants, most, rest, elapsed)
     member.held = claimOf(ahead(member), held, elapsed) + claimOf(behind(member), held, elapsed)
   }
