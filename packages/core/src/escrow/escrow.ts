@@ -178,7 +178,8 @@ export class WeightedFairEscrow {
     const { endMs, lengthMs } = this.#windows
     // Settlements of what is on its way will bring something back, evenly over the time they take.
     const coming = this.#open * this.#returned
-    const isComing = this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
+    const isComing =
+      this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
     const own = Math.max(0, guarantee - carried)

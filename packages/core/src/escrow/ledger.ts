@@ -282,7 +282,8 @@ export class Ledger {
     if (verdict === 'never') return
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (slot === NEWCOMER) {
-      if (name !== OVERFLOW && this.#turnedAway.size < this.#maxTenants) this.#turnedAway.set(name, { weight, returnMs })
+      if (name !== OVERFLOW && this.#turnedAway.size < this.#maxTenants)
+        this.#turnedAway.set(name, { weight, returnMs })
       return
     }
     this.#return(slot)
@@ -409,8 +410,7 @@ export class Ledger {
   /** Works the level out anew. */
   #refit(): void {
     const { weight, tau, left, slack } = this.#budget
-    if (weight > 0)
-      this.#budget.level = this.#claims.highest(this.#budget.ceiling(0), tau, Math.max(0, left), 0, slack)
+    if (weight > 0) this.#budget.level = this.#claims.highest(this.#budget.ceiling(0), tau, Math.max(0, left), 0, slack)
   }
 
   #endWait(slot: number): void {

@@ -79,7 +79,10 @@ describe('a federated escrow', () => {
     clock.advance(400)
     check('east', 'a', 100)
     // At its first call it did not know how much of the window was over.
-    const rates = calls.slice(1).flatMap(({ tenants }) => tenants).map(({ rate }) => rate)
+    const rates = calls
+      .slice(1)
+      .flatMap(({ tenants }) => tenants)
+      .map(({ rate }) => rate)
     // After half of the window it had asked for 1300; at that pace that makes 2600 in a window.
     expect(Math.max(...rates)).toBeLessThanOrEqual(2_600.000_001)
   })

@@ -288,7 +288,7 @@ describe('credit that nobody spends from', () => {
   })
 
   it('goes back when the escrow is closed, and nothing is left to ring', async () => {
-    const { world, store, check, escrow } = held()
+    const { store, check, escrow } = held()
     expect(escrow.close()).toBeUndefined()
     check('a', 1)
     await store.last.answer()
@@ -642,7 +642,10 @@ describe('bad input', () => {
       [{ store: {} }, /^store must be a store of pools, got an object/],
       [{ weightOf: 1 }, /^weightOf must be a function/],
       [{ maxTenants: 0 }, /^maxTenants must be/],
-      [{ onStoreError: 'ignore' }, /^onStoreError must be one of "refuse", "admit", "last-share", "local-share", got "ignore"/],
+      [
+        { onStoreError: 'ignore' },
+        /^onStoreError must be one of "refuse", "admit", "last-share", "local-share", got "ignore"/,
+      ],
       [{ storeTimeoutMs: 0 }, /^storeTimeoutMs must be/],
       [{ clock: 5 }, /^clock must be/],
       [{ after: 5 }, /^after must be/],

@@ -64,7 +64,14 @@ describe('the contract notices a store that', () => {
           const none = { weight: 0, used: 0 }
           const mark = { epoch: 0, rev: 0, total: 0 }
           const said = { quiet: none, wants: none, tenants, mark, holds: 0, spent: 0 }
-          return lease({ pool: { name: 'b', limit: 1_000, windowMs: 1_000, quantum: 1 }, member: 'b', seq: 1, win: -1, need: 1, ...said })
+          return lease({
+            pool: { name: 'b', limit: 1_000, windowMs: 1_000, quantum: 1 },
+            member: 'b',
+            seq: 1,
+            win: -1,
+            need: 1,
+            ...said,
+          })
         }
       }),
     ],
