@@ -26,7 +26,7 @@ local FIRST_TENANT = 17
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, GRACE = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 8
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'held', 'waitMs', 'ask', 'askUntilMs'}
+  'seq', 'grant', 'held', 'waitMs', 'ask', 'askUntilMs'}
 local SUMS = {[0] = 'behind', [1] = 'ahead', [2] = 'over'}
 local max, min, floor = math.max, math.min, math.floor
 
@@ -402,6 +402,8 @@ if seq > me.seq then
   end
   w[own + 1], g[own + 1] = ahead(me)
   w[own + 2], g[own + 2] = behind(me)
+  me.grant = grant
+  if weights == 0 then level = 1.7976931348623157e308 end
   me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
 end
 
@@ -414,10 +416,9 @@ write('head', join({win, nowMs, epoch, rev, granted, since, level, graceUntilMs,
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
-local grant, held = 0, 0
+local grant = 0
 local isLast = seq == me.seq
-if isHere then held = holds end
-if isLast then grant = max(0, me.granted - held) end
+if isLast then grant = me.grant end
 local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0

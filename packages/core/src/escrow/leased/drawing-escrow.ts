@@ -278,10 +278,12 @@ export class DrawingEscrow {
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz)
+    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz) {
       // The pool has judged by what all members know.
+      this.#ledger.judged.verdict = 'borrows'
+      this.#ledger.judged.remaining = 0
       return this.#spend(ask, undefined, nowMs)
-    else if (isRefusal(verdict)) {
+    } else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))

@@ -112,7 +112,9 @@ describe('a leased escrow', () => {
   it('lends within the process what the pool keeps for it, and no more', () => {
     const { check, store } = direct()
     check('a', 1)
-    store.lease(otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1 }] }))
+    const { mark } = store.lease(
+      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1 }] }),
+    )
     // Half of the limit is this process's; b keeps half of that.
     check('b', 1)
     let used = 1
@@ -121,7 +123,7 @@ describe('a leased escrow', () => {
     expect(used).toBeLessThanOrEqual(251)
     expect(check('b', 240).allowed).toBe(true)
     const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1 }]
-    expect(store.lease(otherCall({ seq: 2, win: 0, holds: 100, spent: 100, need: 300, tenants })).grant).toBe(300)
+    expect(store.lease(otherCall({ seq: 2, win: 0, holds: 100, spent: 100, mark, need: 400, tenants })).grant).toBe(400)
   })
 
   it('refuses for good what is above the limit, and the rest until it is worth asking again', () => {

@@ -311,6 +311,14 @@ describe('tenants that are active at several members', () => {
     expect(ask('heir', 10, { tenants: used(0, 1) })).toMatchObject({ grant: 0, used: [500], shares: [1] })
   })
 
+  it('go on with what is left of their shares where the only member has ended', () => {
+    const { ask } = rig()
+    ask('first', 100)
+    ask('first', 0, { tenants: [{ tenant: 'first', weight: 1, used: 100, rate: 0 }] })
+    const tenants = [{ tenant: 'first', weight: 1, used: 0, rate: 1 }]
+    expect(ask('heir', 10, { tenants })).toMatchObject({ grant: 10, held: 890, used: [100] })
+  })
+
   it('are forgotten with the window', () => {
     const { ask, clock } = rig()
     ask('east', 1, { tenants: tenants({ both: 30 }) })

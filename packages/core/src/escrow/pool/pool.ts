@@ -18,6 +18,7 @@ interface Member extends Weighed {
   readonly over: Sum
   /** Its last call, and what else it was answered. */
   seq: number
+  grant: number
   held: number
   waitMs: number
   /** The need it was refused, and until when it waits with that. */
@@ -100,7 +101,7 @@ export class Pool {
       win,
       leftMs: (win + 1) * windowMs - this.#nowMs,
       mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted },
-      grant: isLast ? Math.max(0, member.granted - (call.win === win ? call.holds : 0)) : 0,
+      grant: isLast ? member.grant : 0,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
       waitMs: member.waitMs,
@@ -212,7 +213,8 @@ export class Pool {
     const most = weights > 0 ? limit / weights : 0
     const level = levelOf(claimants, most, left, elapsed)
     const fuzz = fuzzOf(limit)
-    this.#level = level
+    // While nobody is there, nobody has had more than a guarantee.
+    this.#level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
     member.waitMs = 0
     if (need > 0 && this.#nowMs < this.#graceUntilMs) member.waitMs = this.#graceUntilMs - this.#nowMs
@@ -249,6 +251,7 @@ export class Pool {
         member.askUntilMs = this.#nowMs + (wait + WAIT) * windowMs
       }
     }
+    member.grant = grant
     const rest = Math.max(0, limit - this.#granted)
     claimants.splice(own, 2, ahead(member), behind(member))
     const held = levelOf(claimants, most, rest, elapsed)
@@ -319,6 +322,7 @@ function newMember(seenMs: number, seq: number, weight: number): Member {
     ahead: { ...none },
     over: { ...none },
     seq,
+    grant: 0,
     held: 0,
     waitMs: 0,
     ask: 0,
