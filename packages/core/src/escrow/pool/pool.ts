@@ -38,7 +38,7 @@ const LONGEST_WAIT = 1 / 10
 const LOANS = [1, 1 / 2, 1 / 4]
 
 /** Part of a window after which a member that has not called does not count any more. */
-export const LAPSE: number = 1 / 2
+const LAPSE = 1 / 2
 
 /**
  * Part of a window for which nothing is granted once it shows that the store has lost its memory: longer than any
