@@ -12,8 +12,14 @@ export interface IoRedisClient {
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** A client of the package `redis`, or of `ioredis`: told apart by their methods, so neither is imported. */
-export type RedisClient = NodeRedisClient | IoRedisClient
+/** What is used of a client of the package `@upstash/redis`, which talks to Redis over HTTP. */
+export interface UpstashClient {
+  evalsha(sha1: string, keys: string[], args: string[]): Promise<unknown>
+  eval(script: string, keys: string[], args: string[]): Promise<unknown>
+}
+
+/** A client of `redis`, `ioredis` or `@upstash/redis`: told apart by their methods, so none of them is imported. */
+export type RedisClient = NodeRedisClient | IoRedisClient | UpstashClient
 
 /** A script that Redis runs in one step. */
 export interface Script {
@@ -28,7 +34,7 @@ export function scriptOf(source: string): Script {
 /** Runs a script on one key by its hash; sends it whole only to a Redis that does not have it. */
 export type RunScript = (script: Script, key: string, args: string[]) => Promise<unknown>
 
-/** Tells the two clients apart by their methods, so neither package is imported. */
+/** Tells the clients apart by their methods, so none of the packages is imported. Throws for any other. */
 export function scriptRunner(client: unknown): RunScript {
   if (isNodeRedis(client))
     return (script, key, args) => {
@@ -38,14 +44,17 @@ export function scriptRunner(client: unknown): RunScript {
   if (isIoRedis(client))
     return (script, key, args) =>
       unlessMissing(client.evalsha(script.sha1, 1, key, ...args), () => client.eval(script.source, 1, key, ...args))
-  throw new TypeError('client must be a client of the package redis or ioredis')
+  if (isUpstash(client))
+    return (script, key, args) =>
+      unlessMissing(client.evalsha(script.sha1, [key], args), () => client.eval(script.source, [key], args))
+  throw new TypeError('client must be a client of the package redis (4 or later), ioredis or @upstash/redis')
 }
 
 async function unlessMissing(reply: Promise<unknown>, send: () => Promise<unknown>): Promise<unknown> {
   try {
     return await reply
   } catch (error) {
-    if (error instanceof Error && error.message.startsWith('NOSCRIPT')) return send()
+    if (error instanceof Error && error.message.includes('NOSCRIPT')) return send()
     throw error
   }
 }
@@ -55,7 +64,13 @@ function isNodeRedis(client: unknown): client is NodeRedisClient {
 }
 
 function isIoRedis(client: unknown): client is IoRedisClient {
-  return hasMethod(client, 'evalsha') && hasMethod(client, 'eval')
+  return hasMethod(client, 'evalsha') && hasMethod(client, 'eval') && hasMethod(client, 'sendCommand')
+}
+
+/** It has the same methods as ioredis, but takes lists, and has no connection to send a command on. */
+function isUpstash(client: unknown): client is UpstashClient {
+  const hasConnection = hasMethod(client, 'sendCommand') || hasMethod(client, 'send_command')
+  return hasMethod(client, 'evalsha') && hasMethod(client, 'eval') && !hasConnection
 }
 
 function hasMethod(value: unknown, name: string): boolean {

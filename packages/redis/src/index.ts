@@ -4,5 +4,5 @@
  * @module @fairlead/redis
  */
 
-export type { IoRedisClient, NodeRedisClient, RedisClient } from './client.js'
+export type { IoRedisClient, NodeRedisClient, RedisClient, UpstashClient } from './client.js'
 export { RedisPoolStore, type RedisPoolStoreOptions } from './pool-store.js'

@@ -4,139 +4,172 @@
  *
  * One hash per pool:
  *
- * - `win`, `nowMs`: the window, and the latest time seen; `granted`: credit of all members; `members`: how many
+ * - `head`: window, latest time seen, epoch, rev, granted, since, level, grace's end, grace's epoch, members
  * - `id:<member>`: the member's number, in order of arrival
- * - `m:<number>`: weight, granted, need it was refused, until when it waits with that, part of the
- *   window that was over when it last called
- * - `last:<number>`: seq, grant, held, waitMs of its last answer
- * - `t:<tenant>`: weight, and for each member its number, the demand and its part of the weight; only where tenants are
- *   reported
+ * - `m:<number>`: as MEMBER below
+ * - `t:<tenant>`: weight, used, place; and for each member its number, rate, used and part
  *
- * It expires one window late. So while a fleet is at work there is always one. That there is none tells a member which
- * knows the window before that Redis has lost its data; Redis says whether it was started since this window began.
+ * When a window begins, the members of the last one that were at work are numbered anew, in their order; all else is
+ * forgotten. It expires one window late.
  */
 export const LEASE_SCRIPT: string = `
 local key = KEYS[1]
 local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local weight, need, back = tonumber(ARGV[7]), tonumber(ARGV[8]), tonumber(ARGV[9])
-local reports = ARGV[10] == 'tenants'
-local FIRST_TENANT = 11
+local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
+local markEpoch, markRev, markTotal = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
+local quietWeight, quietUsed = tonumber(ARGV[12]), tonumber(ARGV[13])
+local wantsWeight, wantsUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
+local need = tonumber(ARGV[16])
+local FIRST_TENANT = 17
 
-local nowMs
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, GRACE = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 8
+local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
+  'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
+  'seq', 'grant', 'held', 'waitMs', 'ask', 'askUntilMs'}
+local SUMS = {[0] = 'behind', [1] = 'ahead', [2] = 'over'}
+local max, min, floor = math.max, math.min, math.floor
+
 local function text(number) return string.format('%.17g', number) end
-local function join(...)
-  local parts = {...}
-  for i = 1, #parts do parts[i] = text(parts[i]) end
-  return table.concat(parts, ' ')
+local function join(list)
+  for i = 1, #list do list[i] = text(list[i]) end
+  return table.concat(list, ' ')
 end
 local function numbers(line)
   local list = {}
   for part in string.gmatch(line, '%S+') do list[#list + 1] = tonumber(part) end
   return list
 end
+local function memberOf(line)
+  local list, m = numbers(line), {}
+  for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
+  return m
+end
+local function newMember(seenMs, seq, weight)
+  local m = {}
+  for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
+  m.seenMs, m.seq, m.quietWeight = seenMs, seq, weight
+  return m
+end
+local function read(fields)
+  local values = {}
+  for from = 1, #fields, 1000 do
+    local some = redis.call('HMGET', key, unpack(fields, from, min(from + 999, #fields)))
+    for i = 1, #some do values[from + i - 1] = some[i] end
+  end
+  return values
+end
+local writes = {}
+local function write(field, value)
+  writes[#writes + 1] = field
+  writes[#writes + 1] = value
+end
 
--- The latest time at which Redis may have begun to remember. It counts whole seconds, from one tick to another.
-local function bornMs()
-  local info = redis.pcall('INFO', 'server')
-  local seconds = type(info) == 'string' and string.match(info, 'uptime_in_seconds:(%d+)')
-  return nowMs - math.max(0, tonumber(seconds or 0) - 1) * 1000
+-- Those ahead of an even pace within their guarantees, those behind it, and all that want more.
+local function ahead(m)
+  local weight = m.wantsWeight + max(0, m.aheadWeight)
+  local used = m.wantsUsed + max(0, m.aheadUsed)
+  if weight > 0 then used = used + m.idle end
+  return weight, used
+end
+local function behind(m)
+  local used = m.quietUsed + max(0, m.behindUsed)
+  if not (ahead(m) > 0) then used = used + m.idle end
+  return m.quietWeight + max(0, m.behindWeight), used
+end
+local function wanting(m)
+  return m.wantsWeight + max(0, m.aheadWeight) + max(0, m.overWeight),
+    m.wantsUsed + max(0, m.aheadUsed) + max(0, m.overUsed) + m.idle
+end
+local function weightOf(m)
+  local a = ahead(m)
+  local b = behind(m)
+  return a + b + max(0, m.overWeight)
 end
 
 -- What is known.
-local head = redis.call('HMGET', key, 'win', 'nowMs', 'granted', 'members', 'id:' .. name)
 local time = redis.call('TIME')
-nowMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
-local fresh = not head[1]
-if not fresh then nowMs = math.max(nowMs, tonumber(head[2])) end
-local win = math.floor(nowMs / windowMs)
-local granted, count, number = 0, 0, nil
-local members, last = {}, nil
-if not fresh and tonumber(head[1]) == win then
-  granted, count, number = tonumber(head[3]), tonumber(head[4]), tonumber(head[5] or nil)
-  for from = 1, count, 1000 do
-    local fields = {}
-    for i = from, math.min(from + 999, count) do fields[#fields + 1] = 'm:' .. i end
-    for i, line in ipairs(redis.call('HMGET', key, unpack(fields))) do
-      local m = numbers(line)
-      members[from + i - 1] = {weight = m[1], granted = m[2], ask = m[3], askUntilMs = m[4], seen = m[5]}
+local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local headLine = redis.call('HGET', key, 'head')
+local win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count
+local members, number = {}, nil
+if headLine then
+  win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count = unpack(numbers(headLine))
+  if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
+else
+  win, nowMs, count = -2, storeMs, 0
+end
+local now = floor(nowMs / windowMs)
+if now ~= win then
+  local kept = {}
+  if headLine and now == win + 1 then
+    local names = {}
+    local fields = redis.call('HKEYS', key)
+    local ids = {}
+    for i = 1, #fields do if string.sub(fields[i], 1, 3) == 'id:' then ids[#ids + 1] = fields[i] end end
+    local values = read(ids)
+    for i = 1, #ids do names[tonumber(values[i])] = ids[i] end
+    local lines = {}
+    for i = 1, count do lines[i] = 'm:' .. i end
+    lines = read(lines)
+    for i = 1, count do
+      local m = memberOf(lines[i])
+      local weight = weightOf(m)
+      if m.hasCalled == 1 and weight > 0 then
+        members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight)
+        kept[#members] = names[i]
+      end
     end
   end
+  if headLine then redis.call('DEL', key) end
+  if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
+  win, granted, since, level, graceUntilMs, graceEpoch = now, 0, 0, 1.7976931348623157e308, -1, -1
+  count = #members
+  for i = 1, count do
+    write(kept[i], i)
+    if kept[i] == 'id:' .. name then number = i end
+  end
 else
-  redis.call('DEL', key)
+  number = tonumber(redis.call('HGET', key, 'id:' .. name) or nil)
+  local fields = {}
+  for i = 1, count do fields[i] = 'm:' .. i end
+  local lines = read(fields)
+  for i = 1, count do members[i] = memberOf(lines[i]) end
 end
 local changed = {}
-if number then
-  last = numbers(redis.call('HGET', key, 'last:' .. number))
-else
-  local wasThere = knownWin >= 0 and knownWin >= win - 1
-  if knownWin == win or (fresh and wasThere and bornMs() > win * windowMs) then granted = limit end
+if #writes > 0 then for i = 1, count do changed[i] = true end end
+if not number then
   count = count + 1
   number = count
-  members[number] = {weight = 0, granted = 0, ask = 0, askUntilMs = 0, seen = 1 / 100}
-  last = {0, 0, 0, 0}
-  redis.call('HSET', key, 'id:' .. name, number)
+  members[number] = newMember(nowMs, 0, 0)
+  changed[number] = true
+  write('id:' .. name, number)
 end
 local me = members[number]
-changed[number] = true
-if seq >= last[1] then me.seen = math.max(1 / 100, (nowMs - win * windowMs) / windowMs) end
+local elapsed = (nowMs - win * windowMs) / windowMs
+local fuzz = min(1e-3, 1e-9 * limit)
+local isHere = knownWin == win
+local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
--- Each tenant's weight, split between the members that it is active at.
-local shares = {}
-if reports and seq >= last[1] then
-  for i = FIRST_TENANT, #ARGV, 3 do
-    local field, whole, demand = 't:' .. ARGV[i], tonumber(ARGV[i + 1]), tonumber(ARGV[i + 2])
-    local line = redis.call('HGET', key, field)
-    local tenant = line and numbers(line) or {whole}
-    local place = nil
-    for j = 2, #tenant, 3 do
-      local at = members[tenant[j]]
-      at.weight = at.weight - tenant[1] * tenant[j + 2]
-      if tenant[j] == number then place = j end
-    end
-    if not place then
-      place = #tenant + 1
-      tenant[place] = number
-    end
-    tenant[place + 1] = demand
-    tenant[1] = whole
-    local total = 0
-    for j = 2, #tenant, 3 do total = total + tenant[j + 1] / members[tenant[j]].seen end
-    for j = 2, #tenant, 3 do
-      local at = members[tenant[j]]
-      tenant[j + 2] = tenant[j + 1] / at.seen / total
-      at.weight = at.weight + whole * tenant[j + 2]
-      changed[tenant[j]] = true
-    end
-    redis.call('HSET', key, field, join(unpack(tenant)))
-  end
-  for i = FIRST_TENANT, #ARGV, 3 do
-    local tenant = numbers(redis.call('HGET', key, 't:' .. ARGV[i]))
-    for j = 2, #tenant, 3 do
-      if tenant[j] == number then shares[#shares + 1] = tenant[j + 2] end
-    end
-  end
-end
-
--- Claims and the level, when this part of the window is over.
-local function claimOf(m, level, elapsed)
-  local guarantee = m.weight * level
-  local gone = math.max(m.granted, guarantee * elapsed)
+-- Claims and the level, of claimants that stand in w (weights) and g (granted), when this part of the window is over.
+local w, g, n = {}, {}, 0
+local function claimOf(weight, gone, level, elapsed)
+  local guarantee = weight * level
+  gone = max(gone, guarantee * elapsed)
   if guarantee > gone then return guarantee - gone end
   return 0
 end
 local function claimsAt(level, elapsed)
   local sum = 0
-  for i = 1, count do sum = sum + claimOf(members[i], level, elapsed) end
+  for i = 1, n do sum = sum + claimOf(w[i], g[i], level, elapsed) end
   return sum
 end
 local function levelOf(most, left, elapsed)
   if claimsAt(most, elapsed) <= left then return most end
   local bends = {0}
-  for i = 1, count do
-    local m = members[i]
-    if m.weight > 0 then
-      local begins = m.granted / m.weight
+  for i = 1, n do
+    if w[i] > 0 then
+      local begins = g[i] / w[i]
       if begins < most then bends[#bends + 1] = begins end
       if elapsed > 0 and begins / elapsed < most then bends[#bends + 1] = begins / elapsed end
     end
@@ -144,114 +177,261 @@ local function levelOf(most, left, elapsed)
   table.sort(bends)
   local low, high = 0, #bends
   while high - low > 1 do
-    local middle = math.floor((low + high) / 2)
+    local middle = floor((low + high) / 2)
     if claimsAt(bends[middle + 1], elapsed) <= left then low = middle else high = middle end
   end
   local bend = bends[low + 1]
   local slope, offset = 0, left
-  for i = 1, count do
-    local m = members[i]
-    if m.weight > 0 and m.granted / m.weight <= bend then
-      if elapsed > 0 and m.granted / m.weight / elapsed <= bend then
-        slope = slope + m.weight * (1 - elapsed)
+  for i = 1, n do
+    if w[i] > 0 and g[i] / w[i] <= bend then
+      if elapsed > 0 and g[i] / w[i] / elapsed <= bend then
+        slope = slope + w[i] * (1 - elapsed)
       else
-        slope = slope + m.weight
-        offset = offset + m.granted
+        slope = slope + w[i]
+        offset = offset + g[i]
       end
     end
   end
-  if slope > 0 then return math.min(most, offset / slope) end
+  if slope > 0 then return min(most, offset / slope) end
   return bend
 end
+local function memberClaim(m, level, elapsed)
+  local aw, ag = ahead(m)
+  local bw, bg = behind(m)
+  return claimOf(aw, ag, level, elapsed) + claimOf(bw, bg, level, elapsed)
+end
+
+-- Each tenant's weight, and what it has used in all, split between the members that it is active at.
+local tenants = {}
+local function sum(tenant, sign)
+  local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
+  for j = 4, #tenant, 4 do
+    local at, part = members[tenant[j]], tenant[j + 3]
+    at[place .. 'Weight'] = at[place .. 'Weight'] + sign * weight * part
+    at[place .. 'Used'] = at[place .. 'Used'] + sign * used * part
+    changed[tenant[j]] = true
+  end
+end
+local function placeOf(tenant)
+  for j = 4, #tenant, 4 do if tenant[j] == number then return j end end
+end
+local function readTenants()
+  local fields = {}
+  for i = FIRST_TENANT, #ARGV, 4 do fields[#fields + 1] = 't:' .. ARGV[i] end
+  local lines = read(fields)
+  for i = 1, #fields do
+    if lines[i] and not tenants[fields[i]] then tenants[fields[i]] = numbers(lines[i]) end
+  end
+end
+if seq >= me.seq then readTenants() end
+
+local function hold()
+  local held = 0
+  if isHere then held = holds end
+  local more = held - me.granted
+  me.granted = held
+  local isLost = false
+  if isHere and markEpoch == epoch and markRev >= rev then
+    epoch = max(epoch + 1, floor(nowMs))
+    since = 0
+    isLost = true
+  elseif isHere and markEpoch ~= epoch then
+    isLost = true
+  end
+  if isLost then
+    local known = 0
+    for i = 1, count do known = known + members[i].granted end
+    granted = max(granted, markTotal + since, known)
+  else
+    granted = granted + more
+    since = since + more
+  end
+  if (isLost or more > fuzz) and graceEpoch ~= epoch then
+    graceEpoch = epoch
+    graceUntilMs = nowMs + windowMs * GRACE
+  end
+end
+
+local function report(field, weight, used, rate)
+  local tenant = tenants[field]
+  if tenant then
+    sum(tenant, -1)
+  else
+    tenant = {weight, 0, 0}
+    tenants[field] = tenant
+  end
+  local at = placeOf(tenant)
+  if not at then
+    at = #tenant + 1
+    tenant[at], tenant[at + 3] = number, 0
+  end
+  tenant[at + 1], tenant[at + 2] = rate, used
+  tenant[1], tenant[2] = weight, 0
+  local rates = 0
+  for j = 4, #tenant, 4 do
+    tenant[2] = tenant[2] + tenant[j + 2]
+    if isPresent(members[tenant[j]]) then rates = rates + tenant[j + 1] end
+  end
+  local share = tenant[2] / weight
+  if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
+  for j = 4, #tenant, 4 do
+    tenant[j + 3] = 0
+    if rates > 0 and isPresent(members[tenant[j]]) then tenant[j + 3] = tenant[j + 1] / rates end
+  end
+  sum(tenant, 1)
+end
+
+-- What has to be left to others if the tenant that asks gets cost.
+local askerWeight, askerGranted
 local function owed(cost, left)
-  local tag = (me.granted + cost) / me.weight
-  local sum, isTurn = 0, true
+  local tag = (askerGranted + cost) / askerWeight
+  local total, isTurn = 0, true
   for i = 1, count do
     local m = members[i]
-    if i ~= number and m.ask > 0 and m.askUntilMs > nowMs and (m.granted + m.ask) / m.weight < tag - 1e-9 then
-      sum = sum + (m.weight * tag - m.granted)
-      if m.ask <= left then isTurn = false end
+    if i == number or (m.ask > 0 and m.askUntilMs > nowMs) then
+      local ask = m.ask
+      local weight, used = wanting(m)
+      if i == number then
+        ask = min(cost, left)
+        weight = weight - askerWeight
+        used = used - askerGranted
+      elseif weight <= 0 then
+        weight, used = behind(m)
+      end
+      if weight > askerWeight * 1e-9 and (used + ask) / weight < tag - 1e-9 then
+        total = total + (weight * tag - used)
+        if ask <= left then isTurn = false end
+      end
     end
   end
   if isTurn then return 0 end
-  return sum
+  return total
+end
+local function loan(left, free)
+  local room = free + fuzz
+  if owed(need, left + fuzz) == 0 then
+    if need <= room then return max(need, min(quantum, free)) end
+    return 0
+  end
+  for _, part in ipairs({1, 1 / 2, 1 / 4}) do
+    local some = max(need, part * quantum)
+    if some + owed(some, left + fuzz) <= room then return some end
+  end
+  return 0
 end
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
 local leftMs = (win + 1) * windowMs - nowMs
-if seq > last[1] then
-  if not reports then me.weight = weight end
-  if knownWin == win then
-    local returned = math.min(back, me.granted)
-    me.granted = me.granted - returned
-    granted = granted - returned
+if seq > me.seq then
+  rev = rev + 1
+  me.seq, me.seenMs, me.hasCalled = seq, nowMs, 1
+  changed[number] = true
+  hold()
+  me.quietWeight, me.quietUsed, me.wantsWeight, me.wantsUsed, me.idle = quietWeight, 0, wantsWeight, 0, 0
+  if isHere then
+    me.quietUsed, me.wantsUsed, me.idle = quietUsed, wantsUsed, max(0, holds - spent)
   end
-  local weights = 0
-  for i = 1, count do weights = weights + members[i].weight end
+  for i = FIRST_TENANT, #ARGV, 4 do
+    local used = 0
+    if isHere then used = tonumber(ARGV[i + 2]) end
+    report('t:' .. ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]))
+  end
+  for field, tenant in pairs(tenants) do
+    local list = {}
+    for j = 1, #tenant do list[j] = tenant[j] end
+    write(field, join(list))
+  end
+
+  local weights, own = 0, 0
+  for i = 1, count do
+    local m = members[i]
+    if isPresent(m) then
+      if i == number then own = n end
+      w[n + 1], g[n + 1] = ahead(m)
+      w[n + 2], g[n + 2] = behind(m)
+      n = n + 2
+      weights = weights + weightOf(m)
+    end
+  end
+  local left = max(0, limit - granted)
   local most = 0
   if weights > 0 then most = limit / weights end
-  local elapsed = (nowMs - win * windowMs) / windowMs
-  local left = math.max(0, limit - granted)
-  local level = levelOf(most, left, elapsed)
-  local claim = claimOf(me, level, elapsed)
-  local free = left - (claimsAt(level, elapsed) - claim)
-  local fuzz = math.min(1e-3, 1e-9 * limit)
-  local full = math.max(need, quantum)
+  level = levelOf(most, left, elapsed)
   local grant = 0
-  if need > 0 and need <= left + fuzz then
-    if full <= claim + fuzz then
-      grant = full
-    elseif need <= claim + fuzz then
-      grant = math.max(need, claim)
-    else
-      local room = free + fuzz
-      if owed(need, left + fuzz) == 0 then
-        if need <= room then grant = math.max(need, math.min(quantum, free)) end
+  me.waitMs = 0
+  if need > 0 and nowMs < graceUntilMs then
+    me.waitMs = graceUntilMs - nowMs
+  elseif need > 0 then
+    local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
+    local part = tenant[placeOf(tenant) + 3]
+    askerWeight, askerGranted = tenant[1] * part, tenant[2] * part + me.idle
+    local function askerClaim(level, elapsed)
+      return min(memberClaim(me, level, elapsed), claimOf(askerWeight, askerGranted, level, elapsed))
+    end
+    local claim = askerClaim(level, elapsed)
+    local full = max(need, quantum)
+    if need <= left + fuzz then
+      if full <= claim + fuzz then
+        grant = full
+      elseif need <= claim + fuzz then
+        grant = max(need, claim)
       else
-        for _, part in ipairs({1, 1 / 2, 1 / 4}) do
-          local loan = math.max(need, part * quantum)
-          if loan + owed(loan, left + fuzz) <= room then
-            grant = loan
-            break
-          end
-        end
+        grant = loan(left, left - (claimsAt(level, elapsed) - claim))
       end
     end
-  end
-  me.granted = me.granted + grant
-  granted = granted + grant
-  local waitMs = 0
-  if grant == 0 and need > 0 then
-    local function freeIn(part)
-      local later = math.min(1, elapsed + part)
-      local level = levelOf(most, left, later)
-      return left - (claimsAt(level, later) - claimOf(me, level, later))
+    if grant == 0 then
+      local function freeIn(part)
+        local later = min(1, elapsed + part)
+        local level = levelOf(most, left, later)
+        return left - (claimsAt(level, later) - askerClaim(level, later))
+      end
+      local wait = LONGEST_WAIT
+      if freeIn(SHORTEST_WAIT) >= full then
+        wait = SHORTEST_WAIT
+      elseif freeIn(WAIT) >= need then
+        wait = WAIT
+      end
+      if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
+      me.ask = need
+      me.askUntilMs = nowMs + (wait + WAIT) * windowMs
     end
-    local SHORTEST_WAIT, WAIT, LONGEST_WAIT = 1 / 32, 1 / 20, 1 / 5
-    local wait = LONGEST_WAIT
-    if freeIn(SHORTEST_WAIT) >= full then
-      wait = SHORTEST_WAIT
-    elseif freeIn(WAIT) >= need then
-      wait = WAIT
-    elseif freeIn(2 * WAIT) >= need then
-      wait = 2 * WAIT
-    end
-    if need > left + fuzz then waitMs = leftMs else waitMs = math.min(leftMs, wait * windowMs) end
-    me.ask = need
-    me.askUntilMs = nowMs + (wait + WAIT) * windowMs
+    me.granted = me.granted + grant
+    me.idle = me.idle + grant
+    granted = granted + grant
+    since = since + grant
   end
-  local rest = math.max(0, limit - granted)
-  last = {seq, grant, claimOf(me, levelOf(most, rest, elapsed), elapsed), waitMs}
+  w[own + 1], g[own + 1] = ahead(me)
+  w[own + 2], g[own + 2] = behind(me)
+  me.grant = grant
+  if weights == 0 then level = 1.7976931348623157e308 end
+  me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
 end
 
 for i in pairs(changed) do
-  local m = members[i]
-  redis.call('HSET', key, 'm:' .. i, join(m.weight, m.granted, m.ask, m.askUntilMs, m.seen))
+  local m, list = members[i], {}
+  for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
+  write('m:' .. i, join(list))
 end
-redis.call('HSET', key, 'win', text(win), 'nowMs', text(nowMs), 'granted', text(granted), 'members', count,
-  'last:' .. number, join(unpack(last)))
+write('head', join({win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count}))
+for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
-local answer = {text(win), text(leftMs), text(seq == last[1] and last[2] or 0), text(last[3]), text(last[4])}
-for i = 1, #shares do answer[#answer + 1] = text(shares[i]) end
+
+local grant = 0
+local isLast = seq == me.seq
+if isLast then grant = me.grant end
+local weights = 0
+for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
+local part = 0
+if weights > 0 then part = weightOf(me) / weights end
+local answer = {win, leftMs, epoch, rev, granted, grant, me.held, part, me.waitMs}
+for i = 1, #answer do answer[i] = text(answer[i]) end
+if isLast then
+  for i = FIRST_TENANT, #ARGV, 4 do
+    local tenant = tenants['t:' .. ARGV[i]]
+    local share = tenant[placeOf(tenant) + 3]
+    answer[#answer + 1] = text(share)
+    answer[#answer + 1] = text(share * tenant[2])
+  end
+end
 return answer
 `

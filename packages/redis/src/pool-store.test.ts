@@ -1,7 +1,7 @@
-import { FederatedFairEscrow, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
+import { FederatedFairEscrow, type LeaseAnswer, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
 import { poolStoreContract } from '@fairlead/core/testing'
 import { type RedisServer, startRedis, withRedisUrl } from '@fairlead-testing/servers'
-import { Cluster } from 'ioredis'
+import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import type { RedisClient } from './client.js'
@@ -12,12 +12,19 @@ import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
 const LONG_MS = 1_700_000_000_000
 const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: 60_000 })
 
+/** Nothing waits for so long when all is well, however busy the machine is. */
+const WATCHDOG = { timeout: 60_000, interval: 10 }
+
 let calls = 0
 
 /** The first call of a member that nobody has seen, for all that there is. */
 function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
-  const call = { pool: TERMS, member: `m${calls++}`, seq: 1, win: -1, weight: 1, need: 1_000, back: 0 }
-  return { ...call, ...more }
+  const member = `m${calls++}`
+  const none = { weight: 0, used: 0 }
+  return {
+    ...{ pool: TERMS, member, seq: 1, win: -1, holds: 0, spent: 0, mark: { epoch: 0, rev: 0, total: 0 } },
+    ...{ quiet: none, wants: none, tenants: [{ tenant: member, weight: 1, used: 0, rate: 1 }], need: 1_000, ...more },
+  }
 }
 
 let server: Pick<RedisServer, 'url' | 'stop'>
@@ -74,7 +81,7 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     const { client, command } = clients[which]!
     const own = prefix()
     const store = new RedisPoolStore({ client, prefix: own })
-    await store.lease(firstCall({ tenants: [{ tenant: 'a', weight: 1, demand: 1 }] }))
+    await store.lease(firstCall())
     const { win } = await store.lease(firstCall())
     const key = `${own}:pool:{api}:60000`
     expect(await command('KEYS', `${own}:*`)).toEqual([key])
@@ -82,34 +89,80 @@ describe.each([0, 1])('the store in Redis, client %d', (which) => {
     expect(await command('PEXPIRETIME', key)).toBe((win + 2) * 60_000)
   })
 
-  it('rejects with what the client rejects with', async () => {
+  it('says why Redis gave no answer', async () => {
     const { client, command } = clients[which]!
     const own = prefix()
+    const store = new RedisPoolStore({ client, prefix: own })
     await command('SET', `${own}:pool:{api}:60000`, 'not a pool')
-    await expect(new RedisPoolStore({ client, prefix: own }).lease(firstCall())).rejects.toThrow(/WRONGTYPE/)
+    await expect(store.lease(firstCall())).rejects.toMatchObject({
+      name: 'PoolStoreError',
+      kind: 'wrong-type',
+      message: expect.stringContaining('WRONGTYPE'),
+      cause: expect.any(Error),
+    })
     await command('DEL', `${own}:pool:{api}:60000`)
   })
 })
 
-describe('a Redis that was started anew', () => {
-  /** A member that was answered in the window before this one, by a Redis that is gone. */
-  async function survivor(client: RedisClient, windowMs: number): Promise<number> {
-    const pool = { ...TERMS, name: `survivor-${calls}`, windowMs }
-    const store = new RedisPoolStore({ client, prefix: prefix() })
-    const { win } = await store.lease(firstCall({ pool: { ...pool, name: 'probe' } }))
-    return (await store.lease(firstCall({ pool, win: win - 1 }))).grant
-  }
-
-  it('grants nothing in the window it was started in to who was there before, and then does', async () => {
-    const server = await startRedis()
-    const { client, command, close } = await nodeRedis(server.url)
-    expect(await survivor(client, LONG_MS)).toBe(0)
-    await vi.waitFor(async () => {
-      expect(String(await command('INFO', 'server'))).toMatch(/uptime_in_seconds:[2-9]/)
-    }, 60_000)
-    expect(await survivor(client, 500)).toBe(1_000)
-    await close()
+describe('a store whose Redis', () => {
+  let server: RedisServer
+  let admin: TestClient
+  beforeAll(async () => {
+    server = await startRedis()
+    admin = await nodeRedis(server.url)
+  })
+  afterAll(async () => {
+    await admin.close()
     await server.stop()
+  })
+
+  it.each([
+    ['ioredis', ioRedis],
+    ['redis', nodeRedis],
+  ] as const)('takes no more data, or does not permit it, says so: %s', async (_name, connect) => {
+    const one = await connect(server.url)
+    const store = new RedisPoolStore({ client: one.client, prefix: prefix() })
+    await admin.command('CONFIG', 'SET', 'maxmemory', '1')
+    await expect(store.lease(firstCall())).rejects.toMatchObject({ kind: 'out-of-memory' })
+    await admin.command('CONFIG', 'SET', 'maxmemory', '0')
+    await admin.command('ACL', 'SETUSER', 'default', '-@scripting')
+    await expect(store.lease(firstCall())).rejects.toMatchObject({ kind: 'no-permission' })
+    await admin.command('ACL', 'SETUSER', 'default', '+@all')
+    await one.close()
+  })
+
+  it('is gone, says so', async () => {
+    const gone = await startRedis()
+    const client = new Redis(gone.url, { lazyConnect: true, maxRetriesPerRequest: 0, retryStrategy: () => null })
+    client.on('error', () => {})
+    await client.connect()
+    await gone.stop()
+    await expect(new RedisPoolStore({ client }).lease(firstCall())).rejects.toMatchObject({ kind: 'network' })
+    client.disconnect()
+  })
+
+  it('was emptied learns from its members what it granted, and grants on after a while', async () => {
+    const own = prefix()
+    const windowMs = 8_000
+    const pool = { ...TERMS, windowMs }
+    const store = new RedisPoolStore({ client: admin.client, prefix: own })
+    // A window that does not end while this runs.
+    await vi.waitFor(() => expect(Date.now() % windowMs).toBeLessThan(windowMs / 4), { timeout: 2 * windowMs })
+    const first = await store.lease(firstCall({ pool, member: 'a', need: 300 }))
+    const second = await store.lease(firstCall({ pool, member: 'b', need: 200 }))
+    expect([first.grant, second.grant]).toEqual([300, 200])
+    await admin.command('DEL', store.keyOf('api', windowMs))
+    const again = (member: string, { win, mark }: LeaseAnswer, holds: number, seq: number): Promise<LeaseAnswer> =>
+      store.lease(firstCall({ pool, member, win, mark, holds, spent: holds, seq, need: 501 }))
+    const meanwhile = await again('b', second, 200, 2)
+    expect(meanwhile).toMatchObject({ grant: 0, mark: { total: 500 } })
+    expect(meanwhile.waitMs).toBeGreaterThan(0)
+    expect((await again('a', first, 300, 2)).mark.total).toBe(500)
+    await vi.waitFor(async () => {
+      const { grant } = await store.lease(firstCall({ pool, member: 'new', seq: Date.now(), need: 500 }))
+      expect(grant).toBe(500)
+    }, WATCHDOG)
+    expect((await again('a', first, 300, 3)).grant).toBe(0)
   })
 })
 
@@ -144,7 +197,7 @@ describe('what the store is made of', () => {
     for (const client of [undefined, null, {}, 'redis://127.0.0.1', { eval: () => {} }]) {
       // @ts-expect-error -- what JavaScript may pass
       const options: RedisPoolStoreOptions = { client }
-      expect(() => new RedisPoolStore(options)).toThrow('client must be a client of the package redis or ioredis')
+      expect(() => new RedisPoolStore(options)).toThrow('client must be a client of the package redis')
     }
     // @ts-expect-error -- what JavaScript may pass
     expect(() => new RedisPoolStore({ client: clients[0]!.client, prefix: 1 })).toThrow('prefix must be a string')

@@ -1,4 +1,12 @@
-import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLease } from '@fairlead/core'
+import {
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolStore,
+  PoolStoreError,
+  poolTerms,
+  requireLease,
+  type StoreFailureKind,
+} from '@fairlead/core'
 import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
 import { LEASE_SCRIPT } from './lease-script.js'
 
@@ -6,7 +14,7 @@ const LEASE: Script = scriptOf(LEASE_SCRIPT)
 
 /** Options of {@link RedisPoolStore}. */
 export interface RedisPoolStoreOptions {
-  /** A connected client of the package `redis` or `ioredis`. It stays yours: the store never closes it. */
+  /** A connected client of the package `redis` or `ioredis`, or one of `@upstash/redis`. It stays yours: the store never closes it. */
   client: RedisClient
   /** Begins the name of every key. @default 'fairlead' */
   prefix?: string
@@ -16,15 +24,19 @@ export interface RedisPoolStoreOptions {
  * Pools in Redis, for a fleet: one key per pool, one script call per lease, by Redis's own clock.
  *
  * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it is whole on one node of a cluster, and it expires by itself.
- * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members).
+ * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), and O(members of a tenant) for each of at most 64
+ * tenants that are reported.
  *
- * Rejects with what the client rejects with. It sets no deadline: whoever calls does.
+ * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
+ * deadline: whoever calls does.
  */
 export class RedisPoolStore implements PoolStore {
   readonly #run: RunScript
   readonly #prefix: string
 
   constructor(options: RedisPoolStoreOptions) {
+    if (typeof options !== 'object' || options === null)
+      throw new TypeError('RedisPoolStore must be given options: a client, at least')
     for (const name of Object.keys(options))
       if (name !== 'client' && name !== 'prefix')
         throw new TypeError(`RedisPoolStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
@@ -42,19 +54,49 @@ export class RedisPoolStore implements PoolStore {
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
     const { name, limit, windowMs, quantum } = poolTerms(call.pool)
     requireLease(call)
-    const { member, seq, win, weight, need, back, tenants } = call
-    const args = [limit, windowMs, quantum].map(String)
-    args.push(member, `${seq}`, `${win}`, `${weight}`, `${need}`, `${back}`, tenants === undefined ? '' : 'tenants')
-    for (const { tenant, weight, demand } of tenants ?? []) args.push(tenant, `${weight}`, `${demand}`)
-    return answerOf(await this.#run(LEASE, this.keyOf(name, windowMs), args))
+    const { member, seq, win, holds, spent, mark, quiet, wants, tenants, need } = call
+    const args = [
+      ...[limit, windowMs, quantum, member, seq, win, holds, spent, mark.epoch, mark.rev, mark.total],
+      ...[quiet.weight, quiet.used, wants.weight, wants.used, need],
+    ]
+    for (const { tenant, weight, used, rate } of tenants) args.push(tenant, weight, used, rate)
+    try {
+      return answerOf(await this.#run(LEASE, this.keyOf(name, windowMs), args.map(String)))
+    } catch (error) {
+      throw storeError(error)
+    }
   }
 }
 
 function answerOf(reply: unknown): LeaseAnswer {
-  if (!Array.isArray(reply)) throw new TypeError(`Redis answered a lease with ${typeof reply}`)
-  const [win, leftMs, grant, held, waitMs, ...shares] = reply.map(Number)
-  const numbers = [win, leftMs, grant, held, waitMs, ...shares]
-  if (numbers.length < 5 || !numbers.every(Number.isFinite))
-    throw new TypeError('Redis answered a lease with no numbers')
-  return { win: win!, leftMs: leftMs!, grant: grant!, held: held!, waitMs: waitMs!, shares }
+  if (!Array.isArray(reply))
+    throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
+  const numbers = reply.map(Number)
+  const [win, leftMs, epoch, rev, total, grant, held, part, waitMs, ...places] = numbers
+  if (numbers.length < 9 || !numbers.every(Number.isFinite))
+    throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
+  return {
+    ...{ win: win!, leftMs: leftMs!, mark: { epoch: epoch!, rev: rev!, total: total! } },
+    ...{ grant: grant!, held: held!, part: part!, waitMs: waitMs! },
+    shares: places.filter((_place, at) => at % 2 === 0),
+    used: places.filter((_place, at) => at % 2 === 1),
+  }
+}
+
+/** What Redis begins its errors with. The script's own error may stand before it. */
+const BY_WORD: readonly [RegExp, StoreFailureKind][] = [
+  [/\bWRONGTYPE\b/, 'wrong-type'],
+  [/\b(NOPERM|NOAUTH|WRONGPASS|READONLY)\b/, 'no-permission'],
+  [/\bOOM\b/, 'out-of-memory'],
+  [/timed? ?out/i, 'timeout'],
+  [/connect|socket|closed|offline|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|fetch failed/i, 'network'],
+]
+
+/** What went wrong, by what the client says. */
+function storeError(error: unknown): PoolStoreError {
+  if (error instanceof PoolStoreError) return error
+  const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }
+  const said = `${message || String(error)} ${typeof code === 'string' ? code : ''}`
+  const kind = BY_WORD.find(([word]) => word.test(said))?.[1] ?? 'other'
+  return new PoolStoreError(kind, said.trim(), { cause: error })
 }

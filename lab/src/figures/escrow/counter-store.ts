@@ -8,14 +8,14 @@ export class CounterStore implements PoolStore {
   readonly #clock: Clock
   #win = -1
   #left = 0
-  /** Last call of each member: one that is repeated is answered as before. */
-  readonly #answered: Map<string, { readonly seq: number; readonly grant: number }> = new Map()
+  /** Last call of each member, and what it then held: one that is repeated is answered as before. */
+  readonly #answered: Map<string, { readonly seq: number; readonly grant: number; readonly holds: number }> = new Map()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  lease({ pool, member, seq, win: callWin, need, back, tenants = [] }: LeaseCall): LeaseAnswer {
+  lease({ pool, member, seq, win: callWin, holds, need, tenants }: LeaseCall): LeaseAnswer {
     const nowMs = this.#clock()
     const win = Math.floor(nowMs / pool.windowMs)
     const leftMs = (win + 1) * pool.windowMs - nowMs
@@ -26,12 +26,16 @@ export class CounterStore implements PoolStore {
     }
     let last = this.#answered.get(member)
     if (last?.seq !== seq) {
-      if (callWin === win) this.#left += back
-      last = { seq, grant: need > 0 && need <= this.#left ? Math.min(Math.max(need, pool.quantum), this.#left) : 0 }
-      this.#left -= last.grant
+      const held = callWin === win ? holds : 0
+      this.#left += (last?.holds ?? 0) - held
+      const grant = need > 0 && need <= this.#left ? Math.min(Math.max(need, pool.quantum), this.#left) : 0
+      last = { seq, grant, holds: held + grant }
+      this.#left -= grant
       this.#answered.set(member, last)
     }
     const waitMs = last.grant > 0 || need === 0 ? 0 : leftMs
-    return { win, leftMs, grant: last.grant, held: 0, waitMs, shares: tenants.map(() => 1) }
+    const mark = { epoch: 1, rev: 1, total: pool.limit - this.#left }
+    const [shares, used] = [tenants.map(() => 1), tenants.map((tenant) => tenant.used)]
+    return { win, leftMs, mark, grant: last.grant, held: 0, part: 1, waitMs, shares, used }
   }
 }

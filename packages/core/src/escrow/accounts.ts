@@ -12,6 +12,11 @@ export class Accounts {
   #weights: Float64Array = new Float64Array(16)
   #used: Float64Array = new Float64Array(16)
   #passed: Float64Array = new Float64Array(16)
+  #elsewhere: Float64Array = new Float64Array(16)
+  #carried: Float64Array = new Float64Array(16)
+  #debts: Float64Array = new Float64Array(16)
+  #asked: Uint8Array = new Uint8Array(16)
+  #returnMs: Float64Array = new Float64Array(16)
   #released: Uint8Array = new Uint8Array(16)
 
   /** `most` is how many there may be; the last of them is shared by all that come later. */
@@ -44,6 +49,31 @@ export class Accounts {
     return this.#passed
   }
 
+  /** What counts as used because it was used elsewhere. */
+  get elsewhere(): Float64Array {
+    return this.#elsewhere
+  }
+
+  /** What counts as used because others of the last window are owed as much, per weight. */
+  get carried(): Float64Array {
+    return this.#carried
+  }
+
+  /** What could not be charged. */
+  get debts(): Float64Array {
+    return this.#debts
+  }
+
+  /** 1 if the tenant has asked for something in this window. */
+  get asked(): Uint8Array {
+    return this.#asked
+  }
+
+  /** Until when a tenant may be back that was refused when it last asked; 0 if it was not. */
+  get returnMs(): Float64Array {
+    return this.#returnMs
+  }
+
   /** 1 if the tenant's claim is released, else 0. */
   get released(): Uint8Array {
     return this.#released
@@ -72,6 +102,11 @@ export class Accounts {
     this.#weights[slot] = weight
     this.#used[slot] = 0
     this.#passed[slot] = 0
+    this.#elsewhere[slot] = 0
+    this.#carried[slot] = 0
+    this.#debts[slot] = 0
+    this.#asked[slot] = 0
+    this.#returnMs[slot] = 0
     this.#released[slot] = 0
     return slot
   }
@@ -84,6 +119,11 @@ export class Accounts {
     this.#weights = grown(this.#weights, length, 0)
     this.#used = grown(this.#used, length, 0)
     this.#passed = grown(this.#passed, length, 0)
+    this.#elsewhere = grown(this.#elsewhere, length, 0)
+    this.#carried = grown(this.#carried, length, 0)
+    this.#debts = grown(this.#debts, length, 0)
+    this.#asked = grown(this.#asked, length, 0)
+    this.#returnMs = grown(this.#returnMs, length, 0)
     this.#released = grown(this.#released, length, 0)
   }
 }

@@ -7,14 +7,18 @@ export class Budget {
   readonly reserve: Reserve
   startMs = 0
   nowMs = 0
-  /** The share of the window that is over, as far as claims age by it: 0 where the reserve is strict. */
+  /** From when on claims age: not before those are back, or had time to be, who were refused in the last window. */
+  paceFromMs = 0
+  /** The share of the time since then that is over, as far as claims age by it: 0 where the reserve is strict. */
   tau = 0
   limit = 0
   /** The limit less all that was used. */
   left = 0
   /** The sum of the weights of the active. */
   weight = 0
-  /** What a weight of 1 is guaranteed. */
+  /** What counts as used by the active, though it was not used here in this window. */
+  offset = 0
+  /** What a weight of 1 is guaranteed, with what of that counts as used before. */
   level = 0
   /** Sums this close are equal. */
   tolerance = 0
@@ -29,6 +33,11 @@ export class Budget {
     return Math.max(this.tolerance / 1e3, 4 * Number.EPSILON * this.limit)
   }
 
+  /** The highest level that there may be with `newcomer` more weight. */
+  ceiling(newcomer: number): number {
+    return Math.max(0, this.limit + this.offset) / (this.weight + newcomer)
+  }
+
   /** Until the window ends, from now on. */
   get restMs(): number {
     return Math.max(0, this.startMs + this.windowMs - this.nowMs)
@@ -37,10 +46,12 @@ export class Budget {
   begin(startMs: number, limit: number): void {
     this.startMs = startMs
     this.nowMs = startMs
+    this.paceFromMs = startMs
     this.tau = 0
     this.limit = 0
     this.left = 0
     this.weight = 0
+    this.offset = 0
     this.level = 0
     this.limitTo(limit)
   }
@@ -55,7 +66,9 @@ export class Budget {
   moveTo(nowMs: number): void {
     if (nowMs <= this.nowMs) return
     this.nowMs = nowMs
-    if (this.reserve === 'paced') this.tau = Math.min(1, (nowMs - this.startMs) / this.windowMs)
+    const sinceMs = nowMs - this.paceFromMs
+    if (this.reserve === 'paced' && sinceMs > 0)
+      this.tau = Math.min(1, sinceMs / (this.startMs + this.windowMs - this.paceFromMs))
   }
 
   /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */

@@ -34,9 +34,12 @@ export interface EscrowDecision {
 /** What became of a settlement. */
 export interface Settled {
   /**
-   * False if it came too late (its window is over, or it was settled before) or for what was refused: nothing changed.
+   * False if it was settled before, or was refused, or gives something back of a window that is over: nothing changed.
    */
   readonly settled: boolean
-  /** The part of the charge that could not be made because nothing was left of the budget. */
+  /**
+   * The part of the charge that could not be made, because nothing was left of the budget, or its window is over. The
+   * tenant owes it: it is paid out of its share of the next windows.
+   */
   readonly unpaid: number
 }

@@ -25,7 +25,8 @@ class Pair {
   constructor({ limit, windowMs, reserve, maxTenants, weights }: Trace) {
     this.weights = new Map(weights.map((weight, i) => [`t${i}`, weight]))
     const weightOf = (tenant: string): number => this.weights.get(tenant) ?? 1
-    this.escrow = new WeightedFairEscrow({ limit, windowMs, reserve, maxTenants, weightOf, clock: this.clock })
+    const seams = { estimates: 'asked', clock: this.clock } as const
+    this.escrow = new WeightedFairEscrow({ limit, windowMs, reserve, maxTenants, weightOf, ...seams })
     this.plain = new PlainEscrow(limit, windowMs, reserve, maxTenants)
   }
 
@@ -50,6 +51,7 @@ class Pair {
     const wrong = Math.abs(decision.guarantee - guarantee) * (1 - this.plain.tau)
     must(wrong <= this.plain.tolerance, () => `expected a guarantee of ${guarantee}, got ${show(decision)}`)
     if (!allowed) this.#told(decision, answer)
+    if (!allowed && reason !== 'never') this.plain.told(tenant, this.weights.get(tenant)!, decision.retryAfterMs)
     return decision
   }
 
@@ -78,6 +80,11 @@ class Pair {
     if (settled) this.#account(decision.resetAtMs, actual - decision.cost - unpaid)
     this.plain.advance(this.nowMs)
     if (!settled) return
+    if (decision.resetAtMs <= this.plain.startMs) {
+      must(unpaid === actual - decision.cost, () => `expected all of ${actual} to be owed, not ${unpaid}`)
+      this.plain.owe(decision.tenant, this.weights.get(decision.tenant)!, unpaid)
+      return
+    }
     const left = this.plain.settle(this.plain.find(decision.tenant), actual - decision.cost, this.nowMs)
     must(Math.abs(unpaid - left) <= this.plain.tolerance, () => `expected ${left} unpaid, got ${unpaid}`)
   }
@@ -207,7 +214,7 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
         let held = 0
         for (const [name, tenant] of pair.plain.tenants) {
           const i = asking.indexOf(name)
-          if (i < 0 || cost(i) > tenant.weight * pair.plain.level) held += pair.plain.claim(tenant)
+          if (i < 0 || cost(i) > tenant.weight * pair.plain.level - tenant.carried) held += pair.plain.claim(tenant)
         }
         const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
         if (asking.length > 0) expect(pair.plain.left).toBeLessThan(largest + held + pair.plain.tolerance)

@@ -2,7 +2,8 @@ import { type Clock, steady } from '../clock.js'
 import { requireNumber, show } from '../options.js'
 import type { Reserve } from './budget.js'
 import type { EscrowDecision, Settled } from './decision.js'
-import type { Judgement } from './judgement.js'
+import { Estimates } from './estimates.js'
+import { LEAST_RETRY_MS, RETRY } from './judgement.js'
 import { Ledger } from './ledger.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
 import type { EscrowSnapshot } from './snapshot.js'
@@ -10,6 +11,8 @@ import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 import { Windows } from './windows.js'
 
 const HEAVIEST = 20
+/** How much of what settlements give back a new one tells. */
+const LEARNING = 1 / 10
 
 /**
  * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
@@ -34,19 +37,25 @@ export class WeightedFairEscrow {
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
   readonly #ledger: Ledger
+  readonly #estimates: Estimates | undefined
+  /** Admitted in this window and not settled yet; what part of the cost settlements gave back lately, and after how long. */
+  #open = 0
+  #returned = 0
+  #tookMs = 0
   #allowed = 0
   #borrowed = 0
   #refused = 0
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: EscrowOptions & EscrowSeams) {
-    const { limit, windowMs, weightOf, maxTenants, reserve, clock } = settingsOf(options)
+    const { limit, windowMs, weightOf, maxTenants, reserve, estimates, clock } = settingsOf(options)
     this.#limit = limit
     this.#windows = new Windows(windowMs)
     this.#reserve = reserve
     this.#weightOf = weightOf
     this.#clock = steady(clock)
     this.#ledger = new Ledger(windowMs, reserve, maxTenants)
+    this.#estimates = estimates === 'learned' ? new Estimates(maxTenants) : undefined
   }
 
   /** Length of a window, in milliseconds. */
@@ -66,12 +75,15 @@ export class WeightedFairEscrow {
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
     const ledger = this.#ledger
-    const verdict = ledger.judge(tenant, weight, cost)
-    const decision = ticketOf(this, tenant, ledger.judged, this.#windows.endMs, nowMs)
+    const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
+    const verdict = ledger.judge(tenant, weight, reserved)
+    const decision = this.#ticketOf(tenant, cost, nowMs)
     if (decision.allowed) {
       this.#allowed++
       if (verdict === 'borrows') this.#borrowed++
       decision.admit(ledger.spend(), this.#windows.count)
+      this.#estimates?.admit(tenant)
+      this.#open += reserved
     } else {
       this.#refused++
       ledger.refuse()
@@ -85,8 +97,8 @@ export class WeightedFairEscrow {
     requireCost(cost)
     const weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
-    this.#ledger.peek(tenant, weight, cost)
-    return ticketOf(this, tenant, this.#ledger.judged, this.#windows.endMs, nowMs)
+    this.#ledger.peek(tenant, weight, this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost)
+    return this.#ticketOf(tenant, cost, nowMs)
   }
 
   /**
@@ -98,9 +110,20 @@ export class WeightedFairEscrow {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
-    this.#catchUp()
-    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
-    const change = actualCost - decision.cost
+    const nowMs = this.#catchUp()
+    const when = decision.settleIn(this.#windows.count)
+    if (when === 'never') return NOTHING_SETTLED
+    const { tenant, cost, reserved } = decision
+    this.#estimates?.settle(tenant, cost, actualCost)
+    const change = actualCost - reserved
+    if (when === 'late') {
+      if (change <= 0) return NOTHING_SETTLED
+      this.#ledger.owe(tenant, weightFrom(this.#weightOf, tenant), change)
+      return { settled: true, unpaid: change }
+    }
+    this.#open -= reserved
+    this.#tookMs += (nowMs - (decision.resetAtMs - decision.resetAfterMs) - this.#tookMs) * LEARNING
+    this.#returned += (Math.max(0, -change) / reserved - this.#returned) * LEARNING
     if (change === 0) return ALL_PAID
     const unpaid = this.#ledger.settle(decision.slot, change)
     return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
@@ -141,19 +164,26 @@ export class WeightedFairEscrow {
   /** Reads the clock, begins a window if it is time, and does what is due. */
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (this.#windows.begins(nowMs)) this.#ledger.begin(this.#windows.startMs, this.#limit)
+    if (this.#windows.begins(nowMs)) {
+      this.#ledger.begin(this.#windows.startMs, this.#limit)
+      this.#open = 0
+    }
     this.#ledger.advance(nowMs)
     return nowMs
   }
-}
 
-/** Of what was `judged`; its name may be that of the tenant that many share. */
-function ticketOf(
-  escrow: WeightedFairEscrow,
-  tenant: string,
-  { cost, verdict, usedAfter, remaining, guarantee, retryMs }: Judgement,
-  resetAtMs: number,
-  nowMs: number,
-): Ticket {
-  return new Ticket(escrow, tenant, cost, verdict, usedAfter, remaining, guarantee, retryMs, resetAtMs, nowMs)
+  /** Of what was judged; its name may be that of the tenant that many share. */
+  #ticketOf(tenant: string, asked: number, nowMs: number): Ticket {
+    const { cost, verdict, usedAfter, remaining, guarantee, carried, retryMs } = this.#ledger.judged
+    const { endMs, lengthMs } = this.#windows
+    // Settlements of what is on its way will bring something back, evenly over the time they take.
+    const coming = this.#open * this.#returned
+    const isComing =
+      this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
+    const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
+    const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
+    const own = Math.max(0, guarantee - carried)
+    const left = cost === asked ? remaining : (remaining * asked) / cost
+    return new Ticket(this, tenant, asked, verdict, usedAfter, left, own, waitMs, endMs, nowMs, cost)
+  }
 }

@@ -96,7 +96,7 @@ export class WeightedFairShare {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
+    if (decision.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
     const { used } = this.#accounts
     const change = actualCost - decision.cost
     const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))

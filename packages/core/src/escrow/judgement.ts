@@ -26,6 +26,8 @@ export class Judgement implements Debtor {
   level = 0
   used = 0
   passed = 0
+  /** What of that is carried over from the last window. */
+  carried = 0
   released = false
 
   verdict: Verdict = 'never'
@@ -55,7 +57,7 @@ export class Judgement implements Debtor {
 
   /** Whether the whole guarantee would have been enough. */
   wouldCover(tolerance: number): boolean {
-    return this.cost <= this.guarantee + tolerance
+    return this.cost <= this.guarantee - this.carried + tolerance
   }
 
   /** Judges. O(1) within the guarantee, else O(log n). */
@@ -122,10 +124,11 @@ export class Judgement implements Debtor {
     if (left <= budget.tolerance) return restMs
     const waitMs = Math.min(restMs, windowMs * RETRY)
     if (this.verdict === 'exhausted' || budget.reserve === 'strict') return waitMs
-    const latest = Math.min(1, tau + RETRY)
+    const ageMs = budget.startMs + windowMs - budget.paceFromMs
+    const latest = Math.min(1, tau + (windowMs * RETRY) / ageMs)
     const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
     const at = claims.fadedBy(this.level, tau, latest, left - amount, weight, this.passed)
-    return at < latest ? Math.min(waitMs, budget.startMs + at * windowMs - budget.nowMs) : waitMs
+    return at < latest ? Math.min(waitMs, budget.paceFromMs + at * ageMs - budget.nowMs) : waitMs
   }
 }
 

@@ -6,6 +6,25 @@ import { reweighed } from './shares.js'
 import type { EscrowTenant } from './snapshot.js'
 import { Waits } from './waits.js'
 
+/**
+ * Who is refused may take this much longer than it was told to come back: HTTP tells whole seconds, and up to half more
+ * by chance. It is not waited for any longer than PATIENCE of a window.
+ */
+const LATE = 1.5
+const LATE_MS = 1_000
+const PATIENCE = 0.6
+/** The part of the places for tenants that those of the last window may take. */
+const KEPT = 1 / 2
+
+/** A tenant of the last window that counts in this one. */
+interface Kept {
+  readonly name: string
+  readonly weight: number
+  readonly carried: number
+  readonly debt: number
+  readonly returnMs: number
+}
+
 /** A wait ends this share of the window after the refusal. */
 export const WAIT: number = 1 / 10
 
@@ -41,10 +60,18 @@ export class Ledger {
   readonly #accounts: Accounts
   readonly #claims: Claims = new Claims()
   readonly #waits: Waits = new Waits()
+  readonly #maxTenants: number
+  /** Those that were refused and are not active. */
+  readonly #turnedAway: Map<string, { weight: number; returnMs: number }> = new Map()
+  /** What was said too late to be charged, and cannot be charged any more. */
+  readonly #lateDebts: Map<string, { weight: number; amount: number }> = new Map()
+  /** Tenants that are expected back. */
+  #expected = 0
 
   constructor(windowMs: number, reserve: Reserve, maxTenants: number) {
     this.#budget = new Budget(windowMs, reserve)
     this.#accounts = new Accounts(maxTenants)
+    this.#maxTenants = maxTenants
   }
 
   get startMs(): number {
@@ -84,12 +111,95 @@ export class Ledger {
     return this.#claims.total(this.#budget.level, this.#budget.tau)
   }
 
-  /** Starts a window: nobody is active. */
+  /**
+   * Starts a window. Those that asked in the one before are active from the beginning; all others are forgotten, and
+   * everybody is if nobody has asked for a whole window.
+   */
   begin(startMs: number, limit: number): void {
+    const isNext = startMs - this.#budget.startMs < 1.5 * this.#budget.windowMs
+    const kept = isNext ? this.#keep() : []
     this.#accounts.clear()
     this.#claims.clear()
     this.#waits.clear()
+    this.#turnedAway.clear()
+    this.#lateDebts.clear()
     this.#budget.begin(startMs, limit)
+    this.#expected = 0
+    if (kept.length > 0) this.#bringBack(kept)
+  }
+
+  /**
+   * Who asked in this window, and what of it counts in the next one. Of two that want more, the one that got more per
+   * weight comes after the other, until that has caught up: by a window's guarantee at most, or by what it takes to
+   * admit the largest cost that was refused.
+   */
+  #keep(): Kept[] {
+    const { weights, used, carried, elsewhere, debts, asked, returnMs } = this.#accounts
+    const shareAt = (slot: number): number => (used[slot]! + carried[slot]! + elsewhere[slot]!) / weights[slot]!
+    let least = Number.POSITIVE_INFINITY
+    let most = this.level
+    for (const [, slot] of this.#accounts.entries()) {
+      if (asked[slot] === 0 || returnMs[slot] === 0) continue
+      least = Math.min(least, shareAt(slot))
+      if (this.#waits.has(slot)) most = Math.max(most, this.#waits.cost(slot) / weights[slot]!)
+    }
+    const kept: Kept[] = []
+    const room = Math.floor(this.#maxTenants * KEPT)
+    const debtOf = (name: string): number => this.#lateDebts.get(name)?.amount ?? 0
+    const ahead = (share: number): number => Math.max(0, Math.min(most, share - least))
+    for (const [name, slot] of this.#accounts.entries()) {
+      const debt = debts[slot]! + debtOf(name)
+      if ((asked[slot] === 0 && debt === 0) || name === OVERFLOW || kept.length >= room) continue
+      const weight = weights[slot]!
+      kept.push({ name, weight, carried: ahead(shareAt(slot)) * weight, debt, returnMs: returnMs[slot]! })
+    }
+    for (const [name, { weight, returnMs: until }] of this.#turnedAway) {
+      if (kept.length >= room) break
+      if (this.#accounts.slot(name) === undefined)
+        kept.push({ name, weight, carried: ahead(this.level) * weight, debt: debtOf(name), returnMs: until })
+    }
+    const names = new Set(kept.map(({ name }) => name))
+    for (const [name, { weight, amount }] of this.#lateDebts)
+      if (!names.has(name) && kept.length < room)
+        kept.push({ name, weight, carried: ahead(this.level) * weight, debt: amount, returnMs: 0 })
+    return kept
+  }
+
+  #bringBack(kept: readonly Kept[]): void {
+    const budget = this.#budget
+    let untilMs = budget.startMs
+    let weights = 0
+    for (const { weight } of kept) weights += weight
+    for (const { name, weight, carried, debt, returnMs } of kept) {
+      const slot = this.#accounts.open(name, weight)
+      // A debt is paid out of one's own share.
+      const charged = Math.min(debt, (budget.limit * weight) / weights)
+      this.#accounts.carried[slot] = carried
+      this.#accounts.debts[slot] = debt - charged
+      this.#accounts.used[slot] = charged
+      this.#accounts.passed[slot] = carried + charged
+      budget.weight += weight
+      budget.offset += carried
+      budget.left -= charged
+      if (returnMs > budget.startMs) {
+        this.#accounts.returnMs[slot] = returnMs
+        this.#expected++
+        untilMs = Math.max(untilMs, returnMs)
+      }
+      this.#recount(slot)
+    }
+    budget.paceFromMs = Math.min(untilMs, budget.startMs + budget.windowMs * PATIENCE)
+    this.#refit()
+  }
+
+  /** A tenant asks: it is back, if it was expected. When all are, claims age from now on. */
+  #return(slot: number): void {
+    const { asked, returnMs } = this.#accounts
+    if (asked[slot] === 1) return
+    asked[slot] = 1
+    if (returnMs[slot]! > 0 && --this.#expected === 0)
+      this.#budget.paceFromMs = Math.min(this.#budget.paceFromMs, Math.max(this.#budget.nowMs, this.#budget.startMs))
+    returnMs[slot] = 0
   }
 
   /**
@@ -154,7 +264,9 @@ export class Ledger {
   spend(): number {
     const { cost, guarantee } = this.judged
     const slot = this.judged.slot === NEWCOMER ? this.#open() : this.judged.slot
+    this.#return(slot)
     const { used, passed, released } = this.#accounts
+    this.#accounts.returnMs[slot] = 0
     // Who waits for its claim lets nothing pass.
     if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
     passed[slot]! += cost
@@ -166,8 +278,16 @@ export class Ledger {
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const { slot, cost, verdict } = this.judged
-    if (slot === NEWCOMER || verdict === 'never') return
+    const { slot, cost, verdict, name, weight, retryMs } = this.judged
+    if (verdict === 'never') return
+    const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
+    if (slot === NEWCOMER) {
+      if (name !== OVERFLOW && this.#turnedAway.size < this.#maxTenants)
+        this.#turnedAway.set(name, { weight, returnMs })
+      return
+    }
+    this.#return(slot)
+    this.#accounts.returnMs[slot] = returnMs
     const { weights, passed, released } = this.#accounts
     this.#waits.add(slot, weights[slot]!, passed[slot]!, cost, this.#budget.nowMs)
     if (released[slot] === 1 || !this.judged.wouldCover(this.#budget.tolerance)) return
@@ -186,7 +306,57 @@ export class Ledger {
     this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
     this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
     this.#refit()
+    this.#accounts.debts[slot]! += Math.max(0, change - charged)
     return change - charged
+  }
+
+  /** Notes that a tenant owes an amount that belongs to a window which is over. */
+  owe(tenant: string, weight: number, amount: number): void {
+    const debt = this.#lateDebts.get(tenant)
+    if (debt !== undefined) debt.amount += amount
+    else if (this.#lateDebts.size < this.#maxTenants) this.#lateDebts.set(tenant, { weight, amount })
+  }
+
+  /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */
+  stakeOf(tenant: string): { weight: number; used: number } {
+    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
+    if (slot === undefined) return { weight: 0, used: 0 }
+    return { weight: this.#accounts.weights[slot]!, used: this.#accounts.used[slot]! }
+  }
+
+  /** What a tenant has used per weight, with what counts as used elsewhere. */
+  shareOf(tenant: string): number {
+    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
+    const { used, elsewhere, weights } = this.#accounts
+    return slot === undefined ? 0 : (used[slot]! + elsewhere[slot]!) / weights[slot]!
+  }
+
+  /**
+   * Counts for an active tenant that what it has used elsewhere exceeds by `amount` what its weight here stands for;
+   * negative if it has used less. Changes nothing of what is left.
+   */
+  countElsewhere(tenant: string, amount: number): void {
+    const slot = this.#accounts.slot(tenant)
+    if (slot === undefined) return
+    const { elsewhere, passed, used } = this.#accounts
+    const change = Math.max(-used[slot]!, amount) - elsewhere[slot]!
+    if (Math.abs(change) <= this.#budget.tolerance) return
+    elsewhere[slot]! += change
+    this.#budget.offset += change
+    this.#setPassed(slot, Math.max(0, passed[slot]! + change))
+    this.#refit()
+  }
+
+  /** Whether a tenant is, or would be, part of the one that all share for whom there is no room. */
+  isShared(tenant: string): boolean {
+    return tenant === OVERFLOW || (this.#accounts.full && this.#accounts.slot(tenant) === undefined)
+  }
+
+  /** The `most` active tenants that used most. For people: allocates. */
+  heaviest(most: number): EscrowTenant[] {
+    return this.entries()
+      .sort((a, b) => b.used - a.used)
+      .slice(0, most)
   }
 
   /** The active tenants, in no order. For people: allocates. */
@@ -196,7 +366,7 @@ export class Ledger {
       tenant,
       weight: weights[slot]!,
       used: used[slot]!,
-      guarantee: weights[slot]! * this.level,
+      guarantee: Math.max(0, weights[slot]! * this.level - this.#accounts.carried[slot]!),
       waiting: this.#waits.has(slot),
     }))
   }
@@ -209,6 +379,7 @@ export class Ledger {
     judged.level = this.#budget.level
     judged.used = this.#accounts.used[slot]!
     judged.passed = this.#accounts.passed[slot]!
+    judged.carried = this.#accounts.carried[slot]!
     judged.released = this.#accounts.released[slot] === 1
   }
 
@@ -218,13 +389,14 @@ export class Ledger {
    */
   #introduce(weight: number): void {
     const judged = this.judged
-    const { limit, tau, left, slack } = this.#budget
-    const full = limit / (this.#budget.weight + weight)
+    const { tau, left, slack } = this.#budget
+    const full = this.#budget.ceiling(weight)
     judged.slot = NEWCOMER
     judged.weight = weight
     judged.level = this.#claims.highest(full, tau, Math.max(0, left), weight, slack)
     judged.used = 0
     judged.passed = weight * judged.level * tau
+    judged.carried = 0
     judged.released = false
   }
 
@@ -237,8 +409,8 @@ export class Ledger {
 
   /** Works the level out anew. */
   #refit(): void {
-    const { weight, limit, tau, left, slack } = this.#budget
-    if (weight > 0) this.#budget.level = this.#claims.highest(limit / weight, tau, Math.max(0, left), 0, slack)
+    const { weight, tau, left, slack } = this.#budget
+    if (weight > 0) this.#budget.level = this.#claims.highest(this.#budget.ceiling(0), tau, Math.max(0, left), 0, slack)
   }
 
   #endWait(slot: number): void {

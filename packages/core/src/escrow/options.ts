@@ -31,10 +31,16 @@ export interface EscrowOptions {
    * @default 'paced'
    */
   reserve?: Reserve
+  /**
+   * What is spent for a cost until it is settled. `'learned'`: what the tenant's settlements lately came to, as a part
+   * of what it had asked with, once there are eight and most of what it is admitted is settled. `'asked'`: the cost.
+   * @default 'learned'
+   */
+  estimates?: 'learned' | 'asked'
 }
 
 /** Names of the options above. */
-const ESCROW_OPTIONS: readonly string[] = ['limit', 'windowMs', 'weightOf', 'maxTenants', 'reserve']
+const ESCROW_OPTIONS: readonly string[] = ['limit', 'windowMs', 'weightOf', 'maxTenants', 'reserve', 'estimates']
 
 /** A gate's budget. */
 export interface BudgetOptions extends EscrowOptions {
@@ -60,14 +66,16 @@ export interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf'>
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings {
   requireOptions('escrow', options, [...ESCROW_OPTIONS, 'clock'])
-  const { limit, windowMs, weightOf, maxTenants = 10_000, reserve = 'paced', clock = systemClock } = options
+  const { limit, windowMs, weightOf, maxTenants = 10_000, reserve = 'paced' } = options
+  const { estimates = 'learned', clock = systemClock } = options
   requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
   requireNumber('windowMs', windowMs, 1, Number.MAX_SAFE_INTEGER)
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
   requireInteger('maxTenants', maxTenants, 1)
   requireOneOf('reserve', reserve, ['strict', 'paced'])
+  requireOneOf('estimates', estimates, ['learned', 'asked'])
   requireFunction('clock', clock)
-  return { limit, windowMs, weightOf, maxTenants, reserve, clock }
+  return { limit, windowMs, weightOf, maxTenants, reserve, estimates, clock }
 }
 
 /** The tenant's weight, checked. Throws what `weightOf` throws. */

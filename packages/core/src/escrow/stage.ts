@@ -58,7 +58,7 @@ class BudgetHold implements Hold {
     const { escrow } = this.#budget
     const spent = this.#decision.cost
     if (outcome === 'failure' && cost === spent) this.#forget(escrow.refund(this.#decision))
-    else if (cost !== spent) this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
+    else this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
   }
 
   undo(): void {

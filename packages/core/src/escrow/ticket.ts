@@ -18,11 +18,12 @@ export class Ticket implements EscrowDecision {
   readonly resetAtMs: number
   readonly resetAfterMs: number
   readonly #owner: object
+  readonly #reserved: number
   #slot = -1
   /** The window in which it may be settled; 0: none any more. */
   #window = 0
 
-  /** `used` is what the tenant has used, with what was allowed. */
+  /** `used` is what the tenant has used, with what was allowed, which is `reserved` where that differs from the cost. */
   constructor(
     owner: object,
     tenant: string,
@@ -34,8 +35,10 @@ export class Ticket implements EscrowDecision {
     retryMs: number,
     resetAtMs: number,
     nowMs: number,
+    reserved: number = cost,
   ) {
     this.#owner = owner
+    this.#reserved = reserved
     this.tenant = tenant
     this.cost = cost
     this.allowed = verdict === 'within' || verdict === 'borrows'
@@ -54,6 +57,11 @@ export class Ticket implements EscrowDecision {
     return this.#owner
   }
 
+  /** What was spent for it until it is settled. */
+  get reserved(): number {
+    return this.#reserved
+  }
+
   /** The tenant's place in that escrow, until the window ends. */
   get slot(): number {
     return this.#slot
@@ -65,10 +73,10 @@ export class Ticket implements EscrowDecision {
     this.#window = window
   }
 
-  /** True if it may be settled in `window`, which it then no longer may. */
-  settleIn(window: number): boolean {
-    const may = this.#window === window
+  /** Whether it is settled in `window` in time, late, or may not be settled (any more); it is settled then. */
+  settleIn(window: number): 'now' | 'late' | 'never' {
+    const own = this.#window
     this.#window = 0
-    return may
+    return own === 0 ? 'never' : own === window ? 'now' : 'late'
   }
 }

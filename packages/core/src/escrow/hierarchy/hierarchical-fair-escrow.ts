@@ -9,7 +9,7 @@ import type { Tenant } from './tenant.js'
 import { Hierarchy } from './tree.js'
 
 /** How a {@link HierarchicalFairEscrow} is made up. */
-export interface HierarchicalEscrowOptions extends Omit<EscrowOptions, 'weightOf' | 'maxTenants'> {
+export interface HierarchicalEscrowOptions extends Omit<EscrowOptions, 'weightOf' | 'maxTenants' | 'estimates'> {
   /** Who shares with whom, by which weights; made by `hierarchy`. */
   tree: Hierarchy
 }
@@ -107,7 +107,7 @@ export class HierarchicalFairEscrow {
     if (!(decision instanceof Ticket) || decision.owner !== this)
       throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
     this.#catchUp()
-    if (!decision.settleIn(this.#windows.count)) return NOTHING_SETTLED
+    if (decision.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
     const change = actualCost - decision.cost
     if (change === 0) return ALL_PAID
     const unpaid = this.#ledger.settle(this.#tenants.get(decision.tenant)!, change)

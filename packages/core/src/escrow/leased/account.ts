@@ -1,13 +1,34 @@
-import type { Clock } from '../../clock.js'
-import type { LeaseAnswer, LeaseCall, PoolStore, TenantDemand } from '../pool/store.js'
+import type { After, Clock } from '../../clock.js'
+import {
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolMark,
+  type PoolStore,
+  PoolStoreError,
+  type Stake,
+  type StoreFailureKind,
+  type TenantReport,
+} from '../pool/store.js'
 import type { PoolTerms } from '../pool/terms.js'
+import { countdown } from './countdown.js'
 
-/** What a lease is to bring, and what it says of this member. */
+/** What a lease is to bring, and what it says of this member's tenants. */
 export interface Wish {
   readonly need: number
+  /** Credit that is handed back. */
   readonly back: number
-  readonly weight: number
-  readonly tenants?: readonly TenantDemand[] | undefined
+  readonly spent: number
+  readonly quiet: Stake
+  readonly wants: Stake
+  readonly tenants: readonly TenantReport[]
+}
+
+/** Why the store gave no answer. */
+export interface StoreFailure {
+  readonly kind: StoreFailureKind
+  readonly message: string
+  /** What the store, or its client, threw. */
+  readonly cause: unknown
 }
 
 /** What the owner of an account hears. */
@@ -16,49 +37,66 @@ export interface AccountListener {
   began(startMs: number): void
   /** The store has answered. `granted` and `held` are up to date. */
   answered(call: LeaseCall, answer: LeaseAnswer): void
+  /** The store has failed. */
+  failed(failure: StoreFailure): void
 }
 
 /** A call on its way, or lost. */
 interface Sent {
   readonly call: LeaseCall
-  readonly weight: number
+  /** What the tenant that it is for had used per weight. */
+  readonly share: number
   readonly firstSentMs: number
-  lastSentMs: number
-  /** Resolves when this sending has been answered or has failed; never rejects. */
+  sentMs: number
+  /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
   done: Promise<void> | undefined
+  end: () => void
 }
 
 /** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
 const CLOCK_RATE = 1 / 1_000
 
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0 }
+
 /**
  * A member's account with a pool: what it was granted in the present window, and one lease at a time to get more.
  *
  * - Credit ends when `leftMs` have passed since the call was *sent*, on this process's monotonic clock: not after the
- *   window ends in the store, whatever the wall clocks say. An answer that comes later than that, or for an earlier
- *   window, is dropped.
+ *   window ends in the store, whatever the wall clocks say. An answer that comes later than that is dropped.
  * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
  *   a new one takes its place. What it handed back is gone from the moment it is sent.
- * - The store fails if it rejects or does not answer within `timeoutMs`. Then it is tried again, once per `timeoutMs`,
- *   when there is a wish; nobody needs to wait for that.
+ * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
+ *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
+ * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
   readonly #terms: PoolTerms
   readonly #member: string
   readonly #store: PoolStore
   readonly #clock: Clock
+  readonly #after: After
   readonly #timeoutMs: number
   readonly #listener: AccountListener
   #seq = 0
   #sent: Sent | undefined
   #failed = false
-  #retryAtMs: number = Number.NEGATIVE_INFINITY
+  #failure: StoreFailure | undefined
+  #sentMs: number = Number.NEGATIVE_INFINITY
   #win = -1
+  #mark = NO_MARK
+  #startMs = 0
   #usableUntilMs: number = Number.NEGATIVE_INFINITY
   #granted = 0
   #held = 0
+  #heldAtMs = 0
+  #heldPassed = 0
+  #isLent = false
+  /** The member's part of all weight: by the last answer, and by the last one of the window before. */
+  #part = 0
+  #partBefore = 0
+  #roundTripMs = 0
   #refusedNeed: number = Number.POSITIVE_INFINITY
-  #refusedWeight = 0
+  #refusedShare = 0
   #refusedUntilMs: number = Number.NEGATIVE_INFINITY
   #isExhausted = false
   #calls = 0
@@ -68,6 +106,7 @@ export class PoolAccount {
     member: string,
     store: PoolStore,
     clock: Clock,
+    after: After,
     timeoutMs: number,
     listener: AccountListener,
   ) {
@@ -75,6 +114,7 @@ export class PoolAccount {
     this.#member = member
     this.#store = store
     this.#clock = clock
+    this.#after = after
     this.#timeoutMs = timeoutMs
     this.#listener = listener
   }
@@ -99,20 +139,70 @@ export class PoolAccount {
     return this.#usableUntilMs
   }
 
+  /** True while the credit is this member's last known share, because the store is away. */
+  get isLent(): boolean {
+    return this.#isLent
+  }
+
+  /** True while a call is on its way. */
+  get isCalling(): boolean {
+    return this.#sent?.done !== undefined
+  }
+
+  /** When the store was last called, on this process's clock. */
+  get sentMs(): number {
+    return this.#sentMs
+  }
+
+  /** How long the last answer took; 0 where the store answers at once. */
+  get roundTripMs(): number {
+    return this.#roundTripMs
+  }
+
   /** Calls to the store. */
   get calls(): number {
     return this.#calls
   }
 
   /** True between a failure of the store and its next answer. */
-  hasFailed(nowMs: number): boolean {
-    if (this.#isOverdue(nowMs)) this.#failed = true
+  get hasFailed(): boolean {
     return this.#failed
   }
 
-  /** How long the pool said to wait before asking for so much again, with no more weight; 0: ask. */
-  waitMs(need: number, weight: number, nowMs: number): number {
-    const isSame = need >= this.#refusedNeed && weight <= this.#refusedWeight * (1 + 1e-9)
+  /** Why the store failed last. */
+  get failure(): StoreFailure | undefined {
+    return this.#failure
+  }
+
+  /** The part of the limit that is this member's while the store is away: the less of what it was lately and before. */
+  get share(): number {
+    return Math.min(this.#part, this.#partBefore)
+  }
+
+  /**
+   * What the pool kept for this member and must still be there: what it lets pass of that, at an even pace until the
+   * window ends, may be lent to others by now.
+   */
+  heldAt(nowMs: number): number {
+    return Math.max(0, this.#held - Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)))
+  }
+
+  /** Some of what is held was spent. */
+  spendHeld(amount: number, nowMs: number): void {
+    this.#heldPassed = Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)) + amount
+  }
+
+  #heldFaded(nowMs: number): number {
+    const restMs = this.#usableUntilMs - this.#heldAtMs
+    return restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
+  }
+
+  /**
+   * How long the pool said to wait before asking for so much again; 0: ask. A tenant that has used less per weight than
+   * the one that was refused may ask.
+   */
+  waitMs(need: number, share: number, nowMs: number): number {
+    const isSame = need >= this.#refusedNeed && share >= this.#refusedShare * (1 - 1e-9)
     return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
   }
 
@@ -123,105 +213,153 @@ export class PoolAccount {
     return this.#isExhausted
   }
 
+  /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
+  lend(nowMs: number): void {
+    const { windowMs, limit } = this.#terms
+    if (this.#win < 0 || nowMs < this.#startMs + windowMs) return
+    const windows = Math.floor((nowMs - this.#startMs) / windowMs)
+    this.#win += windows
+    this.#startMs += windows * windowMs
+    this.#mark = { ...this.#mark, total: 0 }
+    this.#isLent = true
+    this.#granted = this.share * limit
+    this.#held = 0
+    this.#usableUntilMs = this.#startMs + windowMs
+    this.#listener.began(this.#startMs)
+  }
+
   /**
    * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
-   * failed; else a promise that resolves when it was answered or has failed.
+   * failed; else a promise that resolves when it was answered or has failed. `share` is what the tenant that asks has
+   * used per weight.
    */
-  draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
-    if (this.#sent?.done !== undefined && !this.#isOverdue(nowMs)) return this.#sent.done
-    if (this.hasFailed(nowMs) && nowMs < this.#retryAtMs) return undefined
-    this.#retryAtMs = nowMs + this.#timeoutMs
+  draw(wish: () => Wish, share: number, nowMs: number): Promise<void> | undefined {
+    if (this.#sent?.done !== undefined) return this.#sent.done
+    if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
-      const wished = wish()
-      sent = { call: this.#next(wished), weight: wished.weight, firstSentMs: nowMs, lastSentMs: nowMs, done: undefined }
+      sent = { call: this.#next(wish()), share, firstSentMs: nowMs, sentMs: nowMs, done: undefined, end: () => {} }
       this.#sent = sent
     }
-    sent.lastSentMs = nowMs
-    sent.done = this.#send(sent, nowMs)
+    this.#sentMs = nowMs
+    sent.sentMs = nowMs
+    this.#send(sent, nowMs)
     return sent.done
   }
 
-  /** True if the last sending is unanswered for too long. */
-  #isOverdue(nowMs: number): boolean {
-    return this.#sent !== undefined && nowMs - this.#sent.lastSentMs >= this.#timeoutMs
+  #next({ need, back, spent, quiet, wants, tenants }: Wish): LeaseCall {
+    if (!this.#isLent) this.#granted -= back
+    const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
+    const seq = ++this.#seq
+    const { win } = this
+    return {
+      ...{ pool: this.#terms, member: this.#member, seq, win, holds, spent, mark: this.#mark },
+      ...{ quiet, wants, tenants, need },
+    }
   }
 
-  #next({ need, back, weight, tenants }: Wish): LeaseCall {
-    this.#granted -= back
-    const call = { pool: this.#terms, member: this.#member, seq: ++this.#seq, win: this.#win, weight, need, back }
-    return tenants === undefined ? call : { ...call, tenants }
-  }
-
-  #send(sent: Sent, sentMs: number): Promise<void> | undefined {
+  #send(sent: Sent, sentMs: number): void {
     this.#calls++
     try {
       const answer = this.#store.lease(sent.call)
-      if (answer instanceof Promise)
-        return answer.then(
-          (late) => this.#take(sent, late, sentMs),
-          () => this.#fail(sent, sentMs),
-        )
-      this.#take(sent, answer, sentMs)
-    } catch {
-      this.#fail(sent, sentMs)
+      if (!(answer instanceof Promise)) {
+        this.#take(sent, answer, sentMs)
+        return
+      }
+      let cancel = (): void => {}
+      sent.done = new Promise((resolve) => {
+        sent.end = () => {
+          cancel()
+          sent.done = undefined
+          resolve()
+        }
+      })
+      answer.then(
+        (late) => this.#take(sent, late, sentMs),
+        (error: unknown) => this.#fail(sent, sentMs, failureOf(error)),
+      )
+      const message = `the store did not answer within ${this.#timeoutMs} ms`
+      const fail = (): void => this.#fail(sent, sentMs, { kind: 'timeout', message, cause: undefined })
+      cancel = countdown(this.#timeoutMs, this.#clock, this.#after, fail)
+    } catch (error) {
+      this.#fail(sent, sentMs, failureOf(error))
     }
-    return undefined
   }
 
-  #fail(sent: Sent, sentMs: number): void {
+  #fail(sent: Sent, sentMs: number, failure: StoreFailure): void {
     // Of several sendings, the last one tells.
-    if (this.#sent !== sent || sent.lastSentMs !== sentMs) return
+    if (this.#sent !== sent || sent.sentMs !== sentMs) return
     this.#failed = true
-    sent.done = undefined
+    this.#failure = failure
+    this.#listener.failed(failure)
+    sent.end()
   }
 
   #take(sent: Sent, answer: LeaseAnswer, sentMs: number): void {
     if (this.#sent !== sent) return
     if (!isAnswer(answer)) {
-      this.#fail(sent, sentMs)
+      const cause = new TypeError('the store answered something else than a lease')
+      this.#fail(sent, sentMs, failureOf(cause))
       return
     }
     this.#sent = undefined
     this.#failed = false
-    const { windowMs } = this.#terms
-    const { win, leftMs, grant, held, waitMs } = answer
-    if (win < this.#win) return
-    const endMs = sentMs + Math.min(leftMs, windowMs)
-    if (win > this.#win) {
-      this.#win = win
-      this.#granted = 0
-      this.#usableUntilMs = Number.NEGATIVE_INFINITY
-      this.#listener.began(endMs - windowMs)
-    }
-    this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     const nowMs = this.#clock()
+    this.#roundTripMs = nowMs - sentMs
+    this.#enter(sent, answer, sentMs, nowMs)
+    sent.end()
+  }
+
+  #enter({ call, share }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
+    const { windowMs } = this.#terms
+    const { win, leftMs, mark, grant, held, part, waitMs } = answer
+    const endMs = sentMs + Math.min(leftMs, windowMs)
+    if (win !== this.#win) {
+      this.#partBefore = win === this.#win + 1 ? this.#part : 0
+      this.#win = win
+      this.#startMs = endMs - windowMs
+      this.#usableUntilMs = Number.NEGATIVE_INFINITY
+      this.#listener.began(this.#startMs)
+    }
+    this.#isLent = false
+    this.#part = part
+    this.#mark = mark
+    this.#granted = call.win === win ? call.holds : 0
+    this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     if (nowMs >= this.#usableUntilMs) {
       // What is left of the window is too short to be of use.
-      this.#refuse(0, Number.POSITIVE_INFINITY, endMs, true)
+      this.#refuse(0, 0, endMs, true)
       return
     }
     this.#granted += grant
     this.#held = held
-    const refused = grant === 0 && sent.call.need > 0
-    const need = refused ? sent.call.need : Number.POSITIVE_INFINITY
-    this.#refuse(need, sent.weight, nowMs + waitMs, waitMs >= leftMs)
-    this.#listener.answered(sent.call, answer)
+    this.#heldAtMs = nowMs
+    this.#heldPassed = 0
+    const refused = grant === 0 && call.need > 0
+    this.#refuse(refused ? call.need : Number.POSITIVE_INFINITY, share, nowMs + waitMs, waitMs >= leftMs)
+    this.#listener.answered(call, answer)
   }
 
-  #refuse(need: number, weight: number, untilMs: number, isExhausted: boolean): void {
+  #refuse(need: number, share: number, untilMs: number, isExhausted: boolean): void {
     this.#refusedNeed = need
-    this.#refusedWeight = weight
+    this.#refusedShare = share
     this.#refusedUntilMs = untilMs
     this.#isExhausted = isExhausted
   }
 }
 
+function failureOf(error: unknown): StoreFailure {
+  const message = error instanceof Error ? error.message : String(error)
+  return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
+}
+
 /** A store that answers nonsense has failed. */
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, grant, held, waitMs, shares } = answer
-  return Number.isSafeInteger(win) && [leftMs, grant, held, waitMs].every(isAmount) && Array.isArray(shares)
+  const { win, leftMs, mark, grant, held, part, waitMs, shares, used } = answer
+  const isMark = typeof mark === 'object' && mark !== null && [mark.epoch, mark.rev, mark.total].every(isAmount)
+  const areAmounts = [leftMs, grant, held, part, waitMs].every(isAmount)
+  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }
 
 function isAmount(value: number): boolean {

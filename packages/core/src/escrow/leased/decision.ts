@@ -14,7 +14,7 @@ export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
 }
 
 /** What an escrow does when its store fails, or does not answer in time. */
-export type OnStoreError = 'refuse' | 'admit' | 'local-share'
+export type OnStoreError = 'refuse' | 'admit' | 'last-share'
 
 /** A decision, and what its settlement needs to know. */
 export class LeasedTicket implements LeasedDecision {

@@ -1,30 +1,32 @@
 import type { After, Clock } from '../../clock.js'
 import type { PoolAccount, Wish } from './account.js'
+import { countdown } from './countdown.js'
 
 /** What somebody draws for, and how it ends. */
 export interface Errand<Result> {
+  /** What the tenant that it is for has used per weight. */
+  share(): number
   /** What the next lease is to bring. */
   wish(): Wish
   /** The result, once there is enough; nothing, if more has to be drawn. */
   attempt(nowMs: number): Result | undefined
-  /** The result if the store fails, or time is up. */
+  /** The result if the store fails. */
   giveUp(nowMs: number): Result
 }
 
 /** Somebody who waits for a lease. */
 interface Waiter {
+  readonly errand: Errand<unknown>
   /** Tries to be done; false if more has to be drawn. */
   attempt(nowMs: number): boolean
   giveUp(nowMs: number): void
-  wish(): Wish
 }
 
 /**
  * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served,
  * until one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
  *
- * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks
- * next.
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
  */
 export class DrawQueue {
   readonly #account: PoolAccount
@@ -44,17 +46,17 @@ export class DrawQueue {
   run<Result>(errand: Errand<Result>): Result | Promise<Result> {
     for (;;) {
       const nowMs = this.#clock()
-      const hadFailed = this.#account.hasFailed(nowMs)
+      const hadFailed = this.#account.hasFailed
       // Those in front have seen to it that the line is served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
-      const lease = this.#account.draw(() => errand.wish(), nowMs)
+      const lease = this.#account.draw(() => errand.wish(), errand.share(), nowMs)
       if (lease !== undefined && !hadFailed) {
         const result = this.#wait(errand)
         this.#serveAfter(lease)
         return result
       }
       // Whoever tries a store again that has failed does not wait for it.
-      if (this.#account.hasFailed(nowMs)) return errand.giveUp(nowMs)
+      if (this.#account.hasFailed) return errand.giveUp(nowMs)
       const result = errand.attempt(this.#clock())
       if (result !== undefined) return result
     }
@@ -68,7 +70,7 @@ export class DrawQueue {
         resolve(result)
       }
       const waiter: Waiter = {
-        wish: () => errand.wish(),
+        errand,
         attempt: (nowMs) => {
           const result = errand.attempt(nowMs)
           if (result === undefined) return false
@@ -77,15 +79,10 @@ export class DrawQueue {
         },
         giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
       }
-      const deadlineMs = this.#clock() + this.#timeoutMs
-      // Timers may ring a little early; whoever gives up then would find that the store has not failed yet.
-      const look = (): void => {
+      const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
         const nowMs = this.#clock()
-        if (waiter.attempt(nowMs)) return
-        if (nowMs < deadlineMs) cancel = this.#after(deadlineMs - nowMs, look)
-        else waiter.giveUp(nowMs)
-      }
-      let cancel = this.#after(this.#timeoutMs, look)
+        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
+      })
       this.#waiters.add(waiter)
     })
   }
@@ -98,12 +95,15 @@ export class DrawQueue {
     for (const waiter of this.#waiters)
       while (!waiter.attempt(this.#clock())) {
         const nowMs = this.#clock()
-        const lease = this.#account.hasFailed(nowMs) ? undefined : this.#account.draw(() => waiter.wish(), nowMs)
+        const { errand } = waiter
+        const lease = this.#account.hasFailed
+          ? undefined
+          : this.#account.draw(() => errand.wish(), errand.share(), nowMs)
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return
         }
-        if (this.#account.hasFailed(nowMs)) {
+        if (this.#account.hasFailed) {
           waiter.giveUp(nowMs)
           break
         }

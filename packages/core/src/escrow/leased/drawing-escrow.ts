@@ -4,22 +4,30 @@ import type { Settled } from '../decision.js'
 import type { Judgement, Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { requireCost, requireTenant, weightFrom } from '../options.js'
+import { MOST_REPORTED } from '../pool/store.js'
 import { PoolAccount, type Wish } from './account.js'
-import { Arrivals } from './arrivals.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
-import type { Demands } from './demands.js'
-import { DrawQueue } from './draw-queue.js'
-import { IdleWatch } from './idle-watch.js'
+import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
+import { Pulse } from './pulse.js'
 import type { LeasedSnapshot } from './snapshot.js'
+import { Wants } from './wants.js'
 
 const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
-/** Credit that nobody has spent from for this share of a window goes back, if it is this part of a quantum at least. */
-const IDLE = 1 / 10
+/** A member that is at work calls the store at least once in this part of a window. So does one that falls silent. */
+const PULSE = 1 / 10
+/** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
 /** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
 const MOST_DRAWS = 4
+/** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
+const AHEAD = 1.5
+/** The most that is drawn ahead of need, in quanta. */
+const MOST_AHEAD = 5
+
+/** The name of the tenant that all share for whom there is no room. */
+const OTHERS = '(others)'
 
 /** A check that is being answered. */
 interface Ask {
@@ -39,39 +47,61 @@ export class DrawingEscrow {
   readonly #clock: Clock
   readonly #ledger: Ledger
   readonly #account: PoolAccount
-  readonly #arrivals: Arrivals
   readonly #queue: DrawQueue
-  readonly #demands: Demands | undefined
-  readonly #idle: IdleWatch
+  readonly #wants: Wants
+  readonly #pulse: Pulse
   readonly #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
+  /** The tenant for which the last lease was granted, until it is decided on. */
+  #grantedFor: string | undefined
+  #usedAtMs: number = Number.NEGATIVE_INFINITY
+  /** What had been used when the store answered last, and when that was. */
+  #usedThen = 0
+  #thenMs = 0
   #allowed = 0
   #refused = 0
   #storeErrors = 0
 
-  constructor(settings: DrawingSettings, demands?: Demands) {
-    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after } = settings
+  constructor(settings: DrawingSettings) {
+    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
     this.#settings = settings
     this.#clock = steady(clock)
     this.#fuzz = Math.min(1e-3, 1e-9 * terms.limit)
-    this.#demands = demands
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#arrivals = new Arrivals(this.#ledger, maxTenants)
-    this.#account = new PoolAccount(terms, member, store, this.#clock, storeTimeoutMs, {
+    this.#wants = new Wants(terms.windowMs, maxTenants)
+    this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
-        this.#arrivals.begin()
+        this.#wants.begin()
+        this.#usedThen = 0
+        this.#thenMs = startMs
       },
-      answered: (call, answer) => {
-        this.#demands?.learn(call, answer.shares)
+      answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
+        this.#grantedFor = need > 0 && grant >= need ? tenants[0]?.tenant : undefined
+        this.#wants.learn(tenants, shares)
+        // What a tenant used elsewhere counts here, too.
+        for (const [at, report] of tenants.entries())
+          if (shares[at]! > 0)
+            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
-        this.#idle.start()
+        this.#usedThen = this.#used
+        this.#thenMs = this.#clock()
+        if (grant > 0) this.#usedAtMs = this.#clock()
+        this.#pulse.start()
       },
+      failed: (failure) => onStoreFailure?.(failure),
     })
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
-    const hasCredit = (): boolean => this.#isOpen(this.#clock()) && this.#credit >= terms.quantum * LEAST_BACK
-    this.#idle = new IdleWatch(terms.windowMs * IDLE, this.#clock, after, hasCredit, () => void this.#giveBack())
+    this.#pulse = new Pulse(terms.windowMs * PULSE, this.#clock, after, {
+      lastUseMs: () => this.#usedAtMs,
+      lastSignMs: () => this.#account.sentMs,
+      isOpen: () => this.#isOpen(this.#clock()),
+      sign: () => void this.#tell(0),
+      idle: () => {
+        if (this.#credit >= terms.quantum * LEAST_BACK) void this.#tell(this.#credit)
+      },
+    })
   }
 
   /** Length of a window, in milliseconds. */
@@ -81,7 +111,7 @@ export class DrawingEscrow {
 
   /**
    * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
-   * else after a lease was drawn, which takes `storeTimeoutMs` at most. O(log n) of the active tenants.
+   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
    * throws or gives a bad weight. Never throws because of the store.
@@ -91,11 +121,35 @@ export class DrawingEscrow {
     requireCost(cost)
     const ask: Ask = { tenant, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
     const nowMs = this.#clock()
-    if (this.#demands !== undefined) {
-      if (!this.#isOpen(nowMs)) this.#demands.clear()
-      this.#demands.count(tenant, ask.weight, cost, this.#elapsed(nowMs))
-    }
-    return this.#decide(ask, nowMs) ?? this.#draw(ask)
+    this.#usedAtMs = nowMs
+    if (this.#account.hasFailed) this.#makeDo(nowMs)
+    const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
+    this.#pulse.start()
+    this.#drawAhead(ask, nowMs)
+    return decision
+  }
+
+  /**
+   * What `check` would answer by what is known here: of the credit of this member, and of what the pool keeps for it.
+   * Asks nobody, and changes nothing.
+   */
+  peek(tenant: string, cost = 1): LeasedDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const weight = weightFrom(this.#settings.weightOf, tenant) * this.#wants.shareOf(tenant)
+    const nowMs = this.#clock()
+    const { terms } = this.#settings
+    const open = this.#isOpen(nowMs)
+    const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
+    const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
+      new LeasedTicket(this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
+    if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
+    if (!open) return answer(undefined, 0)
+    this.#ledger.advance(nowMs)
+    const verdict = this.#ledger.peek(tenant, weight, cost)
+    const { judged } = this.#ledger
+    if (verdict === 'within' || verdict === 'borrows') return answer(undefined, 0, judged)
+    return answer(verdict, Math.max(1, judged.retryMs), judged)
   }
 
   /**
@@ -112,12 +166,13 @@ export class DrawingEscrow {
     const nowMs = this.#clock()
     const { win } = this.#account
     if (!this.#isOpen(nowMs) || !decision.settleIn(win)) return NOTHING_SETTLED
-    const { slot } = decision
+    const { slot, tenant } = decision
+    const weight = weightFrom(this.#settings.weightOf, tenant)
     let rest = actualCost - decision.cost
     let draws = 0
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
-      this.#idle.start()
+      this.#pulse.start()
       return ALL_PAID
     }
     const charge = (atMs: number): Settled | undefined => {
@@ -126,15 +181,20 @@ export class DrawingEscrow {
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#account.waitMs(this.#need, this.#arrivals.weight(true), atMs) > 0
+      const mustWait = this.#account.waitMs(this.#need, this.#shareOf(tenant), atMs) > 0
       return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
-    const wish = (): Wish => {
-      draws++
-      return this.#wish(this.#need, 0)
+    const errand: Errand<Settled> = {
+      share: () => this.#shareOf(tenant),
+      wish: () => {
+        draws++
+        this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
+        return this.#wish(this.#need, 0, tenant)
+      },
+      attempt: charge,
+      giveUp: () => ({ settled: true, unpaid: rest }),
     }
-    const giveUp = (): Settled => ({ settled: true, unpaid: rest })
-    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
+    return charge(nowMs) ?? this.#queue.run(errand)
   }
 
   /** Gives all back: nothing ran. As `settle` with a cost of 0. */
@@ -142,16 +202,28 @@ export class DrawingEscrow {
     return this.settle(decision, 0)
   }
 
-  /** Hands what credit there is back to the pool, for a process that ends. The escrow goes on if it is asked again. */
+  /**
+   * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
+   * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
+   */
   close(): void | Promise<void> {
-    this.#idle.stop()
-    return this.#isOpen(this.#clock()) && this.#credit > 0 ? this.#giveBack() : undefined
+    this.#pulse.stop()
+    const nowMs = this.#clock()
+    if (!this.#isOpen(nowMs)) return undefined
+    const leave = (): Wish => {
+      const tenants = this.#ledger
+        .heaviest(MOST_REPORTED)
+        .map(({ tenant, used }) => ({ tenant: tenant || OTHERS, weight: this.#wholeWeight(tenant), used, rate: 0 }))
+      const none = { weight: 0, used: 0 }
+      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, wants: none, tenants }
+    }
+    return this.#after(() => this.#account.draw(leave, 0, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
     const open = this.#isOpen(this.#clock())
-    const { win, granted, held, calls } = this.#account
+    const { win, granted, held, calls, share, failure } = this.#account
     const { terms, member } = this.#settings
     return {
       ...terms,
@@ -161,17 +233,19 @@ export class DrawingEscrow {
       granted: open ? granted : 0,
       used: open ? this.#used : 0,
       held: open ? held : 0,
+      share,
       tenants: open ? this.#ledger.tenants : 0,
       weight: open ? this.#ledger.weight : 0,
       allowed: this.#allowed,
       refused: this.#refused,
       storeErrors: this.#storeErrors,
       storeCalls: calls,
+      lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
   }
 
   get #used(): number {
-    return this.#ledger.limit - this.#ledger.left
+    return Math.max(0, this.#ledger.limit - this.#ledger.left)
   }
 
   /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
@@ -188,41 +262,54 @@ export class DrawingEscrow {
     return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#settings.terms.windowMs : 0
   }
 
+  /** What a tenant has used per weight, here and elsewhere, as far as is known. */
+  #shareOf(tenant: string): number {
+    return this.#isOpen(this.#clock()) ? this.#ledger.shareOf(tenant) : 0
+  }
+
+  #wholeWeight(tenant: string): number {
+    return tenant === '' ? 1 : weightFrom(this.#settings.weightOf, tenant)
+  }
+
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { tenant, weight, cost } = ask
+    const { tenant, cost } = ask
     if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict)) {
+    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz) {
+      // The pool has judged by what all members know.
+      this.#ledger.judged.verdict = 'borrows'
+      this.#ledger.judged.remaining = 0
+      return this.#spend(ask, undefined, nowMs)
+    } else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
-      if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.held >= cost))
+      if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
-      if (cost <= this.#credit + this.#fuzz) return this.#spend(ask, undefined, nowMs)
+      if (cost <= this.#credit + this.#fuzz)
+        return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
       this.#need = cost - this.#credit
     }
-    const waitMs = this.#account.waitMs(this.#need, this.#arrivals.weight(open, tenant, weight), nowMs)
+    const waitMs = this.#account.waitMs(this.#need, this.#shareOf(tenant), nowMs)
     if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
     const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
+    if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
   #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
     this.#ledger.advance(nowMs)
-    return this.#ledger.judge(tenant, this.#demands?.weightOf(tenant, weight) ?? weight, cost)
+    return this.#ledger.judge(tenant, weight * this.#wants.shareOf(tenant), cost)
   }
 
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
-    const ledger = this.#ledger
-    const answer = this.#answer(ask, reason, 0, nowMs, ledger.judged)
-    const { tenants } = ledger
-    answer.book(ledger.spend(), this.#account.win)
-    if (ledger.tenants > tenants) this.#arrivals.activate(ask.tenant)
-    this.#idle.used(nowMs)
+    this.#grantedFor = undefined
+    const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
+    answer.book(this.#ledger.spend(), this.#account.win)
     return answer
   }
 
@@ -232,18 +319,33 @@ export class DrawingEscrow {
     return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
   }
 
+  /** The store is away: goes on in windows of its own, where that is declared, and looks whether it is back. */
+  #makeDo(nowMs: number): void {
+    if (this.#settings.onStoreError !== 'last-share') return
+    this.#account.lend(nowMs)
+    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    if (this.#account.isLent) void this.#tell(0)
+  }
+
   /** What was declared for a store that does not answer. */
   #declared(ask: Ask, nowMs: number): LeasedDecision {
     const { onStoreError, storeTimeoutMs } = this.#settings
     this.#storeErrors++
     if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
-    if (onStoreError === 'local-share' && this.#isOpen(nowMs) && !isRefusal(this.#judge(ask, nowMs)))
-      return this.#spend(ask, 'store-error', nowMs)
+    if (onStoreError === 'last-share') {
+      this.#account.lend(nowMs)
+      const ofHeld = ask.cost - Math.max(0, this.#credit)
+      const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
+      if (this.#isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
+        this.#account.spendHeld(Math.max(0, ofHeld), nowMs)
+        return this.#spend(ask, 'store-error', nowMs)
+      }
+    }
     return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
   }
 
   #answer(
-    { tenant, cost }: Ask,
+    ask: Ask,
     reason: LeasedReason | undefined,
     retryAfterMs: number,
     nowMs: number,
@@ -252,35 +354,68 @@ export class DrawingEscrow {
     if (retryAfterMs === 0) this.#allowed++
     else {
       this.#refused++
-      this.#demands?.refused(tenant, this.#elapsed(nowMs))
+      if (reason !== 'never') this.#note(ask, nowMs, true)
     }
     const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
-    return new LeasedTicket(this, tenant, cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
+    return new LeasedTicket(this, ask.tenant, ask.cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
-  #draw(ask: Ask): LeasedDecision | Promise<LeasedDecision> {
-    const { tenant, weight } = ask
-    this.#arrivals.arrive(tenant, weight)
-    const answer = this.#queue.run({
+  #errandOf(ask: Ask): Errand<LeasedDecision> {
+    return {
+      share: () => this.#shareOf(ask.tenant),
       wish: () => {
         ask.draws++
-        return this.#wish(this.#need, 0)
+        this.#note(ask, this.#clock(), false)
+        return this.#wish(this.#need, 0, ask.tenant)
       },
       attempt: (nowMs) => this.#decide(ask, nowMs),
       giveUp: (nowMs) => this.#declared(ask, nowMs),
-    })
-    if (answer instanceof Promise) return answer.finally(() => this.#arrivals.depart(tenant))
-    this.#arrivals.depart(tenant)
-    return answer
+    }
   }
 
-  #wish(need: number, back: number): Wish {
-    const weight = this.#arrivals.weight(this.#isOpen(this.#clock()))
-    return { need, back, weight, tenants: this.#demands?.report() }
+  /** Draws for what will be spent until a lease can be there, before it lacks. */
+  #drawAhead(ask: Ask, nowMs: number): void {
+    const { roundTripMs, hasFailed, isCalling } = this.#account
+    if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
+    const spent = this.#used - this.#usedThen
+    const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
+    if (this.#credit >= mark) return
+    const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
+    const share = this.#shareOf(ask.tenant)
+    if (need <= 0 || this.#account.waitMs(need, share, nowMs) > 0) return
+    this.#note(ask, nowMs, false)
+    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
   }
 
-  #giveBack(): void | Promise<void> {
-    const done = this.#account.draw(() => this.#wish(0, Math.max(0, this.#credit)), this.#clock())
+  /** The name by which the pool knows a tenant. */
+  #nameOf(tenant: string): string {
+    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  }
+
+  #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
+    const isOpen = this.#isOpen(nowMs)
+    const { used } = isOpen ? this.#ledger.stakeOf(tenant) : { used: 0 }
+    const name = this.#nameOf(tenant)
+    this.#wants.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+  }
+
+  #wish(need: number, back: number, tenant: string | undefined): Wish {
+    const nowMs = this.#clock()
+    const isOpen = this.#isOpen(nowMs)
+    const name = tenant === undefined ? undefined : this.#nameOf(tenant)
+    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
+    const stakeOf = (of: string): { weight: number; used: number } =>
+      isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }
+    return { need, back, spent: all.used, ...this.#wants.report(name, all, stakeOf, nowMs) }
+  }
+
+  /** Tells the pool how things stand here, and hands some credit back. */
+  #tell(back: number): void | Promise<void> {
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), 0, this.#clock()))
+  }
+
+  #after(draw: () => void | Promise<void>): void | Promise<void> {
+    const done = draw()
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
     return done
   }

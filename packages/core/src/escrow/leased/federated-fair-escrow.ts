@@ -1,11 +1,11 @@
 import { type Clock, systemClock } from '../../clock.js'
 import { requireFunction, requireOptions, requireText, show } from '../../options.js'
+import { systemRandom } from '../../random.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
 import type { PoolStore } from '../pool/store.js'
 import { type PoolTerms, poolTerms } from '../pool/terms.js'
-import { Demands } from './demands.js'
 import { DrawingEscrow } from './drawing-escrow.js'
-import { type DrawingOptions, drawingSettings, requireStore } from './options.js'
+import { type DrawingOptions, drawingSettings, incarnation, requireStore } from './options.js'
 
 /** Options of {@link RegionFairPool}. */
 export interface RegionFairPoolOptions {
@@ -70,6 +70,6 @@ export class FederatedFairEscrow extends DrawingEscrow {
     const drawing = drawingSettings('escrow', options, ['region', 'pool'], pool.clock)
     requireText('region', region)
     const { terms, store } = pool
-    super({ ...drawing, terms, store, member: region }, new Demands(drawing.maxTenants))
+    super({ ...drawing, terms, store, member: `${region}/${incarnation(systemRandom)}` })
   }
 }

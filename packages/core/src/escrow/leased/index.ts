@@ -1,3 +1,4 @@
+export type { StoreFailure } from './account.js'
 export type { LeasedDecision, LeasedReason, OnStoreError } from './decision.js'
 
 export {

@@ -3,13 +3,28 @@ import type { After } from '../../clock.js'
 import { World } from '../../queue/simulation/world.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
-import type { LeaseAnswer, PoolStore } from '../pool/store.js'
+import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '../pool/store.js'
+import type { StoreFailure } from './account.js'
 import type { LeasedDecision } from './decision.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import { LeasedFairEscrow } from './leased-fair-escrow.js'
 import type { LeasedEscrowOptions } from './options.js'
 
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
+
+const ANSWER: LeaseAnswer = {
+  ...{ win: 0, leftMs: 1, mark: { epoch: 1, rev: 1, total: 1 }, grant: 1, held: 0, part: 1, waitMs: 0 },
+  ...{ shares: [], used: [] },
+}
+
+/** A call of another process on the same pool. */
+function otherCall(more: Partial<LeaseCall>): LeaseCall {
+  const none = { weight: 0, used: 0 }
+  return {
+    ...{ pool: { ...SHARED, name: 'api' }, member: 'other', seq: 1, win: -1, holds: 0, spent: 0 },
+    ...{ mark: { epoch: 0, rev: 0, total: 0 }, quiet: none, wants: none, tenants: [], need: 0, ...more },
+  }
+}
 
 /** An escrow whose store answers at once. */
 function direct(options: Partial<LeasedEscrowOptions> = {}) {
@@ -52,7 +67,12 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(1)
     check('b', 1)
     expect(answers[3]).toBeUndefined()
-    expect(store.last.call).toMatchObject({ seq: 2, need: 1, weight: 2, back: 0 })
+    expect(store.last.call).toMatchObject({ seq: 2, need: 1, holds: 100, spent: 100 })
+    // The one that asks comes first; the other one has asked lately, too.
+    expect(store.last.call.tenants.map(({ tenant, used }) => [tenant, used])).toEqual([
+      ['b', 40],
+      ['a', 60],
+    ])
     expect(escrow.snapshot()).toMatchObject({ open: true, granted: 100, used: 100, tenants: 2, storeCalls: 2 })
   })
 
@@ -69,25 +89,32 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(2)
   })
 
-  it('tells the pool the weights of all that are active or waiting', async () => {
+  it('tells the pool by name who wants more, and of all others what they weigh and have used', async () => {
     const { store, check, world } = held({ weightOf: (tenant) => ({ a: 4, b: 2 })[tenant] ?? 1 })
     check('a', 10)
-    check('a', 10)
-    check('b', 100)
-    expect(store.last.call.weight).toBe(4)
+    expect(store.last.call).toMatchObject({ quiet: { weight: 0, used: 0 }, tenants: [{ tenant: 'a', weight: 4 }] })
     await store.last.answer()
-    expect(store.last.call).toMatchObject({ seq: 2, weight: 6, need: 20 })
+    check('b', 90)
+    check('b', 1)
+    expect(store.last.call).toMatchObject({ need: 1, quiet: { weight: 0, used: 0 } })
     await store.last.answer()
-    world.stall(1_000)
-    check('c', 1)
-    expect(store.last.call).toMatchObject({ seq: 3, weight: 1, need: 1, win: 0 })
+    world.stall(100)
+    check('c', 500)
+    // It has been a tenth of a window since a lacked credit: it wants nothing more, and is told so once.
+    expect(store.last.call.quiet).toEqual({ weight: 6, used: 101 })
+    expect(store.last.call.tenants.map(({ tenant, rate }) => [tenant, rate > 0])).toEqual([
+      ['c', true],
+      ['a', false],
+      ['b', false],
+    ])
   })
 
   it('lends within the process what the pool keeps for it, and no more', () => {
     const { check, store } = direct()
-    const call = { pool: { ...SHARED, name: 'api' }, member: 'other', win: -1, weight: 2, back: 0 }
     check('a', 1)
-    store.lease({ ...call, seq: 1, need: 1 })
+    const { mark } = store.lease(
+      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1 }] }),
+    )
     // Half of the limit is this process's; b keeps half of that.
     check('b', 1)
     let used = 1
@@ -95,7 +122,8 @@ describe('a leased escrow', () => {
     expect(used).toBeGreaterThanOrEqual(249)
     expect(used).toBeLessThanOrEqual(251)
     expect(check('b', 240).allowed).toBe(true)
-    expect(store.lease({ ...call, seq: 2, need: 400 }).grant).toBe(400)
+    const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1 }]
+    expect(store.lease(otherCall({ seq: 2, win: 0, holds: 100, spent: 100, mark, need: 400, tenants })).grant).toBe(400)
   })
 
   it('refuses for good what is above the limit, and the rest until it is worth asking again', () => {
@@ -163,7 +191,7 @@ describe('the end of a window', () => {
     // That credit is void; a new lease is asked for, or the check is told to come again.
     expect(escrow.snapshot()).toMatchObject({ open: false, granted: 0, used: 0 })
     await store.last.answer()
-    expect(store.last.call).toMatchObject({ seq: 2, win: 0, need: 1, back: 0 })
+    expect(store.last.call).toMatchObject({ seq: 2, win: 0, need: 1 })
     expect(answers[0]?.allowed).toBe(true)
   })
 
@@ -193,14 +221,14 @@ describe('the end of a window', () => {
     expect(check('a', 1)).toMatchObject({ allowed: true, resetAtMs: 20_000 })
   })
 
-  it('drops an answer for a window before the present one', async () => {
+  it('begins another one where the clock of the store was put back', async () => {
     const { store, check, world, escrow } = held()
     world.advance(1_000)
     check('a', 1)
     await store.last.answer()
     check('a', 150)
     await store.last.answer({ win: 0, grant: 500 })
-    expect(escrow.snapshot()).toMatchObject({ granted: 100 })
+    expect(escrow.snapshot()).toMatchObject({ win: 0, granted: 500, used: 150 })
   })
 
   it('takes all credit with it', () => {
@@ -237,12 +265,19 @@ describe('credit that nobody spends from', () => {
     await store.last.answer()
     world.advance(60)
     check('a', 1)
-    world.advance(99)
-    expect(store.calls).toHaveLength(1)
+    expect(world.timers).toBe(1)
+    // While something happens, it gives a sign of life each tenth of a window.
+    world.advance(40)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 0, holds: 100, spent: 2 })
+    await store.last.answer()
+    world.advance(59)
+    expect(store.calls).toHaveLength(2)
     world.advance(1)
-    expect(store.last.call).toMatchObject({ seq: 2, need: 0, back: 98 })
+    expect(store.last.call).toMatchObject({ seq: 3, need: 0, holds: 2, spent: 2 })
     await store.last.answer()
     expect(escrow.snapshot()).toMatchObject({ granted: 2, used: 2 })
+    world.advance(200)
+    expect(store.calls).toHaveLength(3)
     expect(world.timers).toBe(0)
   })
 
@@ -250,26 +285,20 @@ describe('credit that nobody spends from', () => {
     const { world, store, check } = direct()
     check('a', 1)
     world.advance(100)
-    const other = {
-      pool: { ...SHARED, name: 'api' },
-      member: 'other',
-      seq: 1,
-      win: -1,
-      weight: 1e9,
-      need: 899,
-      back: 0,
-    }
+    const other = otherCall({ need: 899, tenants: [{ tenant: 'x', weight: 1e9, used: 0, rate: 1 }] })
     expect(store.lease(other).grant).toBe(899)
   })
 
   it('goes back when the escrow is closed, and nothing is left to ring', async () => {
-    const { world, store, check, escrow } = held()
+    const { store, check, escrow } = held()
     expect(escrow.close()).toBeUndefined()
     check('a', 1)
     await store.last.answer()
     const closed = escrow.close()
-    expect(store.last.call).toMatchObject({ need: 0, back: 99 })
-    expect(world.timers).toBe(0)
+    expect(store.last.call).toMatchObject({
+      ...{ need: 0, holds: 1, spent: 1, quiet: { weight: 0, used: 0 } },
+      tenants: [{ tenant: 'a', weight: 1, used: 1, rate: 0 }],
+    })
     await store.last.answer()
     await closed
     expect(escrow.snapshot().granted).toBe(1)
@@ -277,7 +306,7 @@ describe('credit that nobody spends from', () => {
 })
 
 describe('a store that fails', () => {
-  it.each(['refuse', 'admit', 'local-share'] as const)(
+  it.each(['refuse', 'admit', 'last-share'] as const)(
     'holds nobody longer than the timeout: %s',
     async (onStoreError) => {
       const { store, check, answers, world, escrow } = held({ onStoreError, storeTimeoutMs: 40 })
@@ -298,8 +327,9 @@ describe('a store that fails', () => {
       await settled()
       expect(answers[1]).toMatchObject({ allowed, reason: 'store-error' })
       expect(escrow.snapshot()).toMatchObject({ storeErrors: 3, used: 0 })
-      expect(world.timers).toBe(0)
       expect(store.calls.length).toBeLessThanOrEqual(2)
+      world.advance(40)
+      expect(world.timers).toBe(0)
     },
   )
 
@@ -371,8 +401,8 @@ describe('a store that fails', () => {
       () => {
         throw new Error('away')
       },
-      () => Promise.resolve({ win: 0, leftMs: Number.NaN, grant: 1, held: 0, waitMs: 0, shares: [] }),
-      (): LeaseAnswer => ({ win: 0, leftMs: 1, grant: -1, held: 0, waitMs: 0, shares: [] }),
+      () => Promise.resolve({ ...ANSWER, leftMs: Number.NaN }),
+      (): LeaseAnswer => ({ ...ANSWER, grant: -1 }),
       // @ts-expect-error -- what JavaScript may answer
       (): LeaseAnswer => undefined,
     ]) {
@@ -403,7 +433,7 @@ describe('a store that fails', () => {
   })
 
   it('lets what was kept be spent in its window, where that is declared, and is paid back', async () => {
-    const { store, check, answers, world, escrow } = held({ onStoreError: 'local-share' })
+    const { store, check, answers, world, escrow } = held({ onStoreError: 'last-share' })
     check('a', 1)
     await store.last.answer({ held: 50 })
     check('a', 120)
@@ -424,6 +454,106 @@ describe('a store that fails', () => {
     world.advance(900)
     check('a', 1)
     expect(answers.at(-1)).toMatchObject({ allowed: false, reason: 'store-error' })
+  })
+
+  it('is told why, each time, and keeps the last reason', async () => {
+    const failures: StoreFailure[] = []
+    const { store, check, world, escrow } = held({ storeTimeoutMs: 40, onStoreFailure: (one) => failures.push(one) })
+    check('a', 1)
+    const cause = new PoolStoreError('no-permission', 'NOPERM this user may not')
+    await store.last.fail(cause)
+    world.advance(40)
+    check('a', 1)
+    world.advance(40)
+    expect(failures).toEqual([
+      { kind: 'no-permission', message: cause.message, cause },
+      { kind: 'timeout', message: 'the store did not answer within 40 ms', cause: undefined },
+    ])
+    expect(escrow.snapshot().lastStoreFailure?.kind).toBe('timeout')
+  })
+
+  it('is not blamed for time in which this process stood still', async () => {
+    const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    world.advance(15)
+    store.last.execute()
+    // The event loop is blocked for long; then timers ring before what has arrived is read.
+    world.stall(500)
+    world.ring()
+    await settled()
+    expect(answers[0]).toBeUndefined()
+    await store.last.answer()
+    expect(answers[0]).toMatchObject({ allowed: true, reason: undefined })
+    expect(escrow.snapshot().storeErrors).toBe(0)
+  })
+
+  it('fails in the end, though this process hardly gets to run', async () => {
+    const { check, answers, world } = held({ storeTimeoutMs: 40 })
+    check('a', 1)
+    for (let at = 0; at < 16; at++) {
+      world.stall(100)
+      world.ring()
+    }
+    await settled()
+    expect(answers[0]).toMatchObject({ reason: 'store-error' })
+  })
+
+  it.each([1, 3])('lets each of its %d processes go on with its last share, in every window', async (processes) => {
+    const world = new World()
+    const memory = new MemoryPoolStore({ clock: world.clock })
+    let isAway = false
+    const store: PoolStore = {
+      lease: async (call) => {
+        if (isAway) throw new PoolStoreError('network', 'away')
+        return memory.lease(call)
+      },
+    }
+    const escrows = Array.from(
+      { length: processes },
+      () =>
+        new LeasedFairEscrow({
+          ...{ ...SHARED, quantum: 10, store, onStoreError: 'last-share' },
+          ...{ clock: world.clock, after: world.after },
+        }),
+    )
+    const admitted: number[] = []
+    for (let window = 0; window < 8; window++) {
+      isAway = window >= 2 && window < 6
+      admitted[window] = 0
+      for (let step = 0; step < 50; step++) {
+        for (let ask = 0; ask < 30; ask++)
+          for (const [at, escrow] of escrows.entries())
+            if ((await escrow.check(`t${at}`, 1)).allowed) admitted[window]!++
+        world.advance(20)
+      }
+    }
+    for (const sum of admitted) {
+      expect(sum).toBeLessThanOrEqual(1_000)
+      expect(sum).toBeGreaterThan(900)
+    }
+  })
+
+  it('is drawn from ahead of need, so that nobody waits while all is well', async () => {
+    const world = new World()
+    const memory = new MemoryPoolStore({ clock: world.clock })
+    const store: PoolStore = {
+      lease: (call) =>
+        new Promise((resolve) => {
+          world.after(5, () => resolve(memory.lease(call)))
+        }),
+    }
+    const shared = { ...SHARED, windowMs: 60_000, limit: 100_000, quantum: 1_000 }
+    const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
+    let waited = 0
+    for (let at = 0; at < 10_000; at++) {
+      const answer = escrow.check('a', 5)
+      if (answer instanceof Promise) waited++
+      world.advance(1)
+      await settled()
+    }
+    // The first ones wait for the window's first lease.
+    expect(waited).toBeLessThanOrEqual(10)
+    expect(escrow.snapshot().storeCalls / 10_000).toBeLessThan(0.01)
   })
 
   it('does not matter within the credit', async () => {
@@ -514,7 +644,10 @@ describe('bad input', () => {
       [{ store: {} }, /^store must be a store of pools, got an object/],
       [{ weightOf: 1 }, /^weightOf must be a function/],
       [{ maxTenants: 0 }, /^maxTenants must be/],
-      [{ onStoreError: 'ignore' }, /^onStoreError must be one of "refuse", "admit", "local-share", got "ignore"/],
+      [
+        { onStoreError: 'ignore' },
+        /^onStoreError must be one of "refuse", "admit", "last-share", "local-share", got "ignore"/,
+      ],
       [{ storeTimeoutMs: 0 }, /^storeTimeoutMs must be/],
       [{ clock: 5 }, /^clock must be/],
       [{ after: 5 }, /^after must be/],

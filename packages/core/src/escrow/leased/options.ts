@@ -3,6 +3,7 @@ import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOpt
 import { type Random, randomUint32, systemRandom } from '../../random.js'
 import type { PoolStore } from '../pool/store.js'
 import { type PoolTerms, poolTerms } from '../pool/terms.js'
+import type { StoreFailure } from './account.js'
 import type { OnStoreError } from './decision.js'
 
 /** What every escrow that draws from a pool can be told. */
@@ -15,15 +16,22 @@ export interface DrawingOptions {
    * What a check answers when the pool's store fails or does not answer in time, and this process lacks the credit:
    *
    * - `'refuse'`: never more than the limit is admitted;
-   * - `'local-share'`: up to what the store last kept for this process is admitted, in that window; then refused.
-   *   The limit may be exceeded by as much as was kept for the processes that are cut off;
+   * - `'last-share'`: this process goes on with its last known share: up to what the store last kept for it in that
+   *   window, and in each later one its part of the limit, until the store is back. All processes together stay within
+   *   the limit if each of them has called within the last two windows;
+   * - `'local-share'`: the same by its former name;
    * - `'admit'`: everything is, and the limit is given up until the store answers.
    *
    * @default 'refuse'
    */
-  onStoreError?: OnStoreError
-  /** Longest that a check waits for the store, in milliseconds; above 0. @default 100 */
+  onStoreError?: OnStoreError | 'local-share'
+  /**
+   * Longest that a lease takes before the store has failed, in milliseconds; above 0. Time for which this process stood
+   * still does not count. @default 100
+   */
   storeTimeoutMs?: number
+  /** Told of each failure of the store, and why. */
+  onStoreFailure?: (failure: StoreFailure) => void
   /** Must be monotonic. @default the platform's */
   clock?: Clock
   /** @default the platform's timer */
@@ -48,7 +56,7 @@ export interface LeasedEscrowOptions extends DrawingOptions {
   random?: Random
 }
 
-const DRAWING = ['weightOf', 'maxTenants', 'onStoreError', 'storeTimeoutMs', 'clock', 'after']
+const DRAWING = ['weightOf', 'maxTenants', 'onStoreError', 'storeTimeoutMs', 'onStoreFailure', 'clock', 'after']
 
 /** Options that were checked, with every default in its place. */
 export interface DrawingSettings {
@@ -59,6 +67,7 @@ export interface DrawingSettings {
   readonly maxTenants: number
   readonly onStoreError: OnStoreError
   readonly storeTimeoutMs: number
+  readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
   readonly clock: Clock
   readonly after: After
 }
@@ -72,14 +81,19 @@ export function drawingSettings(
 ): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
   requireOptions(name, options, [...DRAWING, ...own])
   const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
+  const { onStoreFailure } = options
   const { clock = clockOfPool, after = systemAfter } = options
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
   requireInteger('maxTenants', maxTenants, 1)
-  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'local-share'])
+  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share', 'local-share'])
+  if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
   requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
   requireFunction('clock', clock)
   requireFunction('after', after)
-  return { weightOf, maxTenants, onStoreError, storeTimeoutMs, clock, after }
+  return {
+    ...{ weightOf, maxTenants, storeTimeoutMs, onStoreFailure, clock, after },
+    onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
+  }
 }
 
 /** Checks all options of a leased escrow. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -89,7 +103,7 @@ export function leasedSettings(options: LeasedEscrowOptions): DrawingSettings {
   const terms = poolTerms({ name: pool, limit, windowMs, ...(quantum !== undefined && { quantum }) }, 'pool')
   requireStore(store)
   requireFunction('random', random)
-  return { ...drawing, terms, store, member: processId(random) }
+  return { ...drawing, terms, store, member: incarnation(random) }
 }
 
 /** Checks for something with a `lease` method. */
@@ -98,7 +112,7 @@ export function requireStore(store: unknown): void {
   throw new TypeError(`store must be a store of pools, got ${show(store)}`)
 }
 
-/** 128 bits by chance, so that no two starts of any process have the same. */
-function processId(random: Random): string {
+/** The id of one run of a process: 128 bits by chance, so that no two starts have the same. */
+export function incarnation(random: Random): string {
   return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
 }

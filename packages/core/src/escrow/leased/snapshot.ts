@@ -1,8 +1,9 @@
+import type { StoreFailureKind } from '../pool/store.js'
 import type { PoolTerms } from '../pool/terms.js'
 
 /** A leased escrow's state, as plain JSON. */
 export interface LeasedSnapshot extends PoolTerms {
-  /** This process's id, or the region's name, in the pool. */
+  /** The id in the pool of this run of the process, after the region's name where there is one. */
   readonly member: string
   /** The pool's window that this is about; -1 before the first lease. */
   readonly win: number
@@ -12,6 +13,8 @@ export interface LeasedSnapshot extends PoolTerms {
   readonly granted: number
   readonly used: number
   readonly held: number
+  /** The part of the limit that would be this member's if the store were away, from 0 to 1. */
+  readonly share: number
   /** Active tenants of this member, and the sum of their weights here. */
   readonly tenants: number
   readonly weight: number
@@ -21,4 +24,6 @@ export interface LeasedSnapshot extends PoolTerms {
   /** Answers that were what is declared for a store that fails. */
   readonly storeErrors: number
   readonly storeCalls: number
+  /** Why the store failed last. */
+  readonly lastStoreFailure: { readonly kind: StoreFailureKind; readonly message: string } | undefined
 }

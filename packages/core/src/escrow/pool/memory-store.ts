@@ -14,7 +14,6 @@ export interface MemoryPoolStoreOptions {
  * once. */
 export class MemoryPoolStore implements PoolStore {
   readonly #clock: Clock
-  readonly #bornMs: number
   /** By name and window length: the same name with other windows is another pool. */
   readonly #pools: Map<string, Pool> = new Map()
 
@@ -23,7 +22,6 @@ export class MemoryPoolStore implements PoolStore {
     const { clock = systemClock } = options
     requireFunction('clock', clock)
     this.#clock = clock
-    this.#bornMs = clock()
   }
 
   lease(call: LeaseCall): LeaseAnswer {
@@ -33,7 +31,7 @@ export class MemoryPoolStore implements PoolStore {
     const key = `${name}:${windowMs}`
     let pool = this.#pools.get(key)
     if (pool === undefined) {
-      pool = new Pool(this.#bornMs)
+      pool = new Pool()
       this.#pools.set(key, pool)
     }
     return pool.lease(call, this.#clock())

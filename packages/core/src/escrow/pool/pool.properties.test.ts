@@ -3,8 +3,10 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { propertyRuns } from '../fixtures/property-runs.js'
 import { rig, TERMS } from './fixtures/rig.js'
-import type { LeaseCall } from './store.js'
+import type { LeaseCall, PoolMark } from './store.js'
 import { poolTerms } from './terms.js'
+
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0 }
 
 describe('whatever the members do', () => {
   const step = fc.record({
@@ -24,15 +26,17 @@ describe('whatever the members do', () => {
         clock.advance(10_000)
         const past: LeaseCall[] = []
         const credit = new Map<string, number>()
-        const answered = new Map<string, { win: number; seq: number }>()
+        const answered = new Map<string, { win: number; seq: number; mark: PoolMark }>()
         let win = -1
         for (const { member, need, back, weight, replay, advance } of steps) {
           clock.advance(advance)
           const old = past.at(-replay)
           const last = answered.get(member)
           const own = last?.win === win ? (credit.get(member) ?? 0) : 0
-          const lease =
-            replay > 0 && old ? old : call(member, need, { weight, back: Math.min(back, own), win: last?.win ?? -1 })
+          const holds = own - Math.min(back, own)
+          const tenants = [{ tenant: `t${weight % 3} of ${member}`, weight, used: holds, rate: 1 }]
+          const said = { holds, spent: holds, tenants, win: last?.win ?? -1, mark: last?.mark ?? NO_MARK }
+          const lease = replay > 0 && old ? old : call(member, need, said)
           past.push(lease)
           const answer = store.lease(lease)
           if (answer.win !== win) {
@@ -42,9 +46,8 @@ describe('whatever the members do', () => {
           }
           const seen = answered.get(lease.member)
           if (seen !== undefined && seen.win === win && lease.seq <= seen.seq) continue
-          answered.set(lease.member, { win, seq: lease.seq })
-          const before = credit.get(lease.member) ?? 0
-          credit.set(lease.member, before - (lease.win === win ? Math.min(lease.back, before) : 0) + answer.grant)
+          answered.set(lease.member, { win, seq: lease.seq, mark: answer.mark })
+          credit.set(lease.member, (lease.win === win ? lease.holds : 0) + answer.grant)
           const sum = [...credit.values()].reduce((a, b) => a + b, 0)
           expect(sum).toBeLessThanOrEqual(100 + 1e-6)
           expect(answer.grant === 0 || answer.grant >= lease.need).toBe(true)

@@ -1,14 +1,22 @@
-import { DemandSplit } from './demand-split.js'
-import { claimOf, claimsAt, levelOf } from './level.js'
+import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
 import type { LeaseAnswer, LeaseCall } from './store.js'
+import { type Sum, Tenants, type Weighed } from './tenants.js'
 
-/** What the pool remembers of a member until the window ends. */
-interface Member {
-  weight: number
-  /** The part of the window that was over at its last call. */
-  seen: number
+/** What the pool knows of a member: what it said last, and what it was answered. */
+interface Member extends Weighed {
+  /** When it last called, on the pool's time; the window's beginning for one that has not called in it. */
+  seenMs: number
+  hasCalled: boolean
   granted: number
-  /** Last call, and what it was answered. */
+  /** Credit that it had not spent. */
+  idle: number
+  /** Tenants that it did not report by name. */
+  quiet: Sum
+  wants: Sum
+  readonly behind: Sum
+  readonly ahead: Sum
+  readonly over: Sum
+  /** Its last call, and what else it was answered. */
   seq: number
   grant: number
   held: number
@@ -24,165 +32,330 @@ interface Member {
  */
 const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
-const LONGEST_WAIT = 1 / 5
+const LONGEST_WAIT = 1 / 10
 
 /** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
 const LOANS = [1, 1 / 2, 1 / 4]
 
-/** What tenants ask for in the first part of a window counts as if it took that long. */
-const FIRST_LOOK = 1 / 100
+/** Part of a window after which a member that has not called does not count any more. */
+const LAPSE = 1 / 2
+
+/**
+ * Part of a window for which nothing is granted once it shows that the store has lost its memory: longer than any
+ * member that is at work lets pass without a call.
+ */
+export const GRACE: number = 1 / 8
 
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
- * A member is guaranteed its weight's share of the limit, and its claim to that fades evenly as the window passes; what
- * nobody claims goes to whoever asks, but for what is owed to those who wait and were granted less per weight. It is
- * the rule of one process with members for tenants, quanta for costs. Pure: told the time, by the store.
+ * It is the rule of one process, with two claimants for each member: its tenants that are ahead of an even pace and
+ * want more, and all its others. Each is guaranteed its weight's share of the limit, and its claim to that fades evenly
+ * as the window passes. A tenant draws from the claim that is its own; what nobody claims goes to whoever asks, but for
+ * what is owed to those who wait and have got less per weight. So what silent tenants leave goes by the weights of those
+ * who still want more, wherever they are. Pure: told the time, by the store.
  *
- * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: an earlier call
- * than the last changes nothing, and credit comes back only in its own window. A member that was answered in this
- * window, and is not known, proves that the store has lost its memory; so does one that was answered in the window
- * before, where nobody is known and the store began to remember in this window. Then nothing more is granted until the
- * window ends, because what was granted before is unknown.
+ * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
+ * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
+ * *epoch*, or later than the pool remembers, proves that the store has lost its memory. Then nothing is granted for
+ * {@link GRACE} of a window. By then every member that is at work has told what it holds, and how much it knew to be
+ * granted in all: the one that was granted something last knew everything.
  *
- * O(members) a call.
+ * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
+ *
+ * O(members) a call, O(members of a tenant) for each tenant in it.
  */
 export class Pool {
-  /** The window, and the latest time seen: time that goes back is no time passed. */
-  #win = -1
+  #win = -2
+  /** The latest time seen. */
   #nowMs: number = Number.NEGATIVE_INFINITY
-  /** Credit granted to all members together. */
+  #epoch = 0
+  #rev = 0
+  /** Credit granted to all members together in this window, and what of that since the epoch began. */
   #granted = 0
+  #since = 0
+  /** What a weight of 1 was guaranteed at the last call. */
+  #level = Number.MAX_VALUE
+  #graceUntilMs: number = Number.NEGATIVE_INFINITY
+  /** The epoch at whose beginning credit was found that the pool did not know of. */
+  #graceEpoch = -1
   readonly #members: Map<string, Member> = new Map()
-  readonly #split: DemandSplit = new DemandSplit()
-  readonly #bornMs: number
-
-  /** `bornMs` is when the store began to remember. */
-  constructor(bornMs: number) {
-    this.#bornMs = bornMs
-  }
+  readonly #tenants: Tenants = new Tenants()
 
   /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
-    const { limit, windowMs } = call.pool
-    const fresh = this.#nowMs === Number.NEGATIVE_INFINITY
-    this.#nowMs = Math.max(this.#nowMs, nowMs)
-    const win = Math.floor(this.#nowMs / windowMs)
-    if (win > this.#win) this.#begin(win)
-    let member = this.#members.get(call.member)
-    if (member === undefined) {
-      const wasThere = call.win >= 0 && call.win >= win - 1
-      if (call.win === win || (fresh && wasThere && this.#bornMs > win * windowMs)) this.#granted = limit
-      member = { weight: 0, seen: FIRST_LOOK, granted: 0, seq: 0, grant: 0, held: 0, waitMs: 0, ask: 0, askUntilMs: 0 }
-      this.#members.set(call.member, member)
-    }
-    if (call.seq >= member.seq) member.seen = Math.max(FIRST_LOOK, (this.#nowMs - win * windowMs) / windowMs)
-    if (call.seq >= member.seq && call.tenants !== undefined)
-      for (const tenant of call.tenants) this.#split.report(member, tenant)
+    const { windowMs } = call.pool
+    this.#moveTo(nowMs, windowMs)
+    const member = this.#memberOf(call)
     if (call.seq > member.seq) {
-      member.seq = call.seq
+      this.#rev++
       this.#take(member, call)
       this.#answer(member, call)
     }
+    const isLast = call.seq === member.seq
+    const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
+    let weights = 0
+    for (const other of this.#members.values()) if (this.#isPresent(other, windowMs)) weights += weightOf(other)
+    const win = this.#win
     return {
       win,
       leftMs: (win + 1) * windowMs - this.#nowMs,
-      grant: call.seq === member.seq ? member.grant : 0,
+      mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted },
+      grant: isLast ? member.grant : 0,
       held: member.held,
+      part: weights > 0 ? weightOf(member) / weights : 0,
       waitMs: member.waitMs,
-      shares: this.#shares(member, call),
+      shares: places.map(({ part }) => part),
+      used: places.map(({ part, used }) => part * used),
     }
   }
 
-  #begin(win: number): void {
+  /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
+  #moveTo(nowMs: number, windowMs: number): void {
+    const isBack = this.#nowMs - nowMs > windowMs
+    this.#nowMs = isBack ? nowMs : Math.max(this.#nowMs, nowMs)
+    const win = Math.floor(this.#nowMs / windowMs)
+    if (win !== this.#win) this.#begin(win, windowMs)
+  }
+
+  #begin(win: number, windowMs: number): void {
+    const startMs = win * windowMs
+    // Its last call, if it is sent again, is a new one here; those before it are not.
+    for (const [name, member] of this.#members) {
+      const weight = weightOf(member)
+      if (win === this.#win + 1 && member.hasCalled && weight > 0)
+        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight))
+      else this.#members.delete(name)
+    }
+    // Nobody was there for a whole window: a store may have dropped the pool by now.
+    if (win > this.#win + 1) {
+      this.#epoch = Math.max(1, Math.floor(this.#nowMs))
+      this.#rev = 0
+    }
     this.#win = win
     this.#granted = 0
-    this.#members.clear()
-    this.#split.clear()
+    this.#since = 0
+    this.#level = Number.MAX_VALUE
+    this.#graceUntilMs = Number.NEGATIVE_INFINITY
+    this.#graceEpoch = -1
+    this.#tenants.clear()
   }
 
-  /** Takes in the member's weight, and what it hands back. */
-  #take(member: Member, { tenants, weight, win, back }: LeaseCall): void {
-    if (tenants === undefined) member.weight = weight
-    if (win !== this.#win) return
-    const returned = Math.min(back, member.granted)
-    member.granted -= returned
-    this.#granted -= returned
+  #memberOf({ member: name }: LeaseCall): Member {
+    let member = this.#members.get(name)
+    if (member === undefined) {
+      member = newMember(this.#nowMs, 0, 0)
+      this.#members.set(name, member)
+    }
+    return member
   }
 
-  #answer(member: Member, { pool, need }: LeaseCall): void {
+  #isPresent({ seenMs }: Member, windowMs: number): boolean {
+    return seenMs > this.#nowMs - windowMs * LAPSE
+  }
+
+  /** Takes in what the member says of itself. */
+  #take(member: Member, call: LeaseCall): void {
+    const { windowMs } = call.pool
+    const isHere = call.win === this.#win
+    member.seq = call.seq
+    member.seenMs = this.#nowMs
+    member.hasCalled = true
+    this.#hold(member, call)
+    member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
+    member.wants = { weight: call.wants.weight, used: isHere ? call.wants.used : 0 }
+    member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
+    const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
+    const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
+    for (const report of call.tenants)
+      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#level, elapsed, isPresent)
+  }
+
+  /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
+  #hold(member: Member, { pool, win, holds, mark }: LeaseCall): void {
+    const { limit, windowMs } = pool
+    const held = win === this.#win ? holds : 0
+    const more = held - member.granted
+    member.granted = held
+    let isLost = false
+    if (win === this.#win && mark.epoch === this.#epoch && mark.rev >= this.#rev) {
+      this.#epoch = Math.max(this.#epoch + 1, Math.floor(this.#nowMs))
+      this.#since = 0
+      isLost = true
+    } else if (win === this.#win && mark.epoch !== this.#epoch) isLost = true
+    if (isLost) {
+      let known = 0
+      for (const { granted } of this.#members.values()) known += granted
+      this.#granted = Math.max(this.#granted, mark.total + this.#since, known)
+    } else {
+      this.#granted += more
+      this.#since += more
+    }
+    if ((isLost || more > fuzzOf(limit)) && this.#graceEpoch !== this.#epoch) {
+      this.#graceEpoch = this.#epoch
+      this.#graceUntilMs = this.#nowMs + windowMs * GRACE
+    }
+  }
+
+  #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
     const { limit, windowMs, quantum } = pool
-    const members = [...this.#members.values()]
+    const claimants: Claimant[] = []
+    let own = 0
     let weights = 0
-    for (const { weight } of members) weights += weight
+    for (const other of this.#members.values()) {
+      if (!this.#isPresent(other, windowMs)) continue
+      if (other === member) own = claimants.length
+      claimants.push(ahead(other), behind(other))
+      weights += weightOf(other)
+    }
     const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
     const left = Math.max(0, limit - this.#granted)
     const most = weights > 0 ? limit / weights : 0
-    const level = levelOf(members, most, left, elapsed)
-    const claim = claimOf(member, level, elapsed)
-    const free = left - (claimsAt(members, level, elapsed) - claim)
-    const fuzz = Math.min(1e-3, 1e-9 * limit)
-    const full = Math.max(need, quantum)
+    const level = levelOf(claimants, most, left, elapsed)
+    const fuzz = fuzzOf(limit)
+    // While nobody is there, nobody has had more than a guarantee.
+    this.#level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
-    if (need > 0 && need <= left + fuzz) {
-      if (full <= claim + fuzz) grant = full
-      else if (need <= claim + fuzz) grant = Math.max(need, claim)
-      else grant = this.#loan(member, need, quantum, left, free, fuzz)
+    member.waitMs = 0
+    if (need > 0 && this.#nowMs < this.#graceUntilMs) member.waitMs = this.#graceUntilMs - this.#nowMs
+    else if (need > 0) {
+      const { weight, used, part } = this.#tenants.placeOf(tenants[0]!.tenant, member)
+      const asker = { weight: weight * part, granted: used * part + member.idle }
+      const claim = this.#claimOf(member, asker, level, elapsed)
+      const full = Math.max(need, quantum)
+      if (need <= left + fuzz) {
+        if (full <= claim + fuzz) grant = full
+        else if (need <= claim + fuzz) grant = Math.max(need, claim)
+        else {
+          const free = left - (claimsAt(claimants, level, elapsed) - claim)
+          grant = this.#loan(member, asker, need, quantum, left, free, fuzz)
+        }
+      }
+      member.granted += grant
+      member.idle += grant
+      this.#granted += grant
+      this.#since += grant
+      // Being granted something ends no wait: who takes turns with others is still in line for more.
+      if (grant === 0) {
+        const leftMs = (this.#win + 1) * windowMs - this.#nowMs
+        const freeIn = (part: number): number => {
+          const later = Math.min(1, elapsed + part)
+          const then = levelOf(claimants, most, left, later)
+          return left - (claimsAt(claimants, then, later) - this.#claimOf(member, asker, then, later))
+        }
+        let wait = LONGEST_WAIT
+        if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
+        else if (freeIn(WAIT) >= need) wait = WAIT
+        member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
+        member.ask = need
+        member.askUntilMs = this.#nowMs + (wait + WAIT) * windowMs
+      }
     }
     member.grant = grant
-    member.granted += grant
-    this.#granted += grant
-    member.waitMs = 0
-    // Being granted something ends no wait: who takes turns with others is still in line for more.
-    if (grant === 0 && need > 0) {
-      const leftMs = (this.#win + 1) * windowMs - this.#nowMs
-      const freeIn = (part: number): number => {
-        const later = Math.min(1, elapsed + part)
-        const then = levelOf(members, most, left, later)
-        return left - (claimsAt(members, then, later) - claimOf(member, then, later))
-      }
-      let wait = LONGEST_WAIT
-      if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
-      else if (freeIn(WAIT) >= need) wait = WAIT
-      else if (freeIn(2 * WAIT) >= need) wait = 2 * WAIT
-      member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
-      member.ask = need
-      member.askUntilMs = this.#nowMs + (wait + WAIT) * windowMs
-    }
     const rest = Math.max(0, limit - this.#granted)
-    member.held = claimOf(member, levelOf(members, most, rest, elapsed), elapsed)
+    claimants.splice(own, 2, ahead(member), behind(member))
+    const held = levelOf(claimants, most, rest, elapsed)
+    member.held = claimOf(ahead(member), held, elapsed) + claimOf(behind(member), held, elapsed)
+  }
+
+  /** What a tenant may claim at a member, which keeps no more than it claims in all. */
+  #claimOf(member: Member, asker: Claimant, level: number, elapsed: number): number {
+    const all = claimOf(ahead(member), level, elapsed) + claimOf(behind(member), level, elapsed)
+    return Math.min(all, claimOf(asker, level, elapsed))
   }
 
   /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */
-  #loan(member: Member, need: number, quantum: number, left: number, free: number, fuzz: number): number {
+  #loan(
+    member: Member,
+    asker: Claimant,
+    need: number,
+    quantum: number,
+    left: number,
+    free: number,
+    fuzz: number,
+  ): number {
     const room = free + fuzz
-    if (this.#owed(member, need, left + fuzz) === 0) return need <= room ? Math.max(need, Math.min(quantum, free)) : 0
+    if (this.#owed(member, asker, need, left + fuzz) === 0)
+      return need <= room ? Math.max(need, Math.min(quantum, free)) : 0
     for (const part of LOANS) {
       const loan = Math.max(need, part * quantum)
-      if (loan + this.#owed(member, loan, left + fuzz) <= room) return loan
+      if (loan + this.#owed(member, asker, loan, left + fuzz) <= room) return loan
     }
     return 0
   }
 
   /**
-   * What has to be left to others if the member gets `cost`: nothing if it is its turn, which it is unless another one
-   * waits, for what there is, with less granted for its weight. Otherwise as much as brings all such members as far.
+   * What has to be left to others if the tenant that asks gets `cost`: nothing if it is its turn, which it is unless
+   * others wait, for what there is, with less for their weight: other members, and the others that want more at its
+   * own. Otherwise as much as brings them all as far.
    */
-  #owed(member: Member, cost: number, left: number): number {
-    const tag = (member.granted + cost) / member.weight
+  #owed(member: Member, asker: Claimant, cost: number, left: number): number {
+    const tag = (asker.granted + cost) / asker.weight
     let owed = 0
     let isTurn = true
     for (const other of this.#members.values()) {
-      if (other === member || other.ask <= 0 || other.askUntilMs <= this.#nowMs) continue
-      if ((other.granted + other.ask) / other.weight >= tag - 1e-9) continue
-      owed += other.weight * tag - other.granted
-      if (other.ask <= left) isTurn = false
+      if (other !== member && (other.ask <= 0 || other.askUntilMs <= this.#nowMs)) continue
+      const ask = other === member ? Math.min(cost, left) : other.ask
+      let { weight, granted } = wanting(other)
+      if (other === member) {
+        weight -= asker.weight
+        granted -= asker.granted
+      } else if (weight <= 0) ({ weight, granted } = behind(other))
+      if (weight <= asker.weight * 1e-9 || (granted + ask) / weight >= tag - 1e-9) continue
+      owed += weight * tag - granted
+      if (ask <= left) isTurn = false
     }
     return isTurn ? 0 : owed
   }
+}
 
-  #shares(member: Member, { seq, tenants }: LeaseCall): readonly number[] {
-    if (tenants === undefined || seq < member.seq) return []
-    return tenants.map(({ tenant }) => this.#split.share(member, tenant))
+function newMember(seenMs: number, seq: number, weight: number): Member {
+  const none = { weight: 0, used: 0 }
+  return {
+    seenMs,
+    hasCalled: false,
+    granted: 0,
+    idle: 0,
+    quiet: { weight, used: 0 },
+    wants: none,
+    behind: { ...none },
+    ahead: { ...none },
+    over: { ...none },
+    seq,
+    grant: 0,
+    held: 0,
+    waitMs: 0,
+    ask: 0,
+    askUntilMs: 0,
   }
+}
+
+/**
+ * Its tenants that are ahead of an even pace within their guarantees, those that it did not name among them. Credit
+ * that lies idle will be theirs, if there are any.
+ */
+function ahead({ wants, ahead: { weight, used }, idle }: Member): Claimant {
+  const sum = wants.weight + Math.max(0, weight)
+  return { weight: sum, granted: wants.used + Math.max(0, used) + (sum > 0 ? idle : 0) }
+}
+
+/** Its tenants that are behind an even pace, or want nothing more. */
+function behind(member: Member): Claimant {
+  const { quiet, behind: sum, idle } = member
+  const granted = quiet.used + Math.max(0, sum.used) + (ahead(member).weight > 0 ? 0 : idle)
+  return { weight: quiet.weight + Math.max(0, sum.weight), granted }
+}
+
+/** Its tenants that want more than an even pace allows. */
+function wanting({ wants, ahead: within, over, idle }: Member): Claimant {
+  const weight = wants.weight + Math.max(0, within.weight) + Math.max(0, over.weight)
+  return { weight, granted: wants.used + Math.max(0, within.used) + Math.max(0, over.used) + idle }
+}
+
+function weightOf(member: Member): number {
+  return ahead(member).weight + behind(member).weight + Math.max(0, member.over.weight)
+}
+
+function fuzzOf(limit: number): number {
+  return Math.min(1e-3, 1e-9 * limit)
 }

@@ -1,35 +1,59 @@
 import { requireAbove, requireInteger, requireNumber, requireText } from '../../options.js'
 import type { PoolTerms } from './terms.js'
 
-/** What a tenant asked for at a member, as a region reports it. */
-export interface TenantDemand {
-  readonly tenant: string
-  /** The tenant's whole weight, however many regions it is active in; above 0. */
+/** What tenants weigh together, and what they have used in the window. */
+export interface Stake {
   readonly weight: number
-  /** Cost it asked for at this member in this window, refused or not; a total, not an increment. Above 0. */
-  readonly demand: number
+  readonly used: number
 }
 
-/** What a member (a process, or a region) asks of the pool. */
+/** A tenant that wants more, or did at the last call, as a member reports it. */
+export interface TenantReport {
+  readonly tenant: string
+  /** The tenant's whole weight, however many members it is active at; above 0. */
+  readonly weight: number
+  /** What it has used at this member in window `win`; a total, not an increment. */
+  readonly used: number
+  /** How much it asks for at this member, per window; 0 if it wants nothing more here. Splits its weight. */
+  readonly rate: number
+}
+
+/** What a pool has told a member, which the member tells it again: it shows whether the store has lost its memory. */
+export interface PoolMark {
+  /** Names the time since which the store has not lost anything. */
+  readonly epoch: number
+  /** Counts the pool's answers in that time. */
+  readonly rev: number
+  /** Credit granted to all members in the window. */
+  readonly total: number
+}
+
+/**
+ * What a member (one run of a process) asks of the pool, and what it says of itself. Every call tells all that the pool
+ * needs to know of the member, so that a store which forgot is told again.
+ */
 export interface LeaseCall {
   readonly pool: PoolTerms
-  /** Who asks: an id drawn anew at each start of a process, or the name of a region. */
+  /** Who asks: an id drawn anew at each start of a process. */
   readonly member: string
   /** Counts the member's calls up from 1. The same number again is a retry, and gets the same grant. */
   readonly seq: number
-  /** Window of the last answer that the member got; -1 before the first. */
+  /** Window that `holds`, `spent`, `mark` and everything used is about; -1 before the first answer. */
   readonly win: number
-  /** Sum of the weights of the tenants that are active or waiting at the member. Above 0 where something is needed. */
-  readonly weight: number
-  /** Cost that lacks credit; 0 to ask for nothing. */
+  /** Credit of window `win` that the member holds, spent or not. What it does not claim here is handed back. */
+  readonly holds: number
+  /** How much of that is spent. */
+  readonly spent: number
+  /** Of the last answer; zeros before the first. */
+  readonly mark: PoolMark
+  /** Tenants that are active at the member and ask for no more than they get. */
+  readonly quiet: Stake
+  /** Tenants that want more, but for those that are reported by name. */
+  readonly wants: Stake
+  /** Tenants that want more, by name; those first that the need is for. At most {@link MOST_REPORTED}. */
+  readonly tenants: readonly TenantReport[]
+  /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
-  /** Credit of window `win` that is handed back, and will not be spent. */
-  readonly back: number
-  /**
-   * Tenants whose demand changed since the last call, where tenants are active at several members. Then `weight` is not
-   * read: the pool splits each tenant's weight by demand, and a member weighs the sum of its parts.
-   */
-  readonly tenants?: readonly TenantDemand[]
 }
 
 /** The pool's answer. */
@@ -38,43 +62,87 @@ export interface LeaseAnswer {
   readonly win: number
   /** What is left of the window, by the store's clock. */
   readonly leftMs: number
+  /** For the next call. */
+  readonly mark: PoolMark
   /** New credit: at least what was needed, or 0. */
   readonly grant: number
   /** What the pool keeps for the member beyond what it was granted. Fades as the window passes. */
   readonly held: number
+  /** The member's part of all weight at the pool, from 0 to 1. */
+  readonly part: number
   /** When to ask again for what was refused; 0 if nothing was. */
   readonly waitMs: number
   /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
   readonly shares: readonly number[]
+  /** For each tenant of the call, in order: that part of what it has used at all members together. */
+  readonly used: readonly number[]
 }
 
 /** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/core/testing` will do. */
 export interface PoolStore {
   /**
-   * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects if
-   * the store cannot be reached.
+   * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
+   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer.
    *
    * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed
    */
   lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer>
 }
 
+/**
+ * Why a store gave no answer:
+ *
+ * - `network`: it cannot be reached; `timeout`: it did not answer in time;
+ * - `wrong-type`: something else lives where the pool should; `no-permission`: it may not be used so;
+ * - `out-of-memory`: it takes no more data; `not-a-client`: what was given as its client does not work as one;
+ * - `other`: see the cause.
+ */
+export type StoreFailureKind =
+  | 'network'
+  | 'timeout'
+  | 'wrong-type'
+  | 'no-permission'
+  | 'out-of-memory'
+  | 'not-a-client'
+  | 'other'
+
+/** A store gave no answer. `cause` is what it, or its client, said. */
+export class PoolStoreError extends Error {
+  readonly kind: StoreFailureKind
+
+  constructor(kind: StoreFailureKind, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'PoolStoreError'
+    this.kind = kind
+  }
+}
+
+/** Tenants that one lease may report, so that a call is bounded in size and time. */
+export const MOST_REPORTED = 64
+
 /** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
-export function requireLease({ member, seq, win, weight, need, back, tenants }: LeaseCall): void {
+export function requireLease({ member, seq, win, holds, spent, mark, quiet, wants, tenants, need }: LeaseCall): void {
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)
+  requireNumber('holds', holds, 0)
+  requireNumber('spent', spent, 0)
+  requireNumber('mark.epoch', mark.epoch, 0)
+  requireInteger('mark.rev', mark.rev, 0)
+  requireNumber('mark.total', mark.total, 0)
+  requireNumber('quiet.weight', quiet.weight, 0)
+  requireNumber('quiet.used', quiet.used, 0)
+  requireNumber('wants.weight', wants.weight, 0)
+  requireNumber('wants.used', wants.used, 0)
   requireNumber('need', need, 0)
-  requireNumber('back', back, 0)
-  if (tenants === undefined) {
-    if (need > 0) requireAbove('weight', weight, 0)
-    else requireNumber('weight', weight, 0)
-  } else {
-    if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
-    for (const { tenant, weight, demand } of tenants) {
-      requireText('tenant', tenant)
-      requireAbove('weight', weight, 0)
-      requireAbove('demand', demand, 0)
-    }
+  if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
+  if (tenants.length > MOST_REPORTED)
+    throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
+  for (const { tenant, weight, used, rate } of tenants) {
+    requireText('tenant', tenant)
+    requireAbove('weight', weight, 0)
+    requireNumber('used', used, 0)
+    requireNumber('rate', rate, 0)
   }
+  if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
 }

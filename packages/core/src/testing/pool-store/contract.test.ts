@@ -60,11 +60,22 @@ describe('the contract notices a store that', () => {
         try {
           return lease(call)
         } catch {
-          return lease({ ...call, member: 'b', seq: 1, win: -1, weight: 1, need: 1, back: 0 })
+          const tenants = [{ tenant: 'b', weight: 1, used: 0, rate: 1 }]
+          const none = { weight: 0, used: 0 }
+          const mark = { epoch: 0, rev: 0, total: 0 }
+          const said = { quiet: none, wants: none, tenants, mark, holds: 0, spent: 0 }
+          return lease({
+            pool: { name: 'b', limit: 1_000, windowMs: 1_000, quantum: 1 },
+            member: 'b',
+            seq: 1,
+            win: -1,
+            need: 1,
+            ...said,
+          })
         }
       }),
     ],
-    ['forgets that it has forgotten', /has forgotten/, harness((call, lease) => lease({ ...call, win: -1 }))],
+    ['forgets that it has forgotten', /before it forgot/, harness((call, lease) => lease({ ...call, win: -1 }))],
   ])('%s', async (_defect, name, broken) => {
     const cases = poolStoreContract(broken).filter((one) => name.test(one.name))
     expect(cases.length).toBeGreaterThan(0)

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../testing/manual-clock.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import { WeightedFairEscrow } from './escrow.js'
+
+const WINDOW_MS = 10_000
+
+interface Polite {
+  limit: number
+  cost: number
+  windows: number
+  weights: readonly number[]
+  connections: number
+  seed: number
+}
+
+/** Clients that come back when an HTTP adapter tells them to; what each got, window by window. */
+function politeClients({ limit, cost, windows, weights, connections, seed }: Polite): number[][] {
+  const random = seededRandom(seed)
+  const clock = manualClock()
+  const weightOf = (tenant: string): number => weights[Number(tenant)]!
+  const escrow = new WeightedFairEscrow({ limit, windowMs: WINDOW_MS, weightOf, clock })
+  const got = Array.from({ length: windows }, () => weights.map(() => 0))
+  const clients = weights.flatMap((_weight, tenant) =>
+    Array.from({ length: connections }, () => ({ tenant, atMs: 50 * random() })),
+  )
+  for (;;) {
+    const next = clients.reduce((a, b) => (b.atMs < a.atMs ? b : a))
+    if (next.atMs >= windows * WINDOW_MS) return got
+    clock.advance(next.atMs - clock())
+    const { allowed, retryAfterMs } = escrow.check(String(next.tenant), cost)
+    if (allowed) got[Math.floor(next.atMs / WINDOW_MS)]![next.tenant]! += cost
+    // Whole seconds, and up to half as much again by chance.
+    const seconds = Math.max(1, Math.ceil((retryAfterMs / 1_000) * (1 + random() / 2)))
+    next.atMs += allowed ? 5 + 2 * random() : seconds * 1_000
+  }
+}
+
+function parts(amounts: readonly number[]): number[] {
+  const sum = amounts.reduce((a, b) => a + b, 0)
+  return amounts.map((amount) => amount / sum)
+}
+
+describe('clients that come back by Retry-After', () => {
+  it.each([1, 2, 3])('get their weights in every window, and nobody is left out, seed %d', (seed) => {
+    const weights = [4, 2, 1, 1]
+    const windows = politeClients({ limit: 300, cost: 1, windows: 20, weights, connections: 4, seed })
+    for (const window of windows)
+      for (const [at, part] of parts(window).entries()) expect(Math.abs(part - weights[at]! / 8)).toBeLessThan(0.03)
+  })
+
+  it.each([1, 2, 3])('get them over ten windows, where a guarantee is less than one cost, seed %d', (seed) => {
+    const weights = [4, 2, 1, 1]
+    const windows = politeClients({ limit: 30, cost: 5, windows: 40, weights, connections: 1, seed })
+    const sums = weights.map((_weight, at) => windows.reduce((sum, window) => sum + window[at]!, 0))
+    for (const [at, part] of parts(sums).entries()) expect(Math.abs(part - weights[at]! / 8)).toBeLessThan(0.03)
+  })
+})
+
+describe('what is remembered of the last window', () => {
+  function escrowOf(limit = 1_000) {
+    const clock = manualClock()
+    return { clock, escrow: new WeightedFairEscrow({ limit, windowMs: WINDOW_MS, estimates: 'asked', clock }) }
+  }
+
+  it('keeps the shares of those that asked, also of one that was turned away', () => {
+    const { escrow, clock } = escrowOf()
+    escrow.check('greedy', 1_000)
+    clock.advance(5_000)
+    expect(escrow.check('late', 1).reason).toBe('exhausted')
+    clock.advance(5_000)
+    expect(escrow.check('greedy', 501).allowed).toBe(false)
+    expect(escrow.check('late', 500).allowed).toBe(true)
+  })
+
+  it('waits with lending until those that were sent away are back, and no longer than most of the window', () => {
+    const { escrow, clock } = escrowOf()
+    escrow.check('here', 500)
+    escrow.check('away', 500)
+    for (const tenant of ['here', 'away']) expect(escrow.check(tenant, 1).allowed).toBe(false)
+    clock.advance(WINDOW_MS)
+    escrow.check('here', 500)
+    clock.advance(5_000)
+    // It was told to come in ten seconds, which may be fifteen.
+    expect(escrow.check('here', 1).allowed).toBe(false)
+    expect(escrow.peek('away', 500).allowed).toBe(true)
+    clock.advance(4_900)
+    expect(escrow.check('here', 400).allowed).toBe(true)
+  })
+
+  it('owes what one got less than another, and no more than a guarantee', () => {
+    const { escrow, clock } = escrowOf()
+    escrow.check('much', 900)
+    escrow.check('little', 100)
+    for (const tenant of ['much', 'little']) escrow.check(tenant, 1)
+    clock.advance(WINDOW_MS)
+    // When the little one came, no more than 100 could be guaranteed; it is owed that, by half from each share.
+    expect(escrow.peek('little', 1).guarantee).toBeCloseTo(550)
+    expect(escrow.peek('much', 1).guarantee).toBeCloseTo(450)
+    escrow.check('little', 550)
+    escrow.check('much', 450)
+    clock.advance(WINDOW_MS)
+    clock.advance(WINDOW_MS)
+    // Nobody asked for a whole window: that is forgotten.
+    expect(escrow.snapshot()).toMatchObject({ tenants: 0, used: 0 })
+  })
+
+  it('owes nothing to those that wanted nothing', () => {
+    const { escrow, clock } = escrowOf()
+    escrow.check('much', 900)
+    escrow.check('little', 10)
+    clock.advance(WINDOW_MS)
+    expect(escrow.peek('little', 1).guarantee).toBeCloseTo(500)
+  })
+
+  it('takes half of the places for tenants at most, so that newcomers find some', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 100, windowMs: WINDOW_MS, maxTenants: 10, clock })
+    for (let at = 0; at < 9; at++) escrow.check(`t${at}`, 1)
+    clock.advance(WINDOW_MS)
+    expect(escrow.snapshot().tenants).toBe(5)
+  })
+})
+
+describe('costs that are known afterwards', () => {
+  it('become debts where they cannot be charged, paid out of one’s own share', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', clock })
+    const call = escrow.check('debtor', 100)
+    escrow.check('other', 500)
+    expect(escrow.settle(call, 1_700)).toEqual({ settled: true, unpaid: 1_200 })
+    clock.advance(WINDOW_MS)
+    // Half of the window is its own; the other one's half stays the other's.
+    expect(escrow.snapshot().used).toBe(500)
+    expect(escrow.check('debtor', 1).allowed).toBe(false)
+    expect(escrow.check('other', 500).allowed).toBe(true)
+    clock.advance(WINDOW_MS)
+    expect(escrow.snapshot().used).toBe(500)
+    escrow.check('other', 1)
+    clock.advance(WINDOW_MS)
+    expect(escrow.snapshot().used).toBe(200)
+  })
+
+  it('are owed, too, where the window is over', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: WINDOW_MS, estimates: 'asked', clock })
+    const late = escrow.check('a', 100)
+    const early = escrow.check('a', 100)
+    clock.advance(WINDOW_MS)
+    expect(escrow.settle(late, 400)).toEqual({ settled: true, unpaid: 300 })
+    expect(escrow.settle(late, 400)).toEqual({ settled: false, unpaid: 0 })
+    expect(escrow.settle(early, 50)).toEqual({ settled: false, unpaid: 0 })
+    expect(escrow.snapshot().used).toBe(0)
+    clock.advance(WINDOW_MS)
+    expect(escrow.snapshot().used).toBe(300)
+  })
+
+  it('are learned: what is reserved comes near what is used, and whole costs stay whole', () => {
+    const clock = manualClock()
+    const random = seededRandom(7)
+    const escrow = new WeightedFairEscrow({ limit: 100_000, windowMs: WINDOW_MS, clock })
+    for (let at = 0; at < 60; at++) escrow.settle(escrow.check('a', 400), Math.round(100 * (0.5 + random())))
+    const before = escrow.snapshot().used
+    const decision = escrow.check('a', 400)
+    const reserved = escrow.snapshot().used - before
+    expect(decision.cost).toBe(400)
+    expect(Number.isInteger(reserved)).toBe(true)
+    expect(reserved).toBeGreaterThan(100)
+    expect(reserved).toBeLessThan(170)
+    escrow.settle(decision, 150)
+    expect(escrow.snapshot().used).toBe(before + 150)
+    // Another tenant's costs are its own, and one that hardly ever settles is taken at its word.
+    escrow.check('b', 400)
+    expect(escrow.snapshot().used).toBe(before + 550)
+  })
+
+  it('are not learned from what did not run, or while it is known of few', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 100_000, windowMs: WINDOW_MS, clock })
+    for (let at = 0; at < 20; at++) escrow.refund(escrow.check('a', 400))
+    for (let at = 0; at < 8; at++) escrow.settle(escrow.check('rare', 400), 100)
+    for (let at = 0; at < 20; at++) escrow.check('rare', 1)
+    const { used } = escrow.snapshot()
+    escrow.check('a', 400)
+    escrow.check('rare', 400)
+    expect(escrow.snapshot().used).toBe(used + 800)
+  })
+
+  it('tell those that are refused when something will come back', () => {
+    const clock = manualClock()
+    const escrow = new WeightedFairEscrow({ limit: 1_000, windowMs: WINDOW_MS, clock })
+    const calls = Array.from({ length: 10 }, () => escrow.check('a', 100))
+    clock.advance(100)
+    for (const call of calls.slice(0, 5)) escrow.settle(call, 10)
+    while (escrow.check('a', 100).allowed);
+    const { reason, retryAfterMs } = escrow.check('b', 100)
+    expect(reason).toBe('exhausted')
+    expect(retryAfterMs).toBeLessThanOrEqual(WINDOW_MS / 20)
+  })
+})
