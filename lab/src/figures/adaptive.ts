@@ -161,7 +161,7 @@ function timelineOf(
 
 /** In flight when all cores are at work and nobody waits for one. */
 function kneeOf({ cores, workMs, elsewhereMs = 0 }: Machine): number {
-  return (cores * (workMs + elsewhereMs)) / workMs
+  return (cores * (workMs + Number(elsewhereMs))) / workMs
 }
 
 function aimsOf(results: readonly Result[]): Aim[] {
