@@ -38,6 +38,7 @@ describe('adaptive', () => {
       inFlight: 0,
       min: 1,
       max: 1_000,
+      climbing: false,
       looking: false,
       durationMs: undefined,
       baselineMs: undefined,

@@ -98,7 +98,7 @@ export class AdaptiveCapacity implements Capacity {
   }
 
   get limit(): number {
-    return this.#climb?.limit ?? this.#rule.limit
+    return this.#climb?.underWay ? this.#climb.limit : this.#rule.limit
   }
 
   get inFlight(): number {
@@ -124,12 +124,13 @@ export class AdaptiveCapacity implements Capacity {
       this.#climb?.complete(durationMs)
       this.#endClimb()
     }
-    if (this.#climb === undefined) this.#follow()
+    if (!this.#climb?.underWay) this.#follow()
     this.#slots.tell()
   }
 
   undo(width: number, nowMs: number): void {
     this.#pass(nowMs)
+    this.#climb?.undo()
     if (this.#slots.giveBack(width)) this.#slots.tell()
   }
 
@@ -151,7 +152,7 @@ export class AdaptiveCapacity implements Capacity {
       inFlight: this.inFlight,
       min: this.#min,
       max: this.maximum,
-      climbing: this.#climb?.underWay === true,
+      climbing: this.#climb?.underWay ?? false,
       looking,
       durationMs: this.#durationMs > 0 ? this.#durationMs : undefined,
       baselineMs: baselineMs > 0 ? baselineMs : undefined,
@@ -166,6 +167,8 @@ export class AdaptiveCapacity implements Capacity {
       this.#durationMs = this.#window.durationMs
       this.#rule.read(this.#window)
       this.#open(this.#rule.settleMs)
+      // One that has not begun, because nobody waits for long, would begin from here.
+      if (this.#climb) this.#climb = new Climb(this.#rule.limit, this.maximum, this.#climb.careful)
     }
   }
 

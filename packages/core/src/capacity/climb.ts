@@ -4,7 +4,9 @@ import { DurationHistogram } from './histogram.js'
 const STEP = 2
 /** What a round lasts at least, and the completions that end it then. */
 const SHORTEST_MS = 200
-const ENOUGH = 50
+const ENOUGH = 100
+/** A round of fewer completions than this has to be had twice before it ends a climb: it knows throughput to 22 %. */
+const FEW = 20
 /**
  * What a round lasts at most, and what is left out at most of its beginning. From 20 to 200 in the time of one request
  * of 5 s: four rounds, before the first of them has ended.
@@ -14,13 +16,13 @@ const LONGEST_MS = 1_500
 const SURE = 1
 /** Share of the requests that are the quick ones, and how much longer they may take, as a logarithm, and still be as quick. */
 const QUICK = 1 / 3
-const AS_QUICK = 0.15
+const AS_QUICK = 0.1
 
 /** What a round at a level has measured. */
 interface Round {
   readonly level: number
-  readonly completions: number
-  readonly perMs: number
+  completions: number
+  measuredMs: number
   /** The quantile of durations below which the quick ones are. */
   readonly quick: { readonly log: number; readonly error: number }
 }
@@ -36,7 +38,7 @@ interface Round {
  * quickest third of the requests has become slower: congestion makes all requests slower, an unlucky mix only some. The
  * limit goes back to the lowest level that served as much.
  *
- * A round lasts 200 ms and 50 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
+ * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
  * and nothing says that there is too much in flight. Only time during which somebody was waiting counts, from one mean
  * duration after the step on.
  *
@@ -53,8 +55,12 @@ export class Climb {
   readonly #durations: DurationHistogram = new DurationHistogram()
   #limit: number
   #ended = false
+  /** Few completions have said once that a level was too high. */
+  #doubted = false
   /** Somebody has been waiting since the round began. */
   #open = false
+  /** Something was let in since, and did not run. */
+  #undone = false
   #elapsedMs = 0
   #settleMs = 0
   #spentMs = 0
@@ -112,8 +118,14 @@ export class Climb {
     if (this.#elapsedMs >= SHORTEST_MS + 2 * this.#settleMs && this.#durations.count >= ENOUGH) this.#judge()
   }
 
+  /** A request was let in, and did not run. */
+  undo(): void {
+    this.#undone = true
+  }
+
   #begin(): void {
     this.#open = true
+    this.#undone = false
     this.#elapsedMs = 0
     this.#durations.clear()
   }
@@ -122,13 +134,28 @@ export class Climb {
     this.#open = false
     const completions = this.#durations.count
     if (completions > 0) {
-      const perMs = completions / (this.#elapsedMs - this.#settleMs)
-      const round = { level: this.#limit, completions, perMs, quick: this.#durations.quantile(QUICK) }
+      const measuredMs = this.#elapsedMs - this.#settleMs
+      const known = this.#rounds.at(-1)
+      if (known?.level === this.#limit) {
+        known.completions += completions
+        known.measuredMs += measuredMs
+        this.#limit = Math.min(this.#max, STEP * this.#limit)
+        return
+      }
+      const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
       const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
-      if (enough !== undefined) return this.#end(this.careful ? this.from : enough.level)
+      if (enough !== undefined) {
+        if (this.careful) return this.#end(this.from)
+        if (completions >= FEW || this.#doubted) return this.#end(enough.level)
+        this.#doubted = true
+        this.#limit = enough.level
+        this.#rounds.length = this.#rounds.indexOf(enough) + 1
+        return
+      }
       this.#rounds.push(round)
       this.#settleMs = Math.min(LONGEST_MS, this.#durations.meanMs)
     } else if (this.careful) return this.#end(this.from)
+    else if (this.#undone) return
     if (this.#limit >= this.#max) return this.#end(this.#max)
     this.#limit = Math.min(this.#max, STEP * this.#limit)
   }
@@ -136,11 +163,11 @@ export class Climb {
   #bringsTooLittle(round: Round, lower: Round): boolean {
     const expected = Math.log(round.level / lower.level) / 2
     const error = Math.sqrt(1 / round.completions + 1 / lower.completions)
-    const missing = (expected - Math.log(round.perMs / lower.perMs)) / error
+    const missing = (expected - Math.log(perMs(round) / perMs(lower))) / error
     if (this.careful) return missing > -SURE
     const longer = round.quick.log - lower.quick.log
     const uncertain = Math.hypot(round.quick.error, lower.quick.error)
-    const asQuick = uncertain < expected && longer < AS_QUICK + uncertain
+    const asQuick = uncertain < expected && longer < AS_QUICK + 2 * uncertain
     return missing > SURE && !asQuick
   }
 
@@ -148,4 +175,8 @@ export class Climb {
     this.#limit = limit
     this.#ended = true
   }
+}
+
+function perMs({ completions, measuredMs }: Round): number {
+  return completions / measuredMs
 }

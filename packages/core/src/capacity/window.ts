@@ -7,10 +7,11 @@ const COMPLETIONS = 50
 const MOST_VARIED = 10
 const PATIENCE_MS = 5_000
 /**
- * How many times longer the mean duration by Little's law may be than that of the requests that ended, or shorter, and
- * how many durations a window goes on for at most until they agree.
+ * How many times longer the mean duration by Little's law may be than that of the requests that ended, or shorter: a
+ * window that has seen the ends of two batches and the area of three is off by as much. And how many durations a window
+ * goes on for at most until they agree.
  */
-const AGREEMENT = 1.35
+const AGREEMENT = 1.5
 const MOST_DURATIONS = 10
 /** Completions that the variation of durations is averaged over. */
 const VARIATION_MEMORY = 100

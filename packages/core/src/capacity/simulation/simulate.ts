@@ -139,6 +139,6 @@ function drawJob(random: Random, machine: Machine, failing: number, nowMs: numbe
 }
 
 /** A draw from the exponential distribution with this mean. */
-function exponential(random: Random, mean: number): number {
+export function exponential(random: Random, mean: number): number {
   return -mean * Math.log(1 - random())
 }
