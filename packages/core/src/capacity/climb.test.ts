@@ -45,11 +45,14 @@ describe('Climb', () => {
     // Four times 80 bring less than twice as much.
     [150, 80],
     [200, 160],
-  ])('goes back to the lowest level from which k times the slots brought less than √k times as much: a knee at %d gives %d', (knee, limit) => {
-    const climb = new Climb(20, 1_000)
-    run(climb, 10_000, kneeAt(knee))
-    expect([climb.ended, climb.limit]).toEqual([true, limit])
-  })
+  ])(
+    'goes back to the lowest level from which k times the slots brought less than √k times as much: a knee at %d gives %d',
+    (knee, limit) => {
+      const climb = new Climb(20, 1_000)
+      run(climb, 10_000, kneeAt(knee))
+      expect([climb.ended, climb.limit]).toEqual([true, limit])
+    },
+  )
 
   it('goes on while nothing ends at all: nothing says then that there is too much', () => {
     const climb = new Climb(20, 1_000)

@@ -132,32 +132,41 @@ export class Climb {
 
   #judge(): void {
     this.#open = false
+    if (this.#durations.count > 0) this.#compare()
+    else if (this.careful) this.#end(this.from)
+    else if (!this.#undone) this.#step()
+  }
+
+  #compare(): void {
     const completions = this.#durations.count
-    if (completions > 0) {
-      const measuredMs = this.#elapsedMs - this.#settleMs
-      const known = this.#rounds.at(-1)
-      if (known?.level === this.#limit) {
-        known.completions += completions
-        known.measuredMs += measuredMs
-        this.#limit = Math.min(this.#max, STEP * this.#limit)
-        return
-      }
-      const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
-      const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
-      if (enough !== undefined) {
-        if (this.careful) return this.#end(this.from)
-        if (completions >= FEW || this.#doubted) return this.#end(enough.level)
-        this.#doubted = true
-        this.#limit = enough.level
-        this.#rounds.length = this.#rounds.indexOf(enough) + 1
-        return
-      }
+    const measuredMs = this.#elapsedMs - this.#settleMs
+    const again = this.#rounds.at(-1)
+    if (again?.level === this.#limit) {
+      again.completions += completions
+      again.measuredMs += measuredMs
+      this.#step()
+      return
+    }
+    const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
+    const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
+    if (enough === undefined) {
       this.#rounds.push(round)
       this.#settleMs = Math.min(LONGEST_MS, this.#durations.meanMs)
-    } else if (this.careful) return this.#end(this.from)
-    else if (this.#undone) return
-    if (this.#limit >= this.#max) return this.#end(this.#max)
-    this.#limit = Math.min(this.#max, STEP * this.#limit)
+      this.#step()
+    } else if (this.careful) {
+      this.#end(this.from)
+    } else if (completions >= FEW || this.#doubted) {
+      this.#end(enough.level)
+    } else {
+      this.#doubted = true
+      this.#limit = enough.level
+      this.#rounds.length = this.#rounds.indexOf(enough) + 1
+    }
+  }
+
+  #step(): void {
+    if (this.#limit >= this.#max) this.#end(this.#max)
+    else this.#limit = Math.min(this.#max, STEP * this.#limit)
   }
 
   #bringsTooLittle(round: Round, lower: Round): boolean {

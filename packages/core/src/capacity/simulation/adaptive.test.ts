@@ -44,8 +44,18 @@ describe('adaptive, where nothing runs short', () => {
   it.each(UNBOUNDED)('grows to what is asked: $name', (service) => {
     const asked = (NEEDED / service.meanMs) * 1_000
     const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
-    expect(mean(runs.flatMap((run) => run.slice(0, 60)), ({ served }) => served) / asked).toBeGreaterThan(0.7)
-    expect(mean(runs.flatMap((run) => run.slice(240)), ({ served }) => served) / asked).toBeGreaterThan(0.7)
+    expect(
+      mean(
+        runs.flatMap((run) => run.slice(0, 60)),
+        ({ served }) => served,
+      ) / asked,
+    ).toBeGreaterThan(0.7)
+    expect(
+      mean(
+        runs.flatMap((run) => run.slice(240)),
+        ({ served }) => served,
+      ) / asked,
+    ).toBeGreaterThan(0.7)
   })
 
   it('grows where that begins only after the knee of something else was found', () => {
