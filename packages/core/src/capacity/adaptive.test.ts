@@ -128,6 +128,23 @@ describe('adaptive', () => {
     expect(most).toBeGreaterThan(500)
   })
 
+  it('lets in more with time while somebody waits and nothing ends, and tells', () => {
+    const capacity = adaptive()
+    const clock = manualClock()
+    const fill = (): void => {
+      while (capacity.tryTake(1, clock()));
+    }
+    capacity.onAvailable(fill)
+    fill()
+    expect(capacity.inFlight).toBe(20)
+    for (let i = 0; i < 50; i++) {
+      clock.advance(100)
+      capacity.wake(clock())
+    }
+    expect(capacity.inFlight).toBe(160)
+    expect(capacity.snapshot().climbing).toBe(true)
+  })
+
   it('learns nothing from what did not run', () => {
     const capacity = adaptive()
     const clock = manualClock()
