@@ -1,10 +1,21 @@
-import { adaptive } from '@fairlead/core'
-import { type Machine, type Second, simulate, TABLE, type Trial } from '@fairlead/core/simulation/capacity'
+import { adaptive, type Capacity } from '@fairlead/core'
+import {
+  type Machine,
+  NEEDED,
+  type Second,
+  simulate,
+  TABLE,
+  type Trial,
+  UNBOUNDED,
+  type Unbounded,
+  unbounded,
+} from '@fairlead/core/simulation/capacity'
 import type { Aim } from './aims.js'
 import type { Effort, Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'
 import { mean } from './numbers.js'
 import { plotAdaptive, type Timeline } from './plots/adaptive.js'
+import { PUBLISHED_LIMITS } from './published-limits.js'
 
 /**
  * The adaptive limit where what it measures changes and changes back, with somebody always waiting. The scenarios are
@@ -12,77 +23,11 @@ import { plotAdaptive, type Timeline } from './plots/adaptive.js'
  */
 const SEEDS = Array.from({ length: 48 }, (_, i) => 9_001 + i)
 
-type Phases = readonly [number, number, number]
+/** Seeds of those for a service that runs short of nothing: five minutes each. */
+const UNBOUNDED_SEEDS = 12
 
-/** As published: the rule that ours came from, its limit, the best fixed limit, and two known rules. */
-interface Published {
-  readonly share: Phases
-  readonly limit: Phases
-  readonly best: Phases
-  readonly gradient2: Phases
-  readonly vegas: Phases
-}
-
-/** In the order of the scenarios; the last has none. */
-const PUBLISHED: readonly (Published | undefined)[] = [
-  {
-    share: [0.91, 0.95, 0.86],
-    limit: [20, 41, 31],
-    best: [16, 32, 16],
-    gradient2: [0.86, 0.45, 0.89],
-    vegas: [0.36, 0.19, 0.37],
-  },
-  {
-    share: [0.98, 0.96, 0.97],
-    limit: [25, 43, 25],
-    best: [16, 48, 16],
-    gradient2: [0.88, 0.45, 0.89],
-    vegas: [0.38, 0.18, 0.36],
-  },
-  {
-    share: [0.97, 1.01, 0.97],
-    limit: [47, 95, 48],
-    best: [40, 96, 40],
-    gradient2: [0.47, 0.26, 0.48],
-    vegas: [0.16, 0.08, 0.18],
-  },
-  {
-    share: [0.98, 0.97, 0.96],
-    limit: [78, 159, 81],
-    best: [64, 128, 64],
-    gradient2: [0.23, 0.12, 0.23],
-    vegas: [0.11, 0.06, 0.11],
-  },
-  {
-    share: [0.79, 0.99, 0.87],
-    limit: [16, 11, 7],
-    best: [4, 8, 8],
-    gradient2: [0.7, 0.98, 0.83],
-    vegas: [0.87, 0.71, 0.93],
-  },
-  {
-    share: [0.98, 0.96, 0.94],
-    limit: [25, 25, 19],
-    best: [16, 20, 16],
-    gradient2: [0.88, 0.84, 0.93],
-    vegas: [0.38, 0.34, 0.37],
-  },
-  {
-    share: [0.97, 0.86, 0.75],
-    limit: [47, 153, 94],
-    best: [40, 128, 40],
-    gradient2: [0.47, 0.12, 0.49],
-    vegas: [0.16, 0.05, 0.18],
-  },
-  {
-    share: [0.92, 1.01, 0.97],
-    limit: [18, 23, 21],
-    best: [16, 16, 20],
-    gradient2: [0.9, 0.87, 0.93],
-    vegas: [0.41, 0.41, 0.45],
-  },
-  undefined,
-]
+/** Ours and the published ones, on the same seeds. */
+const RULES = [{ name: 'ours', make: (): Capacity => adaptive() }, ...PUBLISHED_LIMITS]
 
 /** The scenarios that are drawn: where the capacity doubles, and where requests take longer elsewhere. */
 const DRAWN = [
@@ -100,28 +45,52 @@ export const adaptiveLimit: Figure = {
   name: 'adaptive',
   file: 'adaptive-limit',
   about: 'how well the adaptive limit follows a service that changes',
-  source:
-    'an earlier simulation of the rule that ours came from, and of Gradient2 and Vegas as they are known, mean of 3 seeds',
   seeds: SEEDS,
   make(effort, tell) {
     const all = TABLE.map((trial) => {
       tell(trial.name)
-      return { trial, runs: runsOf(trial, effort) }
+      const runs = RULES.map(({ make }) => runsOf(make, trial, effort))
+      return { trial, runs, results: runs.map((each) => judge(trial, each, effort.part)) }
     })
-    const results = all.map(({ trial, runs }) => judge(trial, runs, effort.part))
-    const timelines = DRAWN.map(({ index, title }) => timelineOf(title, all[index]!, effort.part))
+    const free = UNBOUNDED.map((service) => {
+      tell(service.name)
+      return { name: service.name, rules: RULES.map(({ make }) => servedOf(make, service, effort)) }
+    })
+    const ours = all.map(({ results }) => results[0]!)
+    const timelines = DRAWN.map(({ index, title }) => {
+      const { trial, runs } = all[index]!
+      return timelineOf(title, { trial, runs: runs[0]! }, effort.part)
+    })
     return {
-      aims: aimsOf(results),
-      tables: [sharesTable(results), limitsTable(results)],
+      aims: aimsOf(ours),
+      tables: [
+        sharesTable(all.map(({ results }) => results)),
+        unboundedTable(free),
+        limitsTable(all.map(({ results }) => results)),
+      ],
       pictures: { '': plotAdaptive(timelines, seedsOf(effort, SEEDS).length) },
-      data: { results, timelines },
+      data: { results: all.map(({ results }) => results), unbounded: free, timelines },
     }
   },
 }
 
-function runsOf({ stretches }: Trial, effort: Effort): Second[][] {
+function runsOf(make: () => Capacity, { stretches }: Trial, effort: Effort): Second[][] {
   const shortened = stretches.map((stretch) => ({ ...stretch, forMs: phaseMs(stretch.forMs, effort.part) }))
-  return seedsOf(effort, SEEDS).map((seed) => simulate(adaptive(), { seed, stretches: shortened }))
+  return seedsOf(effort, SEEDS).map((seed) => simulate(make(), { seed, stretches: shortened }))
+}
+
+/** Served of asked in the first and in the last fifth of the time. */
+function servedOf(make: () => Capacity, service: Unbounded, effort: Effort): [number, number] {
+  const runs = seedsOf(effort, SEEDS.slice(0, UNBOUNDED_SEEDS)).map((seed) => {
+    const scenario = unbounded(service, seed)
+    const [stretch] = scenario.stretches
+    return simulate(make(), { ...scenario, stretches: [{ ...stretch!, forMs: phaseMs(stretch!.forMs, effort.part) }] })
+  })
+  const asked = (1_000 * NEEDED) / service.meanMs
+  const fifth = Math.floor(phaseMs(300_000, effort.part) / 5_000)
+  const share = (part: (run: Second[]) => Second[]): number =>
+    mean(runs.flatMap(part).map(({ served }) => served)) / asked
+  return [share((run) => run.slice(0, fifth)), share((run) => run.slice(-fifth))]
 }
 
 /** Whole seconds, at least two. */
@@ -161,53 +130,57 @@ function timelineOf(
 
 /** In flight when all cores are at work and nobody waits for one. */
 function kneeOf({ cores, workMs, elsewhereMs = 0 }: Machine): number {
-  return (cores * (workMs + elsewhereMs)) / workMs
+  return (cores * (workMs + Number(elsewhereMs))) / workMs
 }
 
 function aimsOf(results: readonly Result[]): Aim[] {
-  return results.map(({ name, share }, i) => {
-    const published = PUBLISHED[i]?.share
-    return {
-      what: `served / best fixed limit, worst phase: ${name}`,
-      published: published && Math.min(...published),
-      ours: Math.min(...share),
-      goal: { least: 0.9 },
-      digits: 2,
-    }
-  })
+  return results.map(({ name, share }) => ({
+    what: `served / best fixed limit, worst phase: ${name}`,
+    ours: Math.min(...share),
+    goal: { least: 0.9 },
+    digits: 2,
+  }))
 }
 
-function sharesTable(results: readonly Result[]): Table {
+const HEAD = RULES.map(({ name }) => name)
+
+function sharesTable(trials: readonly (readonly Result[])[]): Table {
+  const all = RULES.map((_, rule) => trials.flatMap((results) => [...results[rule]!.share]))
   return {
     id: 'shares',
-    title:
-      'Requests served in the second half of each phase, as a part of what the best fixed limit serves, and our limit',
-    head: ['', 'ours', 'its limit', 'the rule ours came from', 'Gradient2', 'Vegas'],
-    rows: results.map(({ name, share, limit }, i) => [
-      name,
-      phases(share, 2),
-      phases(limit, 0),
-      phases(PUBLISHED[i]?.share, 2),
-      phases(PUBLISHED[i]?.gradient2, 2),
-      phases(PUBLISHED[i]?.vegas, 2),
-    ]),
+    title: 'Requests served in the second half of each phase, as a part of what the best fixed limit serves',
+    head: ['', ...HEAD],
+    rows: [
+      ...trials.map((results) => [results[0]!.name, ...results.map(({ share }) => phases(share, 2))]),
+      ['mean of all', ...all.map((shares) => mean(shares).toFixed(2))],
+      ['worst', ...all.map((shares) => Math.min(...shares).toFixed(2))],
+    ],
   }
 }
 
-function limitsTable(results: readonly Result[]): Table {
+function unboundedTable(services: readonly { name: string; rules: readonly (readonly number[])[] }[]): Table {
+  const all = RULES.map((_, rule) => services.flatMap(({ rules }) => [...rules[rule]!]))
+  return {
+    id: 'unbounded',
+    title: 'Where nothing runs short and 200 slots would do: served of asked in the first and in the fifth minute',
+    head: ['', ...HEAD],
+    rows: [
+      ...services.map(({ name, rules }) => [name, ...rules.map((shares) => phases(shares, 2))]),
+      ['mean of all', ...all.map((shares) => mean(shares).toFixed(2))],
+      ['worst', ...all.map((shares) => Math.min(...shares).toFixed(2))],
+    ],
+  }
+}
+
+function limitsTable(trials: readonly (readonly Result[])[]): Table {
   return {
     id: 'limits',
-    title: 'Mean limit in the same time',
-    head: ['', 'ours', 'the rule ours came from', 'best fixed'],
-    rows: results.map(({ name, limit }, i) => [
-      name,
-      phases(limit, 0),
-      phases(PUBLISHED[i]?.limit, 0),
-      phases(PUBLISHED[i]?.best, 0),
-    ]),
+    title: 'Mean limit in the second half of each phase',
+    head: ['', ...HEAD],
+    rows: trials.map((results) => [results[0]!.name, ...results.map(({ limit }) => phases(limit, 0))]),
   }
 }
 
-function phases(values: readonly number[] | undefined, digits: number): string {
-  return values?.map((value) => value.toFixed(digits)).join(' ') ?? '–'
+function phases(values: readonly number[], digits: number): string {
+  return values.map((value) => value.toFixed(digits)).join(' ')
 }

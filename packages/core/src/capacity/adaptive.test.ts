@@ -38,6 +38,7 @@ describe('adaptive', () => {
       inFlight: 0,
       min: 1,
       max: 1_000,
+      climbing: false,
       looking: false,
       durationMs: undefined,
       baselineMs: undefined,
@@ -125,6 +126,23 @@ describe('adaptive', () => {
       expect(running).toBeGreaterThanOrEqual(capacity.limit)
     }
     expect(most).toBeGreaterThan(500)
+  })
+
+  it('lets in more with time while somebody waits and nothing ends, and tells', () => {
+    const capacity = adaptive()
+    const clock = manualClock()
+    const fill = (): void => {
+      while (capacity.tryTake(1, clock()));
+    }
+    capacity.onAvailable(fill)
+    fill()
+    expect(capacity.inFlight).toBe(20)
+    for (let i = 0; i < 50; i++) {
+      clock.advance(100)
+      capacity.wake(clock())
+    }
+    expect(capacity.inFlight).toBe(160)
+    expect(capacity.snapshot().climbing).toBe(true)
   })
 
   it('learns nothing from what did not run', () => {
@@ -231,6 +249,8 @@ describe('adaptive', () => {
         let nowMs = 0
         for (const { take, width, end, undo, outcome, durationMs, elapsedMs } of steps) {
           for (let i = 0; i < take; i++) {
+            // The limit may change with the time alone.
+            capacity.wake(nowMs)
             const alone = running.length === 0
             const fits = alone ? width <= max : capacity.inFlight + width <= capacity.limit
             expect(capacity.tryTake(width, nowMs)).toBe(fits)

@@ -46,6 +46,11 @@ export interface Capacity {
    * is shared with other processes asks for as much.
    */
   onAvailable(listener: () => void, waiting?: () => number): () => void
+  /**
+   * Time has passed, and somebody waits, though nothing has ended: a capacity that learns from that may have more now,
+   * and tells its listeners. Absent where only calls of the others change it.
+   */
+  wake?(nowMs: number): void
   /** Plain JSON for people, metrics and pages. */
   snapshot(): unknown
   /** Gives up what is held elsewhere, such as a lease. What runs may still be released. */

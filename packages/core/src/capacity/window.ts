@@ -6,12 +6,22 @@ const COMPLETIONS = 50
 /** How many times more it needs at most where they vary more, and until when it asks for more at all. */
 const MOST_VARIED = 10
 const PATIENCE_MS = 5_000
+/**
+ * How many times longer the mean duration by Little's law may be than that of the requests that ended, or shorter: a
+ * window that has seen the ends of two batches and the area of three is off by as much. And how many durations a window
+ * goes on for at most until they agree.
+ */
+const AGREEMENT = 1.5
+const MOST_DURATIONS = 10
 /** Completions that the variation of durations is averaged over. */
 const VARIATION_MEMORY = 100
 
 /**
  * Measures how long requests take, in windows, by Little's law: the area under the number in flight, divided by the
- * number that ended. Requests that still run count too, so that a window has no bias towards those that end soon.
+ * number that ended. Requests that still run count too, so that a window has no bias towards those that end soon. But one
+ * that opens just after a batch has ended, and closes in time for the third, has seen the area of two and the ends of
+ * one, or the other way round. So a window is not read before the durations of those that ended say about the same:
+ * then as much is under way at its end as there was at its beginning.
  *
  * Slots stand for requests: the area is that of the slots taken, divided by the slots of those that ended. So a
  * duration counts as often as the request is wide. All times are elapsed milliseconds, handed in; no clock.
@@ -23,6 +33,8 @@ export class Window {
   #area = 0
   /** Part of the area that is not counted as work. */
   #passedOver = 0
+  /** Durations of those that ended, by width. */
+  #durations = 0
   #completions = 0
   #widths = 0
   #squaredWidths = 0
@@ -36,6 +48,7 @@ export class Window {
     this.#elapsedMs = 0
     this.#area = 0
     this.#passedOver = 0
+    this.#durations = 0
     this.#completions = 0
     this.#widths = 0
     this.#squaredWidths = 0
@@ -59,7 +72,9 @@ export class Window {
     this.#squaredWidths += width * width
     this.#seen = Math.min(this.#seen + 1, VARIATION_MEMORY)
     const part = 1 / this.#seen
-    const off = finite(durationMs) - this.#mean
+    const lastedMs = finite(durationMs)
+    this.#durations += width * lastedMs
+    const off = lastedMs - this.#mean
     this.#mean += part * off
     this.#variance = (1 - part) * (this.#variance + part * off * off)
   }
@@ -74,12 +89,16 @@ export class Window {
 
   /**
    * Whether it has seen enough to be read: 200 ms, two mean durations, and 50 completions; in the first 5 s times the
-   * squared coefficient of variation of durations, from 1 to 10.
+   * squared coefficient of variation of durations, from 1 to 10. And up to ten mean durations, until both means agree.
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
     if (this.#completions === 0 || elapsedMs < SHORTEST_MS || elapsedMs < LEAST_DURATIONS * this.durationMs)
       return false
+    const endedMs = this.#durations / this.#widths
+    const longerMs = Math.max(this.durationMs, endedMs)
+    const agree = longerMs <= AGREEMENT * Math.min(this.durationMs, endedMs)
+    if (!agree && elapsedMs < MOST_DURATIONS * longerMs) return false
     const variation = elapsedMs < PATIENCE_MS ? this.#variance / this.#mean ** 2 : 1
     const needed = COMPLETIONS * Math.min(Math.max(variation, 1), MOST_VARIED)
     // Wide requests among narrow ones make a mean less certain: their effective number, (Σw)² / Σw² (Kish 1965).

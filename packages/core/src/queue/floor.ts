@@ -55,6 +55,7 @@ export class Floor implements Host {
   /** Something came or left without having started: starts what may. */
   resume(nowMs: number): void {
     const { list, supply } = this
+    if (list.size > 0) supply.wake(nowMs)
     if (list.size > 0 && (supply.untold || supply.anyFree())) this.#pump(nowMs)
     if (this.running === 0) list.tidy()
   }

@@ -61,6 +61,15 @@ export class Supply {
     }
   }
 
+  /** Lets the capacity see that time has passed while somebody waited. */
+  wake(nowMs: number): void {
+    try {
+      this.capacity.wake?.(nowMs)
+    } catch {
+      this.#failed()
+    }
+  }
+
   /** Gives back what was taken for one that waited, and left while it was. */
   giveBack(width: number, nowMs: number): void {
     try {

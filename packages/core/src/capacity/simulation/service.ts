@@ -1,3 +1,4 @@
+import type { Random } from '../../random.js'
 import { Heap } from './heap.js'
 
 /** What the service is made of at a time. */
@@ -11,8 +12,8 @@ export interface Machine {
   cores: number
   /** Mean work of a request on a core of its own, in milliseconds. */
   workMs: number
-  /** Mean time that a request then spends elsewhere, where there is room for any number. @default 0 */
-  elsewhereMs?: number
+  /** Time that a request then spends elsewhere, where there is room for any number; or draws it. @default 0 */
+  elsewhereMs?: number | ((random: Random) => number)
   /** Share of the requests that need more work, and how much more, in milliseconds. @default none */
   slowShare?: number
   slowWorkMs?: number

@@ -10,6 +10,8 @@ export interface Stretch {
   machine: Machine
   /** Requests that arrive per second, at random times; Infinity: somebody always waits. @default Infinity */
   perSecond?: number
+  /** How many arrive at a time. @default 1 */
+  together?: number
   /** Share of the requests that the machine refuses at once, with the outcome `failure`. @default 0 */
   failing?: number
 }
@@ -19,6 +21,8 @@ export interface Scenario {
   stretches: readonly Stretch[]
   /** How many may wait; more are lost. @default 1000 */
   maxWaiting?: number
+  /** How long a request waits before it leaves, where not somebody always waits. @default for ever */
+  patienceMs?: number
 }
 
 /** What happened in a second. */
@@ -38,14 +42,16 @@ export interface Second {
 const REFUSAL_MS = 1
 
 /** Runs requests through `capacity`, exponential in their work, and gives what happened, second by second. */
-export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_000 }: Scenario): Second[] {
+export function simulate(capacity: Capacity, scenario: Scenario): Second[] {
+  const { seed, stretches, maxWaiting = 1_000, patienceMs = Number.POSITIVE_INFINITY } = scenario
   const works = seededRandom(seed)
   const arrivals = seededRandom(seed + 0.5)
   const service = new Service(stretches[0]!.machine)
   const seconds: Second[] = []
   let nowMs = 0
-  let waiting = 0
-  let perSecond = 0
+  /** When those that wait arrived, the longest first; one that is always there stands for all who always wait. */
+  const line: number[] = []
+  let endless = false
   let failing = 0
 
   const start = (): boolean => {
@@ -54,7 +60,8 @@ export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_0
     return true
   }
   const drain = (): void => {
-    while (waiting > 0 && start()) waiting--
+    while (line.length > 0 && nowMs - line[0]! > patienceMs) line.shift()
+    while ((endless || line.length > 0) && start()) line.shift()
   }
   capacity.onAvailable(drain)
   const second = (): Second => {
@@ -77,13 +84,17 @@ export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_0
   let untilMs = 0
   for (const stretch of stretches) {
     service.change(stretch.machine)
-    perSecond = stretch.perSecond ?? Number.POSITIVE_INFINITY
+    const { perSecond = Number.POSITIVE_INFINITY, together = 1 } = stretch
     failing = stretch.failing ?? 0
     untilMs += stretch.forMs
-    const endless = perSecond === Number.POSITIVE_INFINITY
-    waiting = endless ? Number.POSITIVE_INFINITY : Math.min(waiting, maxWaiting)
+    if (endless) line.push(...Array.from({ length: maxWaiting }, () => nowMs))
+    endless = perSecond === Number.POSITIVE_INFINITY
+    if (endless) line.length = 0
     drain()
-    let arrivalMs = endless ? Number.POSITIVE_INFINITY : nowMs + exponential(arrivals, 1_000 / perSecond)
+    const betweenMs = (1_000 * together) / perSecond
+    const nextArrival = (): number =>
+      endless ? Number.POSITIVE_INFINITY : nowMs + (together > 1 ? betweenMs : exponential(arrivals, betweenMs))
+    let arrivalMs = nextArrival()
     for (;;) {
       const nextMs = Math.max(nowMs, Math.min(arrivalMs, service.nextMs))
       if (nextMs >= untilMs) break
@@ -98,10 +109,12 @@ export function simulate(capacity: Capacity, { seed, stretches, maxWaiting = 1_0
         part.largest = Math.max(part.largest, capacity.limit)
       }
       if (arrivalMs <= nowMs) {
-        arrivalMs = nowMs + exponential(arrivals, 1_000 / perSecond)
-        if (waiting > 0 || !start()) {
+        arrivalMs = nextArrival()
+        for (let i = 0; i < together; i++) {
+          drain()
+          if (line.length === 0 && start()) continue
           second().waited++
-          waiting = Math.min(waiting + 1, maxWaiting)
+          if (line.length < maxWaiting) line.push(nowMs)
         }
       }
     }
@@ -117,10 +130,15 @@ function drawJob(random: Random, machine: Machine, failing: number, nowMs: numbe
   const slow = slowShare > 0 && random() < slowShare ? slowWorkMs : 0
   const meanMs = workMs + slow
   const drawnMs = spread === 'none' ? meanMs : exponential(random, meanMs)
-  return { startedMs: nowMs, workMs: drawnMs, elsewhereMs, failed: false }
+  return {
+    startedMs: nowMs,
+    workMs: drawnMs,
+    elsewhereMs: typeof elsewhereMs === 'function' ? elsewhereMs(random) : elsewhereMs,
+    failed: false,
+  }
 }
 
 /** A draw from the exponential distribution with this mean. */
-function exponential(random: Random, mean: number): number {
+export function exponential(random: Random, mean: number): number {
   return -mean * Math.log(1 - random())
 }

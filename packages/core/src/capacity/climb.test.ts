@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest'
+import { Climb } from './climb.js'
+
+interface Flow {
+  /** Completions per second at a limit, and how long each takes. */
+  perSecond: (limit: number) => number
+  durationMs: (limit: number) => number
+}
+
+/** Lets the climb see `forMs` of a service that is always full, with regular completions. Gives the limits. */
+function run(climb: Climb, forMs: number, { perSecond, durationMs }: Flow): number[] {
+  const limits = [climb.limit]
+  let due = 0
+  for (let ms = 0; ms < forMs && !climb.ended; ms++) {
+    climb.pass(1, true)
+    due += perSecond(climb.limit) / 1_000
+    for (; due >= 1; due--) climb.complete(durationMs(climb.limit))
+    if (climb.limit !== limits.at(-1)) limits.push(climb.limit)
+  }
+  return limits
+}
+
+/** Nothing is short: as many more completions as slots, each as long as ever. */
+const free: Flow = { perSecond: (limit) => limit / 0.05, durationMs: () => 50 }
+
+/** Serves what `knee` slots do, and the rest waits. */
+function kneeAt(knee: number): Flow {
+  return {
+    perSecond: (limit) => Math.min(limit, knee) / 0.05,
+    durationMs: (limit) => 50 * Math.max(1, limit / knee),
+  }
+}
+
+describe('Climb', () => {
+  it('doubles the limit while that brings as much more', () => {
+    const climb = new Climb(20, 1_000)
+    expect(run(climb, 10_000, free)).toEqual([20, 40, 80, 160, 320, 640, 1_000])
+    expect(climb).toMatchObject({ ended: true, limit: 1_000, underWay: false })
+  })
+
+  it.each([
+    [5, 20],
+    [20, 20],
+    [50, 40],
+    // Four times 80 bring less than twice as much.
+    [150, 80],
+    [200, 160],
+  ])(
+    'goes back to the lowest level from which k times the slots brought less than √k times as much: a knee at %d gives %d',
+    (knee, limit) => {
+      const climb = new Climb(20, 1_000)
+      run(climb, 10_000, kneeAt(knee))
+      expect([climb.ended, climb.limit]).toEqual([true, limit])
+    },
+  )
+
+  it('goes on while nothing ends at all: nothing says then that there is too much', () => {
+    const climb = new Climb(20, 1_000)
+    expect(run(climb, 6_100, { perSecond: () => 0, durationMs: () => 0 })).toEqual([20, 40, 80, 160, 320])
+  })
+
+  it('takes what stays as quick as it was for a sign that there is room', () => {
+    const climb = new Climb(20, 1_000)
+    // As many end per second whatever the limit, for a few slow ones hold it; those that end take as long as ever.
+    run(climb, 10_000, { perSecond: () => 400, durationMs: () => 1 })
+    expect(climb.limit).toBe(1_000)
+  })
+
+  it('counts only time in which somebody waits, without a break', () => {
+    const climb = new Climb(20, 1_000)
+    for (let i = 0; i < 1_000; i++) {
+      for (let ms = 0; ms < 150; ms++) {
+        climb.pass(1, true)
+        climb.complete(50)
+      }
+      expect(climb.underWay).toBe(true)
+      climb.pass(1, false)
+      expect(climb.underWay).toBe(false)
+    }
+    expect(climb.limit).toBe(20)
+  })
+
+  it('waits with the verdict where requests were let in that did not run', () => {
+    const climb = new Climb(20, 1_000)
+    for (let ms = 0; ms < 60_000; ms++) {
+      climb.pass(1, true)
+      climb.undo()
+    }
+    expect(climb).toMatchObject({ limit: 20, ended: false })
+  })
+
+  it('asks twice where few completions say that it has gone too far', () => {
+    const climb = new Climb(20, 1_000)
+    const slow: Flow = { perSecond: () => 6, durationMs: (limit) => 50 * limit }
+    expect(run(climb, 60_000, slow)).toEqual([20, 40, 80, 20, 40, 80, 20])
+    expect(climb.ended).toBe(true)
+  })
+
+  it('keeps a level only if that brings clearly more, when it is careful', () => {
+    const careful = (flow: Flow): Climb => {
+      const climb = new Climb(30, 1_000, true)
+      run(climb, 20_000, flow)
+      return climb
+    }
+    expect(careful(kneeAt(30)).limit).toBe(30)
+    expect(careful({ perSecond: () => 400, durationMs: () => 1 }).limit).toBe(30)
+    expect(careful({ perSecond: () => 0, durationMs: () => 0 }).limit).toBe(30)
+    expect(careful(free).limit).toBe(1_000)
+  })
+
+  it('knows how long it took', () => {
+    const climb = new Climb(20, 1_000)
+    run(climb, 10_000, kneeAt(20))
+    expect(climb.spentMs).toBeGreaterThanOrEqual(400)
+    expect(climb.spentMs).toBeLessThan(1_000)
+    expect(climb.settleMs).toBe(50)
+  })
+})

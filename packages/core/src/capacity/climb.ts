@@ -1,0 +1,191 @@
+import { DurationHistogram } from './histogram.js'
+
+/** Each level is this many times the one before, and has to bring at least the square root of it. */
+const STEP = 2
+/** What a round lasts at least, and the completions that end it then. */
+const SHORTEST_MS = 200
+const ENOUGH = 100
+/** A round of fewer completions than this has to be had twice before it ends a climb: it knows throughput to 22 %. */
+const FEW = 20
+/**
+ * What a round lasts at most, and what is left out at most of its beginning. From 20 to 200 in the time of one request
+ * of 5 s: four rounds, before the first of them has ended.
+ */
+const LONGEST_MS = 1_500
+/** Standard errors by which throughput must be too small; in a careful climb, by which it must be large enough. */
+const SURE = 1
+/** Share of the requests that are the quick ones, and how much longer they may take, as a logarithm, and still be as quick. */
+const QUICK = 1 / 3
+const AS_QUICK = 0.1
+
+/** What a round at a level has measured. */
+interface Round {
+  readonly level: number
+  completions: number
+  measuredMs: number
+  /** The quantile of durations below which the quick ones are. */
+  readonly quick: { readonly log: number; readonly error: number }
+}
+
+/**
+ * Finds out by trying how many slots there is work for: doubles the limit, round after round, for as long as more are
+ * asked for and more in flight brings more per second. So does the start of TCP and of BBR, from which this differs in
+ * what it takes for a proof that it has gone too far.
+ *
+ * What a service without a bottleneck delivers grows as what is in flight does, whatever its durations: a linear system
+ * answers to growth with the same growth. A level is too high if, against some lower one, k times the slots have
+ * brought less than √k times the completions per second, by more than a standard error of a Poisson count, *and* the
+ * quickest third of the requests has become slower: congestion makes all requests slower, an unlucky mix only some. The
+ * limit goes back to the lowest level that served as much.
+ *
+ * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
+ * and nothing says that there is too much in flight. Only time during which somebody was waiting counts, from one mean
+ * duration after the step on.
+ *
+ * A *careful* climb starts from a limit that was found to be right: it keeps a level only if that brings more than √k
+ * times the completions, by more than a standard error; else the limit is what it was before.
+ *
+ * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
+ */
+export class Climb {
+  readonly from: number
+  readonly careful: boolean
+  readonly #max: number
+  readonly #rounds: Round[] = []
+  readonly #durations: DurationHistogram = new DurationHistogram()
+  #limit: number
+  #ended = false
+  /** Few completions have said once that a level was too high. */
+  #doubted = false
+  /** Somebody has been waiting since the round began. */
+  #open = false
+  /** Something was let in since, and did not run. */
+  #undone = false
+  #elapsedMs = 0
+  #settleMs = 0
+  #spentMs = 0
+
+  /** `from` and `max` are whole numbers, 1 <= from <= max. */
+  constructor(from: number, max: number, careful = false) {
+    this.from = from
+    this.#limit = from
+    this.#max = max
+    this.careful = careful
+  }
+
+  /** Slots at present. */
+  get limit(): number {
+    return this.#limit
+  }
+
+  /** True once {@link limit} is what was found. */
+  get ended(): boolean {
+    return this.#ended
+  }
+
+  /** True while what happens is to be judged by this alone: somebody waits, or the limit is not yet known to be right. */
+  get underWay(): boolean {
+    return !this.#ended && (this.#open || this.#limit > this.from)
+  }
+
+  /** Time that rounds have taken, in milliseconds. */
+  get spentMs(): number {
+    return this.#spentMs
+  }
+
+  /** How long what is in flight takes to show what the last step has changed, in milliseconds. */
+  get settleMs(): number {
+    return this.#settleMs
+  }
+
+  /** `elapsedMs` more have gone by; `full` says whether somebody waited for a slot all that time. */
+  pass(elapsedMs: number, full: boolean): void {
+    if (this.#ended) return
+    if (!full) {
+      this.#open = false
+      return
+    }
+    if (!this.#open) this.#begin()
+    this.#elapsedMs += elapsedMs
+    this.#spentMs += elapsedMs
+    if (this.#elapsedMs >= LONGEST_MS + this.#settleMs) this.#judge()
+  }
+
+  /** A request ended after `durationMs`. */
+  complete(durationMs: number): void {
+    if (!this.#open || this.#elapsedMs < this.#settleMs) return
+    this.#durations.add(durationMs)
+    if (this.#elapsedMs >= SHORTEST_MS + 2 * this.#settleMs && this.#durations.count >= ENOUGH) this.#judge()
+  }
+
+  /** A request was let in, and did not run. */
+  undo(): void {
+    this.#undone = true
+  }
+
+  #begin(): void {
+    this.#open = true
+    this.#undone = false
+    this.#elapsedMs = 0
+    this.#durations.clear()
+  }
+
+  #judge(): void {
+    this.#open = false
+    if (this.#durations.count > 0) this.#compare()
+    else if (this.careful) this.#end(this.from)
+    else if (!this.#undone) this.#step()
+  }
+
+  #compare(): void {
+    const completions = this.#durations.count
+    const measuredMs = this.#elapsedMs - this.#settleMs
+    const again = this.#rounds.at(-1)
+    if (again?.level === this.#limit) {
+      again.completions += completions
+      again.measuredMs += measuredMs
+      this.#step()
+      return
+    }
+    const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
+    const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
+    if (enough === undefined) {
+      this.#rounds.push(round)
+      this.#settleMs = Math.min(LONGEST_MS, this.#durations.meanMs)
+      this.#step()
+    } else if (this.careful) {
+      this.#end(this.from)
+    } else if (completions >= FEW || this.#doubted) {
+      this.#end(enough.level)
+    } else {
+      this.#doubted = true
+      this.#limit = enough.level
+      this.#rounds.length = this.#rounds.indexOf(enough) + 1
+    }
+  }
+
+  #step(): void {
+    if (this.#limit >= this.#max) this.#end(this.#max)
+    else this.#limit = Math.min(this.#max, STEP * this.#limit)
+  }
+
+  #bringsTooLittle(round: Round, lower: Round): boolean {
+    const expected = Math.log(round.level / lower.level) / 2
+    const error = Math.sqrt(1 / round.completions + 1 / lower.completions)
+    const missing = (expected - Math.log(perMs(round) / perMs(lower))) / error
+    if (this.careful) return missing > -SURE
+    const longer = round.quick.log - lower.quick.log
+    const uncertain = Math.hypot(round.quick.error, lower.quick.error)
+    const asQuick = uncertain < expected && longer < AS_QUICK + 2 * uncertain
+    return missing > SURE && !asQuick
+  }
+
+  #end(limit: number): void {
+    this.#limit = limit
+    this.#ended = true
+  }
+}
+
+function perMs({ completions, measuredMs }: Round): number {
+  return completions / measuredMs
+}
