@@ -55,7 +55,7 @@ describe.each(majors)('%s', (_, express) => {
     app.set('trust proxy', true)
     await ask()
     const flows = probe.passages.map(({ flow }) => flow)
-    expect(flows).toEqual(['127.0.0.1', '198.51.100.9', '2001:db8::/56'])
+    expect(flows).toEqual(['ip:127.0.0.1', 'ip:198.51.100.9', 'ip:2001:db8::/56'])
   })
 
   it('survives a trust function that throws', async () => {
@@ -65,7 +65,7 @@ describe.each(majors)('%s', (_, express) => {
       throw new Error('whom to trust?')
     })
     await supertest(app).get('/').set('X-Forwarded-For', '198.51.100.9').expect(200)
-    expect(probe.passages[0]?.flow).toBe('unknown address')
+    expect(probe.passages[0]?.flow).toBe('ip:unknown')
   })
 
   it('gives clients of a Unix socket a flow of their own, and warns once', async () => {
@@ -83,7 +83,7 @@ describe.each(majors)('%s', (_, express) => {
     }
     server.close()
     rmSync(folder, { recursive: true })
-    expect(probe.passages.map(({ flow }) => flow)).toEqual(['unknown address', 'unknown address'])
+    expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:unknown', 'ip:unknown'])
     expect(onWarning).toHaveBeenCalledOnce()
   })
 
@@ -100,7 +100,7 @@ describe.each(majors)('%s', (_, express) => {
       fair.gate.observe((event) => event.type === 'finished' && seen.push(event.flow))
       for (let i = 0; i < 3; i++) await supertest(app).get('/').expect(200, 'fine')
       await eventually(() => expect(seen).toHaveLength(3))
-      expect(seen[0]).toBe(flow === '' ? '127.0.0.1' : seen[1])
+      expect(seen[0]).toBe(flow === '' ? 'ip:127.0.0.1' : seen[1])
       expect(seen[0]?.length).toBeLessThanOrEqual(256)
       expect(Object.keys(Object.prototype)).toEqual([])
       expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, finished: { success: 3 } })

@@ -58,7 +58,7 @@ describe('fairMiddleware, on Node', () => {
     app.use(fairMiddleware({ gate: gateOf(probe) }))
     const ask = await serve(app)
     await ask('/', { headers: { 'x-forwarded-for': '198.51.100.9', 'cf-connecting-ip': '198.51.100.10' } })
-    expect(probe.passages.map(({ flow }) => flow)).toEqual(['127.0.0.1'])
+    expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:127.0.0.1'])
   })
 
   it('does not touch the signal of the request, which is dear on Node', async () => {

@@ -22,7 +22,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     expect([status, body, headers['content-length']]).toEqual([200, 'done', '4'])
     await site.until(({ gate, flows }) => {
       expect(gate).toMatchObject({ inFlight: 0, finished: { success: 1 } })
-      expect(flows).toEqual(['127.0.0.1'])
+      expect(flows).toEqual(['ip:127.0.0.1'])
     })
   })
 

@@ -207,7 +207,7 @@ describe('the end of a response, where only its body tells', () => {
     const stage = probe()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => c.body(null))
     await app.request('/', {}, { incoming: { socket: { remoteAddress: '198.51.100.9' } }, outgoing: undefined })
-    expect(stage.passages.map(({ flow }) => flow)).toEqual(['198.51.100.9'])
+    expect(stage.passages.map(({ flow }) => flow)).toEqual(['ip:198.51.100.9'])
     expect(stage.outcomes).toEqual(['success'])
   })
 })
@@ -321,7 +321,7 @@ describe('what servers tell beside the request', () => {
     const { promise, resolve } = deferred()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => c.text('done'))
     await app.request('/', {}, deno(promise))
-    expect(stage.passages.map(({ flow }) => flow)).toEqual(['198.51.100.9'])
+    expect(stage.passages.map(({ flow }) => flow)).toEqual(['ip:198.51.100.9'])
     expect(stage.outstanding).toBe(1)
     resolve()
     await promise
@@ -358,7 +358,7 @@ describe('what servers tell beside the request', () => {
     await app.request('/', {}, { server })
     await app.request('/', {}, { requestIP: () => null })
     const flows = stage.passages.map(({ flow }) => flow)
-    expect(flows).toEqual(['2001:db8::/56', '2001:db8::/56', 'unknown address'])
+    expect(flows).toEqual(['ip:2001:db8::/56', 'ip:2001:db8::/56', 'ip:unknown'])
   })
 
   it('nothing, in app.request(): an address that is not known, said once; headers are not believed', async () => {
@@ -368,7 +368,7 @@ describe('what servers tell beside the request', () => {
     const app = appWith({ gate, onWarning }, (c) => c.text('done'))
     const headers = { 'x-forwarded-for': '198.51.100.9', 'cf-connecting-ip': '198.51.100.9' }
     for (let i = 0; i < 2; i++) expect((await app.request('/', { headers })).status).toBe(200)
-    expect(stage.passages.map(({ flow }) => flow)).toEqual(['unknown address', 'unknown address'])
+    expect(stage.passages.map(({ flow }) => flow)).toEqual(['ip:unknown', 'ip:unknown'])
     expect(onWarning).toHaveBeenCalledOnce()
   })
 })

@@ -64,7 +64,7 @@ describe('where the runtime says that it is workerd', () => {
       }
       const headers = { 'cf-connecting-ip': '198.51.100.9' }
       await app.request('/', { headers }, bindings)
-      expect(probe.passages.map(({ flow }) => flow)).toEqual(['198.51.100.9'])
+      expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:198.51.100.9'])
       expect(probe.outcomes).toEqual(['success'])
     },
   )

@@ -77,7 +77,7 @@ describe.each(majors)('%s', (_, Koa) => {
     app.maxIpsCount = 1
     await ask()
     const flows = probe.passages.map(({ flow }) => flow)
-    expect(flows).toEqual(['127.0.0.1', '2001:db8::/56', '198.51.100.9'])
+    expect(flows).toEqual(['ip:127.0.0.1', 'ip:2001:db8::/56', 'ip:198.51.100.9'])
   })
 
   it('gives clients of a Unix socket a flow of their own, and warns once', async () => {
@@ -95,7 +95,7 @@ describe.each(majors)('%s', (_, Koa) => {
     }
     server.close()
     rmSync(folder, { recursive: true })
-    expect(probe.passages.map(({ flow }) => flow)).toEqual(['unknown address', 'unknown address'])
+    expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:unknown', 'ip:unknown'])
     expect(onWarning).toHaveBeenCalledOnce()
   })
 

@@ -106,7 +106,7 @@ describe('GraphQL', () => {
       const port = await start({ gate: gateOf(probe), at })
       const { data } = await query(port, '{ a: item(id: 1) { id price } b: item(id: 2) { id } }')
       expect(data).toEqual({ a: { id: 1, price: 10 }, b: { id: 2 } })
-      const passage = { flow: '127.0.0.1', cost: 2, priority: 0, exempt: false }
+      const passage = { flow: 'ip:127.0.0.1', cost: 2, priority: 0, exempt: false }
       expect(probe.passages).toEqual([passage, passage])
       expect(probe.outcomes).toEqual(['success', 'success'])
       expect(handled.mock.calls).toEqual([[2], [2]])

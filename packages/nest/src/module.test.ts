@@ -255,7 +255,7 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
       await statusOf(app.port, '/shown', 'GET', headers)
       await app.close()
     }
-    expect(probe.passages.map(({ flow }) => flow)).toEqual(['127.0.0.1', '198.51.100.9'])
+    expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:127.0.0.1', 'ip:198.51.100.9'])
   })
 
   it('passes by what has no response of Node, and says so once', async () => {

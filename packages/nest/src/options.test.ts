@@ -41,7 +41,7 @@ describe('options', () => {
     [{ flow: '' }, 'flow must be a non-empty string, got ""'],
     [{ flow: 7 }, 'flow must be a non-empty string, got 7'],
     [{ priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
-    [{ weight: 3 }, '@Fair has no option "weight"; it knows cost, flow, priority'],
+    [{ weight: 3 }, '@Fair has no option "weight"; it knows cost, flow, priority, resource'],
     [undefined, '@Fair must be an object, got undefined'],
   ])('@Fair(%j) is refused', (settings, message) => expect(() => Fair(settings as FairSettings)).toThrow(message))
 

@@ -111,7 +111,7 @@ describe('RPC over TCP', () => {
       const client = await start({ gate: gateOf(probe) }, at)
       await firstValueFrom(client.send('act', { what }).pipe(toArray())).catch(() => {})
       await eventually(() => expect(probe.outcomes).toEqual([outcome]))
-      expect(probe.passages).toMatchObject([{ flow: '127.0.0.1', cost: 4 }])
+      expect(probe.passages).toMatchObject([{ flow: 'ip:127.0.0.1', cost: 4 }])
     }
     expect(handled).toHaveBeenCalledWith(4)
   })
@@ -201,7 +201,7 @@ describe('WebSockets', () => {
       const client = await start({ gate: gateOf(probe), cost: () => 4 })
       say(client, what)
       await eventually(() => expect(probe.outcomes).toEqual([outcome]))
-      expect(probe.passages).toMatchObject([{ flow: '127.0.0.1', cost: 4 }])
+      expect(probe.passages).toMatchObject([{ flow: 'ip:127.0.0.1', cost: 4 }])
     }
     expect(handled).toHaveBeenCalledWith(4)
   })

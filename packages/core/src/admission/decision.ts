@@ -8,6 +8,11 @@ export interface Ask {
   flow: string
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number
+  /**
+   * What the request will use, where it may be short while the rest of the service is not: a backend, a route. FAIR
+   * measures each of up to 32 such resources on its own. @default one for all requests that name none
+   */
+  resource?: string | undefined
   /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
   priority?: number
   /** Never refused for load, but counted: health checks. @default false */

@@ -63,10 +63,14 @@ export class Gate {
   #stageErrors = 0
   #closed = false
 
+  /** True if the gate learns from failures who causes a shortage: a stage of it is FAIR. */
+  readonly hasFair: boolean
+
   /** @internal `clock` must be steady. */
   constructor(stages: readonly Stage[], clock: Clock, after: After, leaseMs: number | undefined) {
     this.#leases = leaseMs === undefined ? undefined : new Leases(leaseMs)
     this.#stages = stages
+    this.hasFair = stages.some(({ name }) => name === 'fair')
     this.#clock = clock
     this.#after = after
   }
@@ -76,11 +80,22 @@ export class Gate {
    * counted anywhere. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
-    const { flow, cost = 1, priority = 0, exempt = false, signal } = ask
+    const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
     if (typeof flow !== 'string' || flow === '') requireText('flow', flow)
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
-    const visit = new Visit(this, flowName(flow), cost, priority, exempt, signal, this.#clock(), this.#stages.length)
+    const visit = new Visit(
+      this,
+      flowName(flow),
+      cost,
+      resource === undefined ? undefined : flowName(resource),
+      priority,
+      exempt,
+      signal,
+      this.#clock(),
+      this.#stages.length,
+    )
     if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)

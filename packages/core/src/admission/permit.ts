@@ -18,6 +18,7 @@ export class Visit implements Passage, Permit {
   readonly admitted = true
   readonly flow: string
   readonly cost: number
+  readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
   nowMs: number
@@ -35,6 +36,7 @@ export class Visit implements Passage, Permit {
     host: Host,
     flow: string,
     cost: number,
+    resource: string | undefined,
     priority: number,
     exempt: boolean,
     signal: AbortSignal | (() => AbortSignal) | undefined,
@@ -45,6 +47,7 @@ export class Visit implements Passage, Permit {
     this.#holds = new Array(stages)
     this.flow = flow
     this.cost = cost
+    this.resource = resource
     this.priority = priority
     this.exempt = exempt
     this.#signal = signal

@@ -8,6 +8,8 @@ export interface Passage {
   readonly flow: string
   /** What the request is expected to cost, in the units of the service; above 0. */
   readonly cost: number
+  /** What the request will use, where it is not what all use. Never empty, at most 256 UTF-16 units. */
+  readonly resource: string | undefined
   /** From -2 (give it up first) to 2 (give it up last); 0 is ordinary. */
   readonly priority: number
   /** True for what must never be refused for load (health checks). It is still counted. */

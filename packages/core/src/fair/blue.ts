@@ -46,6 +46,8 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly #places: Int32Array
   #live: BlueSketch
   #shadow: BlueSketch
+  /** Whether the latest request of which the end is known failed. */
+  #failed = false
 
   constructor(settings: BlueSettings, seeds: Random, coins: Random, nowMs: number) {
     const { levels, bucketsPerLevel, hash } = settings
@@ -73,8 +75,10 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   }
 
   report(key: FlowKey, outcome: Outcome, _cost: number, nowMs: number): void {
-    if (outcome === 'ignored') return
-    const failed = outcome === 'failure'
+    // Of an ignored one nobody knows the end: as likely as not it is that of whoever came last. A flow that hangs up
+    // before each answer could else never be blamed for the shortage that it makes, and all others would be.
+    if (outcome !== 'ignored') this.#failed = outcome === 'failure'
+    const failed = this.#failed
     this.placement.place(key, 'live', this.#places)
     this.#live.learn(this.#places, failed, nowMs)
     this.placement.place(key, 'shadow', this.#places)

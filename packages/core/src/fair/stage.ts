@@ -16,7 +16,9 @@ class FairHold implements Hold {
   }
 
   finish(outcome: Outcome, cost: number, nowMs: number): void {
-    this.#tracker.report(this.#key, outcome, nowMs, cost)
+    const key = this.#key
+    // A request of which nobody knows the end used the resource as far as anybody knows: it costs what it was charged.
+    this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
   }
 
   undo(refusal: Refusal, nowMs: number): void {
@@ -27,27 +29,46 @@ class FairHold implements Hold {
 
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 const LONGEST_RETRY_MS = 30_000
+/** Resources that are measured on their own, at most: with the default options each takes 256 KiB. */
+const MOST_RESOURCES = 32
 
 /**
  * FAIR as a stage of a gate: refuses flows that cause a shortage, and learns from what later stages and the handler
  * say. Exempt requests pass and teach nothing. What a later stage refuses for another reason than shortage costs the
  * flow nothing.
  *
+ * Requests that name a `resource` are judged by a tracker of its own, made like `tracker` when the first of them comes;
+ * those beyond the 32nd such resource, and those that name none, by `tracker`.
+ *
  * `retryAfterMs` is the time after which the flow can expect to be let in, at most 30 s. Rule `fair-clock`: until the
  * clock has caught up with it. Rule `blue`: 1/(1 − p) seconds, which is what it takes who tries once a second.
  */
 export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
+  const trackers = new Map<string, FairTracker<FairRuleName>>()
+  function trackerOf(resource: string): FairTracker<FairRuleName> {
+    const known = trackers.get(resource)
+    if (known !== undefined) return known
+    if (trackers.size >= MOST_RESOURCES) return tracker
+    const fresh = tracker.another()
+    trackers.set(resource, fresh)
+    return fresh
+  }
   return {
     name: 'fair',
     admit(passage: Passage): Verdict {
       if (passage.exempt) return EXEMPT
-      const key = tracker.key(passage.flow)
-      const admitted = tracker.register(key, passage.nowMs, passage.cost)
+      const judge = passage.resource === undefined ? tracker : trackerOf(passage.resource)
+      const key = judge.key(passage.flow)
+      const admitted = judge.register(key, passage.nowMs, passage.cost)
       if (!Number.isNaN(key.credit)) passage.credit = key.credit
-      if (admitted) return new FairHold(tracker, key)
-      const { retryAfterMs, detail } = tracker.refusal(key, passage.nowMs)
+      if (admitted) return new FairHold(judge, key)
+      const { retryAfterMs, detail } = judge.refusal(key, passage.nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
-    snapshot: () => tracker.snapshot(),
+    snapshot() {
+      if (trackers.size === 0) return tracker.snapshot()
+      const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.snapshot()]))
+      return { ...tracker.snapshot(), resources }
+    },
   }
 }

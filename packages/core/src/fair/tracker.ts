@@ -44,6 +44,7 @@ export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] 
  */
 export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   readonly #rule: FairRule<FairExplanations[R], FairStates[R]>
+  readonly #options: { rule?: R } & FairOptions<R> & FairSeams
   readonly #rotateEveryMs: number
   readonly #clock: Clock
   readonly #key = new FlowKey('')
@@ -56,6 +57,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
+    this.#options = { ...options } as { rule?: R } & FairOptions<R> & FairSeams
     const { clock, seeds, coins, settings } = resolveFairOptions(options ?? {})
     this.#clock = steady(clock)
     const nowMs = this.#clock()
@@ -64,6 +66,11 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs
+  }
+
+  /** A tracker with the same options that has seen nothing yet: for another resource. */
+  another(): FairTracker<R> {
+    return new FairTracker(this.#options)
   }
 
   /**

@@ -25,7 +25,7 @@ describe('the flow of an address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:1'],
     ['fe80::2%eth0', 'fe80:0:0:0:0:0:0:2'],
     ['64:ff9b:1::cb00:7107', '64:ff9b:1:0:0:0:cb00:7107'],
-  ])('%s is %s', (address, flow) => expect(addressFlow(address, 56)).toBe(flow))
+  ])('%s is %s', (address, flow) => expect(addressFlow(address, 56)).toBe(`ip:${flow}`))
 
   it.each([
     '',
@@ -54,7 +54,9 @@ describe('the flow of an address', () => {
     [60, '2001:db8:1:2f0::/60'],
     [48, '2001:db8:1::/48'],
     [1, '::/1'],
-  ])('ipv6Prefix %d cuts there', (prefix, flow) => expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(flow))
+  ])('ipv6Prefix %d cuts there', (prefix, flow) =>
+    expect(addressFlow('2001:db8:1:2ff:3:4:5:6', prefix)).toBe(`ip:${flow}`),
+  )
 
   it('is the same for every spelling of one IPv4 address', () => {
     const byte = fc.nat(255)
@@ -69,7 +71,7 @@ describe('the flow of an address', () => {
           `[::ffff:${hex}]:${port}`,
           `64:ff9b::${hex}`,
         ]
-        for (const spelling of spellings) expect(addressFlow(spelling, 56)).toBe(dotted)
+        for (const spelling of spellings) expect(addressFlow(spelling, 56)).toBe(`ip:${dotted}`)
       }),
     )
   })
@@ -100,9 +102,7 @@ describe('flows by address', () => {
     const flows = new AddressFlows(56, new Warnings(listener))
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledOnce()
-    expect(listener.mock.calls[0]?.[0]).toMatch(
-      /No client address .* share the flow 'unknown address'; set the option flow/,
-    )
+    expect(listener.mock.calls[0]?.[0]).toMatch(/No client address .* share the flow 'ip:unknown'; set the option flow/)
     expect(flows.flow('unix:')).toBe(UNKNOWN_ADDRESS)
     expect(listener).toHaveBeenCalledTimes(2)
   })

@@ -1,13 +1,24 @@
 import { parseAddress } from './ip-address.js'
 import type { Warnings } from './warnings.js'
 
+/** Flows of addresses begin with this, and no name that the option `flow` gives is one of them: see {@link namedFlow}. */
+const PREFIX = 'ip:'
+
 /** The flow of requests whose client's address is not known: one for all of them. */
-export const UNKNOWN_ADDRESS = 'unknown address'
+export const UNKNOWN_ADDRESS = 'ip:unknown'
 
 const MOST_REMEMBERED = 1_000
 
 /**
- * The flow of a client's address, or undefined if `address` is none.
+ * The flow of a name that may have come from a client: the name itself, unless it begins like an address's; then it gets
+ * that beginning once more. So nobody gets at the account of an address by sending it as a key.
+ */
+export function namedFlow(name: string): string {
+  return name.startsWith(PREFIX) ? PREFIX + name : name
+}
+
+/**
+ * The flow of a client's address, `ip:203.0.113.5` or `ip:2001:db8::/56`, or undefined if `address` is none.
  *
  * One IPv4 address is one flow, however it is spelt: alone, with a port, inside IPv6 (`::ffff:1.2.3.4`,
  * `::ffff:102:304`) or behind the well-known NAT64 prefix, where cutting would make one flow of all clients.
@@ -17,9 +28,10 @@ const MOST_REMEMBERED = 1_000
 export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
   const parts = parseAddress(address)
   if (parts === undefined) return undefined
-  if (parts.length === 4) return parts.join('.')
-  if (isMapped(parts) || isNat64(parts)) return dotted(parts[6]!, parts[7]!)
-  return hasNoSubnets(parts) || ipv6Prefix === 128 ? hex(parts) : `${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
+  if (parts.length === 4) return PREFIX + parts.join('.')
+  if (isMapped(parts) || isNat64(parts)) return PREFIX + dotted(parts[6]!, parts[7]!)
+  if (hasNoSubnets(parts) || ipv6Prefix === 128) return PREFIX + hex(parts)
+  return `${PREFIX}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
 }
 
 /** Names flows by address, remembers the recent ones, and warns once about requests that have none. */

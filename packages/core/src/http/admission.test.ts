@@ -61,7 +61,7 @@ describe('what adapters have in common', () => {
   })
 
   it.each([
-    [{ address: '::ffff:1.2.3.4' }, '1.2.3.4'],
+    [{ address: '::ffff:1.2.3.4' }, 'ip:1.2.3.4'],
     [{}, UNKNOWN_ADDRESS],
     [{ address: 'broken' }, UNKNOWN_ADDRESS],
   ])('names the flow of %j: %s', (call, flow) => {
@@ -70,6 +70,19 @@ describe('what adapters have in common', () => {
     subject.ask(subject.visit([call], undefined))
     expect(probe.passages[0]?.flow).toBe(flow)
   })
+
+  it.each(['1.2.3.4', 'ip:1.2.3.4', 'ip:ip:1.2.3.4', 'ip:unknown', '::ffff:1.2.3.4'])(
+    'keeps who calls itself %s apart from every address, and from whoever calls itself otherwise',
+    (name) => {
+      const probe = probeStage()
+      const subject = admission({ fair: false, shed: false, stages: [probe], flow: ({ key }) => key })
+      const others: Call[] = [{ address: '1.2.3.4' }, {}, { key: `ip:${name}` }, { key: name.slice(3) }]
+      for (const call of [{ key: name }, ...others]) subject.ask(subject.visit([call], undefined))
+      const [own, ...flows] = probe.passages.map(({ flow }) => flow)
+      expect(flows).toHaveLength(4)
+      expect(flows).not.toContain(own)
+    },
+  )
 
   it('warns once of an option that fails with every request, and a warning that throws harms nobody', () => {
     const onWarning = vi.fn(() => {

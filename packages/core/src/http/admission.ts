@@ -5,7 +5,7 @@ import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
 import type { LoadSignal } from '../shed/index.js'
-import { AddressFlows, UNKNOWN_ADDRESS } from './address-flow.js'
+import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
@@ -65,15 +65,27 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
    * already, the answer is a refusal with reason `gone`.
    */
   ask(visit: HttpVisit<Target>): Decision | Promise<Decision> | undefined {
+    const decision = this.#ask(visit)
+    const { outer } = visit
+    if (outer === undefined || decision === undefined) return decision
+    const told = (late: Decision): Decision => {
+      if (!late.admitted || this.gate.hasFair) outer.judgedInside()
+      return late
+    }
+    return decision instanceof Promise ? decision.then(told) : told(decision)
+  }
+
+  #ask(visit: HttpVisit<Target>): Decision | Promise<Decision> | undefined {
     const { target } = visit
-    const { skip, flow, cost, priority, exempt } = this.#options
+    const { skip, cost, resource, priority, exempt } = this.#options
     // Nothing can be known of a client that has left, not even its address; the gate only counts it.
     if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
     try {
       if (skip !== undefined && yes('skip', skip(...target))) return undefined
       return this.gate.admit({
-        flow: (flow !== undefined && now(flow(...target))) || this.#addressFlow(target),
+        flow: this.#flow(target),
         cost: cost === undefined ? 1 : (now(cost(...target)) ?? 1),
+        resource: (resource !== undefined && now(resource(...target))) || undefined,
         priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
         exempt: exempt !== undefined && yes('exempt', exempt(...target)),
         signal: () => visit.signal,
@@ -129,6 +141,13 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       }
     }
     return outcomeOf(this.#framework.status(...target), error)
+  }
+
+  #flow(target: Target): string {
+    const { flow } = this.#options
+    const name = flow === undefined ? undefined : now(flow(...target))
+    if (!name) return this.#addressFlow(target)
+    return typeof name === 'string' ? namedFlow(name) : name
   }
 
   #addressFlow(target: Target): string {

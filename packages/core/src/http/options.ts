@@ -7,7 +7,7 @@ import type { HttpRefusal } from './refusal.js'
 import type { OnWarning } from './warnings.js'
 
 /**
- * What to do with a request if `flow`, `cost`, `priority`, `exempt` or `skip` throws or gives what it may not:
+ * What to do with a request if `flow`, `cost`, `resource`, `priority`, `exempt` or `skip` throws or gives what it may not:
  * judge it by its client's address at cost 1, let it pass unjudged and uncounted, or refuse it with 503.
  */
 export type OnError = 'address' | 'admit' | 'refuse'
@@ -27,6 +27,12 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   flow?: (...target: Target) => string | undefined
   /** What the request will cost, above 0. @default 1 */
   cost?: (...target: Target) => number | undefined
+  /**
+   * What the request will use, where that may be short while the rest is not: a backend, a part of the service. FAIR
+   * measures each on its own, up to 32. Nothing or `''` means what all use. Name them by your routes, not by what
+   * clients send. @default one for all
+   */
+  resource?: (...target: Target) => string | undefined
   /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
   priority?: (...target: Target) => number | undefined
   /** True for what is never refused for load, but counted: health checks that others must see succeed. */
@@ -40,7 +46,8 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   address?: (...target: Target) => string | undefined
   /**
    * What a response that was sent to its end says about shortage; `error` is what the handler threw, where it is
-   * known. Not asked about clients that left: that is always `ignored`. If it throws, the default answers.
+   * known. Not asked about clients that left: that is always `ignored`. If it throws, the default answers. A `failure`
+   * of a request that a gate further in has judged is that gate's, and `ignored` here.
    *
    * @default 429 and 503 `failure`, below 500 `success`, else `ignored`
    */
@@ -67,7 +74,18 @@ export interface RequestOptions<Target extends readonly unknown[]> {
 /** Everything an adapter may be told: about requests, and about the gate that it makes. */
 export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions
 
-const FUNCTIONS = ['flow', 'cost', 'priority', 'exempt', 'skip', 'address', 'outcome', 'handler', 'onWarning'] as const
+const FUNCTIONS = [
+  'flow',
+  'cost',
+  'resource',
+  'priority',
+  'exempt',
+  'skip',
+  'address',
+  'outcome',
+  'handler',
+  'onWarning',
+] as const
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
 const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
 const KNOWN: readonly string[] = ['gate', ...FUNCTIONS, 'onError', 'rateLimit', 'ipv6Prefix', ...GATE_OPTIONS]

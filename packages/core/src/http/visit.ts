@@ -14,6 +14,12 @@ export interface FairRequest {
   hold(): () => void
   /** Tells what the handler threw, where the framework hides it: call it in an error handler of your own. */
   failed(error: unknown): void
+  /**
+   * Says that a gate further in has judged this request: it refused it, or it admitted it and has FAIR. A failure then
+   * is that gate's affair, and `ignored` by this one and those around it. Adapters do so; a handler that asks a gate by
+   * hand may.
+   */
+  judgedInside(): void
 }
 
 /** Says how a response that was sent to its end ended. */
@@ -35,15 +41,16 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   /** What the handler threw, as far as anybody told. */
   error: unknown = undefined
   readonly #judge: Judge<Target>
-  readonly #outer: FairRequest | undefined
+  /** The visit to a gate that the request has passed before, if any. */
+  readonly outer: FairRequest | undefined
   #controller: AbortController | undefined = undefined
   #holds = 0
+  #judgedInside = false
   #end: 'open' | 'ended' | 'aborted' = 'open'
 
-  /** `outer` is the visit to a gate that the request has passed before, if any. */
   constructor(judge: Judge<Target>, target: Target, outer: FairRequest | undefined) {
     this.#judge = judge
-    this.#outer = outer
+    this.outer = outer
     this.target = target
   }
 
@@ -80,7 +87,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   hold(): () => void {
-    const outerDone = this.#outer?.hold()
+    const outerDone = this.outer?.hold()
     let held = true
     this.#holds++
     return () => {
@@ -94,7 +101,12 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   failed(error: unknown): void {
     this.error = error
-    this.#outer?.failed(error)
+    this.outer?.failed(error)
+  }
+
+  judgedInside(): void {
+    this.#judgedInside = true
+    this.outer?.judgedInside()
   }
 
   /**
@@ -110,6 +122,11 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   #release(): void {
     if (this.#end === 'open' || this.#holds > 0) return
-    this.permit?.finish(this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this))
+    const { permit } = this
+    if (permit === undefined || permit.finished) return
+    const outcome = this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this)
+    // Failures cost nothing of a budget, whosever they are.
+    if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
+    else permit.finish(outcome)
   }
 }

@@ -77,6 +77,7 @@ export class WaitingRoom implements Stage {
     const passage: Passage = {
       flow,
       cost: cost ?? width ?? this.#width,
+      resource: undefined,
       priority,
       exempt,
       nowMs: this.#clock(),

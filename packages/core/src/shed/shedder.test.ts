@@ -36,6 +36,7 @@ function passage(parts: Partial<Passage> = {}): Passage {
   return {
     flow: 'tenant-7',
     cost: 1,
+    resource: undefined,
     priority: 0,
     exempt: false,
     nowMs: 0,

@@ -52,7 +52,7 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
     async (rig) => {
       await rig.exchange('/send/200')
       await rig.exchange('/send/200', { headers: { 'x-key': '' } })
-      const anonymous = { flow: '127.0.0.1', cost: 1, priority: 0, exempt: false }
+      const anonymous = { flow: 'ip:127.0.0.1', cost: 1, priority: 0, exempt: false }
       assert.deepEqual(rig.probe.passages, [anonymous, anonymous])
     },
   )
@@ -65,7 +65,7 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
       await rig.exchange('/send/200', { headers: { 'x-real-ip': '2001:db8:1:2ff::1' } })
       await rig.exchange('/send/200', { headers: { 'x-real-ip': '1.2.3.4', 'x-key': 'tenant-7' } })
       const flows = rig.probe.passages.map(({ flow }) => flow)
-      assert.deepEqual(flows, ['1.2.3.4', '2001:db8:1:200::/56', 'tenant-7'])
+      assert.deepEqual(flows, ['ip:1.2.3.4', 'ip:2001:db8:1:200::/56', 'tenant-7'])
     },
   )
 
@@ -91,7 +91,7 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
         async (rig) => {
           await one(rig, 200)
           await rig.finished({ success: 1 })
-          assert.deepEqual(rig.probe.passages, [{ flow: '127.0.0.1', cost: 1, priority: 0, exempt: false }])
+          assert.deepEqual(rig.probe.passages, [{ flow: 'ip:127.0.0.1', cost: 1, priority: 0, exempt: false }])
         },
       )
       cases.add(
