@@ -33,6 +33,8 @@ const SHADOW_SHARE = 1 / 3
 /** Failures beyond this share add up to an alarm. */
 const TOLERATED = 0.03
 const ALARM = 3
+/** And are more than usual by this many standard errors. */
+const SURE = 2
 /** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
 const CALM_SECONDS = 1
 const CALM_REQUESTS = 20
@@ -53,6 +55,7 @@ const TELLING_RUN = 100
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
 const GROWTH_PER_SECOND = 0.01
 const WAY_PER_TURN = 0.2
+const MOST_WAY = 0.9
 /** A process that has the resource to itself believes so until so much more than usual fails for so long. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 10
@@ -136,6 +139,7 @@ export class FairClock {
   #movedSeconds = 1e-9
   #refused = 0
   #doubt = 0
+  #shownDeliverable = 0
   #alarmed = false
   #alone = false
   #calmAt = 0
@@ -289,6 +293,13 @@ export class FairClock {
     return this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds)
   }
 
+  /** The share of failures beyond the usual ones, if it is more than chance makes of these; otherwise 0. */
+  get #beyond(): number {
+    const beyond = this.failureShare - this.usual
+    const error = Math.sqrt((this.usual * (1 - this.usual)) / (2 * OUTCOMES))
+    return beyond > TOLERATED + SURE * error ? beyond : 0
+  }
+
   /** How an outcome counts for whoever asks whether refusing pays. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission): void {
     this.#outcomes++
@@ -313,7 +324,7 @@ export class FairClock {
   /** Refusing was shown to be free, down to what is delivered. */
   #shown(delivered: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.deliverable = delivered
+    this.deliverable = this.#shownDeliverable = delivered
     this.#slope.clear()
     this.#engage(delivered)
   }
@@ -429,19 +440,18 @@ export class FairClock {
         if (this.#wasOpen) this.#release()
       }
       this.#conclude()
-      const beyond = this.failureShare - this.usual
-      if (!this.open && !this.#alone && beyond > TOLERATED)
+      const beyond = this.#beyond
+      if (!this.open && !this.#alone && beyond > 0)
         this.deliverable = Math.max(
-          Math.min(this.deliverable, this.servedPerSecond),
+          Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED
-      looks.want(mayLook && this.#alarmed && beyond > TOLERATED, mayLook && this.usual > LEAST_BACKGROUND)
+      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND)
     }
     if (!looks.isDue(this.#now)) return
     this.#wasOpen = this.open
-    const beyond = this.failureShare - this.usual
-    looks.begin(beyond > TOLERATED ? beyond : this.failureShare)
+    looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
     this.#engage(Math.max(this.capacity, 1e-6))
     this.left = Math.min(this.left, 0)
     this.#owed = Math.min(this.#owed, 0)

@@ -13,9 +13,9 @@ const LEAST_OUTCOMES = 6
 /** Counts are halved beyond this many outcomes. */
 const MOST_OUTCOMES = 400
 /** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. Standard errors. */
-const GONE = 0.4
+const GONE = 0.3
 const STAYED = 0.4
-const SURE_GONE = 1
+const SURE_GONE = 2
 const SURE_STAYED = 2
 const MOST_ERROR = 0.3
 /** If surely no more than this part of them went, the rest is left out of account: it would stay. */
