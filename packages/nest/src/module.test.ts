@@ -41,6 +41,12 @@ class Reports extends Base {
     return 'big'
   }
 
+  @Get('backend')
+  @Fair({ resource: 'reports-db' })
+  backend(): string {
+    return 'backend'
+  }
+
   @Get('mine')
   @Fair({ flow: tenant, cost: () => undefined })
   mine(): string {
@@ -118,6 +124,15 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     await statusOf(running.port, '/reports/inherited')
     await statusOf(running.port, path, 'GET', { 'x-tenant': 'tenant-7' })
     expect(probe.passages[2]).toEqual({ flow, cost, priority, exempt: false })
+  })
+
+  it('a decorator names the resource, and the option where there is none', async () => {
+    const probe = probeStage()
+    const gate = createGate({ fair: false, stages: [probe] })
+    const options = { gate, resource: () => 'the rest' }
+    running = await listen({ imports: [FairModule.forRoot(options)], controllers }, adapter())
+    for (const path of ['/reports/backend', '/reports/big']) await statusOf(running.port, path)
+    expect(probe.passages.map(({ resource }) => resource)).toEqual(['reports-db', 'the rest'])
   })
 
   it.each(['/reports/health', '/health'])('%s is skipped', async (path) => {

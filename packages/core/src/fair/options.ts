@@ -58,7 +58,10 @@ export interface BlueOptions {
   rotateEveryMs?: number
   /** How the levels' probabilities become one. @default 'min' */
   combine?: Combine
-  /** `independent` bits per level, or the `published` library's double hashing, bit for bit (15 times slower). */
+  /**
+   * `independent` bits per level, or the `published` library's double hashing, bit for bit: 30 times slower, and with
+   * collisions that anybody can compute. @default 'independent'
+   */
   hash?: 'independent' | 'published'
 }
 

@@ -108,20 +108,18 @@ export class PublishedPlacement implements Placement {
   readonly #random: Random
   readonly #buckets: number
   readonly #encoder = new TextEncoder()
-  /** Drawn for the first flow. */
-  #liveSeed = Number.NaN
-  #shadowSeed = Number.NaN
+  #liveSeed: number
+  #shadowSeed: number
 
   constructor(bucketsPerLevel: number, random: Random) {
     this.#random = random
     this.#buckets = bucketsPerLevel
+    // At once, as the library does, whose stream of draws is part of its traces.
+    this.#liveSeed = randomUint32(random)
+    this.#shadowSeed = randomUint32(random)
   }
 
   digest(key: FlowKey): void {
-    if (Number.isNaN(this.#liveSeed)) {
-      this.#liveSeed = randomUint32(this.#random)
-      this.#shadowSeed = randomUint32(this.#random)
-    }
     const bytes = this.#encoder.encode(key.flow)
     const live = publishedWords(bytes, this.#liveSeed)
     const shadow = publishedWords(bytes, this.#shadowSeed)
@@ -137,7 +135,6 @@ export class PublishedPlacement implements Placement {
   }
 
   rotate(): void {
-    if (Number.isNaN(this.#liveSeed)) return
     this.#liveSeed = this.#shadowSeed
     this.#shadowSeed = randomUint32(this.#random)
   }

@@ -111,8 +111,8 @@ describe('flows by address', () => {
     const flows = new AddressFlows(56, new Warnings(() => {}))
     for (let i = 0; i < 5_000; i++) {
       const address = `10.${i % 7}.${i >> 8}.${i & 255}`
-      expect(flows.flow(`::ffff:${address}`)).toBe(address)
-      expect(flows.flow(`::ffff:${address}`)).toBe(address)
+      expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
+      expect(flows.flow(`::ffff:${address}`)).toBe(`ip:${address}`)
     }
   })
 })

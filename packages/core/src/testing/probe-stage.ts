@@ -8,6 +8,8 @@ export interface ProbedPassage {
   readonly cost: number
   readonly priority: number
   readonly exempt: boolean
+  /** Absent where the request named none. */
+  readonly resource?: string
 }
 
 /** A stage that admits everything and writes down what the gate does with its holds. */
@@ -64,8 +66,8 @@ export function probeStage(name: string = 'probe', changed: () => void = () => {
     get doubled() {
       return doubled
     },
-    admit({ flow, cost, priority, exempt }: Passage): Hold {
-      passages.push({ flow, cost, priority, exempt })
+    admit({ flow, cost, resource, priority, exempt }: Passage): Hold {
+      passages.push({ flow, cost, priority, exempt, ...(resource !== undefined && { resource }) })
       changed()
       return hold()
     },

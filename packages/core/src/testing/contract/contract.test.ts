@@ -27,6 +27,7 @@ type Defect =
   | 'tells budgets before an error handler clears them away'
   | 'tells budgets in refusals only'
   | 'forgets that it told another'
+  | 'forgets the gate outside'
 
 const framework = {
   name: 'plain',
@@ -53,7 +54,7 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
   return async (request, response) => {
     let visit: Visit | undefined
     for (const gate of gates) {
-      const next: Visit = gate.visit([request, response], visit)
+      const next: Visit = gate.visit([request, response], defect === 'forgets the gate outside' ? undefined : visit)
       hear(next, defect)
       const asked = gate.ask(next)
       if (asked === undefined) continue
@@ -174,6 +175,9 @@ describe('the contract notices an adapter that', () => {
     ['tells budgets before an error handler clears them away', /while a handler works/],
     ['tells budgets before an error handler clears them away', /HTTP.2: a thrown error tells/],
     ['forgets that it told another', /two gates/],
+    ['forgets the gate outside', /an inner gate that refuses/],
+    ['forgets the gate outside', /a budget of an inner gate/],
+    ['forgets the gate outside', /behind an inner gate with FAIR/],
   ])('%s', async (defect, name) => {
     const cases = adapterContract(plainHarness(defect)).filter((one) => name.test(one.name))
     expect(cases.length).toBeGreaterThan(0)

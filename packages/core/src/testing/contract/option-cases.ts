@@ -58,6 +58,32 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
   )
 
   cases.add(
+    'resource reaches the stages, where it names one',
+    () => ({ options: { resource: header('x-backend') } }),
+    async (rig) => {
+      await rig.exchange('/send/200', { headers: { 'x-backend': 'reports' } })
+      await rig.exchange('/send/200', { headers: { 'x-backend': '' } })
+      await rig.exchange('/send/200')
+      assert.deepEqual(
+        rig.probe.passages.map(({ resource }) => resource),
+        ['reports', undefined, undefined],
+      )
+    },
+  )
+
+  cases.add(
+    'a key that looks like an address: another flow than the address, as it is called inside, too',
+    () => ({ options: { flow: header('x-key') } }),
+    async (rig) => {
+      await rig.exchange('/send/200')
+      const address = rig.probe.passages[0]?.flow ?? ''
+      for (const key of ['127.0.0.1', '::ffff:127.0.0.1', address])
+        await rig.exchange('/send/200', { headers: { 'x-key': key } })
+      assert.equal(rig.probe.passages.filter(({ flow }) => flow === address).length, 1)
+    },
+  )
+
+  cases.add(
     'address: names the flow where flow does not, cut like any other address',
     () => ({ options: { flow: header('x-key'), address: header('x-real-ip') } }),
     async (rig) => {

@@ -8,6 +8,7 @@ import type { Reply } from './client.js'
 import type { AdapterHarness } from './harness.js'
 
 export const OVER_SHARE: Stage = { name: 'share', admit: () => refuse('share', 'unfair', false, 2_500) }
+const LATE: Stage = { name: 'slow', admit: () => Promise.resolve(undefined) }
 export const TOO_BUSY: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 900) }
 
 /** That a reply is a refusal in every part: status, headers, document. */
@@ -31,6 +32,12 @@ export function requireProblem(
 /** Refusals before the handler: what the client reads, and that nothing is left behind. */
 export function refusalCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
+  const fair = createGate()
+  const costs: number[] = []
+  const spent: Stage = {
+    name: 'spent',
+    admit: () => ({ finish: (_outcome, cost) => void costs.push(cost), undo: () => {} }),
+  }
 
   cases.add(
     'a flow over its share: 429 with Retry-After and a problem document, the handler does not run',
@@ -116,11 +123,48 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
   )
 
   cases.add(
-    'an inner gate that refuses: the outer one gets its permit back',
-    () => ({ inner: [{ gate: createGate({ fair: false, stages: [TOO_BUSY] }) }] }),
+    'an inner gate that refuses, whatever for: the outer one gets its permit back, and hears of no failure',
+    () => ({
+      inner: [
+        { gate: createGate({ fair: false }) },
+        { gate: createGate({ fair: false, stages: [probeStage('late'), LATE, TOO_BUSY] }) },
+      ],
+    }),
     async (rig) => {
       assert.equal((await rig.exchange('/send/200')).status, 503)
-      await rig.finished({ failure: 1 })
+      await rig.finished({ ignored: 1 })
+    },
+  )
+
+  cases.add(
+    'a budget of an inner gate that is used up: no failure, and no cost, to the outer one',
+    () => ({
+      stages: [spent],
+      inner: [{ gate: createGate({ fair: false, budget: { limit: 1, windowMs: 60_000 } }) }],
+    }),
+    async (rig) => {
+      costs.length = 0
+      assert.equal((await rig.exchange('/send/200')).status, 200)
+      assert.equal((await rig.exchange('/send/200')).status, 429)
+      await rig.finished({ success: 1, ignored: 1 })
+      assert.deepEqual(costs, [1, 0])
+    },
+  )
+
+  cases.add(
+    "a failure behind an inner gate with FAIR is that one's alone; behind one without it is the outer one's",
+    () => {
+      const skip = (...target: Target): boolean => harness.header(target, 'x-own') === undefined
+      return { inner: [{ gate: fair, skip }, { gate: createGate({ fair: false }) }] }
+    },
+    async (rig) => {
+      const before = fair.snapshot().finished.failure
+      await rig.exchange('/send/503', { headers: { 'x-own': 'yes' } })
+      await rig.finished({ ignored: 1 })
+      assert.equal(fair.snapshot().finished.failure, before + 1)
+      await rig.exchange('/send/503')
+      await rig.finished({ ignored: 1, failure: 1 })
+      assert.equal(fair.snapshot().finished.failure, before + 1)
     },
   )
 

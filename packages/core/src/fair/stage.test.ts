@@ -1,0 +1,126 @@
+import { describe, expect, it } from 'vitest'
+import { createGate } from '../create-gate.js'
+import type { Gate, Outcome } from '../index.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { seededRandom } from '../testing/seeded-random.js'
+
+/** A resource that serves `perSecond` and stores as much as it serves in a fifth of a second. */
+function bucket(perSecond: number): (nowMs: number) => boolean {
+  let tokens = perSecond / 5
+  let lastMs = 0
+  return (nowMs) => {
+    tokens = Math.min(perSecond / 5, tokens + ((nowMs - lastMs) * perSecond) / 1000)
+    lastMs = nowMs
+    if (tokens < 1) return false
+    tokens--
+    return true
+  }
+}
+
+interface Sender {
+  readonly perSecond: number
+  readonly flow: (draw: number) => string
+  readonly resource?: string
+  readonly take: (nowMs: number) => boolean
+  readonly leaves?: boolean
+}
+
+/** Plays Poisson traffic for `seconds`; the share of each sender's requests that was served after the first 30 s. */
+function play(
+  gate: Gate,
+  clock: ReturnType<typeof manualClock>,
+  seconds: number,
+  senders: readonly Sender[],
+): number[] {
+  const random = seededRandom(7)
+  const total = senders.reduce((sum, { perSecond }) => sum + perSecond, 0)
+  const asked = senders.map(() => 0)
+  const served = senders.map(() => 0)
+  while (clock() < seconds * 1000) {
+    clock.advance((-Math.log(1 - random()) * 1000) / total)
+    let draw = random() * total
+    const i = senders.findIndex(({ perSecond }) => {
+      draw -= perSecond
+      return draw < 0
+    })
+    const { flow, resource, take, leaves } = senders[i]!
+    const decision = gate.admit({ flow: flow(random()), resource })
+    if (decision instanceof Promise) throw new Error('nothing waits here')
+    if (decision.admitted) {
+      const taken = take(clock())
+      const outcome: Outcome = taken ? 'success' : 'failure'
+      decision.finish(leaves === true ? 'ignored' : outcome)
+      if (taken && clock() > 30_000) served[i]!++
+    }
+    if (clock() > 30_000) asked[i]!++
+  }
+  return served.map((count, i) => count / asked[i]!)
+}
+
+const oneOf =
+  (name: string, count: number) =>
+  (draw: number): string =>
+    `${name}-${Math.floor(draw * count)}`
+
+describe('two resources behind one gate', () => {
+  it.each(['fair-clock', 'blue'] as const)('do not share a shortage if requests name them: %s', (rule) => {
+    for (const short of [50, 20]) {
+      const clock = manualClock()
+      const gate = createGate({ clock, random: seededRandom(1), fair: { rule } })
+      const [healthy] = play(gate, clock, 90, [
+        { perSecond: 180, flow: oneOf('tenant', 60), resource: 'healthy', take: bucket(1000) },
+        { perSecond: 120, flow: oneOf('tenant', 60), resource: 'short', take: bucket(short) },
+      ])
+      expect(healthy).toBe(1)
+    }
+  })
+
+  it('are measured apart, and both apart from what names none', () => {
+    const clock = manualClock()
+    const gate = createGate({ clock })
+    const finish = (outcome: Outcome, resource?: string): void => {
+      const permit = gate.admit({ flow: 'acme', resource })
+      if (!(permit instanceof Promise) && permit.admitted) permit.finish(outcome)
+    }
+    finish('success')
+    expect(gate.snapshot().stages['fair']).not.toHaveProperty('resources')
+    finish('failure', 'reports')
+    finish('failure', 'reports')
+    finish('success', 'search')
+    expect(gate.snapshot().stages['fair']).toMatchObject({
+      registered: 1,
+      failures: 0,
+      resources: { reports: { registered: 2, failures: 2 }, search: { registered: 1, successes: 1 } },
+    })
+  })
+
+  it('are 32 at most: who names more of them shares with those that name none', () => {
+    const gate = createGate()
+    for (let i = 0; i < 1000; i++) gate.admit({ flow: 'acme', resource: `resource-${i}`.padEnd(i, '.') })
+    const fair = gate.snapshot().stages['fair'] as { registered: number; resources: Record<string, unknown> }
+    expect(Object.keys(fair.resources)).toHaveLength(32)
+    expect(fair.registered).toBe(968)
+  })
+
+  it.each(['', 7, null])('are named by a text, not by %j', (resource) => {
+    expect(() => createGate().admit({ flow: 'acme', resource: resource as never })).toThrow(
+      'resource must be a non-empty string',
+    )
+  })
+})
+
+describe('a client that hangs up before each answer', () => {
+  it('is blamed under rule blue for the shortage that it makes, as if it waited', () => {
+    const others = [false, true].map((leaves) => {
+      const clock = manualClock()
+      const gate = createGate({ clock, random: seededRandom(5), fair: { rule: 'blue' } })
+      const take = bucket(100)
+      return play(gate, clock, 150, [
+        { perSecond: 64, flow: oneOf('ordinary', 8), take },
+        { perSecond: 400, flow: () => 'attacker', take, leaves },
+      ])[0]!
+    })
+    expect(others[0]).toBeGreaterThan(0.8)
+    expect(others[1]).toBeGreaterThan(0.9 * others[0]!)
+  })
+})
