@@ -1,5 +1,5 @@
-import { DeliverySlope } from './slope.js'
 import { Looks } from './looks.js'
+import { DeliverySlope } from './slope.js'
 
 // What a flow may have.
 /** At first: requests that everybody may have had, and how many more a second. */
@@ -126,6 +126,7 @@ export class FairClock {
   readonly #slope = new DeliverySlope()
   readonly #credit: number
   readonly #probe: number
+  readonly #origin: number
   #now = Number.NaN
   #requests = 0
   #outcomes = 0
@@ -162,8 +163,10 @@ export class FairClock {
   #runsSeconds = 0
   #newTag = 0
 
-  constructor(credit: number, probe: number) {
+  /** `origin`: the time of day at 0, in seconds. */
+  constructor(credit: number, probe: number, origin: number) {
     this.#credit = credit
+    this.#origin = origin
     this.#probe = probe
   }
 
@@ -192,7 +195,7 @@ export class FairClock {
     const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, 1e-9))
     const seconds = Math.min(elapsed, longest)
     if (this.open) this.#go(this.rate * seconds)
-    else this.#run1(seconds)
+    else this.#goOn(seconds)
   }
 
   /** A request comes in. */
@@ -255,7 +258,7 @@ export class FairClock {
     this.#ends(false, cost, cost, admission)
     this.#doubt = Math.max(0, this.#doubt - TOLERATED)
     if (this.#doubt === 0 && this.failureShare < TOLERATED / 2) this.#alarmed = false
-    this.#goesOn(cost)
+    this.#serves(cost)
   }
 
   /** A request that was let in failed, and not for a reason of its flow's. */
@@ -276,7 +279,7 @@ export class FairClock {
   ignored(cost: number): void {
     const served = cost * (1 - this.failureShare)
     this.#served += served
-    this.#goesOn(served)
+    this.#serves(served)
   }
 
   /** A request that was let in did not run after all: what was set aside for it is free again. */
@@ -316,7 +319,7 @@ export class FairClock {
     this.#shown(delivered)
   }
 
-  #goesOn(served: number): void {
+  #serves(served: number): void {
     this.#runServed += served
     if (!this.open && this.left < 0.8 * this.#most) this.#run++
   }
@@ -378,7 +381,7 @@ export class FairClock {
   }
 
   /** Time passes in a shortage. */
-  #run1(seconds: number): void {
+  #goOn(seconds: number): void {
     const { meanCost, looks } = this
     const floor = (LEAST_DELIVERED * this.deliverable) / (1 - this.usual)
     if (this.deliverable > 0)
@@ -393,7 +396,10 @@ export class FairClock {
     this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
     this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond, MOST_RESERVES * this.#reserve)
     const before = Math.max(this.left, this.#owed)
-    this.left = Math.min(this.#most, this.left + (looks.looking ? Math.min(looks.limit, perSecond) : perSecond) * seconds)
+    this.left = Math.min(
+      this.#most,
+      this.left + (looks.looking ? Math.min(looks.limit, perSecond) : perSecond) * seconds,
+    )
     this.#owed = Math.min(this.#most, this.#owed + (looks.looking ? looks.limit : floor) * seconds)
     this.#runMost = Math.max(this.#runMost, this.left)
     const after = Math.max(this.left, this.#owed)
@@ -434,7 +440,7 @@ export class FairClock {
   #look(elapsed: number): void {
     const { looks } = this
     const requestsPerSecond = Math.max(this.admittedPerSecond, 1e-3) / this.meanCost
-    if (looks.advance(this.#now, elapsed, requestsPerSecond, this.#delay)) {
+    if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#delay)) {
       if (looks.looking) {
         looks.looking = false
         if (this.#wasOpen) this.#release()
@@ -449,7 +455,7 @@ export class FairClock {
       const mayLook = !this.#alone && this.failureShare > TOLERATED
       looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND)
     }
-    if (!looks.isDue(this.#now)) return
+    if (!looks.isDue(this.#origin + this.#now)) return
     this.#wasOpen = this.open
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
     this.#engage(Math.max(this.capacity, 1e-6))

@@ -1,5 +1,5 @@
-import type { FlowKey } from '../placement.js'
 import { mix32 } from '../../hash.js'
+import type { FlowKey } from '../placement.js'
 
 /** Outcomes fade over about as many seconds. */
 const MEMORY_SECONDS = 10
@@ -49,7 +49,8 @@ export class OwnFailures {
     let failures = 0
     for (let level = 0; level < LEVELS; level++) {
       const cell = level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask)
-      const outcomes = (this.#outcomes[cell]! += weight)
+      const outcomes = this.#outcomes[cell]! + weight
+      this.#outcomes[cell] = outcomes
       if (failed) this.#failures[cell]! += weight
       if (outcomes < least) {
         least = outcomes

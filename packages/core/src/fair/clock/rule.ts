@@ -69,10 +69,11 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   #live: TagSketch
   #twin: TagSketch
 
-  constructor(settings: ClockSettings, random: Random) {
+  /** `originMs`: the time of day when the clock said 0. */
+  constructor(settings: ClockSettings, random: Random, originMs: number) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
-    this.#clock = new FairClock(credit, probe)
+    this.#clock = new FairClock(credit, probe, originMs / 1000)
     this.#known = new KnownFlows(bucketsPerLevel)
     this.#own = new OwnFailures(bucketsPerLevel)
     this.placement = new IndependentPlacement(levels, bucketsPerLevel, random)

@@ -2,6 +2,8 @@
 const WINDOW_REQUESTS = 5
 /** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
 const CROWDED = 6
+/** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
+const SHORTEST_SECONDS = 1e-4
 /** Windows after which the slope is believed, and those over which it is averaged. */
 const LEAST_WINDOWS = 10
 const MEAN_WINDOWS = 40
@@ -51,13 +53,14 @@ export class DeliverySlope {
   /** A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`. */
   admit(now: number, perSecond: number, meanCost: number, delay: number): number {
     if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * WINDOW_REQUESTS) {
-      this.#length = (WINDOW_REQUESTS * meanCost) / perSecond
+      this.#length = Math.max(SHORTEST_SECONDS, (WINDOW_REQUESTS * meanCost) / perSecond)
       this.#end = now
       this.#first = this.#last + 1
     }
     while (now >= this.#end) {
       this.#end += this.#length
-      const waiting = WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((WAIT_DELAYS * delay) / this.#length))
+      const waiting =
+        WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((WAIT_DELAYS * delay) / this.#length))
       while (this.#last - this.#first >= waiting) this.#count(this.#first++)
       const slot = ++this.#last % this.#heard.length
       this.#heard[slot] = 0
