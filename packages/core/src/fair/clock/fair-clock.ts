@@ -5,11 +5,9 @@ import { DeliverySlope } from './slope.js'
 /** At first: requests that everybody may have had, and how many more a second. */
 const FIRST_CREDIT = 2
 const FIRST_RATE = 1
-/** Requests of credit of a flow that is new; and what new flows may have together while there is a shortage. */
+/** Requests of credit of a flow that is new, none in a shortage; and what new flows may have together then. */
 const NEW_CREDIT = 2
 const NEW_SHARE = 0.25
-/** Beyond their share new flows are let in while there is this many times the reserve. */
-const NEW_SPARE = 2
 
 // How fast the clock runs.
 /** What should be left: this many requests and this many seconds of capacity. Half a second is kept at most. */
@@ -18,6 +16,8 @@ const RESERVE_SECONDS = 0.1
 const MOST_SECONDS = 0.5
 const MOST_REQUESTS = 12
 const MOST_RESERVES = 4
+/** From this part of the most on it is full: known flows leave something even to a clock at its fastest. */
+const FULL = 0.8
 /** The clock runs at most this many times as fast as the fair rate. */
 const MOST_PRESSURE = 4
 /** How quickly the fair rate follows, per request and per second. */
@@ -69,6 +69,8 @@ const LATELY_SECONDS = 5
 /** Outcomes over which shares and delays are averaged. */
 const OUTCOMES = 50
 const COSTS = 100
+/** Requests a second: keeps the arithmetic finite. */
+const LEAST_RATE = 1e-9
 /** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
 const LONGEST_STEP_SECONDS = 1
 const LONGEST_STEP_REQUESTS = 30
@@ -179,7 +181,7 @@ export class FairClock {
       return
     }
     const { meanCost } = this
-    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, 1e-9)
+    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
     const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
     const kept = Math.exp(-elapsed / fade)
     this.#admitted *= kept
@@ -192,17 +194,17 @@ export class FairClock {
     if (this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
     this.#look(elapsed)
-    const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, 1e-9))
+    const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost))
     const seconds = Math.min(elapsed, longest)
     if (this.open) this.#go(this.rate * seconds)
     else this.#goOn(seconds)
   }
 
   /** A request comes in. */
-  arrives(cost: number): void {
+  arrives(cost: number, weight: number): void {
     if (this.#requests === 0) {
-      this.time = FIRST_CREDIT * cost
-      this.rate = FIRST_RATE * cost
+      this.time = (FIRST_CREDIT * cost) / weight
+      this.rate = (FIRST_RATE * cost) / weight
       this.meanCost = cost
     }
     this.#requests++
@@ -212,7 +214,8 @@ export class FairClock {
   /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
   tagOf(stored: number, known: boolean, weight: number): number {
     const unit = this.meanCost / weight
-    return Math.max(known ? stored : this.time - NEW_CREDIT * unit, this.time - this.#credit * unit)
+    const newTag = this.open ? this.time - NEW_CREDIT * unit : this.time
+    return Math.max(known ? stored : newTag, this.time - this.#credit * unit)
   }
 
   /** A request of a flow with this tag. */
@@ -234,9 +237,9 @@ export class FairClock {
     const spare = Math.max(this.left, this.#owed)
     // At its limit, and let in though nothing was left: the fair rate is too high.
     if (spare <= 0 && this.time - tag < this.meanCost / weight)
-      this.rate *= Math.exp(-Math.min(SHADOW_STEP, (2 * GAIN_PER_SECOND) / Math.max(this.capacity, 1e-9)))
+      this.rate *= Math.exp(-Math.min(SHADOW_STEP, (2 * GAIN_PER_SECOND * this.meanCost) / Math.max(this.capacity, LEAST_RATE * this.meanCost)))
     this.#take(cost)
-    this.#full = spare - cost >= 0.8 * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
+    this.#full = spare - cost >= FULL * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
     if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
     return 'charged'
   }
@@ -244,7 +247,7 @@ export class FairClock {
   /** Writes down when a request was let in: to be given back with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.#now
-    admission.window = this.#slope.admit(this.#now, Math.max(this.admittedPerSecond, 1e-3), this.meanCost, this.#delay)
+    admission.window = this.#slope.admit(this.#now, this.#admittedPerSecond, this.meanCost, this.#delay)
     admission.look = this.looks.admit(cost)
   }
 
@@ -292,8 +295,8 @@ export class FairClock {
     return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
   }
 
-  get admittedPerSecond(): number {
-    return this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  get #admittedPerSecond(): number {
+    return Math.max(1e-3 * this.meanCost, this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds))
   }
 
   /** The share of failures beyond the usual ones, if it is more than chance makes of these; otherwise 0. */
@@ -321,7 +324,7 @@ export class FairClock {
 
   #serves(served: number): void {
     this.#runServed += served
-    if (!this.open && this.left < 0.8 * this.#most) this.#run++
+    if (!this.open && this.left < FULL * this.#most) this.#run++
   }
 
   /** Refusing was shown to be free, down to what is delivered. */
@@ -359,11 +362,11 @@ export class FairClock {
     const seconds = this.#now - this.#runAt
     const served = this.#runServed
     // With a full reserve what came in may have run over: only a faster run tells anything.
-    if (!this.looks.looking && (this.#runMost < 0.8 * this.#most || served > this.capacity * seconds)) {
+    if (!this.looks.looking && (this.#runMost < FULL * this.#most || served > this.capacity * seconds)) {
       const kept = Math.exp(-(served / meanCost + 1) / MEAN_REQUESTS)
       this.#runsServed = this.#runsServed * kept + served
       this.#runsSeconds = this.#runsSeconds * kept + seconds
-      this.capacity = Math.max(1e-6 * meanCost, this.#runsServed / this.#runsSeconds)
+      this.capacity = Math.max(LEAST_RATE * meanCost, this.#runsServed / this.#runsSeconds)
     }
     if (admission.at < this.#correctedAt) return
     this.left = Math.min(this.left, 0)
@@ -418,7 +421,7 @@ export class FairClock {
   /** Nothing is refused: follows the rate at which a third would be. */
   #shadow(over: boolean): void {
     const { meanCost } = this
-    const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.servedPerSecond, 1e-9)
+    const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
     const step = Math.min(SHADOW_STEP, Math.max(perSecond, SHADOW_FIRST / this.#requests))
     this.rate *= Math.exp(step * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
     this.rate = Math.max(1e-9 * meanCost, Math.min(1e15 * meanCost, this.rate))
@@ -427,9 +430,9 @@ export class FairClock {
   /** New flows together are one account of the clock. */
   #letInNew(cost: number): boolean {
     const { meanCost } = this
-    if (Math.max(this.left, this.#owed) > NEW_SPARE * this.#reserve) return true
+    if (Math.max(this.left, this.#owed) >= FULL * this.#most) return true
     const pace = this.#moved / this.#movedSeconds
-    const weight = Math.max(1, (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, 1e-6))
+    const weight = Math.max(1, (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost))
     const tag = Math.max(this.#newTag, this.time - Math.max(pace, (this.#credit * meanCost) / weight))
     if (tag > this.time) return false
     this.#newTag = tag + cost / weight
@@ -439,7 +442,7 @@ export class FairClock {
   /** Looks at appointments, and what they show. */
   #look(elapsed: number): void {
     const { looks } = this
-    const requestsPerSecond = Math.max(this.admittedPerSecond, 1e-3) / this.meanCost
+    const requestsPerSecond = this.#admittedPerSecond / this.meanCost
     if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#delay)) {
       if (looks.looking) {
         looks.looking = false
@@ -458,7 +461,7 @@ export class FairClock {
     if (!looks.isDue(this.#origin + this.#now)) return
     this.#wasOpen = this.open
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
-    this.#engage(Math.max(this.capacity, 1e-6))
+    this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
     this.left = Math.min(this.left, 0)
     this.#owed = Math.min(this.#owed, 0)
   }

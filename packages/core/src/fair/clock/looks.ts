@@ -1,7 +1,7 @@
 /** A turn takes two seconds, or four, sixteen ... times as long where fewer than this many requests or delays fit. */
 const TURN_SECONDS = 2
 const LEAST_REQUESTS = 30
-const LEAST_DELAYS = 8
+const LEAST_DELAYS = 4
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */

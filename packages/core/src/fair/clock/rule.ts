@@ -53,6 +53,9 @@ export interface ClockState {
   readonly talkers: readonly Talker[]
 }
 
+/** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
+const DEAR = 1.5
+
 /**
  * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are held
  * against. Both sketches learn from every charge; the live one decides. At each rotation its twin takes over, so that
@@ -86,7 +89,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const clock = this.#clock
     const weight = this.#weight(key)
     this.#advance(nowMs)
-    clock.arrives(cost)
+    clock.arrives(cost, weight)
     const known = this.#known.has(key)
     const tag = clock.tagOf(this.#stored(key), known, weight)
     key.charged = 0
@@ -118,7 +121,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     this.#settle(key, cost)
     if (outcome === 'ignored') clock.ignored(cost)
-    else if (!this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
+    else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
       if (outcome === 'success') clock.succeeded(cost, key)
       else clock.failed(cost, key)
     }

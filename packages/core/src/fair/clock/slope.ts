@@ -42,6 +42,7 @@ export class DeliverySlope {
   #first = 0
   #last = -1
   #inWindow = 0
+  #expected = 0
 
   /** Begins anew: what was let in until now tells nothing about what comes. */
   clear(): void {
@@ -52,8 +53,10 @@ export class DeliverySlope {
 
   /** A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`. */
   admit(now: number, perSecond: number, meanCost: number, delay: number): number {
-    if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * WINDOW_REQUESTS) {
-      this.#length = Math.max(SHORTEST_SECONDS, (WINDOW_REQUESTS * meanCost) / perSecond)
+    if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * this.#expected) {
+      const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
+      this.#length = Math.max(SHORTEST_SECONDS, heardOf, (WINDOW_REQUESTS * meanCost) / perSecond)
+      this.#expected = (this.#length * perSecond) / meanCost
       this.#end = now
       this.#first = this.#last + 1
     }
