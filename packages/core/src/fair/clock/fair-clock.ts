@@ -50,12 +50,13 @@ const MOST_DELIVERED = 1.05
 const TRUSTED_REQUESTS = 200
 const TRUSTED_SECONDS = 8
 const MOST_GROWTH = 4
-/** A run of so many requests shows by itself what is delivered. */
+/** A run of so many requests and seconds shows by itself what is delivered: more than a store of the resource does. */
 const TELLING_RUN = 100
+const TELLING_SECONDS = 1
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
 const GROWTH_PER_SECOND = 0.01
 const WAY_PER_TURN = 0.2
-const MOST_WAY = 0.9
+const MOST_WAY = 0.85
 /** A process that has the resource to itself believes so until so much more than usual fails for so long. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 10
@@ -279,8 +280,10 @@ export class FairClock {
   }
 
   /** Nobody knows how a request that was let in ended: it used the resource as often as others do. */
-  ignored(cost: number): void {
+  ignored(cost: number, admission: Admission): void {
     const served = cost * (1 - this.failureShare)
+    this.#slope.report(admission.window, cost, served)
+    this.looks.ignored(admission.look)
     this.#served += served
     this.#serves(served)
   }
@@ -392,7 +395,7 @@ export class FairClock {
     if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
       this.deliverable += GROWTH_PER_SECOND * Math.sqrt((this.#refused / LATELY_SECONDS) * this.deliverable) * seconds
     const runSeconds = this.#now - this.#runAt
-    if (this.#run >= TELLING_RUN && runSeconds > 0)
+    if (this.#run >= TELLING_RUN && runSeconds > TELLING_SECONDS)
       this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
     const trust = Math.min(this.#run / TRUSTED_REQUESTS, runSeconds / TRUSTED_SECONDS)
     const perSecond = Math.max(this.capacity * Math.min(MOST_GROWTH, 1 + this.#probe + trust * trust), meanCost)
@@ -422,9 +425,10 @@ export class FairClock {
   #shadow(over: boolean): void {
     const { meanCost } = this
     const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
-    const step = Math.min(SHADOW_STEP, Math.max(perSecond, SHADOW_FIRST / this.#requests))
+    const first = over ? SHADOW_FIRST / this.#requests : 0
+    const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
     this.rate *= Math.exp(step * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
-    this.rate = Math.max(1e-9 * meanCost, Math.min(1e15 * meanCost, this.rate))
+    this.rate = Math.max(LEAST_RATE * meanCost, Math.min(meanCost / LEAST_RATE ** 2, this.rate))
   }
 
   /** New flows together are one account of the clock. */
@@ -450,7 +454,7 @@ export class FairClock {
       }
       this.#conclude()
       const beyond = this.#beyond
-      if (!this.open && !this.#alone && beyond > 0)
+      if (!this.open && beyond > 0)
         this.deliverable = Math.max(
           Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
           this.deliverable * (1 - WAY_PER_TURN * beyond),

@@ -6,7 +6,7 @@ const BITS_PER_CELL = 128
 const PROBES = 4
 
 /**
- * Which flows have been let in lately: since the last rotation, or in the time between that and the one before. Two
+ * Which flows have been served lately: since the last rotation, or in the time between that and the one before. Two
  * Bloom filters, because a tag alone cannot tell: the cells of a name that nobody has ever heard of are raised by
  * others, and at thousands of invented names a second some of them would pass for known.
  *
@@ -38,7 +38,7 @@ export class KnownFlows {
     }
   }
 
-  /** Whoever is not let in until the next rotation is forgotten then. If `forget`, everybody is forgotten now. */
+  /** Whoever is not served until the next rotation is forgotten then. If `forget`, everybody is forgotten now. */
   rotate(forget: boolean): void {
     const spent = this.#before
     this.#before = this.#now

@@ -138,6 +138,13 @@ export class Looks {
     if (failed) half.failures++
   }
 
+  /** Nobody knows how a request ended: no outcome of it is to be waited for. */
+  ignored(ticket: number): void {
+    if (Math.abs(ticket) !== this.#serial + 1) return
+    const half = ticket > 0 ? this.#before : this.#during
+    half.requests--
+  }
+
   /** What is known by now. */
   verdict(): Verdict {
     const before = this.#before

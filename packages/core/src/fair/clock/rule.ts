@@ -102,7 +102,6 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     }
     if (judgement === 'charged') {
       key.charged = cost
-      this.#known.add(key)
       this.#raise(key, tag + cost / weight)
     }
     clock.note(key, cost)
@@ -120,7 +119,8 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const clock = this.#clock
     this.#advance(nowMs)
     this.#settle(key, cost)
-    if (outcome === 'ignored') clock.ignored(cost)
+    if (outcome !== 'failure') this.#known.add(key)
+    if (outcome === 'ignored') clock.ignored(cost, key)
     else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
       if (outcome === 'success') clock.succeeded(cost, key)
       else clock.failed(cost, key)
