@@ -195,7 +195,10 @@ export class FairClock {
     if (this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
     this.#look(elapsed)
-    const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost))
+    const longest = Math.max(
+      LONGEST_STEP_SECONDS,
+      (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost),
+    )
     const seconds = Math.min(elapsed, longest)
     if (this.open) this.#go(this.rate * seconds)
     else this.#goOn(seconds)
@@ -238,7 +241,12 @@ export class FairClock {
     const spare = Math.max(this.left, this.#owed)
     // At its limit, and let in though nothing was left: the fair rate is too high.
     if (spare <= 0 && this.time - tag < this.meanCost / weight)
-      this.rate *= Math.exp(-Math.min(SHADOW_STEP, (2 * GAIN_PER_SECOND * this.meanCost) / Math.max(this.capacity, LEAST_RATE * this.meanCost)))
+      this.rate *= Math.exp(
+        -Math.min(
+          SHADOW_STEP,
+          (2 * GAIN_PER_SECOND * this.meanCost) / Math.max(this.capacity, LEAST_RATE * this.meanCost),
+        ),
+      )
     this.#take(cost)
     this.#full = spare - cost >= FULL * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
     if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
@@ -436,7 +444,10 @@ export class FairClock {
     const { meanCost } = this
     if (Math.max(this.left, this.#owed) >= FULL * this.#most) return true
     const pace = this.#moved / this.#movedSeconds
-    const weight = Math.max(1, (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost))
+    const weight = Math.max(
+      1,
+      (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
+    )
     const tag = Math.max(this.#newTag, this.time - Math.max(pace, (this.#credit * meanCost) / weight))
     if (tag > this.time) return false
     this.#newTag = tag + cost / weight
