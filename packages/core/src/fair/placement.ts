@@ -17,10 +17,10 @@ export class FlowKey implements Words {
   credit: number = Number.NaN
   /** @internal What the last `register` with this key charged. */
   charged = 0
-  /** @internal Which request it was of all that were admitted, when, and what all these cost together. */
-  serial = 0
+  /** @internal When it was let in, in seconds, and what its outcome is counted for. */
   at = 0
-  total = 0
+  window = 0
+  look = 0
   /** @internal Rotations when it was hashed; -1 before that. */
   epoch = -1
   /** @internal Words of the hash; `c` and `d` are used where each structure has a hash of its own. */

@@ -1,5 +1,5 @@
 import { type Outcome, outcomes } from '../admission/outcome.js'
-import { type Clock, steady } from '../clock.js'
+import { type Clock, originMs, steady } from '../clock.js'
 import { requireAbove, requireNumber, requireOneOf, requireText } from '../options.js'
 import { type BlueExplanation, type BlueState, BlueStructures } from './blue.js'
 import { type ClockExplanation, ClockRule, type ClockState } from './clock/rule.js'
@@ -62,7 +62,9 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     this.#clock = steady(clock)
     const nowMs = this.#clock()
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
-      settings.rule === 'blue' ? new BlueStructures(settings, seeds, coins, nowMs) : new ClockRule(settings, seeds)
+      settings.rule === 'blue'
+        ? new BlueStructures(settings, seeds, coins, nowMs)
+        : new ClockRule(settings, seeds, originMs(clock))
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs

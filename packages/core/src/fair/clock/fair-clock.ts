@@ -1,300 +1,496 @@
-import type { Admission, AdmissionNote } from './admission.js'
-import { Background } from './background.js'
-import { Capacity } from './capacity.js'
-import { CleanRun } from './clean-run.js'
-import { Delay } from './delay.js'
-import { Lead } from './lead.js'
-import { Newcomers } from './newcomers.js'
-import { Outstanding } from './outstanding.js'
-import { Overflow } from './overflow.js'
-import { Pace } from './pace.js'
-import { Phase } from './phase.js'
-import { probeFactor, trustIn } from './probe.js'
-import { Reservoir } from './reservoir.js'
-import { Step } from './step.js'
-import { Traffic } from './traffic.js'
-import { Workers } from './workers.js'
+import { Looks } from './looks.js'
+import { DeliverySlope } from './slope.js'
 
-/** Requests' worth of credit of a flow that is new, while there is a shortage; then it is as far ahead as anybody may. */
-const NEWCOMERS_CREDIT = 1
-/** And by so many requests further: or several from one name would come for one that is new. */
-const NEWCOMERS_DEBT = 0.5
-/** A flow is known for a time at the fair rate, or at this part of its full credit a second: no credit is forgotten. */
-const KNOWN_CREDITS_PER_SECOND = 1 / 30
+// What a flow may have.
+/** At first: requests that everybody may have had, and how many more a second. */
+const FIRST_CREDIT = 2
+const FIRST_RATE = 1
+/** Requests of credit of a flow that is new, none in a shortage; and what new flows may have together then. */
+const NEW_CREDIT = 2
+const NEW_SHARE = 0.25
 
+// How fast the clock runs.
+/** What should be left: this many requests and this many seconds of capacity. Half a second is kept at most. */
+const RESERVE_REQUESTS = 2
+const RESERVE_SECONDS = 0.1
+const MOST_SECONDS = 0.5
+const MOST_REQUESTS = 12
+const MOST_RESERVES = 4
+/** From this part of the most on it is full: known flows leave something even to a clock at its fastest. */
+const FULL = 0.8
+/** The clock runs at most this many times as fast as the fair rate. */
+const MOST_PRESSURE = 4
+/** How quickly the fair rate follows, per request and per second. */
+const GAIN_PER_REQUEST = 0.02
+const GAIN_PER_SECOND = 0.2
+/** While nothing is refused it follows the level at which a third would be: per second, per request at most, at first. */
+const SHADOW_PER_SECOND = 0.3
+const SHADOW_STEP = 0.03
+const SHADOW_FIRST = 3
+const SHADOW_SHARE = 1 / 3
+
+// When there is a shortage.
+/** Failures beyond this share add up to an alarm. */
+const TOLERATED = 0.03
+const ALARM = 3
+/** And are more than usual by this many standard errors. */
+const SURE = 2
+/** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
+const CALM_SECONDS = 1
+const CALM_REQUESTS = 20
+
+// How much the resource can do.
+/** Requests over which capacity is averaged; a first estimate counts for as many as these. */
+const MEAN_REQUESTS = 100
+const FIRST_REQUESTS = 10
+/** The estimate stays between these parts of what the resource was seen to deliver. */
+const LEAST_DELIVERED = 0.97
+const MOST_DELIVERED = 1.05
+/** A run without failure is trusted after so many requests and seconds: then twice as much is tried, at most four times. */
+const TRUSTED_REQUESTS = 200
+const TRUSTED_SECONDS = 8
+const MOST_GROWTH = 4
+/** A run of so many requests and seconds shows by itself what is delivered: more than a store of the resource does. */
+const TELLING_RUN = 100
+const TELLING_SECONDS = 1
+/** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
+const GROWTH_PER_SECOND = 0.01
+const WAY_PER_TURN = 0.2
+const MOST_WAY = 0.85
+/** A process that has the resource to itself believes so until so much more than usual fails for so long. */
+const TROUBLE = 0.1
+const TROUBLE_SECONDS = 10
+const LEAST_BACKGROUND = 0.02
+
+/** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
+const RATE_SECONDS = 2
+const RATE_REQUESTS = 30
+const MOST_RATE_SECONDS = 30
+const LATELY_SECONDS = 5
+/** Outcomes over which shares and delays are averaged. */
+const OUTCOMES = 50
+const COSTS = 100
+/** Requests a second: keeps the arithmetic finite. */
+const LEAST_RATE = 1e-9
 /** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
 const LONGEST_STEP_SECONDS = 1
 const LONGEST_STEP_REQUESTS = 30
 
-/** What becomes of a request. `uncharged`: let in because there is enough, though its flow is ahead of the clock. */
+/** What becomes of a request. `uncharged`: let in because nothing is short, though its flow is ahead of the clock. */
 export type Judgement = 'refused' | 'uncharged' | 'charged'
+
+/** What a request that was let in is remembered by, until its outcome. */
+export interface Admission {
+  /** When it was let in, in seconds. */
+  at: number
+  window: number
+  look: number
+}
 
 /**
  * The fair clock: decides by a flow's tag, the time until which it has had its share, whether it may have more.
  *
- * Admitting a request moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is refused,
- * unless there is much to spare; one that lags behind may catch up by `credit` requests, no more. A failure blames
- * nobody: it is a measurement of the resource, from which follows how fast the clock may run.
+ * - Letting a request in moves the tag of its flow on by cost / weight. A flow whose tag is ahead of the clock is
+ *   refused; one that lags behind may catch up by `credit` requests, no more.
+ * - Nothing is refused until it was *shown* that refusing is free: that what is delivered stays the same when less is
+ *   let in (`DeliverySlope`), or that failures end when no more is let in than is delivered (`Looks`). Failures that
+ *   stay have another reason; from then on as many of them are usual.
+ * - `deliverable` is what the resource was seen to serve per second. It rises with what is delivered, and falls only
+ *   when that was shown to be free. However many requests fail, and whatever else is believed, at least 97 % of
+ *   deliverable / (1 - usual) is let in.
+ * - Inside of that, a failure says that at this moment the resource is empty: what was served between two failures is
+ *   its capacity. `left` is what it should have left. The clock runs at the fair rate times left / reserve: it stands
+ *   still while nothing is left, so that what there is goes to those who lag behind, and catches up while there is
+ *   plenty. The fair rate follows until the reserve is kept.
  *
- * Costs are in any unit. Knows no flows, hashes or clocks: all come in as numbers.
+ * Costs are in any unit, times in seconds. Knows no flows, hashes or clocks. O(1) per call, nothing allocated.
  *
- * @see the virtual time of start-time fair queueing (P. Goyal, H. Vin, H. Cheng, SIGCOMM 1996), and the generic cell
- *   rate algorithm (ITU-T I.371), which the tags are
+ * @see N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14 (2016): believe what is delivered
+ * @see P. Goyal, H. Vin, H. Cheng, "Start-time Fair Queueing", SIGCOMM 1996: tags and virtual time
  */
 export class FairClock {
-  readonly traffic: Traffic = new Traffic()
-  readonly capacity: Capacity = new Capacity()
-  readonly reservoir: Reservoir = new Reservoir()
-  readonly pace: Pace = new Pace()
-  readonly phase: Phase = new Phase()
-  readonly background: Background = new Background()
-  readonly #step = new Step()
-  /** The latest admission, and what time it is now. */
-  readonly #latest: AdmissionNote = { serial: 0, at: 0, total: 0 }
-  readonly #run = new CleanRun()
-  readonly #delay = new Delay()
-  readonly #outstanding = new Outstanding()
-  readonly #overflow = new Overflow()
-  readonly #newcomers: Newcomers
-  readonly #lead = new Lead()
-  readonly #workers = new Workers()
+  /** The clock, in units of cost by weight, and how fast each flow may go: cost per second and unit of weight. */
+  time: number = FIRST_CREDIT
+  rate: number = FIRST_RATE
+  /** True while nothing is refused. */
+  open = true
+  /** Mean cost of a request. */
+  meanCost = 1
+  /** Share of the latest outcomes that were failures, and not their flow's own. */
+  failureShare = 0
+  /** Share of failures that have another reason than a shortage, as far as looks have shown. */
+  usual = 0
+  /** Cost per second that the resource was seen to serve, and that is measured now; 0 until a shortage was seen. */
+  deliverable = 0
+  capacity = 0
+  /** Cost that the resource should have left; below 0: it is short. */
+  left = 0
+  readonly looks: Looks = new Looks()
+  readonly #slope = new DeliverySlope()
   readonly #credit: number
   readonly #probe: number
-  /** True while less is let in than could be, to see if failures become fewer. */
-  #tries = false
-  #atMs: number = Number.NaN
+  readonly #origin: number
+  #now = Number.NaN
+  #requests = 0
+  #outcomes = 0
+  #delay = 0
+  /** Fading sums of cost let in and served, and of the time they are of. */
+  #admitted = 0
+  #served = 0
+  #seconds = 0
+  /** The same over some seconds: how far the clock went, and what was refused. */
+  #moved = 0
+  #movedSeconds = 1e-9
+  #refused = 0
+  #doubt = 0
+  #shownDeliverable = 0
+  #alarmed = false
+  #alone = false
+  #calmAt = 0
+  #refusedAt = 0
+  #unrefused = 0
+  #full = 0
+  #wasOpen = true
+  /** What has to be let in whatever fails: filled by the floor, never emptied by failures. */
+  #owed = 0
+  #reserve = FIRST_CREDIT
+  #most = MOST_REQUESTS
+  /** The run since the last failure: when it began, cost served in it, requests that tell something, most that was left. */
+  #runAt = 0
+  #runServed = 0
+  #run = 0
+  #runMost = 0
+  #correctedAt = 0
+  /** Fading sums of runs. */
+  #runsServed = 0
+  #runsSeconds = 0
+  #newTag = 0
 
-  /** `cells`: on a level of the sketch that keeps the tags. */
-  constructor(credit: number, probe: number, cells: number) {
-    this.#newcomers = new Newcomers(cells)
+  /** `origin`: the time of day at 0, in seconds. */
+  constructor(credit: number, probe: number, origin: number) {
     this.#credit = credit
+    this.#origin = origin
     this.#probe = probe
   }
 
-  /**
-   * It is `nowMs` now. Nothing is known of the time before the first call; a time before the last one is no time
-   * passed, and time goes on from there. A leap ahead counts for a moment only.
-   */
-  advance(nowMs: number): void {
-    const elapsed = (nowMs - this.#atMs) / 1000
-    this.#atMs = nowMs
-    if (!(elapsed > 0)) return
-    const { traffic, capacity, reservoir, pace, phase } = this
-    const { meanCost } = traffic
-    const longest = Math.max(LONGEST_STEP_SECONDS, (LONGEST_STEP_REQUESTS * meanCost) / capacity.perSecond)
-    const step = this.#step
-    step.seconds = Math.min(elapsed, longest)
-    this.#latest.at += step.seconds
-    traffic.advance(step)
-    capacity.advance(step, traffic)
-    this.#newcomers.advance(step)
-    if (phase.open) {
-      pace.runFreely(step)
+  /** It is `now`. A time before the last one is no time passed; a leap ahead counts for a moment only. */
+  advance(now: number): void {
+    const elapsed = now - this.#now
+    this.#now = now
+    if (!(elapsed > 0)) {
+      if (Number.isNaN(elapsed)) this.#runAt = this.#correctedAt = this.#calmAt = now
       return
     }
-    const run = this.#run
-    run.reach(this.#latest)
-    step.trust = trustIn(run, this.#delay)
-    capacity.raise(run, traffic, this.#delay, step)
-    // At least one request a second is tried, so that a resource that comes back is found.
-    step.probedPerSecond = Math.max(capacity.perSecond * probeFactor(step.trust, this.#probe), meanCost)
-    this.#tries = this.background.limits(this.#latest)
-    if (this.#tries) {
-      step.probedPerSecond = Math.min(step.probedPerSecond, this.background.mostPerSecond * meanCost)
-      reservoir.mayRunOver()
-    }
-    this.#fill()
-    // Nothing to spare: clock and rate stand still, and nobody loses anything by that.
-    if (reservoir.spareSeconds === 0) return
-    pace.run(reservoir, this.#lead, phase)
-    if (reservoir.spareLevel <= reservoir.target || !phase.unlimited) pace.follow(reservoir, step, traffic, phase)
+    const { meanCost } = this
+    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
+    const kept = Math.exp(-elapsed / fade)
+    this.#admitted *= kept
+    this.#served *= kept
+    this.#seconds = this.#seconds * kept + fade * (1 - kept)
+    const keptLately = Math.exp(-elapsed / LATELY_SECONDS)
+    this.#moved *= keptLately
+    this.#refused *= keptLately
+    this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
+    if (this.failureShare < this.usual + TROUBLE) this.#calmAt = now
+    else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
+    this.#look(elapsed)
+    const longest = Math.max(
+      LONGEST_STEP_SECONDS,
+      (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost),
+    )
+    const seconds = Math.min(elapsed, longest)
+    if (this.open) this.#go(this.rate * seconds)
+    else this.#goOn(seconds)
   }
 
   /** A request comes in. */
-  arrives(cost: number): void {
-    if (this.traffic.arrives(cost)) this.pace.begin(cost)
-  }
-
-  /** What a tag that is `stored` counts for: a flow that lags far behind has as much credit as any may keep. */
-  tagOf(stored: number, weight: number): number {
-    const credit = this.isNew(stored) ? NEWCOMERS_CREDIT : this.#credit
-    return Math.max(stored, this.pace.time - (credit * this.traffic.meanCost) / weight)
-  }
-
-  /** The highest tag with which a request of this weight is let in. */
-  limit(weight: number): number {
-    const { pace, phase, reservoir, traffic } = this
-    return phase.open ? pace.time : pace.time + reservoir.ahead(traffic) / weight
-  }
-
-  /** A request of a flow whose tag is `stored`, and so counts for `tag`; `greedy` if it asks for twice what it gets. */
-  judge(stored: number, tag: number, cost: number, weight: number, greedy: boolean): Judgement {
-    const { traffic, capacity, reservoir, pace, phase } = this
-    const over = tag > this.limit(weight)
-    if (phase.open) {
-      pace.shadow(over, traffic)
-      this.#admit(cost)
-      if (over) return 'uncharged'
-      phase.admitted()
-      return 'charged'
+  arrives(cost: number, weight: number): void {
+    if (this.#requests === 0) {
+      this.time = (FIRST_CREDIT * cost) / weight
+      this.rate = (FIRST_RATE * cost) / weight
+      this.meanCost = cost
     }
-    if (
-      over ||
-      (this.#tries && reservoir.level < 0) ||
-      (this.isNew(stored) && !this.#newcomers.allow(cost, capacity, traffic, reservoir))
-    ) {
-      phase.refused(weight)
+    this.#requests++
+    this.meanCost += (cost - this.meanCost) / Math.min(this.#requests, COSTS)
+  }
+
+  /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
+  tagOf(stored: number, known: boolean, weight: number): number {
+    const unit = this.meanCost / weight
+    const newTag = this.open ? this.time - NEW_CREDIT * unit : this.time
+    return Math.max(known ? stored : newTag, this.time - this.#credit * unit)
+  }
+
+  /** A request of a flow with this tag. */
+  judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
+    const over = tag > this.time
+    if (this.open) {
+      this.#shadow(over)
+      this.#admitted += cost
+      return over ? 'uncharged' : 'charged'
+    }
+    if (over || !(known || this.#letInNew(cost))) {
+      this.#unrefused = 0
+      this.#refusedAt = this.#now
+      this.#refused += cost
       return 'refused'
     }
-    phase.admitted()
-    this.#admit(cost)
-    this.#lead.admit(cost)
-    if (this.isNew(stored)) this.#newcomers.letIn()
-    if (greedy) this.#newcomers.match(cost)
-    if (!this.#workers.found) reservoir.take(cost)
-    phase.found(reservoir.full)
+    this.#admitted += cost
+    this.#unrefused++
+    const spare = Math.max(this.left, this.#owed)
+    // At its limit, and let in though nothing was left: the fair rate is too high.
+    if (spare <= 0 && this.time - tag < this.meanCost / weight)
+      this.rate *= Math.exp(
+        -Math.min(
+          SHADOW_STEP,
+          (2 * GAIN_PER_SECOND * this.meanCost) / Math.max(this.capacity, LEAST_RATE * this.meanCost),
+        ),
+      )
+    this.#take(cost)
+    this.#full = spare - cost >= FULL * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
+    if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
     return 'charged'
   }
 
-  /** The tag after a request was charged. Who was new has been ahead as far as may be, and more: else names would pay. */
-  tagAfter(stored: number, tag: number, cost: number, weight: number): number {
-    const next = tag + cost / weight
-    if (!this.isNew(stored)) return next
-    return Math.max(next, this.limit(weight) + (NEWCOMERS_DEBT * this.traffic.meanCost) / weight)
-  }
-
-  /** Writes down the latest admission: to be given back with its outcome. */
-  note(admission: AdmissionNote): void {
-    const { serial, at, total } = this.#latest
-    admission.serial = serial
-    admission.at = at
-    admission.total = total
+  /** Writes down when a request was let in: to be given back with its outcome. */
+  note(admission: Admission, cost: number): void {
+    admission.at = this.#now
+    admission.window = this.#slope.admit(this.#now, this.#admittedPerSecond, this.meanCost, this.#delay)
+    admission.look = this.looks.admit(cost)
   }
 
   /** A request has cost `due` more than it was charged, or less. */
-  settle(due: number, admission: Admission): void {
-    if (this.phase.open) return
-    if (due > 0) this.reservoir.take(due)
-    else this.reservoir.putBack(-due)
-    this.#lessen(-due, admission)
+  settle(due: number): void {
+    if (!this.open) this.#take(due)
   }
 
-  /** A request that was let in got the resource. */
+  /** A request that was let in was served. */
   succeeded(cost: number, admission: Admission): void {
-    const { reservoir, traffic, phase } = this
-    const run = this.#run
-    const outstanding = this.#outstanding
-    outstanding.report(admission)
-    this.#tellBackground(admission, false)
-    traffic.succeeds(cost)
-    if (phase.open) return
-    if (!reservoir.full) run.telling++
-    this.capacity.recover(run)
-    if (outstanding.count === 0 && !this.#workers.found && !this.#tries) reservoir.correctUp()
+    this.#ends(false, cost, cost, admission)
+    this.#doubt = Math.max(0, this.#doubt - TOLERATED)
+    if (this.#doubt === 0 && this.failureShare < TOLERATED / 2) this.#alarmed = false
+    this.#serves(cost)
   }
 
-  /** A request that was let in did not get the resource. */
+  /** A request that was let in failed, and not for a reason of its flow's. */
   failed(cost: number, admission: Admission): void {
-    const { traffic, capacity, reservoir, phase, background } = this
-    const { meanCost } = traffic
-    const run = this.#run
-    const outstanding = this.#outstanding
-    outstanding.report(admission)
-    this.#tellBackground(admission, true)
-    if (background.absorbs(this.#latest)) {
-      if (phase.open && background.isDue(this.#latest) && traffic.servedPerSecond > 0) this.#engage(admission)
-      this.#useless(cost, admission)
-      return
+    this.#ends(true, cost, 0, admission)
+    this.#doubt = Math.min(2 * ALARM, this.#doubt + 1 - TOLERATED)
+    if (this.#doubt >= ALARM && !this.#alarmed) {
+      this.#alarmed = true
+      this.#slope.clear()
+      this.looks.clear()
     }
-    this.#workers.fails(outstanding.count, this.#latest.serial - admission.serial)
-    this.#delay.observe(this.#latest.at - admission.at)
-    traffic.fails()
-    if (phase.open) {
-      if (phase.isShortage(traffic)) this.#engage(admission)
-      return
-    }
-    const full = reservoir.wasFull
-    const inRun = run.has(admission)
-    if (inRun) {
-      run.endWith(admission, cost)
-      capacity.measure(run, traffic, full)
-    } else capacity.lessen(cost, traffic)
-    if (outstanding.isNews(admission)) {
-      this.#overflow.learn(reservoir, run, capacity, traffic, full)
-      // That a request failed says only that there was less than it would have cost.
-      reservoir.correctDown(Math.max(0, cost - meanCost))
-      outstanding.correct()
-    }
-    reservoir.peak = 0
-    if (inRun) run.begin(admission)
+    if (!this.open) this.#measure(admission)
+    this.#runAt = this.#now
+    this.#runServed = this.#run = this.#runMost = 0
   }
 
-  /** A request that was let in says nothing about the resource: what was set aside for it is free again. */
+  /** Nobody knows how a request that was let in ended: it used the resource as often as others do. */
   ignored(cost: number, admission: Admission): void {
-    this.#outstanding.report(admission)
-    this.#useless(cost, admission)
+    const served = cost * (1 - this.failureShare)
+    this.#slope.report(admission.window, cost, served)
+    this.looks.ignored(admission.look)
+    this.#served += served
+    this.#serves(served)
   }
 
-  /** A shortage begins, with the failure of a request. */
-  #engage(failed: Admission): void {
-    const { traffic, capacity, reservoir, phase, background } = this
-    phase.open = false
-    capacity.begin(traffic)
-    background.begin(traffic)
-    this.#step.probedPerSecond = capacity.perSecond
-    reservoir.begin(this.#step, capacity, traffic, this.#overflow)
-    this.#lead.clear()
-    this.#run.begin(failed)
-    this.#outstanding.correct()
+  /** A request that was let in did not run after all: what was set aside for it is free again. */
+  withdrawn(cost: number): void {
+    this.#admitted = Math.max(0, this.#admitted - cost)
+    if (!this.open) this.#take(-cost)
   }
 
-  #tellBackground(admission: Admission, failed: boolean): void {
-    const short = !this.phase.open && !this.#workers.found
-    this.background.report(admission, failed, this.#latest, short, this.capacity)
+  get servedPerSecond(): number {
+    return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
   }
 
-  /** What was set aside for a request was not used. */
-  #useless(cost: number, admission: Admission): void {
-    if (this.phase.open) return
-    this.reservoir.putBack(cost)
-    this.#lessen(cost, admission)
+  get #admittedPerSecond(): number {
+    return Math.max(1e-3 * this.meanCost, this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds))
   }
 
-  #admit(cost: number): void {
-    this.#outstanding.admit()
-    this.#latest.serial++
-    this.#latest.total += cost
+  /** The share of failures beyond the usual ones, if it is more than chance makes of these; otherwise 0. */
+  get #beyond(): number {
+    const beyond = this.failureShare - this.usual
+    const error = Math.sqrt((this.usual * (1 - this.usual)) / (2 * OUTCOMES))
+    return beyond > TOLERATED + SURE * error ? beyond : 0
   }
 
-  /** So much of an admission was not served after all. */
-  #lessen(cost: number, admission: Admission): void {
-    if (this.#run.has(admission)) this.#run.lessen(cost)
-    else this.capacity.lessen(cost, this.traffic)
+  /** How an outcome counts for whoever asks whether refusing pays. */
+  #ends(failed: boolean, cost: number, served: number, admission: Admission): void {
+    this.#outcomes++
+    const part = 1 / Math.min(OUTCOMES, this.#outcomes)
+    this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
+    this.#delay += (this.#now - admission.at - this.#delay) * part
+    this.#served += served
+    this.#slope.report(admission.window, cost, served)
+    this.looks.report(admission.look, failed)
+    if (!this.#alarmed || this.looks.looking) return
+    const delivered = this.#slope.delivered(this.usual, this.meanCost)
+    if (delivered === 0) return
+    this.#alone = true
+    this.#shown(delivered)
   }
 
-  /** Brings what there is to spare up to date. */
-  #fill(): void {
-    const { reservoir, traffic, capacity } = this
-    const step = this.#step
-    if (this.#workers.found) {
-      reservoir.mirror(step, traffic, this.#workers, this.#outstanding)
-      this.#lead.clear()
-      return
+  #serves(served: number): void {
+    this.#runServed += served
+    if (!this.open && this.left < FULL * this.#most) this.#run++
+  }
+
+  /** Refusing was shown to be free, down to what is delivered. */
+  #shown(delivered: number): void {
+    if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
+    this.deliverable = this.#shownDeliverable = delivered
+    this.#slope.clear()
+    this.#engage(delivered)
+  }
+
+  #engage(capacity: number): void {
+    if (this.open || capacity < this.capacity) {
+      this.capacity = capacity
+      this.#runsServed = FIRST_REQUESTS * this.meanCost
+      this.#runsSeconds = this.#runsServed / capacity
     }
-    this.#lead.advance(step, traffic, this.pace, this.phase)
-    reservoir.fit(step, capacity, traffic, this.#overflow)
-    reservoir.fill(step, capacity)
+    if (this.open) {
+      this.left = this.#owed = 0
+      this.#runServed = this.#run = this.#runMost = this.#unrefused = 0
+      this.#runAt = this.#correctedAt = this.#now
+    }
+    this.open = false
+    this.#full = 0
+    this.#refusedAt = this.#now
   }
 
-  /** The stored tag as far as it is known: 0, as of a new flow, if it was charged so long ago that it is forgotten. */
-  recall(stored: number, weight: number): number {
-    const { time, rate } = this.pace
-    const memory = Math.max(rate, (KNOWN_CREDITS_PER_SECOND * this.#credit * this.traffic.meanCost) / weight)
-    return stored < time - this.#newcomers.knownSeconds * memory ? 0 : stored
+  #release(): void {
+    this.open = true
+    this.#full = 0
   }
 
-  /** True if the flow has not been seen lately, and that matters because there is a shortage. */
-  isNew(stored: number): boolean {
-    return stored === 0 && !this.phase.open
+  /** A failure in a shortage: at this moment the resource is empty. */
+  #measure(admission: Admission): void {
+    const { meanCost } = this
+    const seconds = this.#now - this.#runAt
+    const served = this.#runServed
+    // With a full reserve what came in may have run over: only a faster run tells anything.
+    if (!this.looks.looking && (this.#runMost < FULL * this.#most || served > this.capacity * seconds)) {
+      const kept = Math.exp(-(served / meanCost + 1) / MEAN_REQUESTS)
+      this.#runsServed = this.#runsServed * kept + served
+      this.#runsSeconds = this.#runsSeconds * kept + seconds
+      this.capacity = Math.max(LEAST_RATE * meanCost, this.#runsServed / this.#runsSeconds)
+    }
+    if (admission.at < this.#correctedAt) return
+    this.left = Math.min(this.left, 0)
+    this.#correctedAt = this.#now
+  }
+
+  #take(cost: number): void {
+    this.left = Math.min(this.#most, Math.max(this.left - cost, -this.#reserve))
+    this.#owed = Math.min(this.#most, Math.max(this.#owed - cost, -this.#reserve))
+  }
+
+  #go(by: number): void {
+    this.time += by
+    this.#moved += by
+  }
+
+  /** Time passes in a shortage. */
+  #goOn(seconds: number): void {
+    const { meanCost, looks } = this
+    const floor = (LEAST_DELIVERED * this.deliverable) / (1 - this.usual)
+    if (this.deliverable > 0)
+      this.capacity = Math.max(floor, Math.min((floor * MOST_DELIVERED) / LEAST_DELIVERED, this.capacity))
+    if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
+      this.deliverable += GROWTH_PER_SECOND * Math.sqrt((this.#refused / LATELY_SECONDS) * this.deliverable) * seconds
+    const runSeconds = this.#now - this.#runAt
+    if (this.#run >= TELLING_RUN && runSeconds > TELLING_SECONDS)
+      this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
+    const trust = Math.min(this.#run / TRUSTED_REQUESTS, runSeconds / TRUSTED_SECONDS)
+    const perSecond = Math.max(this.capacity * Math.min(MOST_GROWTH, 1 + this.#probe + trust * trust), meanCost)
+    this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
+    this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond, MOST_RESERVES * this.#reserve)
+    const before = Math.max(this.left, this.#owed)
+    this.left = Math.min(
+      this.#most,
+      this.left + (looks.looking ? Math.min(looks.limit, perSecond) : perSecond) * seconds,
+    )
+    this.#owed = Math.min(this.#most, this.#owed + (looks.looking ? looks.limit : floor) * seconds)
+    this.#runMost = Math.max(this.#runMost, this.left)
+    const after = Math.max(this.left, this.#owed)
+    // Nothing left: clock and rate stand still, and nobody loses anything by that.
+    if (after <= 0) return
+    const part = before > 0 ? seconds : (after / (after - before)) * seconds
+    const pressure = (before > 0 ? (before + after) / 2 : after / 2) / this.#reserve
+    this.#go(this.rate * Math.min(MOST_PRESSURE, pressure) * part)
+    const error = Math.min(MOST_PRESSURE, pressure - 1)
+    // Nobody was refused of late: it is not the rate that limits them.
+    if (error > 0 && this.#unrefused >= CALM_REQUESTS) return
+    const gain = Math.min((GAIN_PER_REQUEST * perSecond) / meanCost, GAIN_PER_SECOND)
+    this.rate *= Math.exp(Math.max(-0.7, Math.min(0.7, gain * error * part)))
+  }
+
+  /** Nothing is refused: follows the rate at which a third would be. */
+  #shadow(over: boolean): void {
+    const { meanCost } = this
+    const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const first = over ? SHADOW_FIRST / this.#requests : 0
+    const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
+    this.rate *= Math.exp(step * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
+    this.rate = Math.max(LEAST_RATE * meanCost, Math.min(meanCost / LEAST_RATE ** 2, this.rate))
+  }
+
+  /** New flows together are one account of the clock. */
+  #letInNew(cost: number): boolean {
+    const { meanCost } = this
+    if (Math.max(this.left, this.#owed) >= FULL * this.#most) return true
+    const pace = this.#moved / this.#movedSeconds
+    const weight = Math.max(
+      1,
+      (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
+    )
+    const tag = Math.max(this.#newTag, this.time - Math.max(pace, (this.#credit * meanCost) / weight))
+    if (tag > this.time) return false
+    this.#newTag = tag + cost / weight
+    return true
+  }
+
+  /** Looks at appointments, and what they show. */
+  #look(elapsed: number): void {
+    const { looks } = this
+    const requestsPerSecond = this.#admittedPerSecond / this.meanCost
+    if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#delay)) {
+      if (looks.looking) {
+        looks.looking = false
+        if (this.#wasOpen) this.#release()
+      }
+      this.#conclude()
+      const beyond = this.#beyond
+      if (!this.open && beyond > 0)
+        this.deliverable = Math.max(
+          Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
+          this.deliverable * (1 - WAY_PER_TURN * beyond),
+        )
+      const mayLook = !this.#alone && this.failureShare > TOLERATED
+      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND)
+    }
+    if (!looks.isDue(this.#origin + this.#now)) return
+    this.#wasOpen = this.open
+    looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
+    this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
+    this.left = Math.min(this.left, 0)
+    this.#owed = Math.min(this.#owed, 0)
+  }
+
+  #conclude(): void {
+    const { looks } = this
+    const verdict = looks.verdict()
+    if (verdict === 'free') {
+      this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
+      if (this.open) this.#alone = false
+      this.#shown(looks.delivered)
+    } else if (verdict === 'costs') {
+      this.usual = looks.staying
+      this.deliverable = Math.max(this.deliverable, looks.delivered)
+    }
   }
 }

@@ -5,6 +5,8 @@ import type { ClockSettings } from '../options.js'
 import { type FlowKey, IndependentPlacement } from '../placement.js'
 import type { FairRefusal, FairRule } from '../rule.js'
 import { FairClock } from './fair-clock.js'
+import { KnownFlows } from './known-flows.js'
+import { OwnFailures } from './own-failures.js'
 import { TagSketch } from './tags.js'
 import { type Talker, TopTalkers } from './talkers.js'
 
@@ -33,19 +35,26 @@ export interface ClockState {
   readonly engaged: boolean
   /** Cost per second and unit of weight that a flow may have at present. While open: that it could have. */
   readonly fairRatePerSecond: number
-  /** Cost per second that the resource was seen to serve; `null` until a shortage was seen. */
+  /** Cost per second that the resource can serve, as measured between its failures; `null` until a shortage was seen. */
   readonly capacityPerSecond: number | null
+  /** Cost per second that the resource was seen to deliver: 97 % of it, at least, are let in whatever fails. */
+  readonly deliverablePerSecond: number | null
+  /** True while less is let in, for a second or so, to see if failures become fewer. */
+  readonly looking: boolean
   /** Cost that the resource is thought to have to spare at once; below 0: it is short. 0 while open. */
   readonly spare: number
   /** Mean cost of a request. */
   readonly meanCost: number
-  /** Share of the latest outcomes that were failures, but for those that come however little is let in. */
+  /** Share of the latest outcomes that were failures, but for those that are their flow's own. */
   readonly failureShare: number
-  /** Share of outcomes that are failures however little is let in, as trials have shown: they are put up with. */
+  /** Share of outcomes that are failures however little is let in, as looks have shown: they count for nothing. */
   readonly backgroundFailureShare: number
   /** The flows that ask for most: at most 16. */
   readonly talkers: readonly Talker[]
 }
+
+/** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
+const DEAR = 1.5
 
 /**
  * Rule `fair-clock`: the tags of all flows in two sketches with different seeds, and the clock that they are held
@@ -56,15 +65,20 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly placement: IndependentPlacement
   readonly #settings: ClockSettings
   readonly #clock: FairClock
+  readonly #known: KnownFlows
+  readonly #own: OwnFailures
   readonly #talkers = new TopTalkers()
   readonly #places: Int32Array
   #live: TagSketch
   #twin: TagSketch
 
-  constructor(settings: ClockSettings, random: Random) {
+  /** `originMs`: the time of day when the clock said 0. */
+  constructor(settings: ClockSettings, random: Random, originMs: number) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
-    this.#clock = new FairClock(credit, probe, bucketsPerLevel)
+    this.#clock = new FairClock(credit, probe, originMs / 1000)
+    this.#known = new KnownFlows(bucketsPerLevel)
+    this.#own = new OwnFailures(bucketsPerLevel)
     this.placement = new IndependentPlacement(levels, bucketsPerLevel, random)
     this.#places = new Int32Array(levels)
     this.#live = new TagSketch(levels, bucketsPerLevel)
@@ -75,68 +89,68 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     const clock = this.#clock
     const weight = this.#weight(key)
     this.#advance(nowMs)
-    clock.arrives(cost)
-    const stored = this.#stored(key, weight)
-    const tag = clock.tagOf(stored, weight)
+    clock.arrives(cost, weight)
+    const known = this.#known.has(key)
+    const tag = clock.tagOf(this.#stored(key), known, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
-    const greedy = this.#talkers.asks(key, cost)
-    const judgement = clock.judge(stored, tag, cost, weight, greedy)
+    this.#talkers.asks(key, cost)
+    const judgement = clock.judge(tag, known, cost, weight)
     if (judgement === 'refused') {
       this.#talkers.refused(cost)
       return false
     }
     if (judgement === 'charged') {
       key.charged = cost
-      this.#raise(key, clock.tagAfter(stored, tag, cost, weight))
+      this.#raise(key, tag + cost / weight)
     }
-    clock.note(key)
+    clock.note(key, cost)
     return true
   }
 
   /** The flow may come back when the clock has caught up with it; a newcomer after the time of one request. */
   refusal(key: FlowKey, nowMs: number): FairRefusal {
     const { waitMs, ...detail } = this.explain(key, nowMs)
-    const requestMs = (1000 * this.#clock.traffic.meanCost) / detail.fairRatePerSecond
+    const requestMs = (1000 * this.#clock.meanCost) / detail.fairRatePerSecond
     return { retryAfterMs: detail.newcomer ? requestMs : waitMs, detail }
   }
 
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void {
     const clock = this.#clock
     this.#advance(nowMs)
-    if (outcome === 'success') {
-      this.#settle(key, cost)
-      clock.succeeded(cost, key)
-    } else if (outcome === 'failure') clock.failed(cost, key)
-    else clock.ignored(key.charged, key)
+    this.#settle(key, cost)
+    if (outcome !== 'failure') this.#known.add(key)
+    if (outcome === 'ignored') clock.ignored(cost, key)
+    else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
+      if (outcome === 'success') clock.succeeded(cost, key)
+      else clock.failed(cost, key)
+    }
   }
 
   withdraw(key: FlowKey, nowMs: number): void {
     this.#advance(nowMs)
-    this.#clock.ignored(key.charged, key)
+    this.#clock.withdrawn(key.charged)
     this.#giveBack(key, key.charged)
   }
 
   probability(key: FlowKey, nowMs: number): number {
-    this.#advance(nowMs)
-    const clock = this.#clock
-    const weight = this.#weight(key)
-    return !clock.phase.open && this.#tag(key, weight) > clock.limit(weight) ? 1 : 0
+    const { waitMs } = this.explain(key, nowMs)
+    return waitMs > 0 ? 1 : 0
   }
 
   explain(key: FlowKey, nowMs: number): ClockExplanation {
     this.#advance(nowMs)
+    const clock = this.#clock
     const weight = this.#weight(key)
-    const { phase, pace, capacity } = this.#clock
-    const stored = this.#stored(key, weight)
-    const tag = this.#clock.tagOf(stored, weight)
+    const known = this.#known.has(key)
+    const tag = clock.tagOf(this.#stored(key), known, weight)
     return {
-      engaged: !phase.open,
+      engaged: !clock.open,
       credit: this.#credit(tag, weight),
-      fairRatePerSecond: pace.rate * weight,
-      capacityPerSecond: capacity.perSecond > 0 ? capacity.perSecond : null,
-      waitMs: (1000 * Math.max(0, tag - this.#clock.limit(weight))) / pace.rate,
-      newcomer: this.#clock.isNew(stored),
+      fairRatePerSecond: clock.rate * weight,
+      capacityPerSecond: clock.capacity > 0 ? clock.capacity : null,
+      waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
+      newcomer: !(known || clock.open),
       weight,
     }
   }
@@ -147,6 +161,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#twin = spent
     spent.clear()
     this.placement.rotate()
+    this.#known.rotate(forget)
     if (forget) {
       this.#live.clear()
       this.placement.rotate()
@@ -156,39 +171,37 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   snapshot(nowMs: number): ClockState {
     this.#advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
-    const { phase, pace, capacity, reservoir, traffic, background } = this.#clock
+    const { open, rate, capacity, deliverable, looks, left, meanCost, failureShare, usual } = this.#clock
     return {
       rule: 'fair-clock',
       levels,
       bucketsPerLevel,
-      engaged: !phase.open,
-      fairRatePerSecond: pace.rate,
-      capacityPerSecond: capacity.perSecond > 0 ? capacity.perSecond : null,
-      spare: phase.open ? 0 : reservoir.level,
-      meanCost: traffic.meanCost,
-      failureShare: traffic.failureShare,
-      backgroundFailureShare: background.share,
+      engaged: !open,
+      fairRatePerSecond: rate,
+      capacityPerSecond: capacity > 0 ? capacity : null,
+      deliverablePerSecond: deliverable > 0 ? deliverable : null,
+      looking: looks.looking,
+      spare: open ? 0 : left,
+      meanCost,
+      failureShare,
+      backgroundFailureShare: usual,
       talkers: this.#talkers.list(),
     }
   }
 
   #advance(nowMs: number): void {
-    this.#clock.advance(nowMs)
+    this.#clock.advance(nowMs / 1000)
     this.#talkers.advance(nowMs)
   }
 
-  /** The flow's tag in the sketch, as far as it is known; leaves its place in `#places`. */
-  #stored(key: FlowKey, weight: number): number {
+  /** The flow's tag in the sketch; leaves its place in `#places`. */
+  #stored(key: FlowKey): number {
     this.placement.place(key, 'live', this.#places)
-    return this.#clock.recall(this.#live.read(this.#places), weight)
-  }
-
-  #tag(key: FlowKey, weight: number): number {
-    return this.#clock.tagOf(this.#stored(key, weight), weight)
+    return this.#live.read(this.#places)
   }
 
   #credit(tag: number, weight: number): number {
-    return ((this.#clock.pace.time - tag) * weight) / this.#clock.traffic.meanCost
+    return ((this.#clock.time - tag) * weight) / this.#clock.meanCost
   }
 
   #weight(key: FlowKey): number {
@@ -202,9 +215,9 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     if (due < 0) this.#giveBack(key, -due)
     else {
       const weight = this.#weight(key)
-      this.#raise(key, this.#tag(key, weight) + due / weight)
+      this.#raise(key, this.#clock.tagOf(this.#stored(key), true, weight) + due / weight)
     }
-    this.#clock.settle(due, key)
+    this.#clock.settle(due)
   }
 
   #giveBack(key: FlowKey, cost: number): void {

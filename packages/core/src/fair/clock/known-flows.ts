@@ -1,0 +1,57 @@
+import { mix32 } from '../../hash.js'
+import type { FlowKey } from '../placement.js'
+
+/** Bits of each generation by cell of a level of tags: 64 KiB at 4096 cells. */
+const BITS_PER_CELL = 128
+const PROBES = 4
+
+/**
+ * Which flows have been served lately: since the last rotation, or in the time between that and the one before. Two
+ * Bloom filters, because a tag alone cannot tell: the cells of a name that nobody has ever heard of are raised by
+ * others, and at thousands of invented names a second some of them would pass for known.
+ *
+ * At the default size 100 000 flows are told from a new name in 95 of 100 cases; 2 000 in all but one of ten million.
+ *
+ * @see B. H. Bloom, "Space/Time Trade-offs in Hash Coding with Allowable Errors", Communications of the ACM 13 (1970)
+ */
+export class KnownFlows {
+  readonly #mask: number
+  #now: Int32Array
+  #before: Int32Array
+
+  /** `cells`: on each level of the sketch of tags. */
+  constructor(cells: number) {
+    const bits = 2 ** Math.ceil(Math.log2(Math.max(32, BITS_PER_CELL * cells)))
+    this.#mask = bits - 1
+    this.#now = new Int32Array(bits / 32)
+    this.#before = new Int32Array(bits / 32)
+  }
+
+  has(key: FlowKey): boolean {
+    return this.#isIn(this.#now, key) || this.#isIn(this.#before, key)
+  }
+
+  add({ a, b }: FlowKey): void {
+    for (let probe = 0; probe < PROBES; probe++) {
+      const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
+      this.#now[bit >>> 5]! |= 1 << (bit & 31)
+    }
+  }
+
+  /** Whoever is not served until the next rotation is forgotten then. If `forget`, everybody is forgotten now. */
+  rotate(forget: boolean): void {
+    const spent = this.#before
+    this.#before = this.#now
+    this.#now = spent
+    spent.fill(0)
+    if (forget) this.#before.fill(0)
+  }
+
+  #isIn(filter: Int32Array, { a, b }: FlowKey): boolean {
+    for (let probe = 0; probe < PROBES; probe++) {
+      const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
+      if ((filter[bit >>> 5]! & (1 << (bit & 31))) === 0) return false
+    }
+    return true
+  }
+}

@@ -1,0 +1,192 @@
+/** A turn takes two seconds, or four, sixteen ... times as long where fewer than this many requests or delays fit. */
+const TURN_SECONDS = 2
+const LEAST_REQUESTS = 30
+const LEAST_DELAYS = 4
+/** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
+const SETTLES = 0.075
+/** A look takes away the share that fails, within these: so only what is delivered is let in. */
+const LEAST_DEPTH = 0.1
+const MOST_DEPTH = 0.5
+/** No verdict before this part of the outcomes is heard, and this many of each half. */
+const HEARD = 0.6
+const LEAST_OUTCOMES = 6
+/** Counts are halved beyond this many outcomes. */
+const MOST_OUTCOMES = 400
+/** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. Standard errors. */
+const GONE = 0.3
+const STAYED = 0.4
+const SURE_GONE = 2
+const SURE_STAYED = 2
+const MOST_ERROR = 0.3
+/** If surely no more than this part of them went, the rest is left out of account: it would stay. */
+const ALL_BUT = 0.8
+/** Turns until the next look, once it is known that failures stay: twice as many each time. */
+const MOST_PAUSE = 32
+/** Least failures that a half must have beyond what a shortage leaves. */
+const TELLING = 0.01
+
+/** What the looks have shown. `free`: letting in less made failures fewer. `costs`: they stayed. */
+export type Verdict = 'none' | 'free' | 'costs'
+
+/** What was let in during one kind of half, and how it ended. */
+class Half {
+  cost = 0
+  requests = 0
+  seconds = 0
+  outcomes = 0
+  failures = 0
+
+  scale(by: number): void {
+    this.cost *= by
+    this.requests *= by
+    this.seconds *= by
+    this.outcomes *= by
+    this.failures *= by
+  }
+
+  get perSecond(): number {
+    return this.cost / this.seconds
+  }
+
+  get share(): number {
+    return this.failures / this.outcomes
+  }
+
+  /** Variance of the share, as if there had been half a failure more. */
+  get variance(): number {
+    const share = (this.failures + 0.5) / (this.outcomes + 1)
+    return (share * (1 - share)) / this.outcomes
+  }
+}
+
+/**
+ * Do failures end when less is let in? Tried, in the second half of a turn, while more fails than usual. Turns are
+ * those of the wall clock, so all processes before a resource look at the same time: one that looked alone would find
+ * that the others take what it leaves.
+ *
+ * @see M. Dong et al., "PCC Vivace: Online-Learning Congestion Control", NSDI 2018, which steers by such experiments
+ */
+export class Looks {
+  /** True while less is let in to see what that does. */
+  looking = false
+  /** Cost per second that is let in meanwhile. */
+  limit = 0
+  /** Of the last verdict: cost served per second, and the share of failures that would stay. */
+  delivered = 0
+  staying = 0
+  readonly #before = new Half()
+  readonly #during = new Half()
+  #half: Half | undefined = undefined
+  #seconds = 0
+  #turn = Number.NaN
+  #wanted = false
+  #pause = 1
+  /** Counts of an older number are of an experiment that is over. */
+  #serial = 0
+
+  /**
+   * It is `now`, `elapsed` seconds after the last call; `delay` is the mean time until an outcome. True if a turn has
+   * ended: then `verdict` tells what is known, and `want` whether the next one has a look.
+   */
+  advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
+    const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
+    const seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    const turn = Math.floor(now / seconds)
+    const ended = turn !== this.#turn
+    if (seconds !== this.#seconds) this.clear()
+    this.#seconds = seconds
+    this.#turn = turn
+    if (ended) this.#wanted = false
+    const part = now / seconds - turn
+    this.#half = undefined
+    if (this.#wanted && part < 0.5) {
+      if (part > SETTLES) this.#half = this.#before
+    } else if (this.#wanted && part > 0.5 + 2 * SETTLES) this.#half = this.#during
+    if (this.#half !== undefined) this.#half.seconds += elapsed
+    return ended
+  }
+
+  /** A turn has begun. `due`: more fails than usual. `again`: it is long known why; looked at only now and then. */
+  want(due: boolean, again: boolean): void {
+    this.#wanted = due || (again && this.#turn % this.#pause === 0)
+  }
+
+  /** True if a look should begin now. */
+  isDue(now: number): boolean {
+    return this.#wanted && !this.looking && now / this.#seconds - this.#turn >= 0.5 && this.#before.requests > 0
+  }
+
+  /** Begins one: `share` of what is let in fails beyond what is usual. */
+  begin(share: number): void {
+    this.looking = true
+    this.limit = this.#before.perSecond * (1 - Math.min(MOST_DEPTH, Math.max(LEAST_DEPTH, share)))
+  }
+
+  /** A request is let in: gives what is to be said of it in `report`. */
+  admit(cost: number): number {
+    const half = this.#half
+    if (half === undefined) return 0
+    half.cost += cost
+    half.requests++
+    return half === this.#during ? -this.#serial - 1 : this.#serial + 1
+  }
+
+  report(ticket: number, failed: boolean): void {
+    if (Math.abs(ticket) !== this.#serial + 1) return
+    const half = ticket > 0 ? this.#before : this.#during
+    half.outcomes++
+    if (failed) half.failures++
+  }
+
+  /** Nobody knows how a request ended: no outcome of it is to be waited for. */
+  ignored(ticket: number): void {
+    if (Math.abs(ticket) !== this.#serial + 1) return
+    const half = ticket > 0 ? this.#before : this.#during
+    half.requests--
+  }
+
+  /** What is known by now. */
+  verdict(): Verdict {
+    const before = this.#before
+    const during = this.#during
+    const outcomes = before.outcomes + during.outcomes
+    if (Math.min(before.outcomes, during.outcomes) < LEAST_OUTCOMES) return 'none'
+    if (outcomes < HEARD * (before.requests + during.requests)) return 'none'
+    const served = before.perSecond * (1 - before.share)
+    const servedDuring = during.perSecond * (1 - during.share)
+    const explained = before.share - Math.max(0, 1 - served / during.perSecond)
+    if (explained < TELLING) return this.#unclear(outcomes)
+    const gone = (before.share - during.share) / explained
+    const error = Math.sqrt(before.variance + during.variance) / explained
+    this.delivered = Math.max(served, servedDuring)
+    if (gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
+      this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
+      this.#pause = 1
+      this.clear()
+      return 'free'
+    }
+    if (gone + SURE_STAYED * error < STAYED) {
+      this.delivered = served
+      this.staying = (before.failures + during.failures) / outcomes
+      this.#pause = Math.min(MOST_PAUSE, 2 * this.#pause)
+      this.clear()
+      return 'costs'
+    }
+    return this.#unclear(outcomes)
+  }
+
+  /** Begins to count anew. */
+  clear(): void {
+    this.#before.scale(0)
+    this.#during.scale(0)
+    this.#serial++
+  }
+
+  #unclear(outcomes: number): Verdict {
+    if (outcomes > MOST_OUTCOMES) {
+      this.#before.scale(0.5)
+      this.#during.scale(0.5)
+    }
+    return 'none'
+  }
+}

@@ -1,0 +1,115 @@
+/** Requests that a window holds on average: enough for chance to vary them, few enough to fill many windows soon. */
+const WINDOW_REQUESTS = 5
+/** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
+const CROWDED = 6
+/** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
+const SHORTEST_SECONDS = 1e-4
+/** Windows after which the slope is believed, and those over which it is averaged. */
+const LEAST_WINDOWS = 10
+const MEAN_WINDOWS = 40
+/** A window is counted once this many windows and mean delays have passed: until then outcomes are waited for. */
+const WAIT_WINDOWS = 2
+const WAIT_DELAYS = 4
+const MOST_WAITING = 100
+/** Served per request let in beyond the mean, relative to the share that is served: less than this is nothing. */
+const NOTHING = 0.35
+/** Standard errors that the slope must be clear of that by. */
+const SURE = 2
+/** Variance of what is served that counting in whole requests makes by itself. */
+const GRAIN = 0.25
+const LEAST_SHARE = 0.03
+const MOST_SHARE = 0.98
+
+/**
+ * Is more served when more is let in? Chance lets in more in one moment and less in the next, so the answer is there
+ * for the asking: in many short windows, the slope of what was served over what was let in. Failures with a reason of
+ * their own take their share of each window, and the slope is that of what succeeds. Where the resource is what is
+ * short, what is served stays the same however much is let in, and the slope is 0.
+ *
+ * That is true of a process that has the resource to itself. Of several processes each sees the others' luck instead
+ * of its own, and a slope of 1 - 1/n: no verdict, and then only looks can tell.
+ *
+ * O(1) per request, nothing allocated. Times in seconds.
+ */
+export class DeliverySlope {
+  /** Cost heard of, and served, of the requests let in in each window that is waited for. */
+  readonly #heard = new Float64Array(MOST_WAITING + 1)
+  readonly #served = new Float64Array(MOST_WAITING + 1)
+  /** Fading sums over windows: 1, let in, served, let in squared, their product, served squared. */
+  readonly #sums = new Float64Array(6)
+  #length = 0
+  #end = 0
+  #first = 0
+  #last = -1
+  #inWindow = 0
+  #expected = 0
+
+  /** Begins anew: what was let in until now tells nothing about what comes. */
+  clear(): void {
+    this.#sums.fill(0)
+    this.#length = 0
+    this.#first = this.#last + 1
+  }
+
+  /** A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`. */
+  admit(now: number, perSecond: number, meanCost: number, delay: number): number {
+    if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * this.#expected) {
+      const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
+      this.#length = Math.max(SHORTEST_SECONDS, heardOf, (WINDOW_REQUESTS * meanCost) / perSecond)
+      this.#expected = (this.#length * perSecond) / meanCost
+      this.#end = now
+      this.#first = this.#last + 1
+    }
+    while (now >= this.#end) {
+      this.#end += this.#length
+      const waiting =
+        WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((WAIT_DELAYS * delay) / this.#length))
+      while (this.#last - this.#first >= waiting) this.#count(this.#first++)
+      const slot = ++this.#last % this.#heard.length
+      this.#heard[slot] = 0
+      this.#served[slot] = 0
+      this.#inWindow = 0
+    }
+    this.#inWindow++
+    return this.#last
+  }
+
+  /** How a request ended that was let in in `window`; `served` is what of its cost was. */
+  report(window: number, cost: number, served: number): void {
+    if (window < this.#first || window > this.#last) return
+    const slot = window % this.#heard.length
+    this.#heard[slot]! += cost
+    this.#served[slot]! += served
+  }
+
+  /**
+   * Cost served per second, if the windows show that letting in less would not make it less; otherwise 0. `usual` is
+   * the share of failures that have another reason: with no more of them nothing is short.
+   */
+  delivered(usual: number, meanCost: number): number {
+    const [windows, heard, served, heardSquared, product, servedSquared] = this.#sums as unknown as number[]
+    if (windows! < LEAST_WINDOWS) return 0
+    const mean = heard! / windows!
+    const meanServed = served! / windows!
+    const variance = heardSquared! / windows! - mean * mean
+    const share = 1 - meanServed / mean
+    if (!(variance > 0) || share < usual + LEAST_SHARE || share > MOST_SHARE) return 0
+    const slope = (product! / windows! - mean * meanServed) / variance
+    const unexplained = servedSquared! / windows! - meanServed * meanServed - slope * slope * variance
+    const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows!))
+    return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
+  }
+
+  #count(window: number): void {
+    const kept = Math.exp(-1 / MEAN_WINDOWS)
+    const heard = this.#heard[window % this.#heard.length]!
+    const served = this.#served[window % this.#heard.length]!
+    const sums = this.#sums
+    sums[0] = sums[0]! * kept + 1
+    sums[1] = sums[1]! * kept + heard
+    sums[2] = sums[2]! * kept + served
+    sums[3] = sums[3]! * kept + heard * heard
+    sums[4] = sums[4]! * kept + heard * served
+    sums[5] = sums[5]! * kept + served * served
+  }
+}
