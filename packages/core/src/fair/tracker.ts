@@ -108,8 +108,9 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
 
   /**
    * How an admitted request of `flow` ended. `ignored`: nobody knows; the request stays charged, and counts as served
-   * as often as others are. Rule `blue` takes it to have ended as the latest one that is known. By a key, `cost` may differ from the cost that
-   * was registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
+   * as often as others are. Rule `blue` takes it to have ended as the latest one of which the end is known. By a key,
+   * `cost` may differ from the cost that was registered, which then is settled; by a name it must be that. Throws a
+   * `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
     if (!(typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
