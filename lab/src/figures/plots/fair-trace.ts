@@ -22,13 +22,13 @@ const PANELS: readonly { title: string; unit: string; height: number; lines: rea
     title: 'Thought to be spare',
     unit: 'requests',
     height: 90,
-    lines: [{ key: 'spare', label: 'Q', color: COLOURS.green }],
+    lines: [{ key: 'spare', label: 'left', color: COLOURS.green }],
   },
   {
     title: 'The rate of the clock: what a flow may have',
     unit: 'requests/s',
     height: 90,
-    lines: [{ key: 'fairRate', label: 'dV/dt', color: COLOURS.purple }],
+    lines: [{ key: 'fairRate', label: 'r', color: COLOURS.purple }],
   },
   {
     title: 'Refused, and failed though let in',

@@ -23,8 +23,8 @@ export interface ClockOptions {
   /** Cells in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 4096 */
   bucketsPerLevel?: number
   /**
-   * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. Who was not let in for so long
-   * is a newcomer in a shortage. @default 60000
+   * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. A flow that was not let in for
+   * between one and two of these is a newcomer in a shortage. @default 60000
    */
   rotateEveryMs?: number
   /** Ordinary requests that a flow may save up while it asks for less than its share; at least 1. @default 12 */

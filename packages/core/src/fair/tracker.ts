@@ -33,8 +33,10 @@ export interface FairCounts {
 export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] & FairCounts
 
 /**
- * Keeps a shared resource fair in constant memory, without a record per flow: finds the flows that ask for more than
- * their share of it while it is short, and refuses those. How, is a matter of its rule; see docs/fair.md.
+ * Keeps a shared resource fair in constant memory, without a record per flow: refuses what flows ask beyond their share
+ * of it while it is short. Its rule decides how; see docs/fair.md. Rule `fair-clock` refuses nothing until it was shown
+ * that the resource delivers as much when less is let in, and takes 512 KiB at the default size; `blue` refuses flows
+ * by the failures that they meet.
  *
  * Hash seeds change from time to time, so that no two flows share their fate for long. That happens on the next call,
  * without a timer; after several missed rotations nothing old is left, as if they had happened.
@@ -105,8 +107,10 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
-   * How an admitted request of `flow` ended. `ignored` teaches nothing. By a key, `cost` may differ from the cost that
-   * was registered, which then is settled; by a name it must be that. Throws a `TypeError` on an empty flow.
+   * How an admitted request of `flow` ended. `ignored`: nobody knows; the request stays charged, and counts as served
+   * as often as others are. Rule `blue` takes it to have ended as the latest one of which the end is known. By a key,
+   * `cost` may differ from the cost that was registered, which then is settled; by a name it must be that. Throws a
+   * `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
     if (!(typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
