@@ -24,12 +24,6 @@ interface Order {
   readonly rules: readonly string[]
 }
 
-if (isMainThread) await main()
-else {
-  const { list, rules } = workerData as Order
-  parentPort?.on('message', (seed: number) => parentPort?.postMessage(tryWorld(list, seed, rules)))
-}
-
 async function main(): Promise<void> {
   try {
     const { values } = parseArgs({
@@ -174,4 +168,10 @@ function explain({ list, rules }: Order, seed: number): void {
 
 function percent(x: number): string {
   return `${(100 * x).toFixed(1)} %`
+}
+
+if (isMainThread) await main()
+else {
+  const { list, rules } = workerData as Order
+  parentPort?.on('message', (seed: number) => parentPort?.postMessage(tryWorld(list, seed, rules)))
 }

@@ -56,14 +56,14 @@ interface Supply {
 }
 
 /** A token bucket, which starts full. */
-export interface BucketResource extends Supply {
+interface BucketResource extends Supply {
   readonly kind: 'bucket'
   readonly perSecond: number
   readonly burst: number
 }
 
 /** Workers with a line before them, in which nobody stays longer than `patience` seconds. */
-export interface PoolResource extends Supply {
+interface PoolResource extends Supply {
   readonly kind: 'pool'
   readonly workers: number
   readonly meanSeconds: number
@@ -72,7 +72,7 @@ export interface PoolResource extends Supply {
 }
 
 export type Resource = BucketResource | PoolResource
-export type Balancer = 'random' | 'sticky' | 'connections' | 'skewed'
+type Balancer = 'random' | 'sticky' | 'connections' | 'skewed'
 
 interface Unrelated {
   readonly share: number

@@ -79,7 +79,11 @@ describe('the engine', () => {
     let made = 0
     const rule: Rule = (_seed, clock) => {
       made++
-      return { admit: () => (told.push(clock()), () => {}) }
+      const admit = () => {
+        told.push(clock())
+        return () => {}
+      }
+      return { admit }
     }
     const changed = { jumps: [{ at: 100, process: 0, by: -50 }], restarts: [{ at: 300, process: 0 }] }
     simulate({ ...plain(bucket, [['flow', 1, 5]]), ...changed }, rule)
