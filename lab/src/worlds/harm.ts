@@ -1,0 +1,147 @@
+import { WINDOW } from './engine.js'
+import { capacityBetween, type Flow, type Run } from './population.js'
+import type { World } from './world.js'
+
+/** Flows that are due less are judged with their neighbours, until this many ordinary requests are due. */
+const LEAST_DUE = 30
+/** A flow is well-behaved if its fair share is this part of what it asks. */
+const WELL_BEHAVED = 0.98
+/** Nothing is short while at most this part of the capacity is asked, here and in this many windows before... */
+const CALM = 0.85
+const BEFORE = 2
+/** ...and no more than this part of it fails without control. */
+const CALM_FAILURES = 0.005
+const LAST_SECONDS = 30
+
+/** What is measured of a run: see docs/fair-worlds.md. `NaN`: the world has nothing to measure it by. */
+export interface Measures {
+  /** Mean over flows of the part of its due that a flow was not served; what 95 % of them stay below; the worst. */
+  readonly harm: number
+  readonly harm95: number
+  readonly harmWorst: number
+  /** Cost served, relative to no control. */
+  readonly served: number
+  readonly good: number
+  readonly jain: number
+  readonly failed: number
+  readonly needless: number
+  readonly recovered: number
+}
+
+/** What all rules are judged against in one world. */
+export interface Yardstick {
+  readonly world: World
+  /** The run without control. */
+  readonly none: Run
+  /** By flow and window, its max-min share of what was served without control. */
+  readonly entitled: Float64Array
+  /** Flows that are judged: each by itself, or several of a crowd together. */
+  readonly units: readonly (readonly Flow[])[]
+  /** The windows in which nothing is short. */
+  readonly calm: readonly boolean[]
+}
+
+export function yardstickOf(world: World, none: Run): Yardstick {
+  const entitled = entitlements(none)
+  return { world, none, entitled, units: unitsOf(none, entitled), calm: calmWindows(world, none) }
+}
+
+export function judge({ world, none, entitled, units, calm }: Yardstick, run: Run): Measures {
+  const { windows } = none
+  const total = (column: Float64Array, unit: readonly Flow[]): number =>
+    unit.reduce((all, { row }) => all + sum(column.subarray(row, row + windows)), 0)
+  const harms: number[] = []
+  const shares: number[] = []
+  const goods: number[] = []
+  for (const unit of units) {
+    const share = total(entitled, unit)
+    const served = total(run.served, unit)
+    const asked = total(run.asked, unit)
+    const due = Math.min(total(none.served, unit), share)
+    if (due > 0) harms.push(Math.max(0, due - served) / due)
+    if (share > 0) shares.push(served / share)
+    if (asked > 0 && share >= WELL_BEHAVED * total(none.asked, unit)) goods.push(served / asked)
+  }
+  harms.sort((a, b) => a - b)
+  const { known } = run
+  const last = Math.max(0, windows - LAST_SECONDS / WINDOW)
+  const hasEnded = world.endsAt !== null && world.endsAt < world.seconds - 2 * LAST_SECONDS
+  return {
+    harm: mean(harms),
+    harm95: harms[Math.floor(0.95 * (harms.length - 1))] ?? Number.NaN,
+    harmWorst: harms.at(-1) ?? Number.NaN,
+    served: (sum(known.served) + sum(run.strangers.served)) / (sum(none.known.served) + sum(none.strangers.served)),
+    good: mean(goods),
+    jain: jain(shares),
+    failed: run.failed / run.admitted,
+    needless:
+      sum(known.refused.filter((_, w) => calm[w])) /
+      sum(known.asked.map((cost, w) => (calm[w] ? cost + known.doomed[w]! : 0))),
+    recovered: hasEnded ? sum(known.served.slice(last)) / sum(none.known.served.slice(last)) : Number.NaN,
+  }
+}
+
+/** By flow and window: its weighted max-min share of what was served, by what it asked that could be served. */
+export function entitlements({ windows, flows, asked, served }: Run): Float64Array {
+  const entitled = new Float64Array(asked.length)
+  for (let w = 0; w < windows; w++) {
+    const byWeight = ({ row, weight }: Flow): number => asked[row + w]! / weight
+    const asking = flows.filter(({ row }) => asked[row + w]! > 0).sort((a, b) => byWeight(a) - byWeight(b))
+    let left = flows.reduce((all, { row }) => all + served[row + w]!, 0)
+    let weights = asking.reduce((all, { weight }) => all + weight, 0)
+    for (const { row, weight } of asking) {
+      const share = Math.min(asked[row + w]!, (left * weight) / weights)
+      entitled[row + w] = share
+      left -= share
+      weights -= weight
+    }
+  }
+  return entitled
+}
+
+function unitsOf({ flows, windows, asked, served, requests }: Run, entitled: Float64Array): Flow[][] {
+  const least = (LEAST_DUE * sum(asked)) / sum(requests)
+  const units: Flow[][] = []
+  let unit: Flow[] = []
+  let due = 0
+  for (const flow of flows) {
+    const { row, crowd, isKnown } = flow
+    if (crowd !== unit[0]?.crowd) {
+      unit = []
+      due = 0
+    }
+    if (!isKnown) continue
+    unit.push(flow)
+    due += Math.min(sum(served.subarray(row, row + windows)), sum(entitled.subarray(row, row + windows)))
+    if (due < least) continue
+    units.push(unit)
+    unit = []
+    due = 0
+  }
+  return units
+}
+
+function calmWindows({ resource }: World, { windows, known, strangers }: Run): boolean[] {
+  const quiet = Array.from({ length: windows }, (_, w) => {
+    const asked = known.asked[w]! + strangers.asked[w]!
+    const capacity = capacityBetween(resource, w * WINDOW, (w + 1) * WINDOW)
+    return asked < CALM * capacity && known.failed[w]! + strangers.failed[w]! <= CALM_FAILURES * asked
+  })
+  return quiet.map((_, w) => quiet.slice(Math.max(0, w - BEFORE), w + 1).every(Boolean))
+}
+
+/** Jain's index: 1 if all are equal, 1 / n if one has everything. */
+function jain(shares: readonly number[]): number {
+  const total = sum(shares)
+  return total > 0 ? total ** 2 / (shares.length * sum(shares.map((x) => x * x))) : Number.NaN
+}
+
+export function sum(list: Iterable<number>): number {
+  let total = 0
+  for (const x of list) total += x
+  return total
+}
+
+export function mean(list: readonly number[]): number {
+  return list.length > 0 ? sum(list) / list.length : Number.NaN
+}
