@@ -42,22 +42,22 @@ describe.each([
     }
   }
 
-  function escrow(onStoreError: OnStoreError): LeasedFairEscrow {
+  function escrow(onStoreError: OnStoreError, pool: string = SHARED.pool): LeasedFairEscrow {
     const store = new RedisPoolStore({ client: client.client })
-    return new LeasedFairEscrow({ ...SHARED, store, onStoreError, clock, after })
+    return new LeasedFairEscrow({ ...SHARED, pool, store, onStoreError, clock, after })
   }
 
   /** Asks for one more until Redis has answered. */
-  function answered(one: LeasedFairEscrow): Promise<void> {
+  function answered(one: LeasedFairEscrow, answer: object = { reason: undefined }): Promise<void> {
     return vi.waitFor(async () => {
       timeOut()
-      expect(await one.check('a', 1)).toMatchObject({ reason: undefined })
+      expect(await one.check('a', 1)).toMatchObject(answer)
     }, WATCHDOG)
   }
 
   it('answers what is declared, at once after the first time, and goes on when Redis does', async () => {
     for (const onStoreError of ['refuse', 'last-share', 'admit'] as const) {
-      const one = escrow(onStoreError)
+      const one = escrow(onStoreError, onStoreError)
       expect(await one.check('a', 10)).toMatchObject({ allowed: true, reason: undefined })
       server.hang()
       // Nearly all that there is was kept for the only process.
@@ -68,7 +68,13 @@ describe.each([
       expect(await asked).toMatchObject(declared)
       expect(one.check('a', 10)).toMatchObject(declared)
       server.resume()
-      await answered(one)
+      // What it spent of what was kept, others may have done, too: for an eighth of a window the pool waits to be told.
+      const waits = { reason: 'over-share', retryAfterMs: expect.closeTo(WINDOW_MS / 8, -6) }
+      await answered(one, onStoreError === 'last-share' ? waits : undefined)
+      // Redis has been told of all of it.
+      const head = await client.command('HGET', `fairlead:pool:{${onStoreError}}:${WINDOW_MS}`, 'head')
+      const { used, granted } = one.snapshot()
+      expect(Number(String(head).split(' ')[4])).toBe(onStoreError === 'last-share' ? used : granted)
       await one.close()
     }
   })

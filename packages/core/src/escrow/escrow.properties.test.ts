@@ -217,7 +217,8 @@ describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers
           if (i < 0 || cost(i) > tenant.weight * pair.plain.level - tenant.carried) held += pair.plain.claim(tenant)
         }
         const largest = Math.max(0, ...asking.map((_, i) => cost(i)))
-        if (asking.length > 0) expect(pair.plain.left).toBeLessThan(largest + held + pair.plain.tolerance)
+        // A check may be off by the tolerance, and so may what is left and what is claimed, as the invariants allow.
+        if (asking.length > 0) expect(pair.plain.left).toBeLessThan(largest + held + 3 * pair.plain.tolerance)
       }),
       propertyRuns(),
     )

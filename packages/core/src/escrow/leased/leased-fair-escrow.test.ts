@@ -456,6 +456,51 @@ describe('a store that fails', () => {
     expect(answers.at(-1)).toMatchObject({ allowed: false, reason: 'store-error' })
   })
 
+  it('grants nothing for an eighth of a window after what was kept was spent, so that it stays within the limit', async () => {
+    const world = new World()
+    const memory = new MemoryPoolStore({ clock: world.clock })
+    let isAway = false
+    const store: PoolStore = {
+      lease: (call) => {
+        if (isAway) throw new Error('away')
+        return memory.lease(call)
+      },
+    }
+    const shared = { ...SHARED, quantum: 10, store, onStoreError: 'last-share', clock: world.clock } as const
+    const [one, other] = [1, 2].map(() => new LeasedFairEscrow({ ...shared, after: world.after }))
+    let admitted = 0
+    const spend = async (escrow: LeasedFairEscrow, tenant: string, most = SHARED.limit): Promise<number> => {
+      let sum = 0
+      while (sum < most && (await escrow.check(tenant, 1)).allowed) sum++
+      admitted += sum
+      return sum
+    }
+    for (const [escrow, tenant] of [
+      [one!, 'a'],
+      [other!, 'b'],
+    ] as const)
+      if ((await escrow.check(tenant, 1)).allowed) admitted++
+    isAway = true
+    expect(await spend(one!, 'a', 300)).toBe(300)
+    expect(await spend(other!, 'b', 300)).toBe(300)
+    isAway = false
+    world.advance(SHARED.windowMs / 2)
+    // The pool does not know yet what the other one spent.
+    expect(await one!.check('a', 1)).toMatchObject({ reason: 'over-share', retryAfterMs: SHARED.windowMs / 8 })
+    expect(await other!.check('b', 1)).toMatchObject({ reason: 'over-share' })
+    // Both are at work.
+    for (let step = 0; step < 5; step++) {
+      world.advance(SHARED.windowMs / 40)
+      await spend(one!, 'a')
+      await spend(other!, 'b')
+    }
+    expect(admitted).toBeGreaterThan(602)
+    world.advance(SHARED.windowMs / 4)
+    await spend(other!, 'b')
+    await spend(one!, 'a')
+    expect(admitted).toBeLessThanOrEqual(SHARED.limit)
+  })
+
   it('is told why, each time, and keeps the last reason', async () => {
     const failures: StoreFailure[] = []
     const { store, check, world, escrow } = held({ storeTimeoutMs: 40, onStoreFailure: (one) => failures.push(one) })
