@@ -71,9 +71,7 @@ export class Judgement implements Debtor {
     this.guarantee = guarantee
     const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
-      // Of whom everything is, what its own pace has released is still its own: nobody else claims it.
-      const own = guarantee >= budget.limit - budget.tolerance ? left : Math.min(claim, left)
-      this.#allow('within', worth(own - cost, budget))
+      this.#allow('within', worth(Math.min(claim, left) - cost, budget))
       return
     }
     const own = this.slot === NEWCOMER ? 0 : claim

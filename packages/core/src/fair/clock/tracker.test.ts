@@ -49,6 +49,10 @@ describe('the fair clock of a tracker', () => {
 
   it('in a shortage refuses who is ahead of the clock, and nobody else', () => {
     const { clock, tracker } = trackerOf()
+    for (const flow of ['loud', 'quiet']) {
+      tracker.register(flow)
+      tracker.report(flow, 'success')
+    }
     engage(tracker, clock)
     expect(drain(tracker, 'loud')).toBeGreaterThan(0)
     expect(tracker.probability('loud')).toBe(1)
@@ -73,6 +77,7 @@ describe('the fair clock of a tracker', () => {
     const credits = (['withdrawn', 'failure'] as const).map((end) => {
       const { clock, tracker } = trackerOf()
       tracker.register('a')
+      tracker.report('a', 'success')
       engage(tracker, clock)
       const before = tracker.explain('a').credit
       const key = tracker.key('a')
@@ -81,18 +86,20 @@ describe('the fair clock of a tracker', () => {
       else tracker.withdraw(key)
       return { before, after: tracker.explain('a').credit }
     })
-    expect(credits[0]!.after).toBe(credits[0]!.before)
-    expect(credits[1]!.after).toBe(credits[1]!.before - 1)
+    expect(credits[0]!.after).toBeCloseTo(credits[0]!.before, 9)
+    expect(credits[1]!.after).toBeCloseTo(credits[1]!.before - 1, 9)
   })
 
   it('keeps the charge of what ended with nothing to say about shortage', () => {
     const { clock, tracker } = trackerOf()
+    tracker.register('a')
+    tracker.report('a', 'success')
     engage(tracker, clock)
     const key = tracker.key('a')
+    const before = tracker.explain('a').credit
     tracker.register(key)
-    const { credit } = tracker.explain('a')
     tracker.report(key, 'ignored')
-    expect(tracker.explain('a').credit).toBe(credit)
+    expect(tracker.explain('a').credit).toBeCloseTo(before - 1, 9)
   })
 
   it('settles what a request really cost', () => {
@@ -204,13 +211,13 @@ describe('options of the fair clock', () => {
   })
 
   it('that are functions are held to what they promise', () => {
-    const { clock, tracker } = trackerOf({ weightOf: () => 0 })
+    const { tracker } = trackerOf({ weightOf: () => 0 })
     expect(() => tracker.register('a')).toThrow('weightOf("a") must be a number from')
     expect(tracker.snapshot()).toMatchObject({ registered: 0 })
   })
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '1'])('a cost of %j is refused', (cost) => {
-    const { clock, tracker } = trackerOf()
+    const { tracker } = trackerOf()
     // As from JavaScript.
     expect(() => tracker.register('a', 0, cost as number)).toThrow('cost must be a number')
     if (cost !== 0) expect(() => tracker.report('a', 'success', 0, cost as number)).toThrow('cost must be a number')
