@@ -140,7 +140,7 @@ describe("a gate's stage that keeps inside a lease", () => {
     expect(gate.admit({ flow: 'a' })).toMatchObject({ reason: 'overload', detail: { capacity: 2 } })
   })
 
-  it('teaches FAIR who causes the shortage', async () => {
+  it('teaches FAIR to leave those alone who do not cause the shortage', async () => {
     const { office, gate } = await gateOn('rate', 20, { maxWaitMs: 0 }, { fair: {} })
     const said: Record<string, string[]> = { greedy: [], quiet: [] }
     const ask = (flow: string): void => {
@@ -162,8 +162,8 @@ describe("a gate's stage that keeps inside a lease", () => {
     said['quiet'] = []
     await tenths(200)
     const count = (flow: string, what: string): number => said[flow]!.filter((each) => each === what).length
-    expect(count('greedy', 'unfair')).toBeGreaterThan(10 * count('greedy', 'overload'))
-    expect(count('quiet', 'admitted')).toBeGreaterThan(30)
+    // Half of what it asks, though the other comes first, ten at a time, each tenth of a second.
+    expect(count('quiet', 'admitted')).toBeGreaterThan(15)
     expect(count('quiet', 'unfair')).toBe(0)
     expect(count('greedy', 'admitted') + count('quiet', 'admitted')).toBeGreaterThan(300)
   })

@@ -94,16 +94,19 @@ describe('a capacity that changes', () => {
     }
   })
 
-  it.each([10, 300])('to nothing, for %i seconds: no more is tried than was served before, and all is back soon', (outage) => {
-    for (const seed of seeds) {
-      const end = 30 + outage
-      const { tally } = runService({ ...noisy, capacityAt: between(30, end, 0, 100), seconds: end + 40 }, seed)
-      // No more than the resource was seen to deliver before.
-      expect(tally.failed / outage).toBeLessThan(105)
-      expect(tally.share(quiet, end + 10, end + 30)).toBeGreaterThan(0.94)
-      expect(tally.total('served', all, end + 10, end + 30) / 2000).toBeGreaterThan(0.95)
-    }
-  })
+  it.each([10, 300])(
+    'to nothing, for %i seconds: no more is tried than was served before, and all is back soon',
+    (outage) => {
+      for (const seed of seeds) {
+        const end = 30 + outage
+        const { tally } = runService({ ...noisy, capacityAt: between(30, end, 0, 100), seconds: end + 40 }, seed)
+        // No more than the resource was seen to deliver before.
+        expect(tally.failed / outage).toBeLessThan(105)
+        expect(tally.share(quiet, end + 10, end + 30)).toBeGreaterThan(0.94)
+        expect(tally.total('served', all, end + 10, end + 30) / 2000).toBeGreaterThan(0.95)
+      }
+    },
+  )
 })
 
 describe('whoever invents names', () => {
