@@ -15,10 +15,10 @@ export interface DrawingOptions {
   /**
    * What a check answers when the pool's store fails or does not answer in time, and this process lacks the credit:
    *
-   * - `'refuse'`: never more than the limit is admitted;
+   * - `'refuse'`: what fits into credit that was drawn before is admitted, so the limit holds without the store;
    * - `'last-share'`: this process goes on with its last known share: up to what the store last kept for it in that
-   *   window, and in each later one its part of the limit, until the store is back. All processes together stay within
-   *   the limit if each of them has called within the last two windows;
+   *   window, and in each later one its part of the limit, until the store is back. All processes together may exceed
+   *   the limit by what was kept in the window in which the store failed;
    * - `'local-share'`: the same by its former name;
    * - `'admit'`: everything is, and the limit is given up until the store answers.
    *

@@ -87,16 +87,17 @@ export class DeliverySlope {
    * the share of failures that have another reason: with no more of them nothing is short.
    */
   delivered(usual: number, meanCost: number): number {
-    const [windows, heard, served, heardSquared, product, servedSquared] = this.#sums as unknown as number[]
-    if (windows! < LEAST_WINDOWS) return 0
-    const mean = heard! / windows!
-    const meanServed = served! / windows!
-    const variance = heardSquared! / windows! - mean * mean
+    const sums = this.#sums
+    const windows = sums[0]!
+    if (windows < LEAST_WINDOWS) return 0
+    const mean = sums[1]! / windows
+    const meanServed = sums[2]! / windows
+    const variance = sums[3]! / windows - mean * mean
     const share = 1 - meanServed / mean
     if (!(variance > 0) || share < usual + LEAST_SHARE || share > MOST_SHARE) return 0
-    const slope = (product! / windows! - mean * meanServed) / variance
-    const unexplained = servedSquared! / windows! - meanServed * meanServed - slope * slope * variance
-    const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows!))
+    const slope = (sums[4]! / windows - mean * meanServed) / variance
+    const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
+    const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
     return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
   }
 

@@ -10,9 +10,6 @@ export interface Talker {
 }
 
 const WATCHED = 16
-/** A flow is greedy if it surely asks for this share of everything, and less than half of what it asks for is let in. */
-const GREEDY_SHARE = 1 / 64
-const GREEDY_REFUSED = 0.5
 /** Counts are halved this often, so that "lately" is about twice as long. */
 const HALVE_MS = 10_000
 
@@ -52,8 +49,8 @@ export class TopTalkers {
     }
   }
 
-  /** A request comes. `key` must be digested. True if its flow is greedy. */
-  asks(key: FlowKey, cost: number): boolean {
+  /** A request comes. `key` must be digested. */
+  asks(key: FlowKey, cost: number): void {
     this.#total += cost
     const { a, b } = key
     let least = 0
@@ -61,8 +58,7 @@ export class TopTalkers {
       if (this.#words[2 * i] === a && this.#words[2 * i + 1] === b && this.#asked[i]! > 0) {
         this.#asked[i]! += cost
         this.#last = i
-        const seen = this.#asked[i]! - this.#missed[i]!
-        return seen > GREEDY_SHARE * this.#total && this.#refused[i]! > GREEDY_REFUSED * seen
+        return
       }
       if (this.#asked[i]! < this.#asked[least]!) least = i
     }
@@ -73,7 +69,6 @@ export class TopTalkers {
     this.#asked[least]! += cost
     this.#refused[least] = 0
     this.#last = least
-    return false
   }
 
   /** The request that came last was refused. */
