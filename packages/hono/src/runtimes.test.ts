@@ -78,6 +78,21 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     await site.until(({ gate }) => expect(gate).toMatchObject({ inFlight: 0, finished: { success: 2 } }))
   })
 
+  it('many that wait: each is let in by the end of another, and nothing fails on the way', async () => {
+    const site = new SiteClient(server.port, `long-line-${++sites}`)
+    const first = site.ask('wait')
+    await site.until(({ gate }) => expect(gate.inFlight).toBe(1))
+    const others = Array.from({ length: 20 }, () => site.ask('timer'))
+    const leaver = site.ask('timer')
+    await site.until(({ gate }) => expect(gate.waiting).toBe(21))
+    leaver.leave()
+    if (tellsBeforeAnswer) await site.until(({ gate }) => expect(gate.waiting).toBe(20))
+    await site.raiseCurtain()
+    const replies = await Promise.all([first, ...others].map(({ reply }) => reply))
+    expect(replies.map(({ status, body }) => [status, body])).toEqual(replies.map(() => [200, 'done']))
+    await site.until(({ gate }) => expect(gate).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 0 }))
+  })
+
   it('a request that may not even wait: 503, Retry-After and a problem document', async () => {
     const site = newSite()
     const first = site.ask('wait')

@@ -1,6 +1,7 @@
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
 import { flowName, MAX_FLOW_LENGTH } from './flow.js'
@@ -253,7 +254,7 @@ export class Gate {
     if (!isRefusal(verdict)) visit.keep(verdict)
     // Before what the stage refused, which may be because of just that.
     if (this.#closed) return this.#refuse(visit, CLOSED)
-    if (visit.signal?.aborted) return this.#refuse(visit, GONE)
+    if (hasFired(visit.signal)) return this.#refuse(visit, GONE)
     return isRefusal(verdict) ? this.#refuse(visit, verdict) : this.#walk(visit, index + 1)
   }
 
@@ -267,7 +268,7 @@ export class Gate {
         if (!open) return
         open = false
         cancel()
-        signal?.removeEventListener('abort', gone)
+        unlisten(signal, gone)
         this.#watched.delete(answer)
         resolve(verdict)
       }

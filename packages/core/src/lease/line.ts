@@ -1,3 +1,5 @@
+import { unlisten } from '../signals.js'
+
 /** Someone who waits. */
 interface Waiter {
   readonly cost: number
@@ -25,8 +27,8 @@ export class Line {
     return undefined
   }
 
-  /** Waits for `cost`. `end` is called once, unless what this returns is called before. */
-  join(cost: number, end: (error?: Error) => void): () => void {
+  /** Waits for `cost`. `end` is called once, unless what this returns is called before: that gives false if it was. */
+  join(cost: number, end: (error?: Error) => void): () => boolean {
     const waiter: Waiter = { cost, end }
     this.#waiters.add(waiter)
     this.#cost += cost
@@ -50,9 +52,10 @@ export class Line {
     }
   }
 
-  #remove(waiter: Waiter): void {
-    if (!this.#waiters.delete(waiter)) return
+  #remove(waiter: Waiter): boolean {
+    if (!this.#waiters.delete(waiter)) return false
     this.#cost = this.#waiters.size === 0 ? 0 : this.#cost - waiter.cost
+    return true
   }
 }
 
@@ -60,12 +63,12 @@ export class Line {
 export function waiting(line: Line, cost: number, signal: AbortSignal | undefined, left: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = line.join(cost, (error) => {
-      signal?.removeEventListener('abort', abort)
+      unlisten(signal, abort)
       if (error === undefined) resolve()
       else reject(error)
     })
     const abort = (): void => {
-      leave()
+      if (!leave()) return
       left()
       reject(signal?.reason)
     }

@@ -2,6 +2,7 @@ import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type After, systemAfter } from '../clock.js'
 import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
+import { unlisten } from '../signals.js'
 import { GaugeLease } from './gauge-lease.js'
 import { RateLease } from './rate-lease.js'
 
@@ -98,7 +99,7 @@ export class LeaseStage implements Stage {
       const cancel = this.#after(this.#maxWaitMs, () => quit(this.#refuse(units)))
       const done = (): void => {
         cancel()
-        signal?.removeEventListener('abort', gone)
+        unlisten(signal, gone)
       }
       signal?.addEventListener('abort', gone)
     })

@@ -1,3 +1,5 @@
+import { unlisten } from '../signals.js'
+
 /** Hears that the client of something is gone. */
 interface Leaver {
   /** Its signal fired. */
@@ -26,15 +28,11 @@ export class Departures<T extends Leaver> {
     this.#signals.set(signal, { waiting, fired })
   }
 
-  /** It waits no more. Never throws: some platforms let nobody touch the signal of another request. */
+  /** It waits no more. Never throws. */
   remove(signal: AbortSignal, leaver: T): void {
     const known = this.#signals.get(signal)
     if (known === undefined || !known.waiting.delete(leaver) || known.waiting.size > 0) return
     this.#signals.delete(signal)
-    try {
-      signal.removeEventListener('abort', known.fired)
-    } catch {
-      // Then it hears of nobody.
-    }
+    unlisten(signal, known.fired)
   }
 }

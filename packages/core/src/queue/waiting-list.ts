@@ -1,6 +1,7 @@
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import type { Refused } from '../sfq/index.js'
+import { hasFired } from '../signals.js'
 import { UNKNOWN_MS } from './appointments.js'
 import { Band, Bands } from './bands.js'
 import { Bypass } from './bypass.js'
@@ -99,7 +100,7 @@ export class WaitingList {
   /** The request that is being passed, while it waits for slots. */
   passing(nowMs: number): Waiter | undefined {
     const { head } = this.bypass
-    if (head?.signal?.aborted === true) this.remove(head, 'gone', nowMs)
+    if (head !== undefined && hasFired(head.signal)) this.remove(head, 'gone', nowMs)
     return this.bypass.head
   }
 
@@ -177,7 +178,7 @@ export class WaitingList {
 
   /** Turns away one that is gone, though its signal has told others first: they may have asked whose turn it is. */
   readonly #isGone = (waiter: Waiter): boolean => {
-    if (waiter.signal?.aborted !== true) return false
+    if (!hasFired(waiter.signal)) return false
     this.#turnAway(waiter, 'gone', this.#clock())
     return true
   }

@@ -157,7 +157,7 @@ function serveStream(
     if (stream.headersSent) return
     try {
       const message = unframed(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-      const answered = answer(service(credentialsOf(stream, headers)), message)
+      const answered = answer(service(new CallCredentials(stream, headers)), message)
       if (answered instanceof Promise)
         answered.then(
           (body) => succeed(stream, body),
@@ -211,12 +211,18 @@ function fail(stream: ServerHttp2Stream, { code, details }: { code: status; deta
   stream.respond({ ...OK, 'grpc-status': code, 'grpc-message': message }, { endStream: true })
 }
 
-function credentialsOf(stream: ServerHttp2Stream, { authorization }: IncomingHttpHeaders): Credentials {
-  return {
-    authorization,
-    get names() {
-      const socket = stream.session?.socket
-      return socket === undefined ? [] : namesOf(socket)
-    },
+/** What a call brings along; the certificate is looked at only where names are asked for. */
+class CallCredentials implements Credentials {
+  readonly authorization: string | undefined
+  readonly #stream: ServerHttp2Stream
+
+  constructor(stream: ServerHttp2Stream, { authorization }: IncomingHttpHeaders) {
+    this.authorization = authorization
+    this.#stream = stream
+  }
+
+  get names(): readonly string[] {
+    const socket = this.#stream.session?.socket
+    return socket === undefined ? [] : namesOf(socket)
   }
 }

@@ -1,0 +1,86 @@
+import { describe, expect, it } from 'vitest'
+import { fixed } from './capacity/index.js'
+import { createGate } from './create-gate.js'
+import { Line, waiting } from './lease/line.js'
+import { manualClock } from './testing/manual-clock.js'
+
+/** Requests as Workers have them: only the one that runs may touch its own signal, all others throw. */
+class Requests {
+  #running: number | undefined = undefined
+  #count = 0
+
+  begin() {
+    const id = this.#count++
+    const controller = new AbortController()
+    const touch = (): void => {
+      if (this.#running !== id) throw new Error('Cannot perform I/O on behalf of a different request.')
+    }
+    const signal = new Proxy(controller.signal, {
+      get(of, name) {
+        touch()
+        const value: unknown = Reflect.get(of, name, of)
+        return typeof value === 'function' ? value.bind(of) : value
+      },
+    })
+    return {
+      signal,
+      /** Runs something on behalf of this request. */
+      run: <T>(work: () => T): T => {
+        const before = this.#running
+        this.#running = id
+        try {
+          return work()
+        } finally {
+          this.#running = before
+        }
+      },
+      leave: () => controller.abort(),
+    }
+  }
+}
+
+async function settled(): Promise<void> {
+  for (let i = 0; i < 20; i++) await Promise.resolve()
+}
+
+describe('signals that only their own request may touch', () => {
+  it('a queue lets in who waits when another ends, and hears who leaves', async () => {
+    const requests = new Requests()
+    const capacity = fixed(1)
+    const gate = createGate({ fair: false, queue: { capacity, maxWaitMs: 1_000 }, clock: manualClock() })
+    const [first, second, third, fourth] = [requests.begin(), requests.begin(), requests.begin(), requests.begin()]
+    const permit = first.run(() => gate.admit({ flow: 'a', signal: first.signal }))
+    const answers = [second, third, fourth].map(({ run, signal }) =>
+      run(() => Promise.resolve(gate.admit({ flow: 'a', signal }))),
+    )
+    third.run(() => third.leave())
+    if (permit instanceof Promise || !permit.admitted) throw new Error('not admitted at once')
+    first.run(() => permit.finish('success'))
+    await settled()
+    expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1, stageErrors: 0 })
+    first.run(() => capacity.resize(2))
+    await settled()
+    expect(gate.snapshot()).toMatchObject({ inFlight: 2, waiting: 0, stageErrors: 0 })
+    expect((await Promise.all(answers)).map(({ admitted }) => admitted)).toEqual([true, false, true])
+  })
+
+  it('a gate that closes lets go of those that wait for a stage that is not prompt', async () => {
+    const requests = new Requests()
+    const gate = createGate({ fair: false, stages: [{ name: 'slow', admit: () => new Promise(() => {}) }] })
+    const { run, signal } = requests.begin()
+    const asked = run(() => gate.admit({ flow: 'a', signal }))
+    gate.close()
+    expect(await asked).toMatchObject({ admitted: false, reason: 'closed' })
+  })
+
+  it('a lease serves who waits for it, and does not count a client that leaves later', async () => {
+    const { run, signal, leave } = new Requests().begin()
+    const line = new Line()
+    let left = 0
+    const served = run(() => waiting(line, 1, signal, () => left++))
+    line.serve(() => true)
+    await expect(served).resolves.toBeUndefined()
+    run(leave)
+    expect([left, line.length]).toEqual([0, 0])
+  })
+})
