@@ -15,6 +15,11 @@ export type GateEvent =
       readonly durationMs: number
     }
   | {
+      /** Somebody has called `gate.resetFlow()`. */
+      readonly type: 'reset'
+      readonly flow: string
+    }
+  | {
       /** A stage threw, rejected or outlasted its deadline. The request was handled as the stage's `onError` says. */
       readonly type: 'error'
       readonly stage: string

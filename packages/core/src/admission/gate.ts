@@ -132,6 +132,24 @@ export class Gate {
   }
 
   /**
+   * Makes a flow one that nothing is held against: FAIR owes it what it owes one that has not asked for a while, and in
+   * a budget it has used nothing of its own share yet, though what it used is not there twice. Its overrides stay, and
+   * so does what of it runs or waits. Observers hear of it.
+   */
+  resetFlow(flow: string): void {
+    requireText('flow', flow)
+    const name = flowName(flow, this.#nameKey)
+    for (const stage of this.#stages) {
+      try {
+        stage.forget?.(name)
+      } catch (error) {
+        this.#failed(stage, error)
+      }
+    }
+    this.#observers.tell({ type: 'reset', flow: name })
+  }
+
+  /**
    * Does what is due by now: ends permits whose lease is over, and turns away what waited for too long. Only for
    * runtimes on which a timer dies with the request that set it: there, each request that waits calls this by a timer
    * of its own.

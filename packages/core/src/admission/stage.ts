@@ -73,6 +73,8 @@ export interface Stage {
   readonly prompt?: boolean
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
+  /** Nothing of the flow's past counts any more, see `gate.resetFlow()`. What of it runs or waits goes on. */
+  forget?(flow: string): void
   /** Does what its timers would do, if they have not: see `gate.wake()`. */
   wake?(nowMs: number): void
   /** The gate closes: wake and refuse what waits, hold no timer. */

@@ -134,6 +134,16 @@ export class WeightedFairEscrow {
     return this.settle(decision, 0)
   }
 
+  /**
+   * What `tenant` has used in this window is not held against it any more: it has a share like one that has used
+   * nothing. What is left for all stays what it is.
+   */
+  forget(tenant: string): void {
+    requireTenant(tenant)
+    this.#catchUp()
+    this.#ledger.countElsewhere(tenant, Number.NEGATIVE_INFINITY)
+  }
+
   /** Settings, sums and counts, as plain JSON. O(n) of the active tenants. */
   snapshot(): EscrowSnapshot {
     this.#catchUp()

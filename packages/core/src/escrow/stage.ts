@@ -21,6 +21,8 @@ export interface Escrow {
   settle(decision: EscrowAnswer, actualCost: number): Settled | Promise<Settled>
   /** Gives all back: nothing ran. */
   refund(decision: EscrowAnswer): Settled | Promise<Settled>
+  /** What the tenant has used is not held against it any more, though it is gone. */
+  forget?(tenant: string): void
   /** Plain JSON for the gate's snapshot. */
   snapshot?(): unknown
 }
@@ -109,6 +111,7 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
       const decision = escrow.check(tenant, Math.min(cost, Number.MAX_SAFE_INTEGER))
       return decision instanceof Promise ? decision.then(verdictOf) : verdictOf(decision)
     },
+    forget: (flow) => escrow.forget?.(tenantOf === undefined ? flow : tenantOf(flow)),
     snapshot: () => escrow.snapshot?.(),
   }
 }

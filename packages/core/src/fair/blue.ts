@@ -87,6 +87,14 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
 
   withdraw(): void {}
 
+  /** The flows that share a bucket with it gain by that, too. */
+  forget(key: FlowKey): void {
+    this.placement.place(key, 'live', this.#places)
+    this.#live.forget(this.#places)
+    this.placement.place(key, 'shadow', this.#places)
+    this.#shadow.forget(this.#places)
+  }
+
   probability(key: FlowKey, nowMs: number): number {
     this.placement.place(key, 'live', this.#places)
     return this.#live.probability(this.#places, nowMs)

@@ -20,6 +20,8 @@ export interface FairRule<Explanation, State> {
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void
   /** An admitted request never ran, for a reason that is no shortage. */
   withdraw(key: FlowKey, nowMs: number): void
+  /** Nothing that the flow has asked for, and nothing that it met, counts any more. */
+  forget(key: FlowKey): void
   /** The chance that a request of the flow would be refused now. Changes nothing. */
   probability(key: FlowKey, nowMs: number): number
   explain(key: FlowKey, nowMs: number): Explanation

@@ -76,6 +76,11 @@ export class BlueSketch {
     }
   }
 
+  /** Forgets what the flow's buckets have learnt. */
+  forget(places: Int32Array): void {
+    for (let level = 0; level < places.length; level++) this.#probabilities[level * this.#buckets + places[level]!] = 0
+  }
+
   /** Forgets everything. */
   clear(nowMs: number): void {
     this.#probabilities.fill(0)

@@ -65,6 +65,10 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       const { retryAfterMs, detail } = judge.refusal(key, passage.nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
+    forget(flow) {
+      tracker.forget(flow)
+      for (const each of trackers.values()) each.forget(flow)
+    },
     snapshot() {
       if (trackers.size === 0) return tracker.snapshot()
       const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.snapshot()]))

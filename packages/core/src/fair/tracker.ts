@@ -130,6 +130,12 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     this.#rule.withdraw(this.#current(key), nowMs)
   }
 
+  /** Nothing that the flow has asked for, and nothing that it met, counts any more. */
+  forget(flow: string | FlowKey): void {
+    this.#rotateIfDue(this.#clock())
+    this.#rule.forget(this.#current(flow))
+  }
+
   /** The chance that a request of `flow` would be refused now. Changes nothing. */
   probability(flow: string | FlowKey): number {
     const nowMs = this.#clock()

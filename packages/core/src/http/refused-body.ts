@@ -6,8 +6,17 @@ const MOST_READ = 2 ** 20
 /** How long a client has to read the answer before its connection is closed. */
 const LINGER_MS = 1_000
 
+/** A socket of Node that is to be closed once all is sent. */
+interface ClosingSocket {
+  destroySoon(): void
+  end(): unknown
+  pause(): unknown
+  destroy(): unknown
+}
+
 /** A request of Node whose body may still be coming. */
 export interface NodeUpload extends NodeRequest {
+  readonly socket: NodeRequest['socket'] & ClosingSocket
   readonly headers: {
     readonly 'content-length'?: string | undefined
     readonly 'transfer-encoding'?: string | undefined
@@ -18,14 +27,6 @@ export interface NodeUpload extends NodeRequest {
 export interface RefusalHead {
   readonly headersSent: boolean
   setHeader(name: string, value: string): unknown
-}
-
-/** A socket of Node that is to be closed once all is sent. */
-interface ClosingSocket {
-  destroySoon(): void
-  end(): unknown
-  pause(): unknown
-  destroy(): unknown
 }
 
 /**
@@ -41,7 +42,7 @@ export function refuseBody(request: NodeUpload, response: RefusalHead, after: Af
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   if (encoding === undefined && !(Number(length) > MOST_READ)) return
   response.setHeader('Connection', 'close')
-  const socket = request.socket as unknown as ClosingSocket
+  const { socket } = request
   socket.destroySoon = () => {
     socket.end()
     socket.pause()

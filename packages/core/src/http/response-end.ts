@@ -352,17 +352,13 @@ export class ResponseWatch {
     const owedMs = nowMs - open.owedSinceMs
     const contest = owedMs > 0 && listener.contest !== undefined ? listener.contest() : 'none'
     const isOverShare = contest === 'over-share'
-    if (why === 'reader') {
-      if (stillMs >= patience.clientTimeoutMs || (isOverShare && owedMs >= patience.clientTimeoutMs)) cut(open)
-      else if (contest !== 'none' && response.writableEnded && owedMs >= patience.slowBodyMs) tell(open, 'answered')
-      return
-    }
-    const mostMs = isOverShare
-      ? patience.slowBodyMs
-      : contest === 'none'
-        ? Number.POSITIVE_INFINITY
-        : patience.clientTimeoutMs
-    if (owedMs >= mostMs || stillMs >= patience.clientTimeoutMs) cut(open)
+    const { clientTimeoutMs, slowBodyMs } = patience
+    if (stillMs >= clientTimeoutMs) cut(open)
+    else if (contest === 'none') return
+    else if (why === 'body') {
+      if (owedMs >= (isOverShare ? slowBodyMs : clientTimeoutMs)) cut(open)
+    } else if (isOverShare && owedMs >= clientTimeoutMs) cut(open)
+    else if (response.writableEnded && owedMs >= slowBodyMs) tell(open, 'answered')
   }
 
   #mayReadAhead(peer: Peer): boolean {

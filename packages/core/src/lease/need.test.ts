@@ -206,12 +206,15 @@ describe('refresh', () => {
     const { clock } = fleet.world
     let calls = 0
     let hangs = false
-    const service = {
-      getCapacity: (request: GetCapacityRequest) => {
+    const service: CapacityService = {
+      discovery: () => fleet.server.discovery(),
+      getServerCapacity: (request) => fleet.server.getServerCapacity(request),
+      releaseCapacity: (request) => fleet.server.releaseCapacity(request),
+      getCapacity(request) {
         calls++
         return hangs ? new Promise<never>(() => {}) : fleet.server.getCapacity(request)
       },
-    } as unknown as CapacityService
+    }
     const client = new DoormanClient({
       transport: { connect: () => service },
       mode: 'pessimistic',

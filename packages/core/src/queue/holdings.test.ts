@@ -21,11 +21,11 @@ function gateOf(queue: QueueOptions) {
     },
     /** Ends what has run longest of a flow. */
     async end(flow: string) {
-      const [{ permit }] = running.splice(
+      const [first] = running.splice(
         running.findIndex((one) => one.flow === flow),
         1,
-      ) as unknown as [{ permit: Permit }]
-      permit.finish('success')
+      )
+      first?.permit.finish('success')
       await settled()
     },
   }

@@ -133,6 +133,12 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#giveBack(key, key.charged)
   }
 
+  /** A flow like one that was let in before and has not asked for a while. */
+  forget(key: FlowKey): void {
+    this.#known.add(key)
+    this.#giveBack(key, Number.POSITIVE_INFINITY)
+  }
+
   probability(key: FlowKey, nowMs: number): number {
     const { waitMs } = this.explain(key, nowMs)
     return waitMs > 0 ? 1 : 0
