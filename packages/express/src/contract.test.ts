@@ -4,5 +4,5 @@ import { expressHarness, majors } from './fixtures/express-harness.js'
 
 for (const [name, express] of majors)
   describe(`adapter contract, ${name}`, () => {
-    for (const { name, run, timeoutMs } of adapterContract(expressHarness(express))) it(name, run, timeoutMs)
+    for (const { name, run, timeoutMs } of adapterContract(expressHarness(express))) it.concurrent(name, run, timeoutMs)
   })

@@ -4,5 +4,5 @@ import { koaHarness, majors } from './fixtures/koa-harness.js'
 
 for (const [name, Koa] of majors)
   describe(`adapter contract, ${name}`, () => {
-    for (const { name, run, timeoutMs } of adapterContract(koaHarness(Koa))) it(name, run, timeoutMs)
+    for (const { name, run, timeoutMs } of adapterContract(koaHarness(Koa))) it.concurrent(name, run, timeoutMs)
   })

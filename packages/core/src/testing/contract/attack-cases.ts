@@ -172,38 +172,33 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   {
     const warnings: string[] = []
-    const options = (): RigOptions<Target> => {
+    const onWarning = (message: string): void => void warnings.push(message)
+    const twice = (): RigOptions<Target> => {
       warnings.length = 0
-      const gate = sharedGate({ budget: { limit: 10, windowMs: 60_000 } })
-      const onWarning = (message: string): void => void warnings.push(message)
-      return {
-        inner: [
-          { gate, onWarning },
-          { gate, onWarning },
-        ],
-      }
+      const inner = { gate: sharedGate({ budget: { limit: 10, windowMs: 60_000 } }), onWarning }
+      return { inner: [inner, inner] }
     }
-    cases.add('one gate twice in a row: judged once, and said once for each that came second', options, async (rig) => {
+    cases.add('one gate twice in a row: judged once, and said once for each that came second', twice, async (rig) => {
       for (let i = 0; i < 10; i++) assert.equal((await rig.exchange('/send/200')).status, 200)
       await rig.finished({ success: 10 })
       assert.equal(warnings.length, 1)
       assert.match(warnings[0] ?? '', /^A request has passed the same gate twice: /)
     })
+  }
 
-    cases.add(
-      'a header of a proxy that is not trusted: said once',
-      () => {
-        warnings.length = 0
-        return { options: { onWarning: (message) => void warnings.push(message) } }
-      },
-      async (rig) => {
-        await rig.exchange('/send/200')
-        assert.deepEqual(warnings, [])
-        for (let i = 0; i < 3; i++) await rig.exchange('/send/200', { headers: { 'x-forwarded-for': '198.51.100.7' } })
-        assert.equal(warnings.length, 1)
-        assert.match(warnings[0] ?? '', /^A request carries the header x-forwarded-for, and no proxy is trusted: /)
-      },
-    )
+  {
+    const warnings: string[] = []
+    const behindProxy = (): RigOptions<Target> => {
+      warnings.length = 0
+      return { options: { onWarning: (message) => void warnings.push(message) } }
+    }
+    cases.add('a header of a proxy that is not trusted: said once', behindProxy, async (rig) => {
+      await rig.exchange('/send/200')
+      assert.deepEqual(warnings, [])
+      for (let i = 0; i < 3; i++) await rig.exchange('/send/200', { headers: { 'x-forwarded-for': '198.51.100.7' } })
+      assert.equal(warnings.length, 1)
+      assert.match(warnings[0] ?? '', /^A request carries the header x-forwarded-for, and no proxy is trusted: /)
+    })
   }
 
   const start = harness.startHttp2?.bind(harness)

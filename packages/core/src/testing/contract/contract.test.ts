@@ -37,6 +37,7 @@ type Defect =
   | 'forgets the gate outside'
   | 'reads what it has refused'
   | 'hears only what Node hears'
+  | 'remembers every request'
 
 const framework = {
   name: 'plain',
@@ -53,7 +54,8 @@ const framework = {
 function plainHarness(defect?: Defect): AdapterHarness<Target> {
   return {
     seesHandlers: 'always',
-    watchdogMs: defect === undefined ? 10_000 : 100,
+    // What it remembers is seen once all have ended.
+    watchdogMs: defect === undefined || defect === 'remembers every request' ? 10_000 : 100,
     header: ([request], name) => request.headers[name]?.toString(),
     start: (setup) => listen(createServer(listener(setup, defect))),
     startHttp2: (setup) => listen(createHttp2Server(listener(setup, defect))),
@@ -62,11 +64,13 @@ function plainHarness(defect?: Defect): AdapterHarness<Target> {
 
 function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undefined): RequestListener {
   const gates = middleware.map((options) => new HttpAdmission(framework, options))
+  const remembered: Visit[] = []
   return async (request, response) => {
     let visit: Visit | undefined
     for (const gate of gates) {
       const next: Visit = gate.visit([request, response], defect === 'forgets the gate outside' ? undefined : visit)
       hear(gate, next, defect)
+      if (defect === 'remembers every request') remembered.push(next)
       const asked = gate.ask(next)
       const decision = asked instanceof Promise ? await asked : asked
       if (decision === undefined) continue
@@ -178,7 +182,9 @@ describe('the contract notices an adapter that', () => {
     ['answers refusals without Retry-After', /HTTP.2: a flow over its share/],
     ['releases when the handler has settled', /HTTP.2: .* held until its last byte/],
     ['forgets who waits', /client gone while queued/],
-    ['forgets who waits', /clients leave at random moments/],
+    ['forgets who waits', /clients of .* kinds/],
+    ['remembers every request', /clients of .* kinds/],
+    ['remembers every request', /streams of .* kinds/],
     ['answers refusals without Retry-After', /a flow over its share/],
     ['runs the handler of refused requests', /a flow over its share/],
     ['releases when the handler has settled', /held until its last byte/],

@@ -21,6 +21,8 @@ export interface AdapterHarness<Target extends readonly unknown[]> {
    * (`wrap`). With `always`, a handler that never settles keeps its permit until its lease ends, if it has one.
    */
   readonly seesHandlers: 'always' | 'wrapped'
+  /** How many clients come where many do. @default 1000 */
+  readonly crowd?: number
   /** Longest that a case may wait for anything before it counts as hung, in milliseconds. @default 10000 */
   readonly watchdogMs?: number
 }

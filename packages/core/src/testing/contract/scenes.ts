@@ -9,6 +9,8 @@ export class Scenes {
   /** Handlers that have not settled, and the most there were at once. */
   running = 0
   most = 0
+  /** What each handler was given, if nobody has forgotten it yet. */
+  readonly visits: WeakRef<FairRequest>[] = []
   /** Signals that the handlers were given and that have fired. */
   signalled = 0
   readonly #changed: () => void
@@ -30,6 +32,7 @@ export class Scenes {
   /** The handler of all paths. */
   play(path: string, fair: FairRequest | undefined): Answer | Promise<Answer> {
     this.begun.set(path, (this.begun.get(path) ?? 0) + 1)
+    if (fair !== undefined) this.visits.push(new WeakRef(fair))
     this.#changed()
     const answer = this.#perform(path, fair)
     if (!(answer instanceof Promise)) return answer
