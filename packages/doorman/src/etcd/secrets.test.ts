@@ -1,0 +1,89 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { attempt, until } from '@fairlead-testing/waiting'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+import { type EtcdLocks, startEtcd, type TestEtcd } from '../fixtures/etcd.js'
+
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
+const LOCKS: EtcdLocks = {
+  certFile: fixture('cert.pem'),
+  keyFile: fixture('key.pem'),
+  clientCertFile: fixture('client-cert.pem'),
+  clientKeyFile: fixture('client-key.pem'),
+  password: 'only doorman knows',
+}
+
+let etcd: TestEtcd | undefined
+let folder: string
+let servers: DoormanProcess[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'doorman-etcd-secrets-'))
+  await writeFile(join(folder, 'password'), `${LOCKS.password}\n`)
+  await writeFile(join(folder, 'wrong-password'), 'a guess\n')
+  etcd = await startEtcd(LOCKS)
+  await etcd!.client.put('doorman/config').value(fairShareYaml(100, 20, 1))
+})
+afterAll(async () => {
+  await etcd?.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+afterEach(async () => {
+  await Promise.all(servers.map(({ child }) => child.stop()))
+  servers = []
+})
+
+function flags({ ca = true, certificate = true, password = 'password' } = {}): string[] {
+  return [
+    ...['--etcd-endpoints', etcd!.url, '--config', 'etcd:doorman/config'],
+    ...['--master-election-lock', 'doorman/lock', '--master-delay', '3s'],
+    ...(ca ? ['--etcd-ca-file', LOCKS.certFile] : []),
+    ...(certificate ? ['--etcd-cert-file', LOCKS.clientCertFile, '--etcd-key-file', LOCKS.clientKeyFile] : []),
+    ...['--etcd-user', 'root', '--etcd-password-file', join(folder, password)],
+  ]
+}
+
+/** The capacity that a client without a lease is given, where this server is the master; else nothing. */
+async function granted({ httpUrl }: DoormanProcess): Promise<number | undefined> {
+  const resource = [{ resourceId: 'db', priority: 0, wants: 1_000 }]
+  const headers = { 'content-type': 'application/json' }
+  const body = JSON.stringify({ clientId: `c${Math.random()}`, resource })
+  const answer = await fetch(`${httpUrl}/doorman.Capacity/GetCapacity`, { method: 'POST', headers, body })
+  const { response } = (await answer.json()) as { response?: { gets: { capacity: number } }[] }
+  return response?.[0]?.gets.capacity
+}
+
+describe('an etcd that wants a certificate and a password', () => {
+  it('elects a master, gives it the configuration and tells it of changes', async () => {
+    servers = await Promise.all([DoormanProcess.start(...flags()), DoormanProcess.start(...flags())])
+    const masters = async (): Promise<DoormanProcess[]> => {
+      const answers = await Promise.all(servers.map((server) => attempt(granted(server))))
+      return servers.filter((_, i) => answers[i] !== undefined)
+    }
+    const [master] = await until('one is the master', async () => {
+      const all = await masters()
+      return all.length === 1 ? all : undefined
+    })
+    await etcd!.client.put('doorman/config').value('resources: [] # nothing any more')
+    await until('the change has come', async () => ((await granted(master!)) === undefined ? true : undefined))
+    await etcd!.client.put('doorman/config').value(fairShareYaml(100, 20, 1))
+    await until('and its end', async () => ((await granted(master!)) === undefined ? undefined : true))
+  })
+
+  it.each([
+    ['the authority of its certificate is not known', { ca: false }],
+    ['there is no certificate to show', { certificate: false }],
+    ['the password is wrong', { password: 'wrong-password' }],
+  ])('is not used where %s: the command ends with an error', async (_, without) => {
+    const child = command('serve', ...flags(without))
+    try {
+      await until('it has ended', () => (child.ended ? true : undefined))
+      expect(child.output).toMatch(/etcd|certificate|password|authentication|UNAVAILABLE|connect/i)
+    } finally {
+      await child.stop()
+    }
+  })
+})
