@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { attempt, until } from '@fairlead-testing/waiting'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+import { command, DoormanProcess } from '../fixtures/doorman-process.js'
 import { type EtcdLocks, startEtcd, type TestEtcd } from '../fixtures/etcd.js'
 
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
@@ -25,7 +25,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'password'), `${LOCKS.password}\n`)
   await writeFile(join(folder, 'wrong-password'), 'a guess\n')
   etcd = await startEtcd(LOCKS)
-  await etcd!.client.put('doorman/config').value(fairShareYaml(100, 20, 1))
+  await etcd!.client.put('doorman/config').value(configOf(100))
 })
 afterAll(async () => {
   await etcd?.stop()
@@ -35,6 +35,15 @@ afterEach(async () => {
   await Promise.all(servers.map(({ child }) => child.stop()))
   servers = []
 })
+
+/** Each client gets just the capacity. */
+function configOf(capacity: number): string {
+  return `resources:
+  - identifier_glob: "*"
+    capacity: ${capacity}
+    algorithm: { kind: STATIC, lease_length: 20, refresh_interval: 1 }
+`
+}
 
 function flags({ ca = true, certificate = true, password = 'password' } = {}): string[] {
   return [
@@ -67,10 +76,9 @@ describe('an etcd that wants a certificate and a password', () => {
       const all = await masters()
       return all.length === 1 ? all : undefined
     })
-    await etcd!.client.put('doorman/config').value('resources: [] # nothing any more')
-    await until('the change has come', async () => ((await granted(master!)) === undefined ? true : undefined))
-    await etcd!.client.put('doorman/config').value(fairShareYaml(100, 20, 1))
-    await until('and its end', async () => ((await granted(master!)) === undefined ? undefined : true))
+    expect(await granted(master!)).toBe(100)
+    await etcd!.client.put('doorman/config').value(configOf(40))
+    await until('the change has come', async () => (await granted(master!)) === 40)
   })
 
   it.each([
