@@ -1,24 +1,46 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { type Doorman, startDoorman } from '@fairlead/doorman'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 
-let child: ChildProcess | undefined
+const children: ChildProcess[] = []
+let doorman: Doorman | undefined
 afterEach(async () => {
-  if (child === undefined) return
-  child.kill()
-  await once(child, 'exit')
-  child = undefined
+  for (const child of children.splice(0)) {
+    child.kill()
+    await once(child, 'exit')
+  }
+  await doorman?.close()
+  doorman = undefined
 })
 
 /** Runs a compiled example on free ports; gives all that it says first. */
-async function run(name: string): Promise<string> {
+async function run(name: string, more: Record<string, string> = {}): Promise<string> {
   const path = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url))
-  child = spawn(process.execPath, [path], { env: { ...process.env, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] })
+  const env = { ...process.env, PORT: '0', ...more }
+  const child = spawn(process.execPath, [path], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  children.push(child)
   const reader = createInterface({ input: child.stdout! })
   const [line] = (await once(reader, 'line')) as [string]
   return line
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+async function status(url: string): Promise<number> {
+  const response = await fetch(url)
+  await response.arrayBuffer()
+  return response.status
 }
 
 async function json(url: string): Promise<Record<string, number | string>> {
@@ -50,6 +72,56 @@ describe('examples', () => {
     expect(most).toBeLessThanOrEqual(10)
     expect({ inUse, refused }).toEqual({ inUse: 0, refused: 0 })
   })
+
+  it('shared-slots: two processes never use more than there are, and one all that the other does not need', async () => {
+    const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 6, refreshInterval: 2, parameters: [] }
+    const config = { resources: [{ identifierGlob: '*', capacity: 50, safeCapacity: 0, algorithm }] }
+    const port = await freePort()
+    const start = async (): Promise<Doorman> =>
+      startDoorman({ config, httpPort: port, host: '127.0.0.1', hostname: '127.0.0.1', fresh: true })
+    doorman = await start()
+    const urls = await Promise.all(
+      [1, 2].map(async () => {
+        const line = await run('shared-slots', { DOORMAN: `http://127.0.0.1:${port}` })
+        return `http://127.0.0.1:${/port: (\d+)/.exec(line)?.[1]}`
+      }),
+    )
+    const [busy, idle] = urls as [string, string]
+    const asked = (url: string, ms: number, count: number): Promise<number[]> =>
+      Promise.all(Array.from({ length: count }, (_, i) => status(`${url}/work?ms=${ms}&customer=${i % 5}`)))
+    // Of a moment each: what both say is never of the same one, so only what runs for long is compared.
+    const inUse = async (): Promise<[number, number]> => {
+      const [a, b] = await Promise.all(urls.map((url) => json(`${url}/state`)))
+      return [Number(a?.['inFlight']), Number(b?.['inFlight'])]
+    }
+    let most = 0
+    const used = (count: number): Promise<void> =>
+      vi.waitFor(
+        async () => {
+          const [a, b] = await inUse()
+          most = Math.max(most, a + b)
+          expect(a).toBeGreaterThanOrEqual(count)
+        },
+        { timeout: 60_000, interval: 20 },
+      )
+
+    // The other has had all of its half, and needs nothing now.
+    await asked(idle, 1, 10)
+    const first = asked(busy, 3_000, 100)
+    // One stays with the other, to begin with, and some of the rest is a fraction.
+    await used(48)
+    expect(new Set(await first)).toEqual(new Set([200]))
+
+    // Away for longer than a lease; meanwhile requests come and wait.
+    await doorman.close()
+    await vi.waitFor(async () => expect((await json(`${busy}/state`))['capacity']).toBe(0), { timeout: 60_000 })
+    const later = asked(busy, 500, 100)
+    await vi.waitFor(async () => expect((await json(`${busy}/state`))['waiting']).toBe(100), { timeout: 60_000 })
+    doorman = await start()
+    await used(1)
+    expect(new Set(await later)).toEqual(new Set([200]))
+    expect(most).toBeLessThanOrEqual(50)
+  }, 120_000)
 
   it('outgoing-rate: both services are served, and the partner is not called more often than it allows', async () => {
     const { shop, office, partner } = JSON.parse(await run('outgoing-rate')) as Record<string, string>
