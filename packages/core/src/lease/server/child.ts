@@ -45,7 +45,8 @@ export class Child implements Waking {
   subclients = 0
   /** What it may still be using: it counts against the node's own lease. */
   held = 0
-  heldUntil = 0
+  /** Never a small integer: the first correction of a clock would have V8 remake all children, for half a second. */
+  heldUntil: number = Number.NEGATIVE_INFINITY
   /** The last answer. */
   granted = 0
   expiry = 0
