@@ -18,7 +18,8 @@ function serverWith(clients: number) {
     limits: { clients: 2 * clients },
   })
   const ask = (clientId: string): number | undefined =>
-    server.getCapacity({ clientId, resource: [{ resourceId: 'db', priority: 0, wants: 30 }] }).response[0]?.gets.capacity
+    server.getCapacity({ clientId, resource: [{ resourceId: 'db', priority: 0, wants: 30 }] }).response[0]?.gets
+      .capacity
   for (let i = 0; i < clients; i++) ask(`client-${i}`)
   return { server, clock, ask, known: () => server.summary().resources[0]!.clients }
 }
