@@ -48,11 +48,6 @@ export class Budget {
     return this.startMs + this.windowMs - this.paceFromMs
   }
 
-  /** Until claims begin to age; 0 if they do. */
-  get agesInMs(): number {
-    return Math.max(0, this.paceFromMs - this.nowMs)
-  }
-
   /** What the children of a group may claim together: what it claims itself; of the root's, what is left. */
   roomOf(group: Group): number {
     return group.parent === undefined ? Math.max(0, this.left) : group.claim(this.tau)

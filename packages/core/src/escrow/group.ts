@@ -180,8 +180,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     const before = this.waitsFor
     if (waitsFor === Number.POSITIVE_INFINITY && before === Number.POSITIVE_INFINITY) return false
     this.#line ??= new Line()
-    if (this.#line.has(slot)) this.#line.remove(slot)
-    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.insert(slot, weight, passed, waitsFor)
+    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.set(slot, weight, passed, waitsFor)
+    else if (this.#line.has(slot)) this.#line.remove(slot)
     this.waitsFor = this.#line.least
     return this.waitsFor !== before
   }

@@ -1,9 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createGate } from '../../create-gate.js'
-import { manualClock } from '../../testing/manual-clock.js'
+import { createGate } from '../create-gate.js'
+import { manualClock } from '../testing/manual-clock.js'
 import { Group } from './group.js'
-import { type HierarchicalEscrowOptions, HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
-import { type HierarchyNode, hierarchy } from './tree.js'
+import { HierarchicalFairEscrow } from './escrow.js'
+import { type HierarchyNode, hierarchy } from './hierarchy.js'
 
 const WINDOW_MS = 1000
 

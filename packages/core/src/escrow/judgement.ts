@@ -189,8 +189,7 @@ export class Judgement implements Debtor {
       fade = node.fade(this.#level, tau)
     }
     for (; node.parent !== undefined; node = node.parent) fade += node.parent.othersFade(node, tau)
-    if (fade <= 0) return waitMs
-    return Math.min(waitMs, budget.agesInMs + ((amount - this.#free) / fade) * budget.agingMs)
+    return fade > 0 ? Math.min(waitMs, ((amount - this.#free) / fade) * budget.agingMs) : waitMs
   }
 }
 

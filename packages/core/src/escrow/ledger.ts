@@ -415,8 +415,13 @@ export class Ledger {
     }
   }
 
-  /** Works the level of a group out anew: the highest at which all that is claimed in there fits into `room`. */
-  #refit(group: Group, room: number = this.#budget.roomOf(group)): void {
+  /** Works the level of a group out anew: the highest at which all that is claimed in there fits into its room. */
+  #refit(group: Group): void {
+    group.locate()
+    this.#refitTo(group, this.#budget.roomOf(group))
+  }
+
+  #refitTo(group: Group, room: number): void {
     if (group.activeWeight <= 0) return
     group.locate()
     const ceiling = group.ceiling(0)
@@ -441,7 +446,7 @@ export class Ledger {
     group.locate()
     const room = this.#budget.roomOf(group)
     this.#setWeight(child, weight)
-    this.#refit(group, room)
+    this.#refitTo(group, room)
   }
 
   #setWeight(child: Group | Tenant, weight: number): void {
