@@ -66,10 +66,15 @@ const ESCROW_OPTIONS: readonly string[] = [
 export interface BudgetOptions extends EscrowOptions {
   /** What becomes of a request about which `weightOf` threw, or gave a bad weight. @default 'admit' */
   onError?: 'admit' | 'refuse'
+  /**
+   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
+   * `wouldRefuse`. @default false
+   */
+  dryRun?: boolean
 }
 
 /** Names of the options above, for whoever passes them on. */
-export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError']
+export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError', 'dryRun']
 
 /** What an escrow takes from the world. */
 export interface EscrowSeams {
