@@ -167,7 +167,8 @@ export class WeightedFairEscrow {
   setWeight(group: string, weight: number): void {
     requireText('group', group)
     requireWeight('weight', weight)
-    if (this.#places === undefined) throw new TypeError(`group must be one of a tree, got ${show(group)} without a tree`)
+    if (this.#places === undefined)
+      throw new TypeError(`group must be one of a tree, got ${show(group)} without a tree`)
     const node = this.#places.weighted(group)
     this.#catchUp()
     this.#ledger.reweighGroup(node, weight)
@@ -255,7 +256,7 @@ export class WeightedFairEscrow {
       this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
-    const most = cost === asked ? remaining : (remaining * asked) / cost
+    const most = this.#estimates?.askable(tenant, remaining) ?? remaining
     return new Ticket(this, tenant, asked, verdict, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
   }
 }

@@ -36,14 +36,27 @@ export class Estimates {
 
   /** What to reserve for a cost that a tenant asks with; whole for whole costs, and not above `limit` unless they are. */
   reserve(tenant: string, cost: number, limit: number): number {
-    const estimate = this.#tenants.size > 0 ? this.#tenants.get(tenant) : undefined
-    if (estimate === undefined) return cost
-    const { mean, deviation, admitted, settled } = estimate
-    if (settled < ENOUGH || settled < admitted * MOST_PARTS || cost > limit) return cost
-    const factor = mean + deviation
-    if (Math.abs(factor - 1) <= NEARLY) return cost
-    const amount = Math.min(limit, cost * Math.min(MOST, Math.max(LEAST, factor)))
+    const factor = this.#factor(tenant, 0)
+    if (factor === 1 || cost > limit) return cost
+    const amount = Math.min(limit, cost * factor)
     return Number.isInteger(cost) && limit >= 1 ? Math.min(Math.floor(limit), Math.ceil(amount)) : amount
+  }
+
+  /** The most that a tenant may ask with once more of its costs is admitted, so that no more than `room` is reserved. */
+  askable(tenant: string, room: number): number {
+    const [before, after] = [this.#factor(tenant, 0), this.#factor(tenant, 1)]
+    const factor = Math.max(before, after)
+    return factor === 1 ? room : (room >= 1 ? Math.floor(room) : room) / factor
+  }
+
+  /** What to reserve for a unit, when `more` costs are admitted; 1 as long as nothing is known. */
+  #factor(tenant: string, more: number): number {
+    const estimate = this.#tenants.size > 0 ? this.#tenants.get(tenant) : undefined
+    if (estimate === undefined) return 1
+    const { mean, deviation, admitted, settled } = estimate
+    if (settled < ENOUGH || settled < (admitted + more) * MOST_PARTS) return 1
+    const factor = mean + deviation
+    return Math.abs(factor - 1) <= NEARLY ? 1 : Math.min(MOST, Math.max(LEAST, factor))
   }
 
   /** A cost of the tenant was admitted. */

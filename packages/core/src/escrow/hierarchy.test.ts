@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { Group } from './group.js'
 import { HierarchicalFairEscrow } from './escrow.js'
+import { Group } from './group.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
 
@@ -27,7 +27,14 @@ const TREE: HierarchyNode = {
 function escrowOf(options: Partial<EscrowOptions> = {}) {
   const clock = manualClock()
   const tree = hierarchy(TREE)
-  const escrow = new HierarchicalFairEscrow({ limit: 1000, windowMs: WINDOW_MS, estimates: 'asked', tree, clock, ...options })
+  const escrow = new HierarchicalFairEscrow({
+    limit: 1000,
+    windowMs: WINDOW_MS,
+    estimates: 'asked',
+    tree,
+    clock,
+    ...options,
+  })
   const guarantees = (...names: string[]): number[] => names.map((name) => Math.round(escrow.peek(name).guarantee))
   return { clock, escrow, guarantees }
 }

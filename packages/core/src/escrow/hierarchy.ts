@@ -76,8 +76,7 @@ export class Places {
     this.#groups.set(name, this.#groups.has(name) ? undefined : { group, isNamed: false, weight: 1 })
     for (const child of children) {
       const { weight } = child
-      if (child.children === undefined)
-        this.#tenants.set(child.name, { group, isNamed: true, weight: weight ?? 1 })
+      if (child.children === undefined) this.#tenants.set(child.name, { group, isNamed: true, weight: weight ?? 1 })
       else if (weight === undefined) this.#add(child, group)
       else {
         const own = group.addGroup(weight)

@@ -2,11 +2,10 @@ import { Budget, type Reserve } from './budget.js'
 import { Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
 import { type LateDebt, Memory, type Place, type TurnedAway } from './memory.js'
-import { Tenant, WaitingList } from './node.js'
+import { type Tenant, WaitingList } from './node.js'
+import { Roster, SHARED } from './roster.js'
 import type { EscrowTenant } from './snapshot.js'
 
-/** The name of the tenant that strangers share once there are too many. No tenant's own name is empty. */
-const SHARED = ''
 /** A wait ends this share of the window after the refusal. */
 const WAIT = 1 / 10
 /**
@@ -57,12 +56,7 @@ export class Ledger {
   readonly #budget: Budget
   readonly #maxStrangers: number
   readonly #waiting: WaitingList = new WaitingList()
-  /** The tenants of this window, and after them those of earlier ones, to be used again. */
-  readonly #tenants: Tenant[]
-  #count = 0
-  /** Those of them that the hierarchy does not name, without shared ones. */
-  #strangers = 0
-  readonly #byName: Map<string, Tenant> = new Map()
+  readonly #roster: Roster
   /** Groups in which somebody is active. */
   #groups: Group[] = []
   /** Those that were refused and are not active. */
@@ -78,7 +72,7 @@ export class Ledger {
     this.#anywhere = { group: root, isNamed: false }
     this.#budget = new Budget(windowMs, reserve)
     this.#maxStrangers = maxStrangers
-    this.#tenants = [new Tenant(root, 0)]
+    this.#roster = new Roster(root, maxStrangers)
   }
 
   get startMs(): number {
@@ -107,7 +101,7 @@ export class Ledger {
 
   /** Active tenants, shared ones among them. */
   get tenants(): number {
-    return this.#count
+    return this.#roster.count
   }
 
   get waiting(): number {
@@ -130,11 +124,9 @@ export class Ledger {
     for (const group of this.#groups) group.clear()
     this.#groups = []
     this.#waiting.clear()
-    this.#byName.clear()
+    this.#roster.clear()
     this.#turnedAway.clear()
     this.#lateDebts.clear()
-    this.#count = 0
-    this.#strangers = 0
     this.#expected = 0
     budget.begin(startMs, limit, most)
     this.#root.active = true
@@ -144,16 +136,15 @@ export class Ledger {
   }
 
   #remember(): Memory {
-    this.#root.locate()
     for (const group of this.#groups) group.locate()
-    return new Memory(this.#active(), this.#turnedAway, this.#lateDebts, Math.floor(this.#maxStrangers * KEPT))
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, Math.floor(this.#maxStrangers * KEPT))
   }
 
   #bringBack(memory: Memory): void {
     const budget = this.#budget
     let untilMs = budget.startMs
     for (const kept of memory.kept) {
-      const tenant = this.#prepare(kept.name, kept.weight, kept)
+      const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
       this.#open(tenant)
       tenant.debt = kept.debt
       if (kept.returnMs > budget.startMs) {
@@ -162,8 +153,8 @@ export class Ledger {
         untilMs = Math.max(untilMs, kept.returnMs)
       }
     }
-    const tenants = this.#active()
-    budget.offset = memory.carry(this.#root, tenants)
+    const tenants = this.#roster.active()
+    budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
       // A debt is paid out of one's own share.
       const charged = Math.min(tenant.debt, budget.most * shareOf(tenant))
@@ -208,7 +199,7 @@ export class Ledger {
 
   /** As {@link judge}, and changes nothing. */
   peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
-    const tenant = this.#byName.get(name)
+    const tenant = this.#roster.get(name)
     if (tenant === undefined || tenant.weight === weight) return this.judge(name, weight, cost, place)
     const { parent: group, weight: before } = tenant
     const { activeWeight, part } = group
@@ -225,12 +216,12 @@ export class Ledger {
    * of the tenant that all further ones of its group share, of weight 1.
    */
   judge(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
-    let tenant = this.#byName.get(name)
+    let tenant = this.#roster.get(name)
     if (tenant !== undefined) {
       if (tenant.weight !== weight) this.#reweigh(tenant, weight)
-    } else if (place.isNamed || !this.#isFull) tenant = this.#prepare(name, weight, place)
-    else tenant = place.group.shared ?? this.#prepare(SHARED, 1, place)
-    this.judged.decide(tenant, cost, this.#budget, this.#count === (tenant.active ? 1 : 0))
+    } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
+    else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
+    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
     return this.judged.verdict
   }
 
@@ -287,7 +278,7 @@ export class Ledger {
    * charged because nothing is left: it owes that. It never takes off more than was used.
    */
   settle(place: number, change: number): number {
-    const tenant = this.#tenants[place]!
+    const tenant = this.#roster.at(place)
     const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, this.#budget.left)))
     this.#charge(tenant, charged)
     for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
@@ -323,7 +314,7 @@ export class Ledger {
    * negative if it has used less. Changes nothing of what is left.
    */
   countElsewhere(name: string, amount: number): void {
-    const tenant = this.#byName.get(name)
+    const tenant = this.#roster.get(name)
     if (tenant === undefined) return
     const change = Math.max(-tenant.used, amount) - tenant.elsewhere
     if (Math.abs(change) <= this.#budget.tolerance) return
@@ -339,50 +330,25 @@ export class Ledger {
 
   /** Whether a stranger is, or would be, part of the tenant that all share for whom there is no room. */
   isShared(name: string): boolean {
-    return name === SHARED || (this.#isFull && !this.#byName.has(name))
+    return name === SHARED || (this.#roster.isFull && this.#roster.get(name) === undefined)
   }
 
   /** The `most` active tenants that used most. For people: allocates. */
   heaviest(most: number): EscrowTenant[] {
-    const { level } = this
-    return this.#active()
-      .sort((a, b) => b.used - a.used)
-      .slice(0, most)
-      .map((tenant) => {
-        const { name, weight, used, carried, waits, parent } = tenant
-        parent.locate()
-        const guarantee = weight * (parent === this.#root ? level : parent.level)
-        return { tenant: name, weight, used, guarantee: Math.max(0, guarantee - carried), waiting: waits }
-      })
-  }
-
-  get #isFull(): boolean {
-    return this.#strangers >= this.#maxStrangers - 1
-  }
-
-  #active(): Tenant[] {
-    return this.#tenants.slice(0, this.#count)
+    const heaviest = this.#roster.active().sort((a, b) => b.used - a.used)
+    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
+      parent.locate()
+      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
+    })
   }
 
   #find(name: string): Tenant | undefined {
-    return this.#byName.get(name) ?? (this.isShared(name) ? this.#root.shared : undefined)
-  }
-
-  /** A tenant that is not active: the next one that may be. */
-  #prepare(name: string, weight: number, { group, isNamed }: Place): Tenant {
-    const tenant = this.#tenants[this.#count]!
-    tenant.become(name, weight, group, isNamed)
-    return tenant
+    return this.#roster.get(name) ?? (this.isShared(name) ? this.#root.shared : undefined)
   }
 
   /** Makes the tenant active that was prepared last, and the groups that it is the first in. */
   #open(tenant: Tenant): void {
-    if (++this.#count === this.#tenants.length) this.#tenants.push(new Tenant(this.#root, this.#count))
-    if (tenant.name === SHARED) tenant.parent.shared = tenant
-    else {
-      this.#byName.set(tenant.name, tenant)
-      if (!tenant.isNamed) this.#strangers++
-    }
+    this.#roster.add(tenant)
     let node: Group | Tenant = tenant
     for (; node.parent !== undefined && !node.active; node = node.parent) {
       if (node.parent.activeWeight === 0) this.#groups.push(node.parent)

@@ -25,7 +25,7 @@ export interface Kept extends Place {
   readonly weight: number
   readonly debt: number
   readonly returnMs: number
-  /** By how much it comes after those of its group that got least. */
+  /** By how much it is ahead of those of its group that got least. */
   readonly ahead: number
 }
 
@@ -57,7 +57,13 @@ export class Memory {
   ) {
     for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
     const names = new Set<string>()
-    const keep = (name: string, of: Place & { weight: number }, share: number, debt: number, returnMs: number): void => {
+    const keep = (
+      name: string,
+      of: Place & { weight: number },
+      share: number,
+      debt: number,
+      returnMs: number,
+    ): void => {
       const { weight, group, isNamed } = of
       if (names.has(name) || (!isNamed && names.size >= room)) return
       names.add(name)
@@ -101,10 +107,11 @@ export class Memory {
 
   /**
    * Lets those that are kept, `tenants` by now and in the same order, carry what they are ahead by. So that guarantees
-   * stay parts of those above, what the children of a group carry comes to what the group carries: the root gives all
-   * as much, per weight, as lets nobody carry less than nothing. Returns what the root's children carry.
+   * stay parts of those above, what the children of a group carry comes to what the group carries. So that nobody has
+   * to carry less than nothing, the root's children carry more, all the same per weight, a window's guarantee at most.
+   * Returns what those carry together.
    */
-  carry(root: Group, tenants: readonly Tenant[]): number {
+  carry(root: Group, tenants: readonly Tenant[], limit: number): number {
     const children = new Map<Group, Node[]>()
     const add = (child: Node): void => {
       const siblings = children.get(child.parent!)
@@ -112,44 +119,41 @@ export class Memory {
       else siblings.push(child)
     }
     for (const [at, tenant] of tenants.entries()) {
-      tenant.carried = this.kept[at]!.ahead
+      tenant.ahead = this.kept[at]!.ahead
       add(tenant)
     }
     for (const [group, ahead] of this.#groups) {
-      group.carried = ahead
+      group.ahead = ahead
       add(group)
     }
+    const evenly = (group: Group): number =>
+      children.get(group)!.reduce((sum, { ahead }) => sum + ahead, 0) / group.activeWeight
     const isGroup = (child: Node): child is Group => children.has(child as Group)
     /** What the children of a group have to carry on average, per weight, so that nobody carries less than nothing. */
     const needed = (group: Group): number => {
-      const members = children.get(group)!
-      const even = sum(members) / group.activeWeight
-      let most = group === root ? even : 0
-      for (const child of members) {
+      const even = evenly(group)
+      let most = 0
+      for (const child of children.get(group)!) {
         const own = isGroup(child) ? needed(child) * child.activeWeight : 0
-        most = Math.max(most, even + (own - child.carried) / child.weight)
+        most = Math.max(most, even + (own - child.ahead) / child.weight)
       }
       return most
     }
     const give = (group: Group, perWeight: number): void => {
-      const members = children.get(group)!
-      const more = perWeight - sum(members) / group.activeWeight
-      for (const child of members) {
-        child.carried = Math.max(0, child.carried + child.weight * more)
+      const more = perWeight - evenly(group)
+      for (const child of children.get(group)!) {
+        child.carried = Math.max(0, child.ahead + child.weight * more)
         if (isGroup(child)) give(child, child.carried / child.activeWeight)
       }
     }
     if (tenants.length === 0) return 0
-    give(root, needed(root))
-    return sum(children.get(root)!)
+    const even = evenly(root)
+    give(root, Math.min(Math.max(even, needed(root)), even + limit / root.activeWeight))
+    return children.get(root)!.reduce((sum, { carried }) => sum + carried, 0)
   }
 }
 
-function sum(nodes: readonly Node[]): number {
-  return nodes.reduce((total, { carried }) => total + carried, 0)
-}
-
 /** What a node got per weight, as far as it counts. */
-function shareOf({ used, carried, elsewhere, weight }: Node): number {
-  return (used + carried + elsewhere) / weight
+function shareOf({ used, ahead, elsewhere, weight }: Node): number {
+  return (used + ahead + elsewhere) / weight
 }

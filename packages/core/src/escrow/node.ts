@@ -11,7 +11,9 @@ export class Node {
   used = 0
   /** Used, or let pass. */
   passed = 0
-  /** What counts as used because siblings are owed as much, per weight, from the last window. */
+  /** By how much it was ahead, in the last window, of siblings that wanted more. */
+  ahead = 0
+  /** What counts as used because of that; more if guarantees would not fit into each other otherwise. */
   carried = 0
   /** What counts as used because it was used elsewhere. */
   elsewhere = 0
@@ -48,6 +50,7 @@ export class Node {
     this.active = false
     this.used = 0
     this.passed = 0
+    this.ahead = 0
     this.carried = 0
     this.elsewhere = 0
     this.released = 0

@@ -126,7 +126,10 @@ function run(trace: Trace): void {
       const decision = escrow.check(step.tenant, step.cost)
       if (decision.allowed) spent.push({ decision, atMs: nowMs, amount: step.cost })
       if (decision.remaining > 0)
-        must(escrow.peek(step.tenant, decision.remaining).allowed, () => `not what remains: ${JSON.stringify(decision)}`)
+        must(
+          escrow.peek(step.tenant, decision.remaining).allowed,
+          () => `not what remains: ${JSON.stringify(decision)}`,
+        )
     } else {
       const one = spent.at(-1 - step.which)
       if (one === undefined) continue
@@ -157,31 +160,35 @@ describe('in a window that slides', () => {
 
   it('T3, T4: less than a cost is free when all are refused, and each window is shared by weight', () => {
     fc.assert(
-      fc.property(fc.array(tenant, { minLength: 2, maxLength: 5 }), fc.integer({ min: 200, max: 3000 }), (all, limit) => {
-        const weightOf = (name: string): number => all[Number(name)]!.weight
-        const { escrow, clock } = escrowOf({ limit, weightOf })
-        const used = all.map(() => 0)
-        const largest = Math.max(...all.map(({ cost }) => cost))
-        const least = Math.min(...all.map(({ weight }) => weight))
-        for (let step = 0; step < 200; step++) {
-          if (step % 50 === 0) used.fill(0)
-          for (let refused = 0, i = step % all.length; refused < 2 * all.length; i = (i + 1) % all.length) {
-            const { allowed } = escrow.check(String(i), all[i]!.cost)
-            if (allowed) used[i]! += all[i]!.cost
-            refused = allowed ? 0 : refused + 1
-          }
-          const { remaining, reserved } = escrow.snapshot()
-          expect(remaining).toBeLessThan(largest + reserved + 1e-6)
-          clock.advance(20)
-          if (step % 50 < 49) continue
-          for (const [i, one] of all.entries())
-            for (const [j, two] of all.entries()) {
-              const gap = Math.abs(used[i]! / one.weight - used[j]! / two.weight)
-              const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
-              expect(gap).toBeLessThanOrEqual(bound + 1e-6)
+      fc.property(
+        fc.array(tenant, { minLength: 2, maxLength: 5 }),
+        fc.integer({ min: 200, max: 3000 }),
+        (all, limit) => {
+          const weightOf = (name: string): number => all[Number(name)]!.weight
+          const { escrow, clock } = escrowOf({ limit, weightOf })
+          const used = all.map(() => 0)
+          const largest = Math.max(...all.map(({ cost }) => cost))
+          const least = Math.min(...all.map(({ weight }) => weight))
+          for (let step = 0; step < 200; step++) {
+            if (step % 50 === 0) used.fill(0)
+            for (let refused = 0, i = step % all.length; refused < 2 * all.length; i = (i + 1) % all.length) {
+              const { allowed } = escrow.check(String(i), all[i]!.cost)
+              if (allowed) used[i]! += all[i]!.cost
+              refused = allowed ? 0 : refused + 1
             }
-        }
-      }),
+            const { remaining, reserved } = escrow.snapshot()
+            expect(remaining).toBeLessThan(largest + reserved + 1e-6)
+            clock.advance(20)
+            if (step % 50 < 49) continue
+            for (const [i, one] of all.entries())
+              for (const [j, two] of all.entries()) {
+                const gap = Math.abs(used[i]! / one.weight - used[j]! / two.weight)
+                const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
+                expect(gap).toBeLessThanOrEqual(bound + 1e-6)
+              }
+          }
+        },
+      ),
       propertyRuns(),
     )
   })

@@ -284,11 +284,15 @@ describe('a dry run', () => {
 
   it('admits whatever becomes of weightOf, and settles what it spent', () => {
     const weightOf = (flow: string): number => (flow === 'bad' ? Number.NaN : 1)
-    const { permit, budget } = gateOf({ budget: { limit: 100, windowMs: 1000, weightOf, onError: 'refuse', dryRun: true } })
+    const { permit, budget } = gateOf({
+      budget: { limit: 100, windowMs: 1000, weightOf, onError: 'refuse', dryRun: true },
+    })
     permit('bad', 1)
     permit('a', 60).finish('success', { cost: 20 })
     permit('a', 101).finish('success')
     expect(budget()).toMatchObject({ used: 20, wouldRefuse: 1 })
-    expect(() => gateOf({ budget: { limit: 1, windowMs: 1, dryRun: 1 as never } })).toThrow('dryRun must be true or false')
+    expect(() => gateOf({ budget: { limit: 1, windowMs: 1, dryRun: 1 as never } })).toThrow(
+      'dryRun must be true or false',
+    )
   })
 })
