@@ -256,7 +256,7 @@ export class WeightedFairEscrow {
       this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
-    const most = this.#estimates?.askable(tenant, remaining) ?? remaining
+    const most = this.#estimates?.askable(tenant, remaining, this.#limit) ?? remaining
     return new Ticket(this, tenant, asked, verdict, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
   }
 }

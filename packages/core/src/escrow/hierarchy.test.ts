@@ -350,6 +350,21 @@ describe('windows of a hierarchy remember', () => {
     expect(guarantees('s1', 'm1', 'b1')).toEqual([375, 125, 500])
   })
 
+  it('keeps claims within what is left, however unlike weights are', () => {
+    const children = [
+      { name: 'light', weight: 1e-6, children: [{ name: 'l1' }, { name: 'l2' }] },
+      { name: 'heavy', weight: 1e6, children: [{ name: 'h1' }] },
+    ]
+    const { escrow, clock } = escrowOf({ reserve: 'strict', tree: hierarchy({ name: 'all', children }) })
+    for (let window = 0; window < 20; window++) {
+      for (const tenant of ['l1', 'h1', 'l1', 'l2', 'h1']) while (escrow.check(tenant, 250).allowed);
+      const { remaining, reserved } = escrow.snapshot()
+      expect(reserved).toBeLessThanOrEqual(remaining + 1e-6)
+      clock.advance(WINDOW_MS)
+    }
+    expect(escrow.peek('h1', 999).allowed).toBe(true)
+  })
+
   it('pays debts out of one’s own share of the group’s', () => {
     const { escrow, clock } = escrowOf()
     const call = escrow.check('m1', 100)

@@ -30,6 +30,31 @@ describe('what remains', () => {
     escrow.check('b', 1)
     expect(escrow.check('a', 1).remaining).toBeLessThan(8)
   })
+
+  it('is admitted if it is asked next, also where costs are learned', () => {
+    const call = fc.record({
+      tenant: fc.nat(3),
+      part: fc.double({ min: 0.01, max: 1, noNaN: true }),
+      real: fc.double({ min: 0, max: 3, noNaN: true }),
+      isWhole: fc.boolean(),
+      settles: fc.integer({ min: 0, max: 9 }),
+    })
+    const limits = fc.constantFrom(0.3, 1, 7, 1000)
+    fc.assert(
+      fc.property(fc.array(call, { minLength: 20, maxLength: 150 }), limits, (calls, limit) => {
+        const { escrow, clock } = escrowOf({ limit })
+        for (const { tenant, part, real, isWhole, settles } of calls) {
+          const cost = isWhole ? Math.max(1, Math.floor((part * limit) / 10)) : (part * limit) / 10
+          const decision = escrow.check(`t${tenant}`, cost)
+          const { remaining } = decision
+          if (remaining > 0) expect(escrow.peek(`t${tenant}`, remaining).allowed).toBe(true)
+          if (decision.allowed && settles > 0) escrow.settle(decision, cost * real)
+          clock.advance(20)
+        }
+      }),
+      propertyRuns(),
+    )
+  })
 })
 
 describe('another limit', () => {

@@ -56,7 +56,6 @@ export class Memory {
     room: number,
   ) {
     for (const tenant of tenants) if (tenant.hasAsked && tenant.returnMs > 0) this.#note(tenant)
-    const names = new Set<string>()
     const keep = (
       name: string,
       of: Place & { weight: number },
@@ -65,12 +64,10 @@ export class Memory {
       returnMs: number,
     ): void => {
       const { weight, group, isNamed } = of
-      if (names.has(name) || (!isNamed && names.size >= room)) return
-      names.add(name)
+      if (!isNamed && this.kept.length >= room) return
       const ahead = this.#ahead(group, share) * weight
       this.kept.push({ name, weight, group, isNamed, debt, returnMs, ahead })
-      for (let node = group; node.parent !== undefined; node = node.parent) {
-        if (this.#groups.has(node)) break
+      for (let node = group; node.parent !== undefined && !this.#groups.has(node); node = node.parent) {
         const shareOfGroup = node.active ? shareOf(node) : node.parent.level
         this.#groups.set(node, this.#ahead(node.parent, shareOfGroup) * node.weight)
       }
@@ -82,10 +79,12 @@ export class Memory {
       if (tenant !== group.shared && (hasAsked || debt > 0))
         keep(name, { weight, group, isNamed }, shareOf(tenant), debt, returnMs)
     }
-    const active = new Set(tenants.map(({ name }) => name))
+    if (turnedAway.size === 0 && lateDebts.size === 0) return
+    const known = new Set(tenants.map(({ name }) => name))
     for (const [name, one] of turnedAway)
-      if (!active.has(name)) keep(name, one, one.group.level, lateDebt(name), one.returnMs)
-    for (const [name, one] of lateDebts) keep(name, one, one.group.level, one.amount, 0)
+      if (!known.has(name)) keep(name, one, one.group.level, lateDebt(name), one.returnMs)
+    for (const [name, one] of lateDebts)
+      if (!known.has(name) && !turnedAway.has(name)) keep(name, one, one.group.level, one.amount, 0)
   }
 
   /** A tenant wants more, and so do the groups that it is in. */
