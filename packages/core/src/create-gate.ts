@@ -157,8 +157,8 @@ function withWeight<T extends object>(options: T | false, weightOf: ((flow: stri
 function budgetOf(budget: BudgetOptions | Escrow, clock: Clock): Stage {
   if (typeof budget === 'object' && budget !== null && 'check' in budget) return budgetStage(budget)
   requireOptions('budget', budget, BUDGET_OPTIONS)
-  const { onError = 'admit', ...options } = budget
-  return budgetStage(new WeightedFairEscrow({ ...options, clock }), { onError })
+  const { onError = 'admit', dryRun = false, ...options } = budget
+  return budgetStage(new WeightedFairEscrow({ ...options, clock }), { onError, dryRun })
 }
 
 function requireStage(stage: unknown): void {

@@ -1,4 +1,4 @@
-import { HierarchicalFairEscrow, type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core'
+import { type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
 import { flowNames } from '../flow-names.js'
 import { costOf } from '../measure.js'
@@ -73,7 +73,7 @@ function escrowOf(form: Form, names: readonly string[], coming: readonly string[
   const escrow =
     form === 'flat'
       ? new WeightedFairEscrow({ ...options, maxTenants: 2 * TENANTS.at(-1)!, weightOf })
-      : new HierarchicalFairEscrow({ ...options, tree: hierarchy(treeOf([...names, ...coming])) })
+      : new WeightedFairEscrow({ ...options, tree: hierarchy(treeOf([...names, ...coming])) })
   return { clock, limit, escrow }
 }
 

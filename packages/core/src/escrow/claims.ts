@@ -19,8 +19,7 @@ export class Claims implements LevelledClaims {
 
   /** Counts a tenant, or counts it anew. */
   set(slot: number, weight: number, passed: number): void {
-    if (this.#byShare.has(slot)) this.#byShare.remove(slot)
-    this.#byShare.insert(slot, passed / weight, weight, passed)
+    this.#byShare.set(slot, passed / weight, weight, passed)
   }
 
   /** Counts a tenant no more, if it is counted. */

@@ -1,11 +1,22 @@
 import { type Clock, steady } from '../clock.js'
-import { requireNumber, show } from '../options.js'
+import { requireNumber, requireText, show } from '../options.js'
 import type { Reserve } from './budget.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import { Estimates } from './estimates.js'
+import { type Hierarchy, type Places, requireTree, type WeightedPlace } from './hierarchy.js'
 import { LEAST_RETRY_MS, RETRY } from './judgement.js'
 import { Ledger } from './ledger.js'
-import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
+import {
+  type EscrowOptions,
+  type EscrowSeams,
+  requireCost,
+  requireLimit,
+  requireTenant,
+  settingsOf,
+  weightFrom,
+} from './options.js'
+import { requireWeight } from './shares.js'
+import { Sliding } from './sliding.js'
 import type { EscrowSnapshot } from './snapshot.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 import { Windows } from './windows.js'
@@ -18,24 +29,32 @@ const LEARNING = 1 / 10
  * Splits one budget per window between tenants by weight, lends what some leave to those who want more, and never
  * gives out more than the budget: weighted fair escrow in one process. `Ledger` has the rule.
  *
- * - The sum of what is used never exceeds `limit`, whatever is settled, whoever comes, whatever the clock does.
+ * - The sum of what is used never exceeds `limit` in a window, whatever is settled, whoever comes, whatever the clock
+ *   does; where windows slide, in no span of `windowMs`.
  * - What a tenant may still claim of its guarantee is admitted at once, whatever others ask for.
  * - If those who still ask are refused, less is left than the largest cost they ask for, and what is kept for others.
  * - Tenants that keep asking get about the same per weight, however often each of them asks.
  *
- * Nothing happens between calls; what is due happens at the next one. A check takes O(log n) of the active tenants,
- * allocates its decision, and no more. A clock that jumps back counts as no time passed.
+ * With a `tree`, weights form a hierarchy: an organisation's teams share what the organisation is guaranteed, and what
+ * one of them leaves goes to the others of the same organisation first. There, `retryAfterMs` reckons that others'
+ * claims go on fading as they do now; later on they may fade faster.
+ *
+ * Nothing happens between calls; what is due happens at the next one. A check takes O(depth·log n) of the active
+ * tenants on average, allocates its decision, and no more. A clock that jumps back counts as no time passed.
  *
  * @see A. Demers, S. Keshav, S. Shenker, "Analysis and Simulation of a Fair Queueing Algorithm", SIGCOMM 1989
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see I. Stoica, S. Shenker, H. Zhang, "Core-Stateless Fair Queueing", SIGCOMM 1998
  */
 export class WeightedFairEscrow {
-  readonly #limit: number
+  #limit: number
   readonly #windows: Windows
+  readonly #sliding: Sliding | undefined
   readonly #reserve: Reserve
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
+  /** Undefined: all tenants are in one group. */
+  readonly #places: Places | undefined
   readonly #ledger: Ledger
   readonly #estimates: Estimates | undefined
   /** Admitted in this window and not settled yet; what part of the cost settlements gave back lately, and after how long. */
@@ -48,13 +67,16 @@ export class WeightedFairEscrow {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: EscrowOptions & EscrowSeams) {
-    const { limit, windowMs, weightOf, maxTenants, reserve, estimates, clock } = settingsOf(options)
+    const { limit, windowMs, window, weightOf, maxTenants, reserve, estimates, tree, groupOf, clock } =
+      settingsOf(options)
     this.#limit = limit
     this.#windows = new Windows(windowMs)
+    this.#sliding = window === 'sliding' ? new Sliding(windowMs) : undefined
     this.#reserve = reserve
     this.#weightOf = weightOf
     this.#clock = steady(clock)
-    this.#ledger = new Ledger(windowMs, reserve, maxTenants)
+    this.#places = tree?.plant(groupOf)
+    this.#ledger = new Ledger(windowMs, reserve, maxTenants, this.#places?.root)
     this.#estimates = estimates === 'learned' ? new Estimates(maxTenants) : undefined
   }
 
@@ -64,41 +86,32 @@ export class WeightedFairEscrow {
   }
 
   /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed.
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed. A tenant that has no place in the tree is
+   * refused, as `unknown`.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
-   * throws or gives a bad weight.
+   * or `groupOf` throw, or give a bad weight, or a name of no group.
    */
   check(tenant: string, cost = 1): EscrowDecision {
-    requireTenant(tenant)
-    requireCost(cost)
-    const weight = weightFrom(this.#weightOf, tenant)
-    const nowMs = this.#catchUp()
+    const decision = this.#judge(tenant, cost, false)
     const ledger = this.#ledger
-    const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
-    const verdict = ledger.judge(tenant, weight, reserved)
-    const decision = this.#ticketOf(tenant, cost, nowMs)
     if (decision.allowed) {
       this.#allowed++
-      if (verdict === 'borrows') this.#borrowed++
+      if (decision.borrowed) this.#borrowed++
       decision.admit(ledger.spend(), this.#windows.count)
+      this.#sliding?.note(decision.atMs, decision.reserved)
       this.#estimates?.admit(tenant)
-      this.#open += reserved
+      this.#open += decision.reserved
     } else {
       this.#refused++
-      ledger.refuse()
+      if (decision.reason !== 'unknown') ledger.refuse()
     }
     return decision
   }
 
   /** What `check` would answer. Changes nothing. Throws as `check` does. */
   peek(tenant: string, cost = 1): EscrowDecision {
-    requireTenant(tenant)
-    requireCost(cost)
-    const weight = weightFrom(this.#weightOf, tenant)
-    const nowMs = this.#catchUp()
-    this.#ledger.peek(tenant, weight, this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost)
-    return this.#ticketOf(tenant, cost, nowMs)
+    return this.#judge(tenant, cost, true)
   }
 
   /**
@@ -113,19 +126,21 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const when = decision.settleIn(this.#windows.count)
     if (when === 'never') return NOTHING_SETTLED
-    const { tenant, cost, reserved } = decision
+    const { tenant, cost, reserved, atMs } = decision
     this.#estimates?.settle(tenant, cost, actualCost)
     const change = actualCost - reserved
     if (when === 'late') {
       if (change <= 0) return NOTHING_SETTLED
-      this.#ledger.owe(tenant, weightFrom(this.#weightOf, tenant), change)
+      const place = this.#placeOf(tenant)
+      if (place !== null) this.#ledger.owe(tenant, this.#weightIn(place, tenant), change, place)
       return { settled: true, unpaid: change }
     }
     this.#open -= reserved
-    this.#tookMs += (nowMs - (decision.resetAtMs - decision.resetAfterMs) - this.#tookMs) * LEARNING
+    this.#tookMs += (nowMs - atMs - this.#tookMs) * LEARNING
     this.#returned += (Math.max(0, -change) / reserved - this.#returned) * LEARNING
     if (change === 0) return ALL_PAID
-    const unpaid = this.#ledger.settle(decision.slot, change)
+    const unpaid = this.#ledger.settle(decision.place, change)
+    this.#sliding?.note(change < 0 ? atMs : nowMs, change - unpaid)
     return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
   }
 
@@ -144,19 +159,40 @@ export class WeightedFairEscrow {
     this.#ledger.countElsewhere(tenant, Number.NEGATIVE_INFINITY)
   }
 
+  /**
+   * Sets another limit, from now on. What was used in this window stays used: if that is more, nothing is admitted
+   * until the next one begins. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   */
+  setLimit(limit: number): void {
+    requireLimit(limit)
+    const nowMs = this.#catchUp()
+    this.#limit = limit
+    this.#ledger.limitTo(this.#released(nowMs), limit)
+  }
+
+  /**
+   * Gives a group of the tree another weight, from now on. (Tenants' weights are asked for by `weightOf`.) Throws a
+   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with a weight of its own.
+   */
+  setWeight(group: string, weight: number): void {
+    requireText('group', group)
+    requireWeight('weight', weight)
+    if (this.#places === undefined)
+      throw new TypeError(`group must be one of a tree, got ${show(group)} without a tree`)
+    const node = this.#places.weighted(group)
+    this.#catchUp()
+    this.#ledger.reweighGroup(node, weight)
+  }
+
   /** Settings, sums and counts, as plain JSON. O(n) of the active tenants. */
   snapshot(): EscrowSnapshot {
-    this.#catchUp()
+    const nowMs = this.#catchUp()
     const ledger = this.#ledger
-    const heaviest = ledger
-      .entries()
-      .sort((a, b) => b.used - a.used)
-      .slice(0, HEAVIEST)
     return {
       limit: this.#limit,
       windowMs: this.#windows.lengthMs,
       reserve: this.#reserve,
-      used: this.#limit - ledger.left,
+      used: this.#released(nowMs) - ledger.left,
       remaining: ledger.left,
       reserved: ledger.claimed,
       level: ledger.level,
@@ -167,33 +203,84 @@ export class WeightedFairEscrow {
       allowed: this.#allowed,
       borrowed: this.#borrowed,
       refused: this.#refused,
-      heaviest,
+      heaviest: ledger.heaviest(HEAVIEST),
     }
+  }
+
+  /** Judges, and changes nothing but, unless it is a `peek`, an active tenant's weight. */
+  #judge(tenant: string, cost: number, isPeek: boolean): Ticket {
+    requireTenant(tenant)
+    requireCost(cost)
+    const place = this.#placeOf(tenant)
+    const weight = this.#weightIn(place, tenant)
+    const nowMs = this.#catchUp()
+    const { endMs } = this.#windows
+    if (place === null)
+      return new Ticket(this, tenant, cost, 'unknown', 0, 0, 0, Number.POSITIVE_INFINITY, endMs, nowMs)
+    const reserved = this.#estimates?.reserve(tenant, cost, this.#limit) ?? cost
+    const ledger = this.#ledger
+    if (isPeek) ledger.peek(tenant, weight, reserved, place)
+    else ledger.judge(tenant, weight, reserved, place)
+    return this.#ticketOf(tenant, cost, nowMs)
+  }
+
+  /** Null: it has none. */
+  #placeOf(tenant: string): WeightedPlace | undefined | null {
+    return this.#places === undefined ? undefined : (this.#places.of(tenant) ?? null)
+  }
+
+  #weightIn(place: WeightedPlace | undefined | null, tenant: string): number {
+    return this.#weightOf === undefined ? (place?.weight ?? 1) : weightFrom(this.#weightOf, tenant)
   }
 
   /** Reads the clock, begins a window if it is time, and does what is due. */
   #catchUp(): number {
     const nowMs = this.#clock()
-    if (this.#windows.begins(nowMs)) {
-      this.#ledger.begin(this.#windows.startMs, this.#limit)
+    const begins = this.#windows.begins(nowMs)
+    if (begins) {
+      this.#sliding?.begin(this.#windows.startMs)
       this.#open = 0
+      this.#ledger.begin(this.#windows.startMs, this.#released(nowMs), this.#limit)
     }
     this.#ledger.advance(nowMs)
+    if (this.#sliding !== undefined) this.#ledger.limitTo(this.#released(nowMs), this.#limit)
     return nowMs
+  }
+
+  /** What may be used in this window until now, of the limit. */
+  #released(nowMs: number): number {
+    return this.#sliding === undefined ? this.#limit : Math.max(0, this.#limit - this.#sliding.counting(nowMs))
   }
 
   /** Of what was judged; its name may be that of the tenant that many share. */
   #ticketOf(tenant: string, asked: number, nowMs: number): Ticket {
-    const { cost, verdict, usedAfter, remaining, guarantee, carried, retryMs } = this.#ledger.judged
+    const { judged, left } = this.#ledger
+    const { cost, verdict, usedAfter, remaining, guarantee } = judged
     const { endMs, lengthMs } = this.#windows
+    if (this.#sliding !== undefined && verdict === 'exhausted')
+      judged.retryMs = Math.max(LEAST_RETRY_MS, this.#sliding.releaseMs(cost - left, nowMs))
+    const { retryMs } = judged
     // Settlements of what is on its way will bring something back, evenly over the time they take.
     const coming = this.#open * this.#returned
     const isComing =
       this.#estimates !== undefined && coming >= cost && (verdict === 'exhausted' || verdict === 'over-share')
     const soonMs = isComing ? Math.min(lengthMs * RETRY, (this.#tookMs * cost) / coming) : retryMs
     const waitMs = isComing ? Math.max(LEAST_RETRY_MS, Math.min(retryMs, soonMs)) : retryMs
-    const own = Math.max(0, guarantee - carried)
-    const left = cost === asked ? remaining : (remaining * asked) / cost
-    return new Ticket(this, tenant, asked, verdict, usedAfter, left, own, waitMs, endMs, nowMs, cost)
+    const most = this.#estimates?.askable(tenant, remaining, this.#limit) ?? remaining
+    return new Ticket(this, tenant, asked, verdict, usedAfter, most, guarantee, waitMs, endMs, nowMs, cost)
+  }
+}
+
+/** How a {@link HierarchicalFairEscrow} is made up. */
+export interface HierarchicalEscrowOptions extends EscrowOptions {
+  tree: Hierarchy
+}
+
+/** A {@link WeightedFairEscrow} that needs a `tree`. */
+export class HierarchicalFairEscrow extends WeightedFairEscrow {
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: HierarchicalEscrowOptions & EscrowSeams) {
+    super(options)
+    requireTree(options.tree)
   }
 }

@@ -14,6 +14,8 @@ const MOST_PARTS = 1 / 2
 const LEARNING = 1 / 8
 /** Estimates that are right to within this part are left alone. */
 const NEARLY = 1 / 10
+/** What rounding may add to a product. */
+const ROUNDING = 1e-12
 const LEAST = 1 / 100
 const MOST = 100
 /** Counts are halved at this number, so that they are about lately. */
@@ -36,14 +38,30 @@ export class Estimates {
 
   /** What to reserve for a cost that a tenant asks with; whole for whole costs, and not above `limit` unless they are. */
   reserve(tenant: string, cost: number, limit: number): number {
+    const factor = this.#factor(tenant, 0)
+    if (factor === 1 || cost > limit) return cost
+    const amount = Math.min(limit, cost * factor)
+    return Number.isInteger(cost) && limit >= 1
+      ? Math.min(Math.floor(limit), Math.ceil(amount * (1 - ROUNDING)))
+      : amount
+  }
+
+  /** The most that a tenant may ask with once more of its costs is admitted, so that no more than `room` is reserved. */
+  askable(tenant: string, room: number, limit: number): number {
+    const factor = Math.max(this.#factor(tenant, 0), this.#factor(tenant, 1))
+    if (factor === 1) return room
+    // What is less than a unit is not enough for a whole cost, however little that comes to.
+    return room < 1 ? room / Math.max(1, factor) : Math.min(limit, Math.floor(room) / factor)
+  }
+
+  /** What to reserve for a unit, when `more` costs are admitted; 1 as long as nothing is known. */
+  #factor(tenant: string, more: number): number {
     const estimate = this.#tenants.size > 0 ? this.#tenants.get(tenant) : undefined
-    if (estimate === undefined) return cost
+    if (estimate === undefined) return 1
     const { mean, deviation, admitted, settled } = estimate
-    if (settled < ENOUGH || settled < admitted * MOST_PARTS || cost > limit) return cost
+    if (settled < ENOUGH || settled < (admitted + more) * MOST_PARTS) return 1
     const factor = mean + deviation
-    if (Math.abs(factor - 1) <= NEARLY) return cost
-    const amount = Math.min(limit, cost * Math.min(MOST, Math.max(LEAST, factor)))
-    return Number.isInteger(cost) && limit >= 1 ? Math.min(Math.floor(limit), Math.ceil(amount)) : amount
+    return Math.abs(factor - 1) <= NEARLY ? 1 : Math.min(MOST, Math.max(LEAST, factor))
   }
 
   /** A cost of the tenant was admitted. */

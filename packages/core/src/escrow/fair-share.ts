@@ -1,6 +1,5 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireOptions, show } from '../options.js'
-import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import type { Verdict } from './judgement.js'
 import { type EscrowOptions, type EscrowSeams, requireCost, requireTenant, settingsOf, weightFrom } from './options.js'
@@ -9,10 +8,10 @@ import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'
 import { Windows } from './windows.js'
 
 /** How a {@link WeightedFairShare} is made up. */
-export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve'>
+export type WeightedFairShareOptions = Omit<EscrowOptions, 'reserve' | 'window' | 'estimates' | 'tree' | 'groupOf'>
 
 /** How a {@link FairShare} is made up. */
-export type FairShareOptions = Omit<EscrowOptions, 'reserve' | 'weightOf'>
+export type FairShareOptions = Omit<WeightedFairShareOptions, 'weightOf'>
 
 /** A fair share's state, as plain JSON. */
 export interface FairShareSnapshot {
@@ -31,6 +30,24 @@ export interface FairShareSnapshot {
   readonly refused: number
 }
 
+/** The name of the tenant that all share for whom there is no room. */
+const SHARED = ''
+
+interface Account {
+  readonly place: number
+  weight: number
+  used: number
+}
+
+interface Judged {
+  readonly ticket: Ticket
+  /** By which it is, or will be, known. */
+  readonly name: string
+  /** Undefined: it is not active. */
+  readonly account: Account | undefined
+  readonly weight: number
+}
+
 /**
  * A strict cap for each tenant: of a budget L per window, max(1, ⌊w·L/W⌋) for a tenant of weight w, W being the weights
  * of all that are active in the window. Within its cap, and while there is something left, whoever comes first is
@@ -47,7 +64,9 @@ export class WeightedFairShare {
   readonly #windows: Windows
   readonly #weightOf: ((tenant: string) => number) | undefined
   readonly #clock: Clock
-  readonly #accounts: Accounts
+  readonly #maxTenants: number
+  readonly #byName: Map<string, Account> = new Map()
+  #accounts: Account[] = []
   #left = 0
   #weight = 0
   #allowed = 0
@@ -61,7 +80,7 @@ export class WeightedFairShare {
     this.#windows = new Windows(windowMs)
     this.#weightOf = weightOf
     this.#clock = steady(clock)
-    this.#accounts = new Accounts(maxTenants)
+    this.#maxTenants = maxTenants
   }
 
   /** Length of a window, in milliseconds. */
@@ -71,15 +90,18 @@ export class WeightedFairShare {
 
   /** As {@link WeightedFairEscrow.check}. */
   check(tenant: string, cost = 1): EscrowDecision {
-    const { ticket, name, slot, weight } = this.#judge(tenant, cost)
-    if (slot !== NEWCOMER) this.#reweigh(slot, weight)
+    const { ticket, name, account, weight } = this.#judge(tenant, cost)
+    if (account !== undefined) {
+      this.#weight = this.#weightWith(account, weight)
+      account.weight = weight
+    }
     if (!ticket.allowed) {
       this.#refused++
       return ticket
     }
-    const place = slot === NEWCOMER ? this.#open(name, weight) : slot
+    const { place } = account ?? this.#open(name, weight)
     this.#allowed++
-    this.#accounts.used[place]! += cost
+    this.#accounts[place]!.used += cost
     this.#left -= cost
     ticket.admit(place, this.#windows.count)
     return ticket
@@ -97,10 +119,10 @@ export class WeightedFairShare {
       throw new TypeError(`decision must come from check of this share, got ${show(decision)}`)
     this.#catchUp()
     if (decision.settleIn(this.#windows.count) !== 'now') return NOTHING_SETTLED
-    const { used } = this.#accounts
+    const account = this.#accounts[decision.place]!
     const change = actualCost - decision.cost
-    const charged = Math.max(-used[decision.slot]!, Math.min(change, Math.max(0, this.#left)))
-    used[decision.slot]! += charged
+    const charged = Math.max(-account.used, Math.min(change, Math.max(0, this.#left)))
+    account.used += charged
     this.#left = Math.min(this.#limit, this.#left - charged)
     return charged < change ? { settled: true, unpaid: change - charged } : ALL_PAID
   }
@@ -118,7 +140,7 @@ export class WeightedFairShare {
       windowMs: this.#windows.lengthMs,
       used: this.#limit - this.#left,
       remaining: this.#left,
-      tenants: this.#accounts.count,
+      tenants: this.#accounts.length,
       weight: this.#weight,
       resetAtMs: this.#windows.endMs,
       allowed: this.#allowed,
@@ -127,20 +149,21 @@ export class WeightedFairShare {
   }
 
   /** Answers without a change. A newcomer is judged as if it were active. */
-  #judge(tenant: string, cost: number): { ticket: Ticket; name: string; slot: number; weight: number } {
+  #judge(tenant: string, cost: number): Judged {
     requireTenant(tenant)
     requireCost(cost)
     let weight = weightFrom(this.#weightOf, tenant)
     const nowMs = this.#catchUp()
-    let slot = this.#accounts.slot(tenant) ?? NEWCOMER
+    let account = this.#byName.get(tenant)
     let name = tenant
-    if (slot === NEWCOMER && this.#accounts.full) {
-      name = OVERFLOW
-      slot = this.#accounts.slot(OVERFLOW) ?? NEWCOMER
+    const own = this.#accounts.length - (this.#byName.has(SHARED) ? 1 : 0)
+    if (account === undefined && own >= this.#maxTenants - 1) {
+      name = SHARED
+      account = this.#byName.get(SHARED)
       weight = 1
     }
-    const used = slot === NEWCOMER ? 0 : this.#accounts.used[slot]!
-    const share = (weight * this.#limit) / this.#weightWith(slot, weight)
+    const used = account?.used ?? 0
+    const share = (weight * this.#limit) / this.#weightWith(account, weight)
     const cap = Math.max(1, wholes(share))
     const room = Math.max(0, Math.min(cap - used, this.#left))
     const close = Math.min(1e-3, 1e-9 * this.#limit, cost / 2)
@@ -158,29 +181,29 @@ export class WeightedFairShare {
     const retryMs = verdict === 'within' ? 0 : verdict === 'never' ? Number.POSITIVE_INFINITY : endMs - nowMs
     const remaining = Math.max(0, room - spent)
     const ticket = new Ticket(this, tenant, cost, verdict, used + spent, remaining, cap, retryMs, endMs, nowMs)
-    return { ticket, name, slot, weight }
+    return { ticket, name, account, weight }
   }
 
-  #open(name: string, weight: number): number {
+  #open(name: string, weight: number): Account {
+    const account = { place: this.#accounts.length, weight, used: 0 }
     this.#weight += weight
-    return this.#accounts.open(name, weight)
+    this.#accounts.push(account)
+    this.#byName.set(name, account)
+    return account
   }
 
-  #reweigh(slot: number, weight: number): void {
-    this.#weight = this.#weightWith(slot, weight)
-    this.#accounts.weights[slot] = weight
-  }
-
-  /** The weight of all, if that of a slot were so much. */
-  #weightWith(slot: number, weight: number): number {
-    const before = slot === NEWCOMER ? 0 : this.#accounts.weights[slot]!
-    return reweighed(this.#weight, before, weight, () => this.#accounts.weightBeside(slot))
+  /** The weight of all, if that of an account were so much. */
+  #weightWith(account: Account | undefined, weight: number): number {
+    const others = (): number =>
+      this.#accounts.reduce((sum, other) => (other === account ? sum : sum + other.weight), 0)
+    return reweighed(this.#weight, account?.weight ?? 0, weight, others)
   }
 
   #catchUp(): number {
     const nowMs = this.#clock()
     if (this.#windows.begins(nowMs)) {
-      this.#accounts.clear()
+      this.#accounts = []
+      this.#byName.clear()
       this.#left = this.#limit
       this.#weight = 0
     }

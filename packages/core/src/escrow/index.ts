@@ -1,7 +1,7 @@
 export type { Reserve } from './budget.js'
 export { type Answer, type Combined, combine } from './combine.js'
 export type { EscrowDecision, EscrowReason, Settled } from './decision.js'
-export { WeightedFairEscrow } from './escrow.js'
+export { type HierarchicalEscrowOptions, HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
 export {
   FairShare,
   type FairShareOptions,
@@ -9,12 +9,7 @@ export {
   WeightedFairShare,
   type WeightedFairShareOptions,
 } from './fair-share.js'
-export {
-  type HierarchicalEscrowOptions,
-  type HierarchicalEscrowSnapshot,
-  HierarchicalFairEscrow,
-} from './hierarchy/hierarchical-fair-escrow.js'
-export { type Hierarchy, type HierarchyNode, hierarchy } from './hierarchy/tree.js'
+export { type Hierarchy, type HierarchyNode, hierarchy } from './hierarchy.js'
 export type { BudgetOptions, EscrowOptions, EscrowSeams } from './options.js'
 export { weightedMaxMin } from './shares.js'
 export type { EscrowSnapshot, EscrowTenant } from './snapshot.js'

@@ -1,8 +1,7 @@
-import { NEWCOMER } from './accounts.js'
 import type { Budget } from './budget.js'
-import type { Claims } from './claims.js'
-import { type Debtor, type Line, mostWithin } from './line.js'
-import type { Waits } from './waits.js'
+import type { Group } from './group.js'
+import { type Debtor, mostWithin } from './line.js'
+import type { Node, Tenant } from './node.js'
 
 /** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
@@ -11,25 +10,12 @@ export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share
 export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
 
-/**
- * One cost, and what becomes of it. One object is used again and again: a check allocates nothing here.
- *
- * Whoever judges says first who asks: `name`, `slot`, `cost`, `weight`; the `level` it is judged at; what it has
- * `used`, and used or let `passed`, and whether its claim is `released`.
- */
-export class Judgement implements Debtor {
-  name = ''
-  /** Negative for who is not active. */
-  slot: number = NEWCOMER
-  cost = 0
-  weight = 0
-  level = 0
-  used = 0
-  passed = 0
-  /** What of that is carried over from the last window. */
-  carried = 0
-  released = false
+/** A level this near to the highest has not sunk. */
+const SAME = 1 - 1e-12
 
+/** One cost, and what becomes of it. One object is used again and again: a check allocates nothing here. */
+export class Judgement implements Debtor {
+  cost = 0
   verdict: Verdict = 'never'
   /** What the tenant's weight guarantees it. */
   guarantee = 0
@@ -37,14 +23,24 @@ export class Judgement implements Debtor {
   remaining = 0
   /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
   retryMs = 0
+  /** Of who is not active: what becomes active with it, from the tenant up to here. */
+  branch: Group | Tenant | undefined
+  /** The level of the group above that branch, as a part of the highest. */
+  part = 1
   slope = 0
-  #line: Line | undefined
-  /** The cost that it waits for; Infinity if it does not. */
-  #waitsFor: number = Number.POSITIVE_INFINITY
-  /** The lowest tag of others who wait for what there is. */
-  #leastTag: number = Number.POSITIVE_INFINITY
-  /** What it has used or let pass, before a cost. */
-  #before = 0
+  #level = 0
+  /** What is left and nobody else claims, on any level of the way up. */
+  #free = 0
+  /** Up to which cost nobody comes first, on any level. */
+  #turn = 0
+  #tenant: Tenant | undefined
+  /** The share of the window that is over, if time counts as passed by now. */
+  #tau: number | undefined
+
+  /** Who asks. */
+  get tenant(): Tenant {
+    return this.#tenant!
+  }
 
   get allowed(): boolean {
     return this.verdict === 'within' || this.verdict === 'borrows'
@@ -52,55 +48,49 @@ export class Judgement implements Debtor {
 
   /** What the tenant has used, with what was allowed. */
   get usedAfter(): number {
-    return this.allowed ? this.used + this.cost : this.used
+    return this.allowed ? this.tenant.used + this.cost : this.tenant.used
   }
 
   /** Whether the whole guarantee would have been enough. */
   wouldCover(tolerance: number): boolean {
-    return this.cost <= this.guarantee - this.carried + tolerance
+    return this.cost <= this.tenant.guarantee - this.tenant.carried + tolerance
   }
 
-  /** Judges. O(1) within the guarantee, else O(log n). */
-  decide(budget: Budget, claims: Claims, waits: Waits): void {
-    const { cost, weight, level, passed, released } = this
+  /**
+   * Judges `cost`; nobody becomes active by it. Leaves guarantees on the way up as they are, for a newcomer as they
+   * will be. `isAlone`: nobody else is active. O(depth) within an active tenant's guarantee, else O(depth·log n).
+   */
+  decide(tenant: Tenant, cost: number, budget: Budget, isAlone: boolean): void {
+    this.#tenant = tenant
+    this.cost = cost
+    this.#tau = undefined
+    if (tenant.active) this.#find(tenant)
+    else this.#introduce(tenant, budget)
+    this.guarantee = Math.max(0, tenant.guarantee - tenant.carried)
     const { left, tau } = budget
-    const guarantee = weight * level
-    // Who waits for its claim lets nothing pass.
-    const before = released ? passed : Math.max(passed, guarantee * tau)
-    const claim = released ? 0 : Math.max(0, guarantee - before)
-    this.guarantee = guarantee
+    const claim = tenant.ownClaim(tau)
     const fits = budget.covers(left, cost)
     if (fits && budget.covers(claim, cost)) {
-      this.#allow('within', worth(Math.min(claim, left) - cost, budget))
+      this.#allow('within', worth((isAlone ? left : Math.min(claim, left)) - cost, budget))
       return
     }
-    const own = this.slot === NEWCOMER ? 0 : claim
-    const free = Math.max(0, left - (claims.total(level, tau) - own))
-    this.#line = waits.line
-    this.#waitsFor = waits.cost(this.slot)
-    this.#leastTag = waits.line.leastTag(left + budget.tolerance, this.slot)
-    this.#before = passed
+    this.#measureFree(tenant, budget)
+    this.#measureTurn(tenant, budget)
+    // A newcomer may borrow only if nobody's level had to sink for it.
+    const free = this.part >= SAME ? this.#free : 0
+    const room = Math.min(left, free)
     const owed = this.owed(cost)
     if (fits && budget.covers(free - owed, cost)) {
-      this.#before = before
-      this.#allow('borrows', worth(this.#most(Math.min(left, free)) - cost, budget))
+      this.#tau = tau
+      this.#measureTurn(tenant, budget)
+      this.#allow('borrows', worth(this.#most(room) - cost, budget))
       return
     }
-    this.verdict = fits ? 'over-share' : budget.covers(budget.limit, cost) ? 'exhausted' : 'never'
+    this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
     // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
-    const keepsClaim = this.verdict === 'never' || this.slot === NEWCOMER || !this.wouldCover(budget.tolerance)
-    const most = this.#most(Math.min(left, free))
-    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, most)), budget)
-    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(budget, claims, cost + owed))
-  }
-
-  owed(cost: number): number {
-    const { weight } = this
-    const before = this.#before
-    const line = this.#line!
-    const owed = line.owed((before + cost) / weight, this.#leastTag, weight, before, this.#waitsFor)
-    this.slope = line.weight / weight
-    return owed
+    const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
+    this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
+    this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
   }
 
   #allow(verdict: Verdict, remaining: number): void {
@@ -109,28 +99,101 @@ export class Judgement implements Debtor {
     this.retryMs = 0
   }
 
-  /** The most that may be borrowed of `room`. */
-  #most(room: number): number {
-    const turn = this.#leastTag * this.weight - this.#before
-    return turn >= room ? room : Math.max(0, turn, mostWithin(room, this))
+  #find(tenant: Tenant): void {
+    this.branch = undefined
+    this.part = 1
+    tenant.parent.locate()
+    tenant.guarantee = tenant.weight * tenant.parent.level
   }
 
-  /** Until `amount` will be free, if others only keep silent. */
-  #wait(budget: Budget, claims: Claims, amount: number): number {
+  /**
+   * A newcomer is judged as if it had let its share pass. It lowers the level of the lowest group that is active, until
+   * all claims in there come to what the group claimed before, or to what is left.
+   */
+  #introduce(tenant: Tenant, budget: Budget): void {
+    const { tau, slack } = budget
+    let branch: Group | Tenant = tenant
+    while (branch.parent?.active === false) branch = branch.parent
+    const group = branch.parent!
+    group.locate()
+    const ceiling = group.ceiling(branch.weight)
+    const level = group.highest(ceiling, tau, budget.roomOf(group), branch.weight, slack)
+    this.branch = branch
+    this.part = ceiling > 0 ? level / ceiling : 1
+    this.#level = level
+    for (let node: Group | Tenant = tenant; node !== group; node = node.parent!) {
+      node.guarantee = branch.weight * level
+      node.passed = node.guarantee * tau
+    }
+  }
+
+  #measureFree(tenant: Tenant, { left, tau }: Budget): void {
+    let free = left
+    let node: Group | Tenant = tenant
+    if (this.branch !== undefined) {
+      node = this.branch.parent!
+      free -= node.total(this.#level, tau)
+    }
+    for (; node.parent !== undefined; node = node.parent) free -= node.parent.othersClaim(node, tau)
+    this.#free = Math.max(0, free)
+  }
+
+  #measureTurn(tenant: Tenant, { left, tolerance }: Budget): void {
+    this.#turn = Number.POSITIVE_INFINITY
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+      node.rivalTag = node.parent.leastTag(node, left + tolerance)
+      this.#turn = Math.min(this.#turn, node.rivalTag * node.weight - this.#before(node))
+    }
+  }
+
+  #before(node: Node): number {
+    return this.#tau === undefined ? node.passed : node.passedBy(this.#tau)
+  }
+
+  /** What is owed to those who come first, on all levels together. */
+  owed(cost: number): number {
+    let owed = 0
+    this.slope = 0
+    for (let node: Group | Tenant = this.tenant; node.parent !== undefined; node = node.parent) {
+      owed += node.parent.owed(node, this.#before(node), cost)
+      this.slope += node.parent.slopeOwed(node)
+    }
+    return owed
+  }
+
+  /** The most that may be borrowed of `room`. */
+  #most(room: number): number {
+    return this.#turn >= room ? room : Math.max(0, this.#turn, mostWithin(room, this))
+  }
+
+  /** Until `amount` will be free, if others only keep silent: exact in an undivided budget, else as claims fade now. */
+  #wait(tenant: Tenant, budget: Budget, amount: number): number {
     const { left, tau, restMs, windowMs } = budget
     if (this.verdict === 'never') return Number.POSITIVE_INFINITY
     if (left <= budget.tolerance) return restMs
     const waitMs = Math.min(restMs, windowMs * RETRY)
     if (this.verdict === 'exhausted' || budget.reserve === 'strict') return waitMs
-    const ageMs = budget.startMs + windowMs - budget.paceFromMs
-    const latest = Math.min(1, tau + (windowMs * RETRY) / ageMs)
-    const weight = this.slot === NEWCOMER || this.released ? 0 : this.weight
-    const at = claims.fadedBy(this.level, tau, latest, left - amount, weight, this.passed)
-    return at < latest ? Math.min(waitMs, budget.paceFromMs + at * ageMs - budget.nowMs) : waitMs
+    const { claims } = tenant.parent
+    if (tenant.parent.parent === undefined && claims !== undefined) {
+      const latest = Math.min(1, tau + (windowMs * RETRY) / budget.agingMs)
+      const weight = !tenant.active || tenant.released > 0 ? 0 : tenant.weight
+      const level = tenant.active ? tenant.parent.level : this.#level
+      const at = claims.fadedBy(level, tau, latest, left - amount, weight, tenant.passed)
+      return at < latest ? Math.min(waitMs, budget.paceFromMs + at * budget.agingMs - budget.nowMs) : waitMs
+    }
+    if (this.part < SAME) return waitMs
+    let fade = 0
+    let node: Group | Tenant = tenant
+    if (this.branch !== undefined) {
+      node = this.branch.parent!
+      fade = node.fade(this.#level, tau)
+    }
+    for (; node.parent !== undefined; node = node.parent) fade += node.parent.othersFade(node, tau)
+    return fade > 0 ? Math.min(waitMs, ((amount - this.#free) / fade) * budget.agingMs) : waitMs
   }
 }
 
 /** What remains, if it is more than rounding may leave. */
-export function worth(remaining: number, budget: Budget): number {
+function worth(remaining: number, budget: Budget): number {
   return remaining > budget.tolerance ? remaining : 0
 }

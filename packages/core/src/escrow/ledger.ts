@@ -1,11 +1,13 @@
-import { Accounts, NEWCOMER, OVERFLOW } from './accounts.js'
 import { Budget, type Reserve } from './budget.js'
-import { Claims } from './claims.js'
+import { Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
-import { reweighed } from './shares.js'
+import { type LateDebt, Memory, type Place, type TurnedAway } from './memory.js'
+import { type Tenant, WaitingList } from './node.js'
+import { Roster, SHARED } from './roster.js'
 import type { EscrowTenant } from './snapshot.js'
-import { Waits } from './waits.js'
 
+/** A wait ends this share of the window after the refusal. */
+const WAIT = 1 / 10
 /**
  * Who is refused may take this much longer than it was told to come back: HTTP tells whole seconds, and up to half more
  * by chance. It is not waited for any longer than PATIENCE of a window.
@@ -13,65 +15,64 @@ import { Waits } from './waits.js'
 const LATE = 1.5
 const LATE_MS = 1_000
 const PATIENCE = 0.6
-/** The part of the places for tenants that those of the last window may take. */
+/** The part of the places for strangers that those of the last window may take. */
 const KEPT = 1 / 2
-
-/** A tenant of the last window that counts in this one. */
-interface Kept {
-  readonly name: string
-  readonly weight: number
-  readonly carried: number
-  readonly debt: number
-  readonly returnMs: number
-}
-
-/** A wait ends this share of the window after the refusal. */
-export const WAIT: number = 1 / 10
 
 /**
  * Weighted fair escrow: the rule, in plain numbers. It knows no clock; times are handed in, and never run backwards.
  *
- * One budget, the limit L, is split in one window of time. Each active tenant has a weight w, what it used, and v: that
- * and what it let pass. W is the sum of weights, `left` is L less all that was used, τ the share of the window that is
- * over (0 where the reserve is strict).
+ * One budget, the limit L, is split in one window of time between the children of a root: tenants, and groups of
+ * further ones. Each active child has a weight w, what it used, and v: that and what it let pass. In each group, W is
+ * the sum of the active weights, and G the group's own guarantee; that of the root is L. `left` is L less all that was
+ * used, τ the share of the window that is over (0 where the reserve is strict).
  *
- * - The *level* λ is the highest, up to L/W, at which all claims fit into what is left. It is worked out when a tenant
- *   becomes active, when a weight or the limit changes, and when a cost is settled, and holds until then.
- * - A tenant's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. What others may
- *   not touch is the sum of claims; the rest of `left` is free.
+ * - A group's *level* λ is what a weight of 1 is guaranteed in there: G/W, or less, if claims would not fit. It sinks
+ *   when a child becomes active: until all that the children claim fits into what the group claims, of the root into
+ *   what is left. It is worked out anew when a weight changes, a cost is settled or, of the root, the limit changes.
+ * - A child's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. A group claims that,
+ *   or what its children claim, if that is more. What is *free* for a tenant is what is left less all that the siblings
+ *   of its ancestors, and its own, claim: so it borrows in its group first, and then outside.
  * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
  *   finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
  *   released to others until the wait ends. Then it comes back as far as it is still free. Being allowed something
  *   else meanwhile ends no wait: who takes turns with others is still in line for more.
  * - A cost within the claim is allowed. More is allowed, as borrowed, if it is free, and so is what is owed to those in
- *   line: nothing if no one else who waits for what is there has a lower tag; otherwise as much as brings those with a
- *   lower one as far, per weight.
+ *   line, among the tenant's siblings and among those of each of its ancestors: nothing if no one else who waits for
+ *   what is there has a lower tag; otherwise as much as brings those with a lower one as far, per weight.
+ *
+ * What a tenant spends counts for its ancestors, too. {@link Memory} has what counts in the next window.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
- * from somewhere else bit by bit. All is O(log n) of the active tenants.
+ * from somewhere else bit by bit. All is O(depth·log n) of the active tenants on average; {@link Group} has the reasons.
  *
  * Sums are compared to within a billionth of the limit (or a thousandth, if that is less); whole numbers are exact.
  */
 export class Ledger {
   /** What was judged last. */
   readonly judged: Judgement = new Judgement()
+  readonly #root: Group
+  readonly #anywhere: Place
   readonly #budget: Budget
-  readonly #accounts: Accounts
-  readonly #claims: Claims = new Claims()
-  readonly #waits: Waits = new Waits()
-  readonly #maxTenants: number
+  readonly #maxStrangers: number
+  readonly #waiting: WaitingList = new WaitingList()
+  readonly #roster: Roster
+  /** Groups in which somebody is active. */
+  #groups: Group[] = []
   /** Those that were refused and are not active. */
-  readonly #turnedAway: Map<string, { weight: number; returnMs: number }> = new Map()
-  /** What was said too late to be charged, and cannot be charged any more. */
-  readonly #lateDebts: Map<string, { weight: number; amount: number }> = new Map()
+  readonly #turnedAway: Map<string, TurnedAway> = new Map()
+  /** What was said too late to be charged. */
+  readonly #lateDebts: Map<string, LateDebt> = new Map()
   /** Tenants that are expected back. */
   #expected = 0
 
-  constructor(windowMs: number, reserve: Reserve, maxTenants: number) {
+  /** `root` is a group's root of which nothing is active yet; without one, all tenants are in one group. */
+  constructor(windowMs: number, reserve: Reserve, maxStrangers: number, root: Group = new Group(1, undefined, 0)) {
+    this.#root = root
+    this.#anywhere = { group: root, isNamed: false }
     this.#budget = new Budget(windowMs, reserve)
-    this.#accounts = new Accounts(maxTenants)
-    this.#maxTenants = maxTenants
+    this.#maxStrangers = maxStrangers
+    this.#roster = new Roster(root, maxStrangers)
   }
 
   get startMs(): number {
@@ -87,367 +88,362 @@ export class Ledger {
     return this.#budget.left
   }
 
-  /** The sum of the weights of the active. */
+  /** The sum of the weights of the root's active children. */
   get weight(): number {
-    return this.#budget.weight
+    return this.#root.activeWeight
   }
 
-  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
+  /** What a weight of 1 is guaranteed among the root's children; 0 while nobody is active. */
   get level(): number {
-    return this.#budget.level
+    this.#root.locate()
+    return this.#root.level
   }
 
-  /** Active tenants, the shared one among them. */
+  /** Active tenants, shared ones among them. */
   get tenants(): number {
-    return this.#accounts.count
+    return this.#roster.count
   }
 
   get waiting(): number {
-    return this.#waits.count
+    return this.#waiting.count
   }
 
   /** All claims now: what is left and not free. */
   get claimed(): number {
-    return this.#claims.total(this.#budget.level, this.#budget.tau)
+    return this.#root.total(this.level, this.#budget.tau)
   }
 
   /**
    * Starts a window. Those that asked in the one before are active from the beginning; all others are forgotten, and
-   * everybody is if nobody has asked for a whole window.
+   * everybody is if nobody has asked for a whole window. `most` is what the limit may become in it.
    */
-  begin(startMs: number, limit: number): void {
-    const isNext = startMs - this.#budget.startMs < 1.5 * this.#budget.windowMs
-    const kept = isNext ? this.#keep() : []
-    this.#accounts.clear()
-    this.#claims.clear()
-    this.#waits.clear()
+  begin(startMs: number, limit: number, most: number = limit): void {
+    const budget = this.#budget
+    const isNext = startMs - budget.startMs < 1.5 * budget.windowMs
+    const memory = isNext ? this.#remember() : undefined
+    for (const group of this.#groups) group.clear()
+    this.#groups = []
+    this.#waiting.clear()
+    this.#roster.clear()
     this.#turnedAway.clear()
     this.#lateDebts.clear()
-    this.#budget.begin(startMs, limit)
     this.#expected = 0
-    if (kept.length > 0) this.#bringBack(kept)
+    budget.begin(startMs, limit, most)
+    this.#root.active = true
+    this.#root.guarantee = limit
+    this.#root.part = 1
+    if (memory !== undefined && memory.kept.length > 0) this.#bringBack(memory)
   }
 
-  /**
-   * Who asked in this window, and what of it counts in the next one. Of two that want more, the one that got more per
-   * weight comes after the other, until that has caught up: by a window's guarantee at most, or by what it takes to
-   * admit the largest cost that was refused.
-   */
-  #keep(): Kept[] {
-    const { weights, used, carried, elsewhere, debts, asked, returnMs } = this.#accounts
-    const shareAt = (slot: number): number => (used[slot]! + carried[slot]! + elsewhere[slot]!) / weights[slot]!
-    let least = Number.POSITIVE_INFINITY
-    let most = this.level
-    for (const [, slot] of this.#accounts.entries()) {
-      if (asked[slot] === 0 || returnMs[slot] === 0) continue
-      least = Math.min(least, shareAt(slot))
-      if (this.#waits.has(slot)) most = Math.max(most, this.#waits.cost(slot) / weights[slot]!)
-    }
-    const kept: Kept[] = []
-    const room = Math.floor(this.#maxTenants * KEPT)
-    const debtOf = (name: string): number => this.#lateDebts.get(name)?.amount ?? 0
-    const ahead = (share: number): number => Math.max(0, Math.min(most, share - least))
-    for (const [name, slot] of this.#accounts.entries()) {
-      const debt = debts[slot]! + debtOf(name)
-      if ((asked[slot] === 0 && debt === 0) || name === OVERFLOW || kept.length >= room) continue
-      const weight = weights[slot]!
-      kept.push({ name, weight, carried: ahead(shareAt(slot)) * weight, debt, returnMs: returnMs[slot]! })
-    }
-    for (const [name, { weight, returnMs: until }] of this.#turnedAway) {
-      if (kept.length >= room) break
-      if (this.#accounts.slot(name) === undefined)
-        kept.push({ name, weight, carried: ahead(this.level) * weight, debt: debtOf(name), returnMs: until })
-    }
-    const names = new Set(kept.map(({ name }) => name))
-    for (const [name, { weight, amount }] of this.#lateDebts)
-      if (!names.has(name) && kept.length < room)
-        kept.push({ name, weight, carried: ahead(this.level) * weight, debt: amount, returnMs: 0 })
-    return kept
+  #remember(): Memory {
+    for (const group of this.#groups) group.locate()
+    return new Memory(this.#roster.active(), this.#turnedAway, this.#lateDebts, Math.floor(this.#maxStrangers * KEPT))
   }
 
-  #bringBack(kept: readonly Kept[]): void {
+  #bringBack(memory: Memory): void {
     const budget = this.#budget
     let untilMs = budget.startMs
-    let weights = 0
-    for (const { weight } of kept) weights += weight
-    for (const { name, weight, carried, debt, returnMs } of kept) {
-      const slot = this.#accounts.open(name, weight)
-      // A debt is paid out of one's own share.
-      const charged = Math.min(debt, (budget.limit * weight) / weights)
-      this.#accounts.carried[slot] = carried
-      this.#accounts.debts[slot] = debt - charged
-      this.#accounts.used[slot] = charged
-      this.#accounts.passed[slot] = carried + charged
-      budget.weight += weight
-      budget.offset += carried
-      budget.left -= charged
-      if (returnMs > budget.startMs) {
-        this.#accounts.returnMs[slot] = returnMs
+    for (const kept of memory.kept) {
+      const tenant = this.#roster.prepare(kept.name, kept.weight, kept)
+      this.#open(tenant)
+      tenant.debt = kept.debt
+      if (kept.returnMs > budget.startMs) {
+        tenant.returnMs = kept.returnMs
         this.#expected++
-        untilMs = Math.max(untilMs, returnMs)
+        untilMs = Math.max(untilMs, kept.returnMs)
       }
-      this.#recount(slot)
     }
+    const tenants = this.#roster.active()
+    budget.offset = memory.carry(this.#root, tenants, budget.most)
+    for (const tenant of tenants) {
+      // A debt is paid out of one's own share.
+      const charged = Math.min(tenant.debt, budget.most * shareOf(tenant))
+      tenant.debt -= charged
+      this.#charge(tenant, charged)
+    }
+    for (const group of this.#groups) group.passed = group.carried + group.used
+    for (const tenant of tenants) tenant.passed = tenant.carried + tenant.used
+    this.#root.guarantee = budget.guaranteed
+    for (const tenant of tenants) this.#recount(tenant)
     budget.paceFromMs = Math.min(untilMs, budget.startMs + budget.windowMs * PATIENCE)
-    this.#refit()
-  }
-
-  /** A tenant asks: it is back, if it was expected. When all are, claims age from now on. */
-  #return(slot: number): void {
-    const { asked, returnMs } = this.#accounts
-    if (asked[slot] === 1) return
-    asked[slot] = 1
-    if (returnMs[slot]! > 0 && --this.#expected === 0)
-      this.#budget.paceFromMs = Math.min(this.#budget.paceFromMs, Math.max(this.#budget.nowMs, this.#budget.startMs))
-    returnMs[slot] = 0
+    this.#refit(this.#root)
   }
 
   /**
    * Moves on to `nowMs`, inside the window; an earlier time changes nothing. Waits end on the way, each at its time.
    */
   advance(nowMs: number): void {
-    const waits = this.#waits
-    while (waits.count > 0) {
-      const endMs = waits.sinceMs(waits.first) + this.#budget.windowMs * WAIT
+    for (let first = this.#waiting.first; first !== undefined; first = this.#waiting.first) {
+      const endMs = first.waitsSinceMs + this.#budget.windowMs * WAIT
       if (endMs > nowMs) break
       this.#budget.moveTo(endMs)
-      this.#endWait(waits.first)
+      this.#endWait(first)
     }
     this.#budget.moveTo(nowMs)
   }
 
   /** Sets another limit for the rest of the window. What was used stays used: less than that leaves nothing. */
-  limitTo(limit: number): void {
+  limitTo(limit: number, most: number = limit): void {
     // The same limit is no event: levels stay, and so do promises made at them.
     if (Math.abs(limit - this.#budget.limit) <= this.#budget.tolerance) return
-    this.#budget.limitTo(limit)
-    this.#refit()
+    this.#budget.limitTo(limit, most)
+    this.#root.guarantee = this.#budget.guaranteed
+    this.#refit(this.#root)
+  }
+
+  /** Gives a group another weight from now on. */
+  reweighGroup(group: Group, weight: number): void {
+    if (group.active) this.#reweigh(group, weight)
+    else group.weight = weight
   }
 
   /** As {@link judge}, and changes nothing. */
-  peek(tenant: string, weight: number, cost: number): Verdict {
-    const { level, weight: total } = this.#budget
-    const slot = this.#accounts.slot(tenant)
-    const before = slot === undefined ? weight : this.#accounts.weights[slot]!
-    this.judge(tenant, weight, cost)
-    if (slot !== undefined && before !== weight) {
-      this.#setWeight(slot, before)
-      this.#budget.weight = total
-      this.#budget.level = level
-    }
-    return this.judged.verdict
+  peek(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
+    const tenant = this.#roster.get(name)
+    if (tenant === undefined || tenant.weight === weight) return this.judge(name, weight, cost, place)
+    const { parent: group, weight: before } = tenant
+    const { activeWeight, part } = group
+    const verdict = this.judge(name, weight, cost, place)
+    this.#setWeight(tenant, before)
+    group.activeWeight = activeWeight
+    this.#setPart(group, part)
+    return verdict
   }
 
   /**
-   * Judges a `cost` of `tenant`; {@link judged} has the numbers. The only change is that an active tenant has `weight`
-   * from now on. One that is not active is judged as if it were; once there are as many as may be, as part of the
-   * tenant that all further ones share, of weight 1.
+   * Judges a `cost` of a tenant; {@link judged} has the numbers. The only change is that an active tenant has `weight`
+   * from now on. One that is not active is judged as if it were; a stranger, once there are as many as may be, as part
+   * of the tenant that all further ones of its group share, of weight 1.
    */
-  judge(tenant: string, weight: number, cost: number): Verdict {
-    const judged = this.judged
-    judged.name = tenant
-    judged.cost = cost
-    let slot = this.#accounts.slot(tenant)
-    if (slot !== undefined) this.#reweigh(slot, weight)
-    else if (this.#accounts.full) {
-      judged.name = OVERFLOW
-      slot = this.#accounts.slot(OVERFLOW)
-      weight = 1
-    }
-    if (slot === undefined) this.#introduce(weight)
-    else this.#present(slot)
-    judged.decide(this.#budget, this.#claims, this.#waits)
-    return judged.verdict
+  judge(name: string, weight: number, cost: number, place: Place = this.#anywhere): Verdict {
+    let tenant = this.#roster.get(name)
+    if (tenant !== undefined) {
+      if (tenant.weight !== weight) this.#reweigh(tenant, weight)
+    } else if (place.isNamed || !this.#roster.isFull) tenant = this.#roster.prepare(name, weight, place)
+    else tenant = place.group.shared ?? this.#roster.prepare(SHARED, 1, place)
+    this.judged.decide(tenant, cost, this.#budget, this.#roster.count === (tenant.active ? 1 : 0))
+    return this.judged.verdict
   }
 
-  /** Spends what was just judged and allowed; returns the tenant's slot, which is its own until the next window. */
+  /** Spends what was just judged and allowed; returns the tenant's place, which is its own until the next window. */
   spend(): number {
-    const { cost, guarantee } = this.judged
-    const slot = this.judged.slot === NEWCOMER ? this.#open() : this.judged.slot
-    this.#return(slot)
-    const { used, passed, released } = this.#accounts
-    this.#accounts.returnMs[slot] = 0
-    // Who waits for its claim lets nothing pass.
-    if (released[slot] === 0) passed[slot] = Math.max(passed[slot]!, guarantee * this.#budget.tau)
-    passed[slot]! += cost
-    used[slot]! += cost
+    const { cost, tenant, branch, part } = this.judged
+    const { tau } = this.#budget
+    if (branch !== undefined) {
+      this.#open(tenant)
+      branch.parent!.part = part
+    }
+    this.#return(tenant)
+    tenant.returnMs = 0
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+      node.passed = node.passedBy(tau) + cost
+      node.used += cost
+    }
     this.#budget.left -= cost
-    this.#recount(slot)
-    return slot
+    this.#recount(tenant)
+    return tenant.place
   }
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const { slot, cost, verdict, name, weight, retryMs } = this.judged
+    const { tenant, cost, verdict, retryMs } = this.judged
     if (verdict === 'never') return
-    const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
-    if (slot === NEWCOMER) {
-      if (name !== OVERFLOW && this.#turnedAway.size < this.#maxTenants)
-        this.#turnedAway.set(name, { weight, returnMs })
+    const { nowMs } = this.#budget
+    const returnMs = nowMs + retryMs * LATE + LATE_MS
+    if (!tenant.active) {
+      const { name, weight, parent: group, isNamed } = tenant
+      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
+        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
       return
     }
-    this.#return(slot)
-    this.#accounts.returnMs[slot] = returnMs
-    const { weights, passed, released } = this.#accounts
-    this.#waits.add(slot, weights[slot]!, passed[slot]!, cost, this.#budget.nowMs)
-    if (released[slot] === 1 || !this.judged.wouldCover(this.#budget.tolerance)) return
-    released[slot] = 1
-    this.#claims.drop(slot)
+    this.#return(tenant)
+    tenant.returnMs = returnMs
+    if (tenant.waits) this.#waiting.remove(tenant)
+    this.#waiting.add(tenant)
+    tenant.waitsSinceMs = nowMs
+    // Who asks for the same again keeps its place in line.
+    const isInLine = tenant.waitsFor === cost
+    tenant.waitsFor = cost
+    if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {
+      for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.released++
+      this.#recount(tenant)
+    } else if (!isInLine) {
+      let node: Group | Tenant = tenant
+      while (node.parent?.rank(node)) node = node.parent
+    }
   }
 
   /**
-   * Charges the tenant at `slot` more (or less, if below 0) than it was admitted with. Returns what could not be
-   * charged because nothing is left. It never takes off more than was used.
+   * Charges the tenant at `place` more (or less, if below 0) than it was admitted with. Returns what could not be
+   * charged because nothing is left: it owes that. It never takes off more than was used.
    */
-  settle(slot: number, change: number): number {
-    const { used, passed } = this.#accounts
-    const charged = Math.max(-used[slot]!, Math.min(change, Math.max(0, this.#budget.left)))
-    used[slot]! += charged
-    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - charged)
-    this.#setPassed(slot, Math.max(0, passed[slot]! + charged))
-    this.#refit()
-    this.#accounts.debts[slot]! += Math.max(0, change - charged)
+  settle(place: number, change: number): number {
+    const tenant = this.#roster.at(place)
+    const charged = Math.max(-tenant.used, Math.min(change, Math.max(0, this.#budget.left)))
+    this.#charge(tenant, charged)
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent)
+      node.passed = Math.max(0, node.passed + charged)
+    this.#recount(tenant)
+    this.#refitPath(tenant.parent)
+    tenant.debt += Math.max(0, change - charged)
     return change - charged
   }
 
   /** Notes that a tenant owes an amount that belongs to a window which is over. */
-  owe(tenant: string, weight: number, amount: number): void {
-    const debt = this.#lateDebts.get(tenant)
+  owe(name: string, weight: number, amount: number, { group, isNamed }: Place = this.#anywhere): void {
+    const debt = this.#lateDebts.get(name)
     if (debt !== undefined) debt.amount += amount
-    else if (this.#lateDebts.size < this.#maxTenants) this.#lateDebts.set(tenant, { weight, amount })
+    else if (this.#lateDebts.size < this.#maxStrangers || isNamed)
+      this.#lateDebts.set(name, { weight, group, isNamed, amount })
   }
 
   /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */
-  stakeOf(tenant: string): { weight: number; used: number } {
-    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
-    if (slot === undefined) return { weight: 0, used: 0 }
-    return { weight: this.#accounts.weights[slot]!, used: this.#accounts.used[slot]! }
+  stakeOf(name: string): { weight: number; used: number } {
+    const { weight, used } = this.#find(name) ?? { weight: 0, used: 0 }
+    return { weight, used }
   }
 
   /** What a tenant has used per weight, with what counts as used elsewhere. */
-  shareOf(tenant: string): number {
-    const slot = this.#accounts.slot(this.isShared(tenant) ? OVERFLOW : tenant)
-    const { used, elsewhere, weights } = this.#accounts
-    return slot === undefined ? 0 : (used[slot]! + elsewhere[slot]!) / weights[slot]!
+  shareOf(name: string): number {
+    const tenant = this.#find(name)
+    return tenant === undefined ? 0 : (tenant.used + tenant.elsewhere) / tenant.weight
   }
 
   /**
    * Counts for an active tenant that what it has used elsewhere exceeds by `amount` what its weight here stands for;
    * negative if it has used less. Changes nothing of what is left.
    */
-  countElsewhere(tenant: string, amount: number): void {
-    const slot = this.#accounts.slot(tenant)
-    if (slot === undefined) return
-    const { elsewhere, passed, used } = this.#accounts
-    const change = Math.max(-used[slot]!, amount) - elsewhere[slot]!
+  countElsewhere(name: string, amount: number): void {
+    const tenant = this.#roster.get(name)
+    if (tenant === undefined) return
+    const change = Math.max(-tenant.used, amount) - tenant.elsewhere
     if (Math.abs(change) <= this.#budget.tolerance) return
-    elsewhere[slot]! += change
     this.#budget.offset += change
-    this.#setPassed(slot, Math.max(0, passed[slot]! + change))
-    this.#refit()
+    this.#root.guarantee = this.#budget.guaranteed
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) {
+      node.elsewhere += change
+      node.passed = Math.max(0, node.passed + change)
+    }
+    this.#recount(tenant)
+    this.#refit(this.#root)
   }
 
-  /** Whether a tenant is, or would be, part of the one that all share for whom there is no room. */
-  isShared(tenant: string): boolean {
-    return tenant === OVERFLOW || (this.#accounts.full && this.#accounts.slot(tenant) === undefined)
+  /** Whether a stranger is, or would be, part of the tenant that all share for whom there is no room. */
+  isShared(name: string): boolean {
+    return name === SHARED || (this.#roster.isFull && this.#roster.get(name) === undefined)
   }
 
   /** The `most` active tenants that used most. For people: allocates. */
   heaviest(most: number): EscrowTenant[] {
-    return this.entries()
-      .sort((a, b) => b.used - a.used)
-      .slice(0, most)
+    const heaviest = this.#roster.active().sort((a, b) => b.used - a.used)
+    return heaviest.slice(0, most).map(({ name, weight, used, carried, waits, parent }) => {
+      parent.locate()
+      return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
+    })
   }
 
-  /** The active tenants, in no order. For people: allocates. */
-  entries(): EscrowTenant[] {
-    const { weights, used } = this.#accounts
-    return Array.from(this.#accounts.entries(), ([tenant, slot]) => ({
-      tenant,
-      weight: weights[slot]!,
-      used: used[slot]!,
-      guarantee: Math.max(0, weights[slot]! * this.level - this.#accounts.carried[slot]!),
-      waiting: this.#waits.has(slot),
-    }))
+  #find(name: string): Tenant | undefined {
+    return this.#roster.get(name) ?? (this.isShared(name) ? this.#root.shared : undefined)
   }
 
-  /** Puts an active tenant before the judge. */
-  #present(slot: number): void {
-    const judged = this.judged
-    judged.slot = slot
-    judged.weight = this.#accounts.weights[slot]!
-    judged.level = this.#budget.level
-    judged.used = this.#accounts.used[slot]!
-    judged.passed = this.#accounts.passed[slot]!
-    judged.carried = this.#accounts.carried[slot]!
-    judged.released = this.#accounts.released[slot] === 1
+  /** Makes the tenant active that was prepared last, and the groups that it is the first in. */
+  #open(tenant: Tenant): void {
+    this.#roster.add(tenant)
+    let node: Group | Tenant = tenant
+    for (; node.parent !== undefined && !node.active; node = node.parent) {
+      if (node.parent.activeWeight === 0) this.#groups.push(node.parent)
+      node.parent.open(node)
+    }
   }
 
-  /**
-   * Puts a newcomer before the judge, as if it were active since the window began and had let its share pass. If all
-   * guarantees have to sink for it, nothing is free any more: then it cannot borrow.
-   */
-  #introduce(weight: number): void {
-    const judged = this.judged
-    const { tau, left, slack } = this.#budget
-    const full = this.#budget.ceiling(weight)
-    judged.slot = NEWCOMER
-    judged.weight = weight
-    judged.level = this.#claims.highest(full, tau, Math.max(0, left), weight, slack)
-    judged.used = 0
-    judged.passed = weight * judged.level * tau
-    judged.carried = 0
-    judged.released = false
+  /** A tenant asks: it is back, if it was expected. When all are, claims age from now on. */
+  #return(tenant: Tenant): void {
+    if (tenant.hasAsked) return
+    tenant.hasAsked = true
+    if (tenant.returnMs > 0 && --this.#expected === 0)
+      this.#budget.paceFromMs = Math.min(this.#budget.paceFromMs, Math.max(this.#budget.nowMs, this.#budget.startMs))
+    tenant.returnMs = 0
   }
 
-  /** Makes the newcomer that was judged active. */
-  #open(): number {
-    this.#budget.weight += this.judged.weight
-    this.#budget.level = this.judged.level
-    return this.#accounts.open(this.judged.name, this.judged.weight)
+  /** Counts as used by a tenant, and by all groups that it is in. */
+  #charge(tenant: Tenant, amount: number): void {
+    for (let node: Group | Tenant = tenant; node.parent !== undefined; node = node.parent) node.used += amount
+    this.#budget.left = Math.min(this.#budget.limit, this.#budget.left - amount)
   }
 
-  /** Works the level out anew. */
-  #refit(): void {
-    const { weight, tau, left, slack } = this.#budget
-    if (weight > 0) this.#budget.level = this.#claims.highest(this.#budget.ceiling(0), tau, Math.max(0, left), 0, slack)
+  /** Brings what the groups of a node know about it up to date. */
+  #recount(from: Group | Tenant): void {
+    const { tau } = this.#budget
+    from.parent?.locate()
+    for (let node = from; node.parent !== undefined; node = node.parent) {
+      node.parent.change(node, tau)
+      node.parent.rank(node)
+    }
   }
 
-  #endWait(slot: number): void {
-    const { weights, passed, released } = this.#accounts
-    this.#waits.end(slot)
-    if (released[slot] === 0) return
-    released[slot] = 0
-    const free = Math.max(0, this.left - this.claimed)
-    const guarantee = weights[slot]! * this.level
-    if (guarantee - Math.max(passed[slot]!, guarantee * this.#budget.tau) > free) passed[slot] = guarantee - free
-    this.#claims.set(slot, weights[slot]!, passed[slot]!)
+  /** Works the level of a group out anew: the highest at which all that is claimed in there fits into its room. */
+  #refit(group: Group): void {
+    group.locate()
+    this.#refitTo(group, this.#budget.roomOf(group))
   }
 
-  #reweigh(slot: number, weight: number): void {
-    if (this.#accounts.weights[slot] === weight) return
-    this.#setWeight(slot, weight)
-    this.#refit()
+  #refitTo(group: Group, room: number): void {
+    if (group.activeWeight <= 0) return
+    group.locate()
+    const ceiling = group.ceiling(0)
+    const level = group.highest(ceiling, this.#budget.tau, room, 0, this.#budget.slack)
+    this.#setPart(group, ceiling > 0 ? level / ceiling : 1)
   }
 
-  #setWeight(slot: number, weight: number): void {
-    const accounts = this.#accounts
-    const before = accounts.weights[slot]!
-    this.#budget.weight = reweighed(this.#budget.weight, before, weight, () => accounts.weightBeside(slot))
-    accounts.weights[slot] = weight
-    this.#setPassed(slot, this.#accounts.passed[slot]!)
+  /** From the root down: what has come back to a group raises its level again, up to what it claims itself. */
+  #refitPath(group: Group): void {
+    if (group.parent !== undefined) this.#refitPath(group.parent)
+    if (group.parent === undefined || group.part < 1) this.#refit(group)
   }
 
-  #setPassed(slot: number, passed: number): void {
-    this.#accounts.passed[slot] = passed
-    this.#recount(slot)
+  #setPart(group: Group, part: number): void {
+    if (group.part === part) return
+    group.part = part
+    this.#recount(group)
   }
 
-  /** Brings the rankings up to date with what a tenant has used or let pass, and with its weight. */
-  #recount(slot: number): void {
-    const weight = this.#accounts.weights[slot]!
-    const passed = this.#accounts.passed[slot]!
-    if (this.#accounts.released[slot] === 0) this.#claims.set(slot, weight, passed)
-    if (this.#waits.has(slot)) this.#waits.recount(slot, weight, passed)
+  #reweigh(child: Group | Tenant, weight: number): void {
+    const group = child.parent!
+    group.locate()
+    const room = this.#budget.roomOf(group)
+    this.#setWeight(child, weight)
+    this.#refitTo(group, room)
   }
+
+  #setWeight(child: Group | Tenant, weight: number): void {
+    child.parent!.reweigh(child, weight)
+    this.#recount(child)
+  }
+
+  #endWait(tenant: Tenant): void {
+    this.#waiting.remove(tenant)
+    tenant.waitsFor = Number.POSITIVE_INFINITY
+    if (tenant.released > 0) {
+      tenant.parent.locate()
+      tenant.guarantee = tenant.weight * tenant.parent.level
+      this.#reclaim(tenant)
+    }
+    this.#recount(tenant)
+  }
+
+  /** Lets a claim come back as far as it is free on each level; returns how far that is. */
+  #reclaim(node: Group | Tenant): number {
+    if (node.parent === undefined) return this.left
+    const { tau } = this.#budget
+    const others = node.parent.othersClaim(node, tau)
+    const free = Math.max(0, this.#reclaim(node.parent) - others)
+    node.released--
+    if (node.ownClaim(tau) > free) node.passed = node.guarantee - free
+    return free
+  }
+}
+
+/** The part of the root's budget that a child is due. */
+function shareOf(node: Group | Tenant): number {
+  return node.parent === undefined ? 1 : (shareOf(node.parent) * node.weight) / node.parent.activeWeight
 }

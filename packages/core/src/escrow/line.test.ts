@@ -19,9 +19,9 @@ describe('a line', () => {
         fc.integer({ min: 1, max: 400 }),
         (others, self, waits, room) => {
           const line = new Line()
-          for (const [slot, { weight, passed, cost }] of others.entries()) line.insert(slot, weight, passed, cost)
+          for (const [slot, { weight, passed, cost }] of others.entries()) line.set(slot, weight, passed, cost)
           const slot = others.length
-          if (waits) line.insert(slot, self.weight, self.passed, self.cost)
+          if (waits) line.set(slot, self.weight, self.passed, self.cost)
           const waitsFor = waits ? self.cost : Number.POSITIVE_INFINITY
           const { weight, passed } = self
           const tagOf = (it: typeof self): number => (it.passed + it.cost) / it.weight

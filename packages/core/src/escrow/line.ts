@@ -28,8 +28,9 @@ export class Line {
     return this.#byTag.has(slot)
   }
 
-  insert(slot: number, weight: number, passed: number, cost: number): void {
-    this.#byTag.insert(slot, (passed + cost) / weight, cost, weight)
+  /** Lets one wait for `cost`, or with another tag than before. */
+  set(slot: number, weight: number, passed: number, cost: number): void {
+    this.#byTag.set(slot, (passed + cost) / weight, cost, weight)
   }
 
   remove(slot: number): void {

@@ -10,6 +10,7 @@ import {
   show,
 } from '../options.js'
 import type { Reserve } from './budget.js'
+import { type Hierarchy, requireTree } from './hierarchy.js'
 import { isWeight, requireWeight } from './shares.js'
 
 /** How a {@link WeightedFairEscrow} is made up. */
@@ -18,11 +19,21 @@ export interface EscrowOptions {
   limit: number
   /** Length of a window, in milliseconds, at least 1. Windows begin at the clock's multiples of it. */
   windowMs: number
-  /** A tenant's weight relative to others, from 1e-9 to 1e12. Asked at every check. @default 1 for everybody */
+  /**
+   * `'fixed'`: each window has its own budget, so as much as twice the limit may come within a short time, at the end
+   * of one and the start of the next. `'sliding'`: no span of `windowMs`, whenever it begins, sees more than the limit;
+   * what is used becomes free again a window's length later, by 128ths of it. @default 'fixed'
+   */
+  window?: 'fixed' | 'sliding'
+  /**
+   * A tenant's weight relative to others, of its group if there is a tree; from 1e-9 to 1e12. Asked at every check.
+   * @default what the tree says, else 1
+   */
   weightOf?: (tenant: string) => number
   /**
-   * Active tenants that are known by name, and one more that all others share, with weight 1. Bounds memory, and what
-   * invented names can win. Integer, at least 1: everybody shares. @default 10000
+   * Active tenants that are known by name, and one more that all others share, with weight 1; in a tree, one more in
+   * each group, and without those that the tree names. Bounds memory, and what invented names can win. Integer, at
+   * least 1: everybody shares. @default 10000
    */
   maxTenants?: number
   /**
@@ -37,19 +48,33 @@ export interface EscrowOptions {
    * @default 'learned'
    */
   estimates?: 'learned' | 'asked'
+  /** Groups of tenants that share with each other first; made by `hierarchy`. @default all are in one group */
+  tree?: Hierarchy
+  /**
+   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Asked at
+   * every check. @default all of them are refused
+   */
+  groupOf?: (tenant: string) => string | undefined
 }
 
 /** Names of the options above. */
-const ESCROW_OPTIONS: readonly string[] = ['limit', 'windowMs', 'weightOf', 'maxTenants', 'reserve', 'estimates']
+const ESCROW_OPTIONS: readonly string[] = [
+  ...['limit', 'windowMs', 'window', 'weightOf', 'maxTenants', 'reserve', 'estimates', 'tree', 'groupOf'],
+]
 
 /** A gate's budget. */
 export interface BudgetOptions extends EscrowOptions {
   /** What becomes of a request about which `weightOf` threw, or gave a bad weight. @default 'admit' */
   onError?: 'admit' | 'refuse'
+  /**
+   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
+   * `wouldRefuse`. @default false
+   */
+  dryRun?: boolean
 }
 
 /** Names of the options above, for whoever passes them on. */
-export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError']
+export const BUDGET_OPTIONS: readonly string[] = [...ESCROW_OPTIONS, 'onError', 'dryRun']
 
 /** What an escrow takes from the world. */
 export interface EscrowSeams {
@@ -58,24 +83,37 @@ export interface EscrowSeams {
 }
 
 /** Options that were checked, with every default in its place. */
-export interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf'>> {
+export interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
   readonly weightOf: ((tenant: string) => number) | undefined
+  readonly tree: Hierarchy | undefined
+  readonly groupOf: ((tenant: string) => string | undefined) | undefined
   readonly clock: Clock
 }
 
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings {
   requireOptions('escrow', options, [...ESCROW_OPTIONS, 'clock'])
-  const { limit, windowMs, weightOf, maxTenants = 10_000, reserve = 'paced' } = options
-  const { estimates = 'learned', clock = systemClock } = options
-  requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
+  const { limit, windowMs, window = 'fixed', weightOf, maxTenants = 10_000, reserve = 'paced' } = options
+  const { estimates = 'learned', tree, groupOf, clock = systemClock } = options
+  requireLimit(limit)
   requireNumber('windowMs', windowMs, 1, Number.MAX_SAFE_INTEGER)
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
   requireInteger('maxTenants', maxTenants, 1)
   requireOneOf('reserve', reserve, ['strict', 'paced'])
   requireOneOf('estimates', estimates, ['learned', 'asked'])
+  requireOneOf('window', window, ['fixed', 'sliding'])
+  if (tree !== undefined) requireTree(tree)
+  if (groupOf !== undefined) {
+    requireFunction('groupOf', groupOf)
+    if (tree === undefined) throw new TypeError('groupOf needs a tree')
+  }
   requireFunction('clock', clock)
-  return { limit, windowMs, weightOf, maxTenants, reserve, estimates, clock }
+  return { limit, windowMs, window, weightOf, maxTenants, reserve, estimates, tree, groupOf, clock }
+}
+
+/** Checks for a limit. */
+export function requireLimit(limit: unknown): void {
+  requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
 }
 
 /** The tenant's weight, checked. Throws what `weightOf` throws. */

@@ -5,6 +5,7 @@ import type { Reserve } from './budget.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { must } from './fixtures/must.js'
 import { propertyRuns } from './fixtures/property-runs.js'
+import { hierarchy } from './hierarchy.js'
 
 describe('T3, paced', () => {
   it('who asks until the end leaves less than a cost, though others fell silent', () => {
@@ -126,6 +127,63 @@ describe('T4', () => {
               const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
               expect(gap).toBeLessThanOrEqual(bound + 1e-6)
             }
+        },
+      ),
+      propertyRuns(),
+    )
+  })
+})
+
+describe('T4 in a tree', () => {
+  const member = fc.record({ weight: fc.integer({ min: 1, max: 8 }), cost: fc.integer({ min: 1, max: 20 }) })
+  const team = fc.record({
+    weight: fc.integer({ min: 1, max: 8 }),
+    members: fc.array(member, { minLength: 1, maxLength: 4 }),
+  })
+
+  it('who keeps asking gets as much per weight as its siblings, and so does each group, to within three times that', () => {
+    fc.assert(
+      fc.property(
+        fc.array(team, { minLength: 2, maxLength: 4 }),
+        fc.integer({ min: 300, max: 3000 }),
+        fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 5, maxLength: 20 }),
+        (teams, limit, times) => {
+          const clock = manualClock()
+          const children = teams.map(({ weight, members }, t) => ({
+            name: `team ${t}`,
+            weight,
+            children: members.map((one, m) => ({ name: `${t}/${m}`, weight: one.weight })),
+          }))
+          const tree = hierarchy({ name: 'all', children })
+          const escrow = new WeightedFairEscrow({ limit, windowMs: 1000, tree, clock })
+          const all = teams.flatMap(({ members }, t) =>
+            members.map((one, m) => ({ ...one, name: `${t}/${m}`, used: 0 })),
+          )
+          const ask = (one: (typeof all)[number]): boolean => {
+            const { allowed } = escrow.check(one.name, one.cost)
+            if (allowed) one.used += one.cost
+            return allowed
+          }
+          for (const one of all) ask({ ...one, cost: Math.min(one.cost, 1) })
+          for (const afterMs of [0, ...times]) {
+            if (clock() + afterMs >= 1000) break
+            clock.advance(afterMs)
+            for (let refused = 0, i = 0; refused < 2 * all.length; i = (i + 1) % all.length)
+              refused = ask(all[i]!) ? 0 : refused + 1
+          }
+          const largest = Math.max(...all.map(({ cost }) => cost))
+          const mustBeEven = (siblings: readonly { weight: number; used: number }[]): void => {
+            const least = Math.min(...siblings.map(({ weight }) => weight))
+            for (const one of siblings)
+              for (const two of siblings) {
+                const gap = Math.abs(one.used / one.weight - two.used / two.weight)
+                const bound = 3 * (largest + 1) * (1 / one.weight + 1 / two.weight + 1 / least)
+                must(gap <= bound + 1e-6, () => `${gap} apart, ${bound} at most: ${JSON.stringify({ siblings, all })}`)
+              }
+          }
+          const of = (t: number) => all.filter(({ name }) => name.startsWith(`${t}/`))
+          for (const t of teams.keys()) mustBeEven(of(t))
+          mustBeEven(teams.map(({ weight }, t) => ({ weight, used: of(t).reduce((sum, { used }) => sum + used, 0) })))
         },
       ),
       propertyRuns(),

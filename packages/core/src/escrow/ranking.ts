@@ -81,6 +81,36 @@ export class Ranking {
     this.#refresh(position)
   }
 
+  /** Adds a slot, or gives it another key and other amounts. */
+  set(slot: number, key: number, x: number, y: number): void {
+    if (this.has(slot)) {
+      const block = this.#blockOf[slot]!
+      const position = this.#positions[block]!
+      const isAbove = position === 0 || key >= this.#firsts[position]!
+      const isBelow = position + 1 === this.#blocks || key < this.#firsts[position + 1]!
+      if (isAbove && isBelow) {
+        this.#moveWithin(block, slot, key, x, y)
+        this.#refresh(position)
+        return
+      }
+      this.remove(slot)
+    }
+    this.insert(slot, key, x, y)
+  }
+
+  #moveWithin(block: number, slot: number, key: number, x: number, y: number): void {
+    const start = block * BLOCK
+    const last = start + this.#counts[block]! - 1
+    let at = start
+    while (this.#slots[at] !== slot) at++
+    for (; at < last && this.#keys[at + 1]! <= key; at++) this.#move(at + 1, at)
+    for (; at > start && this.#keys[at - 1]! > key; at--) this.#move(at - 1, at)
+    this.#keys[at] = key
+    this.#xs[at] = x
+    this.#ys[at] = y
+    this.#slots[at] = slot
+  }
+
   /** Takes a slot out that is in. */
   remove(slot: number): void {
     const block = this.#blockOf[slot]!

@@ -195,7 +195,7 @@ describe('the budget of a gate', () => {
     const stage = (options: object) => () => budgetStage(escrow, options)
     expect(stage({ name: '' })).toThrow('name must be a non-empty string, got ""')
     expect(stage({ title: 'org' })).toThrow(
-      'budgetStage has no option "title"; it knows name, onError, tenantOf, windowMs',
+      'budgetStage has no option "title"; it knows dryRun, name, onError, tenantOf, windowMs',
     )
     expect(stage({ onError: 'shrug' })).toThrow('onError must be one of')
     expect(stage({ tenantOf: 'org' })).toThrow('tenantOf must be a function')
@@ -263,5 +263,36 @@ describe('several budgets in one gate', () => {
         .quotas()[0]?.windowMs
     expect(windowOf(budgetStage(escrow))).toBeUndefined()
     expect(windowOf(budgetStage(escrow, { windowMs: 1000 }))).toBe(1000)
+  })
+})
+
+describe('a dry run', () => {
+  it('judges as if it were in earnest, refuses nobody, counts, and tells clients nothing', () => {
+    const budget = { limit: 100, windowMs: 1000 }
+    const dry = gateOf({ budget: { ...budget, dryRun: true } })
+    const real = gateOf({ budget })
+    let refused = 0
+    for (let at = 0; at < 60; at++) {
+      const [flow, cost] = [`t${at % 3}`, 1 + (at % 7)]
+      if (!real.admit(flow, cost).admitted) refused++
+      const decision = dry.permit(flow, cost)
+      expect(decision.quotas()).toEqual([])
+      expect(dry.budget()).toEqual({ ...real.budget(), wouldRefuse: refused })
+    }
+    expect(refused).toBeGreaterThan(10)
+  })
+
+  it('admits whatever becomes of weightOf, and settles what it spent', () => {
+    const weightOf = (flow: string): number => (flow === 'bad' ? Number.NaN : 1)
+    const { permit, budget } = gateOf({
+      budget: { limit: 100, windowMs: 1000, weightOf, onError: 'refuse', dryRun: true },
+    })
+    permit('bad', 1)
+    permit('a', 60).finish('success', { cost: 20 })
+    permit('a', 101).finish('success')
+    expect(budget()).toMatchObject({ used: 20, wouldRefuse: 1 })
+    expect(() => gateOf({ budget: { limit: 1, windowMs: 1, dryRun: 1 as never } })).toThrow(
+      'dryRun must be true or false',
+    )
   })
 })

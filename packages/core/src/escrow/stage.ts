@@ -2,7 +2,7 @@ import type { Outcome } from '../admission/outcome.js'
 import type { Quota } from '../admission/quota.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
-import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText } from '../options.js'
+import { requireAbove, requireBoolean, requireFunction, requireOneOf, requireOptions, requireText } from '../options.js'
 import type { EscrowDecision, Settled } from './decision.js'
 
 /** What the gate needs of an escrow's answer. */
@@ -33,6 +33,11 @@ export interface BudgetStageOptions {
   name?: string
   /** What becomes of a request about which the escrow threw. @default 'admit' */
   onError?: 'admit' | 'refuse'
+  /**
+   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
+   * `wouldRefuse`. Clients are told no quota. For trying a budget out before it is enforced. @default false
+   */
+  dryRun?: boolean
   /** The tenant that a flow spends for: its organisation, say. @default the flow itself */
   tenantOf?: (flow: string) => string
   /** Length of the escrow's windows, in milliseconds, where it does not tell itself. */
@@ -44,6 +49,7 @@ interface Budget {
   readonly escrow: Escrow
   readonly name: string
   readonly windowMs: number | undefined
+  readonly dryRun: boolean
 }
 
 /** What was spent for a request, until it is known what that came to. */
@@ -68,7 +74,7 @@ class BudgetHold implements Hold {
   }
 
   quota(elapsedMs: number): Quota | undefined {
-    return quotaOf(this.#budget, this.#decision, elapsedMs)
+    return this.#budget.dryRun ? undefined : quotaOf(this.#budget, this.#decision, elapsedMs)
   }
 
   /** The request is over: there is nobody left to tell that its budget was settled somewhere, or not. */
@@ -92,19 +98,25 @@ class BudgetHold implements Hold {
  * Throws a `TypeError` or `RangeError` that names what is wrong with the escrow or an option.
  */
 export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): Stage {
-  requireOptions('budgetStage', options, ['name', 'onError', 'tenantOf', 'windowMs'])
-  const { name = 'budget', onError = 'admit', tenantOf, windowMs = escrow.windowMs } = options
+  requireOptions('budgetStage', options, ['name', 'onError', 'dryRun', 'tenantOf', 'windowMs'])
+  const { name = 'budget', onError = 'admit', dryRun = false, tenantOf, windowMs = escrow.windowMs } = options
   requireText('name', name)
   requireOneOf('onError', onError, ['admit', 'refuse'])
+  requireBoolean('dryRun', dryRun)
   if (tenantOf !== undefined) requireFunction('tenantOf', tenantOf)
   if (windowMs !== undefined) requireAbove('windowMs', windowMs, 0)
   for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow[method])
-  const budget: Budget = { escrow, name, windowMs }
-  const verdictOf = (decision: EscrowAnswer): Verdict =>
-    decision.allowed ? new BudgetHold(budget, decision) : refusalOf(budget, decision)
+  const budget: Budget = { escrow, name, windowMs, dryRun }
+  let wouldRefuse = 0
+  const verdictOf = (decision: EscrowAnswer): Verdict => {
+    if (decision.allowed) return new BudgetHold(budget, decision)
+    if (!dryRun) return refusalOf(budget, decision)
+    wouldRefuse++
+    return undefined
+  }
   return {
     name,
-    onError,
+    onError: dryRun ? 'admit' : onError,
     admit({ flow, cost, exempt }: Passage): Verdict | Promise<Verdict> {
       if (exempt) return undefined
       const tenant = tenantOf === undefined ? flow : tenantOf(flow)
@@ -112,7 +124,7 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
       return decision instanceof Promise ? decision.then(verdictOf) : verdictOf(decision)
     },
     forget: (flow) => escrow.forget?.(tenantOf === undefined ? flow : tenantOf(flow)),
-    snapshot: () => escrow.snapshot?.(),
+    snapshot: () => (dryRun ? { ...(escrow.snapshot?.() ?? {}), wouldRefuse } : escrow.snapshot?.()),
   }
 }
 

@@ -19,7 +19,8 @@ export class Ticket implements EscrowDecision {
   readonly resetAfterMs: number
   readonly #owner: object
   readonly #reserved: number
-  #slot = -1
+  readonly #atMs: number
+  #place = -1
   /** The window in which it may be settled; 0: none any more. */
   #window = 0
 
@@ -39,6 +40,7 @@ export class Ticket implements EscrowDecision {
   ) {
     this.#owner = owner
     this.#reserved = reserved
+    this.#atMs = nowMs
     this.tenant = tenant
     this.cost = cost
     this.allowed = verdict === 'within' || verdict === 'borrows'
@@ -62,14 +64,19 @@ export class Ticket implements EscrowDecision {
     return this.#reserved
   }
 
+  /** When it was decided. */
+  get atMs(): number {
+    return this.#atMs
+  }
+
   /** The tenant's place in that escrow, until the window ends. */
-  get slot(): number {
-    return this.#slot
+  get place(): number {
+    return this.#place
   }
 
   /** What was allowed is spent, in `window`, from 1 on. */
-  admit(slot: number, window: number): void {
-    this.#slot = slot
+  admit(place: number, window: number): void {
+    this.#place = place
     this.#window = window
   }
 

@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { WeightedFairEscrow } from './escrow.js'
+import { HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
 import { FairShare } from './fair-share.js'
 import { propertyRuns } from './fixtures/property-runs.js'
-import { HierarchicalFairEscrow } from './hierarchy/hierarchical-fair-escrow.js'
-import { hierarchy } from './hierarchy/tree.js'
+import { hierarchy } from './hierarchy.js'
 import { Windows } from './windows.js'
 
 const TREE = hierarchy({ name: 'all', children: [{ name: 'a' }] })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from '../fixtures/property-runs.js'
-import { Plane } from '../plane.js'
+import { propertyRuns } from './fixtures/property-runs.js'
+import { Plane } from './plane.js'
 import { type PlaneSource, Planes } from './planes.js'
 
 /** Members that claim what is left of their guarantees; notes whom it was asked about. */

@@ -1,9 +1,10 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createGate } from '../../create-gate.js'
-import { manualClock } from '../../testing/manual-clock.js'
+import { createGate } from '../create-gate.js'
+import { manualClock } from '../testing/manual-clock.js'
+import { HierarchicalFairEscrow } from './escrow.js'
 import { Group } from './group.js'
-import { type HierarchicalEscrowOptions, HierarchicalFairEscrow } from './hierarchical-fair-escrow.js'
-import { type HierarchyNode, hierarchy } from './tree.js'
+import { type HierarchyNode, hierarchy } from './hierarchy.js'
+import type { EscrowOptions } from './options.js'
 
 const WINDOW_MS = 1000
 
@@ -23,10 +24,17 @@ const TREE: HierarchyNode = {
   ],
 }
 
-function escrowOf(options: Partial<HierarchicalEscrowOptions> = {}) {
+function escrowOf(options: Partial<EscrowOptions> = {}) {
   const clock = manualClock()
   const tree = hierarchy(TREE)
-  const escrow = new HierarchicalFairEscrow({ limit: 1000, windowMs: WINDOW_MS, tree, clock, ...options })
+  const escrow = new HierarchicalFairEscrow({
+    limit: 1000,
+    windowMs: WINDOW_MS,
+    estimates: 'asked',
+    tree,
+    clock,
+    ...options,
+  })
   const guarantees = (...names: string[]): number[] => names.map((name) => Math.round(escrow.peek(name).guarantee))
   return { clock, escrow, guarantees }
 }
@@ -196,7 +204,7 @@ describe('a hierarchy', () => {
     looks.mockRestore()
   })
 
-  it('settles, refunds, and starts anew with the window', () => {
+  it('settles, and refunds', () => {
     const { escrow, clock } = escrowOf()
     const one = escrow.check('s1', 100)
     expect(escrow.settle(one, 30)).toEqual({ settled: true, unpaid: 0 })
@@ -204,10 +212,23 @@ describe('a hierarchy', () => {
     const two = escrow.check('s1', 900)
     expect(escrow.settle(two, 1000)).toEqual({ settled: true, unpaid: 30 })
     expect(escrow.snapshot()).toMatchObject({ used: 1000, remaining: 0, tenants: 1 })
-    clock.advance(WINDOW_MS)
+    clock.advance(2 * WINDOW_MS)
     expect(escrow.refund(two)).toEqual({ settled: false, unpaid: 0 })
     expect(escrow.refund(escrow.check('m2', 1000)).settled).toBe(true)
     expect(escrow.snapshot()).toMatchObject({ used: 0, tenants: 1 })
+  })
+
+  it('raises the levels of a group again, when something comes back to it', () => {
+    const { escrow, guarantees } = escrowOf({ reserve: 'strict' })
+    for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 1)
+    const large = escrow.check('s1', 374)
+    escrow.check('m1', 100)
+    // Acme has used 475 of its 500: what search has left for a second key is what acme has left.
+    expect(escrow.check('s2', 20)).toMatchObject({ allowed: false, reason: 'over-share' })
+    escrow.settle(large, 24)
+    expect(guarantees('s2')).toEqual([188])
+    expect(escrow.check('s2', 20).allowed).toBe(true)
+    expect(escrow.peek('b1', 499).allowed).toBe(true)
   })
 
   it('gives back no more than all there was, whatever rounding makes of it', () => {
@@ -244,7 +265,7 @@ describe('a hierarchy', () => {
   it('refuses bad input by name', () => {
     const make = (root: object) => () => hierarchy(root as HierarchyNode)
     expect(make({ name: 'a' })).toThrow('hierarchy must have children')
-    expect(make({ name: 'a', children: [] })).toThrow('a: children must be an array of at least one node')
+    expect(make({ name: 'a', children: {} })).toThrow('a: children must be an array, got an object')
     expect(make({ name: 'a', children: [{ name: 'b', weight: 0 }] })).toThrow('a/b: weight must be a number from 1e-9')
     expect(make({ name: 'a', children: [{ name: 'b' }, { name: 'b' }] })).toThrow('each tenant once, got "b" twice')
     expect(make({ name: 'a', children: [{ name: '' }] })).toThrow('name must be a non-empty string')
@@ -257,5 +278,130 @@ describe('a hierarchy', () => {
     expect(() => escrow.check('s1', 0)).toThrow('cost must be a number > 0')
     expect(() => escrow.settle({ ...escrow.peek('s1') }, 1)).toThrow('decision must come from check of this escrow')
     expect(escrow.snapshot()).toEqual(before)
+  })
+})
+
+describe('a tree whose tenants nobody has written down', () => {
+  const ORGANISATIONS = hierarchy({
+    name: 'all',
+    children: [
+      { name: 'acme', weight: 3, children: [] },
+      { name: 'globex', weight: 1, children: [{ name: 'globex/ceo', weight: 4 }] },
+    ],
+  })
+  const groupOf = (tenant: string): string | undefined => (tenant.includes('/') ? tenant.split('/')[0] : undefined)
+
+  it('takes each into the group that is named for it, and refuses those for whom none is', () => {
+    const { escrow, guarantees } = escrowOf({ tree: ORGANISATIONS, groupOf, reserve: 'strict' })
+    for (const key of ['acme/1', 'acme/2', 'acme/3', 'globex/9', 'globex/ceo']) escrow.check(key, 1)
+    expect(guarantees('acme/1', 'globex/9', 'globex/ceo')).toEqual([250, 50, 200])
+    expect(escrow.check('nobody')).toMatchObject({ allowed: false, reason: 'unknown' })
+    expect(() => escrow.check('initech/1')).toThrow('groupOf("initech/1") must be the name of one group of the tree')
+  })
+
+  it('lets those share a place, of weight 1, for whom there is none left in their group; never those that are named', () => {
+    const { escrow, guarantees } = escrowOf({ tree: ORGANISATIONS, groupOf, maxTenants: 3, reserve: 'strict' })
+    for (const key of ['acme/1', 'acme/2', 'globex/ceo']) escrow.check(key, 1)
+    for (let i = 3; i < 500; i++) escrow.check(`acme/${i}`, 1)
+    expect(guarantees('acme/1', 'acme/2', 'acme/499')).toEqual([250, 250, 250])
+    expect(escrow.snapshot().tenants).toBe(4)
+    escrow.check('globex/1', 1)
+    expect(guarantees('globex/ceo', 'globex/1', 'globex/2')).toEqual([200, 50, 50])
+  })
+
+  it('asks weightOf for the weights of tenants, in their groups', () => {
+    const weightOf = (tenant: string): number => (tenant.endsWith('gold') ? 4 : 1)
+    const { escrow, guarantees } = escrowOf({ tree: ORGANISATIONS, groupOf, weightOf, reserve: 'strict' })
+    for (const key of ['acme/gold', 'acme/tin', 'globex/ceo']) escrow.check(key, 1)
+    expect(guarantees('acme/gold', 'acme/tin', 'globex/ceo')).toEqual([600, 150, 250])
+  })
+
+  it('needs names of their own for groups that are asked for by name', () => {
+    const tree = hierarchy({
+      name: 'all',
+      children: [
+        { name: 'a', weight: 1, children: [{ name: 'team', weight: 1, children: [] }] },
+        { name: 'b', weight: 1, children: [{ name: 'team', weight: 1, children: [] }] },
+      ],
+    })
+    const { escrow } = escrowOf({ tree, groupOf: () => 'team' })
+    expect(() => escrow.check('x')).toThrow('must be the name of one group of the tree, got "team", of which there are')
+    expect(() => escrow.setWeight('team', 2)).toThrow('group must be one group of the tree that has a weight')
+    expect(() => escrowOf({ groupOf: 3 as never })).toThrow('groupOf must be a function')
+    expect(() => escrowOf({ tree: undefined as never, groupOf })).toThrow('groupOf needs a tree')
+  })
+})
+
+describe('windows of a hierarchy remember', () => {
+  it('who asked, in which group, and what the groups are owed', () => {
+    const { escrow, clock, guarantees } = escrowOf({ reserve: 'strict' })
+    // Acme takes all; best is sent away.
+    escrow.check('s1', 1000)
+    clock.advance(WINDOW_MS / 2)
+    expect(escrow.check('b1', 1).reason).toBe('exhausted')
+    clock.advance(WINDOW_MS / 2)
+    expect(guarantees('s1', 'b1')).toEqual([500, 500])
+    expect(escrow.check('s1', 501).allowed).toBe(false)
+    // In this window search gets all of acme's, and wants more; mail comes late and gets none.
+    escrow.check('s1', 500)
+    escrow.check('b1', 500)
+    for (const key of ['s1', 'b1', 'm1']) expect(escrow.check(key, 10).allowed).toBe(false)
+    clock.advance(WINDOW_MS)
+    expect(guarantees('s1', 'm1', 'b1')).toEqual([375, 125, 500])
+  })
+
+  it('keeps claims within what is left, however unlike weights are', () => {
+    const children = [
+      { name: 'light', weight: 1e-6, children: [{ name: 'l1' }, { name: 'l2' }] },
+      { name: 'heavy', weight: 1e6, children: [{ name: 'h1' }] },
+    ]
+    const { escrow, clock } = escrowOf({ reserve: 'strict', tree: hierarchy({ name: 'all', children }) })
+    for (let window = 0; window < 20; window++) {
+      for (const tenant of ['l1', 'h1', 'l1', 'l2', 'h1']) while (escrow.check(tenant, 250).allowed);
+      const { remaining, reserved } = escrow.snapshot()
+      expect(reserved).toBeLessThanOrEqual(remaining + 1e-6)
+      clock.advance(WINDOW_MS)
+    }
+    expect(escrow.peek('h1', 999).allowed).toBe(true)
+  })
+
+  it('pays debts out of one’s own share of the group’s', () => {
+    const { escrow, clock } = escrowOf()
+    const call = escrow.check('m1', 100)
+    escrow.check('s1', 300)
+    escrow.check('b1', 500)
+    expect(escrow.settle(call, 1100).unpaid).toBe(900)
+    clock.advance(WINDOW_MS)
+    // Mail is a quarter of acme, and acme half of all.
+    expect(escrow.snapshot().used).toBe(125)
+    expect(escrow.check('s1', 375).allowed).toBe(true)
+    expect(escrow.check('b1', 500).allowed).toBe(true)
+  })
+})
+
+describe('weights and limits that change while it runs', () => {
+  it('a group’s weight counts from then on', () => {
+    const { escrow, guarantees } = escrowOf({ reserve: 'strict' })
+    for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 100)
+    escrow.setWeight('acme', 4)
+    expect(guarantees('s1', 'm1', 'b1')).toEqual([600, 200, 200])
+    escrow.setWeight('best', 100)
+    // Acme's 200 are used: best gets all the rest, and no more than there is.
+    expect(guarantees('b1')).toEqual([800])
+    expect(escrow.check('b1', 700).allowed).toBe(true)
+    expect(() => escrow.setWeight('acme', 0)).toThrow('weight must be a number from 1e-9')
+    expect(() => escrow.setWeight('s1', 2)).toThrow('group must be one group of the tree that has a weight, got "s1"')
+  })
+
+  it('a limit counts from then on, for all groups', () => {
+    const { escrow, clock, guarantees } = escrowOf({ reserve: 'strict' })
+    for (const key of ['s1', 'm1', 'b1']) escrow.check(key, 100)
+    escrow.setLimit(2000)
+    expect(guarantees('s1', 'm1', 'b1')).toEqual([750, 250, 1000])
+    escrow.setLimit(200)
+    expect(escrow.check('b1', 1)).toMatchObject({ allowed: false, reason: 'exhausted', remaining: 0 })
+    clock.advance(WINDOW_MS)
+    // Acme had got 100 more than best, which was refused: that is made up for.
+    expect(guarantees('s1', 'm1', 'b1')).toEqual([38, 13, 150])
   })
 })

@@ -1,10 +1,10 @@
-import { Claims } from '../claims.js'
-import { highestLevel, type LevelledClaims } from '../highest-level.js'
-import { Line } from '../line.js'
-import { Plane } from '../plane.js'
-import { Node } from './node.js'
+import { Claims } from './claims.js'
+import { highestLevel, type LevelledClaims } from './highest-level.js'
+import { Line } from './line.js'
+import { Node, type Tenant } from './node.js'
+import { Plane } from './plane.js'
 import { type PlaneSource, Planes } from './planes.js'
-import { Tenant } from './tenant.js'
+import { reweighed } from './shares.js'
 
 /** The plane that was asked for last. */
 const claim: Plane = new Plane()
@@ -25,7 +25,7 @@ const claim: Plane = new Plane()
  */
 export class Group extends Node implements LevelledClaims, PlaneSource {
   readonly #groups: Group[] = []
-  #tenants = 0
+  #tenants: Tenant[] = []
   #claims: Claims | undefined
   #planes: Planes | undefined
   /** Children in which somebody waits. */
@@ -41,6 +41,9 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
   /** By how much the last {@link total} grows with the level. */
   slope = 0
 
+  /** The tenant that all strangers share for whom there is no room. */
+  shared: Tenant | undefined
+
   /** All groups come before the first tenant. */
   addGroup(weight: number): Group {
     const group = new Group(weight, this, this.#groups.length)
@@ -48,12 +51,31 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     return group
   }
 
-  addTenant(weight: number): Tenant {
-    return new Tenant(weight, this, this.#groups.length + this.#tenants++)
+  /** A child becomes active: a group in here, or a tenant, which then has a place in here. */
+  open(child: Group | Tenant): void {
+    child.active = true
+    this.activeWeight += child.weight
+    if (child instanceof Group) return
+    child.slot = this.#groups.length + this.#tenants.length
+    this.#tenants.push(child)
+  }
+
+  /** Gives an active child another weight. */
+  reweigh(child: Group | Tenant, weight: number): void {
+    const others = (): number => {
+      let sum = 0
+      for (const group of this.#groups) if (group.active && group !== child) sum += group.weight
+      for (const tenant of this.#tenants) if (tenant !== child) sum += tenant.weight
+      return sum
+    }
+    this.activeWeight = reweighed(this.activeWeight, child.weight, weight, others)
+    child.weight = weight
   }
 
   override clear(): void {
     super.clear()
+    this.#tenants = []
+    this.shared = undefined
     this.activeWeight = 0
     this.part = 1
     this.level = 0
@@ -83,6 +105,16 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     if (!sum.covers(level, faded)) this.#addUp(level, faded)
     this.slope = sum.weight - sum.fading * tau
     return sum.at(level, faded)
+  }
+
+  /** The highest level that there may be with `newcomer` more weight. */
+  ceiling(newcomer: number): number {
+    return this.guarantee / (this.activeWeight + newcomer)
+  }
+
+  /** All claims of an undivided budget, of which can be told when they will have faded. */
+  get claims(): Claims | undefined {
+    return this.#groups.length === 0 ? this.#claims : undefined
   }
 
   /** The highest level up to `ceiling` at which all that the children claim, and a newcomer, fits into `room`. */
@@ -148,8 +180,8 @@ export class Group extends Node implements LevelledClaims, PlaneSource {
     const before = this.waitsFor
     if (waitsFor === Number.POSITIVE_INFINITY && before === Number.POSITIVE_INFINITY) return false
     this.#line ??= new Line()
-    if (this.#line.has(slot)) this.#line.remove(slot)
-    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.insert(slot, weight, passed, waitsFor)
+    if (waitsFor < Number.POSITIVE_INFINITY) this.#line.set(slot, weight, passed, waitsFor)
+    else if (this.#line.has(slot)) this.#line.remove(slot)
     this.waitsFor = this.#line.least
     return this.waitsFor !== before
   }

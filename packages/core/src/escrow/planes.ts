@@ -1,4 +1,4 @@
-import type { Plane } from '../plane.js'
+import type { Plane } from './plane.js'
 
 /** Numbers of a plane: three sums, two lower bounds, two upper ones. */
 const WIDTH = 7

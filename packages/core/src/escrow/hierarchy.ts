@@ -1,0 +1,129 @@
+import { requireOptions, requireText, show } from '../options.js'
+import { Group } from './group.js'
+import type { Place } from './memory.js'
+import { requireWeight } from './shares.js'
+
+/** A place in a hierarchy of weights: an organisation, a team, a key. Without children it is a tenant. */
+export interface HierarchyNode {
+  /** A tenant's name is the one by which it asks, unlike any other tenant's. */
+  name: string
+  /**
+   * Its share relative to its siblings, from 1e-9 to 1e12. A tenant without one weighs 1. A group without one weighs as
+   * much as those of its children that are active, and is only a name: they share with its siblings as if it were not
+   * there.
+   */
+  weight?: number
+  children?: readonly HierarchyNode[]
+}
+
+/** A hierarchy that was checked; made by {@link hierarchy}. */
+export class Hierarchy {
+  readonly #root: HierarchyNode
+
+  /** @internal */
+  constructor(root: HierarchyNode) {
+    this.#root = root
+  }
+
+  /** @internal Its groups anew, in which nobody is active. */
+  plant(groupOf: ((tenant: string) => string | undefined) | undefined): Places {
+    return new Places(this.#root, groupOf)
+  }
+}
+
+/** Where a tenant is in a hierarchy, and what it weighs there. */
+export interface WeightedPlace extends Place {
+  readonly weight: number
+}
+
+/** The groups of a hierarchy, and who belongs to which. */
+export class Places {
+  readonly root: Group = new Group(1, undefined, 0)
+  readonly #tenants: Map<string, WeightedPlace> = new Map()
+  /** What a stranger finds in each group; undefined if several groups have that name. */
+  readonly #groups: Map<string, WeightedPlace | undefined> = new Map()
+  readonly #weighted: Map<string, Group | undefined> = new Map()
+  readonly #groupOf: ((tenant: string) => string | undefined) | undefined
+
+  constructor(root: HierarchyNode, groupOf: ((tenant: string) => string | undefined) | undefined) {
+    this.#groupOf = groupOf
+    this.#add(root, this.root)
+  }
+
+  /** A tenant's place; undefined if it has none. Throws what `groupOf` throws, and on a name of no group. */
+  of(tenant: string): WeightedPlace | undefined {
+    const named = this.#tenants.get(tenant)
+    if (named !== undefined || this.#groupOf === undefined) return named
+    const group = this.#groupOf(tenant)
+    return group === undefined ? undefined : this.#inGroup(`groupOf(${show(tenant)})`, group)
+  }
+
+  /** The group of that name with a weight of its own. Throws if there is none. */
+  weighted(name: string): Group {
+    const group = this.#weighted.get(name)
+    if (group !== undefined) return group
+    throw new RangeError(`group must be one group of the tree that has a weight, got ${show(name)}`)
+  }
+
+  #inGroup(what: string, name: string): WeightedPlace {
+    const place = this.#groups.get(name)
+    if (place !== undefined) return place
+    const such = this.#groups.has(name) ? ', of which there are several' : ''
+    throw new RangeError(`${what} must be the name of one group of the tree, got ${show(name)}${such}`)
+  }
+
+  #add({ name, children = [] }: HierarchyNode, group: Group): void {
+    this.#groups.set(name, this.#groups.has(name) ? undefined : { group, isNamed: false, weight: 1 })
+    for (const child of children) {
+      const { weight } = child
+      if (child.children === undefined) this.#tenants.set(child.name, { group, isNamed: true, weight: weight ?? 1 })
+      else if (weight === undefined) this.#add(child, group)
+      else {
+        const own = group.addGroup(weight)
+        this.#weighted.set(child.name, this.#weighted.has(child.name) ? undefined : own)
+        this.#add(child, own)
+      }
+    }
+  }
+}
+
+/**
+ * Checks a hierarchy of weights, of any depth, for the `tree` of a {@link WeightedFairEscrow}. The root stands for all there
+ * is: its weight does not matter. A group with no children (`[]`) is for those whom `groupOf` puts there.
+ *
+ * Throws a `TypeError` or `RangeError` that names what is wrong: a bad weight, a tenant that occurs twice.
+ */
+export function hierarchy(root: HierarchyNode): Hierarchy {
+  const tenants = new Set<string>()
+  requireNode('hierarchy', root, tenants)
+  if (root.children === undefined) throw new TypeError('hierarchy must have children')
+  return new Hierarchy(copy(root))
+}
+
+function requireNode(where: string, node: HierarchyNode, tenants: Set<string>): void {
+  requireOptions(where, node, ['name', 'weight', 'children'])
+  const { name, weight, children } = node
+  requireText(`${where}: name`, name)
+  const path = where === 'hierarchy' ? name : `${where}/${name}`
+  if (weight !== undefined) requireWeight(`${path}: weight`, weight)
+  if (children === undefined) {
+    if (tenants.has(name)) throw new TypeError(`hierarchy must have each tenant once, got ${show(name)} twice`)
+    tenants.add(name)
+    return
+  }
+  if (!Array.isArray(children)) throw new TypeError(`${path}: children must be an array, got ${show(children)}`)
+  for (const child of children) requireNode(path, child, tenants)
+}
+
+/** So that nobody changes it afterwards. */
+function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
+  const node: HierarchyNode = { name }
+  if (weight !== undefined) node.weight = weight
+  if (children !== undefined) node.children = children.map(copy)
+  return node
+}
+
+/** Checks for a hierarchy. */
+export function requireTree(tree: unknown): asserts tree is Hierarchy {
+  if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
+}

@@ -1,0 +1,195 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../testing/manual-clock.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import type { EscrowDecision } from './decision.js'
+import { WeightedFairEscrow } from './escrow.js'
+import { must } from './fixtures/must.js'
+import { propertyRuns } from './fixtures/property-runs.js'
+import { type Trace, traces } from './fixtures/trace.js'
+import type { EscrowOptions } from './options.js'
+
+const WINDOW_MS = 1000
+
+function escrowOf(options: Partial<EscrowOptions> = {}) {
+  const clock = manualClock(60_000)
+  const seams = { estimates: 'asked', clock } as const
+  const escrow = new WeightedFairEscrow({ limit: 1000, windowMs: WINDOW_MS, window: 'sliding', ...seams, ...options })
+  return { clock, escrow }
+}
+
+/** Asks for `cost` until it is refused; returns what was admitted. */
+function drain(escrow: WeightedFairEscrow, tenant: string, cost = 1): number {
+  for (let used = 0; ; used += cost) if (!escrow.check(tenant, cost).allowed) return used
+}
+
+describe('a window that slides', () => {
+  it('knows no edges: what is used at the end of a window counts a whole length of it', () => {
+    const { escrow, clock } = escrowOf()
+    clock.advance(900)
+    expect(drain(escrow, 'a')).toBe(1000)
+    for (const afterMs of [90, 20, 400, 480]) {
+      clock.advance(afterMs)
+      expect(escrow.check('a', 1)).toMatchObject({ allowed: false, reason: 'exhausted' })
+    }
+    // And a 128th more.
+    clock.advance(10 - 0.1)
+    expect(escrow.check('a', 1).allowed).toBe(false)
+    clock.advance(0.1 + WINDOW_MS / 128)
+    expect(drain(escrow, 'a')).toBe(1000)
+  })
+
+  it('tells when enough will be free again, and it is', () => {
+    const { escrow, clock } = escrowOf()
+    for (let i = 0; i < 10; i++) {
+      escrow.check('a', 100)
+      clock.advance(100)
+    }
+    const refused = escrow.check('a', 150)
+    expect(refused).toMatchObject({ allowed: false, reason: 'exhausted' })
+    // The first hundred are a window old by now; the second will be a tenth of a window later, told by 128ths of it.
+    expect(refused.retryAfterMs).toBeGreaterThanOrEqual(100)
+    expect(refused.retryAfterMs).toBeLessThanOrEqual(100 + WINDOW_MS / 128)
+    clock.advance(refused.retryAfterMs)
+    expect(escrow.check('a', 150).allowed).toBe(true)
+  })
+
+  it('is as good as new after a window in which nobody asked, and after a leap of the clock', () => {
+    const { escrow, clock } = escrowOf()
+    clock.advance(999)
+    drain(escrow, 'a')
+    clock.advance(1001)
+    expect(drain(escrow, 'a')).toBe(1000)
+    clock.advance(1e9)
+    expect(drain(escrow, 'b')).toBe(1000)
+  })
+
+  it('gives back at once what is refunded, and takes a new limit at once', () => {
+    const { escrow, clock } = escrowOf()
+    const large = escrow.check('a', 900)
+    clock.advance(500)
+    escrow.check('a', 100)
+    escrow.refund(large)
+    expect(escrow.snapshot()).toMatchObject({ used: 100, remaining: 900 })
+    clock.advance(600)
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 900 })
+    escrow.setLimit(500)
+    expect(escrow.snapshot()).toMatchObject({ used: 0, remaining: 400 })
+    expect(escrow.check('a', 501).reason).toBe('never')
+  })
+
+  it('shares by weight all the time, whoever asks more often, and uses nearly all', () => {
+    const weightOf = (tenant: string): number => (tenant === 'gold' ? 4 : 1)
+    const { escrow, clock } = escrowOf({ weightOf })
+    const random = seededRandom(3)
+    const used: { atMs: number; tenant: string }[] = []
+    for (let step = 0; step < 5000; step++) {
+      for (const tenant of ['gold', ...(random() < 0.9 ? ['tin', 'tin', 'tin'] : ['tin'])])
+        if (escrow.check(tenant, 1).allowed) used.push({ atMs: step, tenant })
+      clock.advance(1)
+    }
+    for (let fromMs = 1000; fromMs <= 4000; fromMs += 250) {
+      const span = used.filter(({ atMs }) => atMs >= fromMs && atMs < fromMs + 1000)
+      expect(span.length).toBeLessThanOrEqual(1000)
+      expect(span.length).toBeGreaterThan(960)
+      const gold = span.filter(({ tenant }) => tenant === 'gold').length / span.length
+      expect(Math.abs(gold - 0.8)).toBeLessThan(0.03)
+    }
+  })
+
+  it('is refused by name if there is no such window', () => {
+    expect(() => escrowOf({ window: 'rolling' as never })).toThrow('window must be one of "fixed", "sliding"')
+  })
+})
+
+/** What was spent, when; changed by settlements. */
+interface Spent {
+  readonly decision: EscrowDecision
+  readonly atMs: number
+  amount: number
+}
+
+/** Runs a trace in a window that slides, and notes all that is spent. */
+function run(trace: Trace): void {
+  const { limit, windowMs, reserve, maxTenants, weights, steps } = trace
+  const known = new Map(weights.map((weight, i) => [`t${i}`, weight]))
+  const weightOf = (tenant: string): number => known.get(tenant)!
+  const { escrow, clock } = escrowOf({ limit, windowMs, reserve, maxTenants, weightOf })
+  const slack = Math.min(1e-3, 1e-9 * limit)
+  const spent: Spent[] = []
+  let nowMs = 60_000
+  for (const step of steps) {
+    clock.advance(step.afterMs)
+    nowMs += Math.max(0, step.afterMs)
+    if (step.type === 'reweigh') known.set(step.tenant, step.weight)
+    else if (step.type === 'check') {
+      const decision = escrow.check(step.tenant, step.cost)
+      if (decision.allowed) spent.push({ decision, atMs: nowMs, amount: step.cost })
+      if (decision.remaining > 0)
+        must(
+          escrow.peek(step.tenant, decision.remaining).allowed,
+          () => `not what remains: ${JSON.stringify(decision)}`,
+        )
+    } else {
+      const one = spent.at(-1 - step.which)
+      if (one === undefined) continue
+      const actual = one.decision.cost * step.factor
+      const { settled, unpaid } = escrow.settle(one.decision, actual)
+      const isLate = one.decision.resetAtMs <= Math.floor(nowMs / windowMs) * windowMs
+      if (settled && !isLate && actual > one.amount)
+        spent.push({ decision: one.decision, atMs: nowMs, amount: actual - one.amount - unpaid })
+      else if (settled && !isLate) one.amount = actual
+    }
+    // T1: in the window's length up to now.
+    const used = spent.reduce((sum, { atMs, amount }) => sum + (atMs > nowMs - windowMs ? amount : 0), 0)
+    must(used <= limit + slack, () => `gave out ${used} of ${limit} up to ${nowMs}`)
+    // T2: claims fit into what is left.
+    const { remaining, reserved } = escrow.snapshot()
+    must(reserved <= Math.max(0, remaining) + slack, () => `kept ${reserved} of ${remaining}`)
+  }
+}
+
+describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers, a window that slides', (kind) => {
+  it('T1, T2: no span sees more than the limit, and claims fit into what is left', () => {
+    fc.assert(fc.property(traces(kind), run), propertyRuns())
+  })
+})
+
+describe('in a window that slides', () => {
+  const tenant = fc.record({ weight: fc.integer({ min: 1, max: 8 }), cost: fc.integer({ min: 1, max: 40 }) })
+
+  it('T3, T4: less than a cost is free when all are refused, and each window is shared by weight', () => {
+    fc.assert(
+      fc.property(
+        fc.array(tenant, { minLength: 2, maxLength: 5 }),
+        fc.integer({ min: 200, max: 3000 }),
+        (all, limit) => {
+          const weightOf = (name: string): number => all[Number(name)]!.weight
+          const { escrow, clock } = escrowOf({ limit, weightOf })
+          const used = all.map(() => 0)
+          const largest = Math.max(...all.map(({ cost }) => cost))
+          const least = Math.min(...all.map(({ weight }) => weight))
+          for (let step = 0; step < 200; step++) {
+            if (step % 50 === 0) used.fill(0)
+            for (let refused = 0, i = step % all.length; refused < 2 * all.length; i = (i + 1) % all.length) {
+              const { allowed } = escrow.check(String(i), all[i]!.cost)
+              if (allowed) used[i]! += all[i]!.cost
+              refused = allowed ? 0 : refused + 1
+            }
+            const { remaining, reserved } = escrow.snapshot()
+            expect(remaining).toBeLessThan(largest + reserved + 1e-6)
+            clock.advance(20)
+            if (step % 50 < 49) continue
+            for (const [i, one] of all.entries())
+              for (const [j, two] of all.entries()) {
+                const gap = Math.abs(used[i]! / one.weight - used[j]! / two.weight)
+                const bound = largest * (1 / one.weight + 1 / two.weight + 1 / least)
+                expect(gap).toBeLessThanOrEqual(bound + 1e-6)
+              }
+          }
+        },
+      ),
+      propertyRuns(),
+    )
+  })
+})
