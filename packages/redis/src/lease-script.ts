@@ -4,7 +4,8 @@
  *
  * One hash per pool:
  *
- * - `head`: window, latest time seen, epoch, rev, granted, since, level, grace's end, grace's epoch, members
+ * - `head`: window, latest time seen, epoch, rev, granted, since, level, when a loss was noticed, in which epoch, members
+ *   heard since, members to be heard, window, epoch and rev of the best informed of them, members
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER below
  * - `t:<tenant>`: weight, used, place; and for each member its number, rate, used and part
@@ -17,13 +18,16 @@ local key = KEYS[1]
 local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
-local markEpoch, markRev, markTotal = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local quietWeight, quietUsed = tonumber(ARGV[12]), tonumber(ARGV[13])
-local wantsWeight, wantsUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
-local need = tonumber(ARGV[16])
-local FIRST_TENANT = 17
+local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
+local markTotal, markMembers = tonumber(ARGV[11]), tonumber(ARGV[12])
+local quietWeight, quietUsed = tonumber(ARGV[13]), tonumber(ARGV[14])
+local wantsWeight, wantsUsed = tonumber(ARGV[15]), tonumber(ARGV[16])
+local need = tonumber(ARGV[17])
+local FIRST_TENANT = 18
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, GRACE = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 8
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE = 1 / 32, 1 / 20, 1 / 10, 1 / 2
+local graceMs, LONGEST_GRACE = 1.25 * math.min(windowMs / 10, 30000), 4
+local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
   'seq', 'grant', 'held', 'waitMs', 'ask', 'askUntilMs'}
@@ -91,10 +95,12 @@ end
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
-local win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count
+local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited
+local informedWin, informedEpoch, informedRev, count
 local members, number = {}, nil
 if headLine then
-  win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count = unpack(numbers(headLine))
+  win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, informedWin, informedEpoch,
+    informedRev, count = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count = -2, storeMs, 0
@@ -123,7 +129,8 @@ if now ~= win then
   end
   if headLine then redis.call('DEL', key) end
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
-  win, granted, since, level, graceUntilMs, graceEpoch = now, 0, 0, 1.7976931348623157e308, -1, -1
+  win, granted, since, level = now, 0, 0, HUGE
+  lostMs, lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = 0, -1, 0, 0, -1, -1, -1
   count = #members
   for i = 1, count do
     write(kept[i], i)
@@ -230,26 +237,47 @@ local function hold()
   if isHere then held = holds end
   local more = held - me.granted
   me.granted = held
-  local isLost = false
   if isHere and markEpoch == epoch and markRev >= rev then
     epoch = max(epoch + 1, floor(nowMs))
-    since = 0
-    isLost = true
-  elseif isHere and markEpoch ~= epoch then
-    isLost = true
+    since, informedWin = 0, -1
   end
+  local isOfLast = knownWin >= 0 and knownWin == win - 1 and epoch >= floor(win * windowMs)
+  local isLost = (isHere or isOfLast) and markEpoch ~= epoch
   if isLost then
-    local known = 0
+    local total, known = 0, 0
+    if isHere then total = markTotal end
     for i = 1, count do known = known + members[i].granted end
-    granted = max(granted, markTotal + since, known)
+    granted = max(granted, total + since, known)
+    if knownWin > informedWin then informedWin, informedEpoch, heard = knownWin, -1, 0 end
+    if knownWin == informedWin then
+      heard = heard + 1
+      if markEpoch > informedEpoch or (markEpoch == informedEpoch and markRev > informedRev) then
+        informedEpoch, informedRev, awaited = markEpoch, markRev, markMembers
+      end
+    end
   else
     granted = granted + more
     since = since + more
   end
-  if (isLost or more > fuzz) and graceEpoch ~= epoch then
-    graceEpoch = epoch
-    graceUntilMs = nowMs + windowMs * GRACE
+  if (isLost or more > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
+  if isLost and heard >= awaited and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
+end
+-- For how long nothing is granted yet, because members have to be heard that may know of more.
+local function restOfGrace()
+  if lostEpoch ~= epoch then return 0 end
+  local restMs = lostMs + graceMs - nowMs
+  if restMs > 0 then return restMs end
+  if heard < awaited then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
+  return 0
+end
+local function witnesses()
+  local n, sinceMs = 0, nowMs - graceMs
+  for i = 1, count do
+    local m = members[i]
+    if m.hasCalled == 1 and m.seenMs > sinceMs and weightOf(m) > 0 then n = n + 1 end
   end
+  if restOfGrace() > 0 then return max(n, awaited) end
+  return n
 end
 
 local function report(field, weight, used, rate)
@@ -359,8 +387,9 @@ if seq > me.seq then
   level = levelOf(most, left, elapsed)
   local grant = 0
   me.waitMs = 0
-  if need > 0 and nowMs < graceUntilMs then
-    me.waitMs = graceUntilMs - nowMs
+  local rest = restOfGrace()
+  if need > 0 and rest > 0 then
+    me.waitMs = rest
   elseif need > 0 then
     local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
     local part = tenant[placeOf(tenant) + 3]
@@ -403,7 +432,7 @@ if seq > me.seq then
   w[own + 1], g[own + 1] = ahead(me)
   w[own + 2], g[own + 2] = behind(me)
   me.grant = grant
-  if weights == 0 then level = 1.7976931348623157e308 end
+  if weights == 0 then level = HUGE end
   me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
 end
 
@@ -412,7 +441,8 @@ for i in pairs(changed) do
   for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
   write('m:' .. i, join(list))
 end
-write('head', join({win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count}))
+write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, informedWin,
+  informedEpoch, informedRev, count}))
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
@@ -423,7 +453,7 @@ local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
-local answer = {win, leftMs, epoch, rev, granted, grant, me.held, part, me.waitMs}
+local answer = {win, leftMs, epoch, rev, granted, witnesses(), grant, me.held, part, me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, 4 do

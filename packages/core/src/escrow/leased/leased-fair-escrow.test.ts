@@ -13,7 +13,7 @@ import type { LeasedEscrowOptions } from './options.js'
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
 
 const ANSWER: LeaseAnswer = {
-  ...{ win: 0, leftMs: 1, mark: { epoch: 1, rev: 1, total: 1 }, grant: 1, held: 0, part: 1, waitMs: 0 },
+  ...{ win: 0, leftMs: 1, mark: { epoch: 1, rev: 1, total: 1, members: 1 }, grant: 1, held: 0, part: 1, waitMs: 0 },
   ...{ shares: [], used: [] },
 }
 
@@ -22,7 +22,7 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
   const none = { weight: 0, used: 0 }
   return {
     ...{ pool: { ...SHARED, name: 'api' }, member: 'other', seq: 1, win: -1, holds: 0, spent: 0 },
-    ...{ mark: { epoch: 0, rev: 0, total: 0 }, quiet: none, wants: none, tenants: [], need: 0, ...more },
+    ...{ mark: { epoch: 0, rev: 0, total: 0, members: 0 }, quiet: none, wants: none, tenants: [], need: 0, ...more },
   }
 }
 
@@ -258,7 +258,7 @@ describe('the end of a window', () => {
 })
 
 describe('credit that nobody spends from', () => {
-  it('goes back after a tenth of the window, by the only timer there is', async () => {
+  it('goes back after a tenth of the window, by the only timer there is; signs of life go on to its end', async () => {
     const { world, store, check, escrow } = held()
     expect(world.timers).toBe(0)
     check('a', 1)
@@ -276,8 +276,23 @@ describe('credit that nobody spends from', () => {
     expect(store.last.call).toMatchObject({ seq: 3, need: 0, holds: 2, spent: 2 })
     await store.last.answer()
     expect(escrow.snapshot()).toMatchObject({ granted: 2, used: 2 })
+    for (let seq = 4; seq <= 11; seq++) {
+      world.advance(100)
+      expect(store.last.call).toMatchObject({ seq, need: 0, holds: 2, spent: 2 })
+      await store.last.answer()
+    }
     world.advance(200)
-    expect(store.calls).toHaveLength(3)
+    expect(store.calls).toHaveLength(11)
+    expect(world.timers).toBe(0)
+  })
+
+  it('is told of no more, by no timer, once it is closed', async () => {
+    const { world, store, check, escrow } = held()
+    check('a', 1)
+    await store.last.answer()
+    void escrow.close()
+    await store.last.answer()
+    expect(store.last.call).toMatchObject({ seq: 2, holds: 1, spent: 1 })
     expect(world.timers).toBe(0)
   })
 
@@ -484,7 +499,7 @@ describe('a store that fails', () => {
     expect(await spend(one!, 'a', 300)).toBe(300)
     expect(await spend(other!, 'b', 300)).toBe(300)
     isAway = false
-    world.advance(SHARED.windowMs / 2)
+    world.advance(SHARED.windowMs / 10)
     // The pool does not know yet what the other one spent.
     expect(await one!.check('a', 1)).toMatchObject({ reason: 'over-share', retryAfterMs: SHARED.windowMs / 8 })
     expect(await other!.check('b', 1)).toMatchObject({ reason: 'over-share' })

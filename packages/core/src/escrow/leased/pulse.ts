@@ -8,13 +8,14 @@ export interface Beating {
   lastSignMs(): number
   /** Whether there is anything to look after. */
   isOpen(): boolean
-  /** Gives a sign of life. */
-  sign(): void
-  /** Nothing has happened for a while. */
-  idle(): void
+  /** Gives a sign of life. Nothing may have happened for a while. */
+  sign(isIdle: boolean): void
 }
 
-/** One timer: gives a sign of life every so often while something happens, and tells once that nothing does. */
+/**
+ * One timer: gives a sign of life every so often while there is something to look after, and when nothing has happened
+ * for that long.
+ */
 export class Pulse {
   readonly #everyMs: number
   readonly #clock: Clock
@@ -39,19 +40,19 @@ export class Pulse {
   }
 
   #set(nowMs: number): void {
-    const nextMs = Math.min(this.#beating.lastUseMs(), Math.max(this.#beating.lastSignMs(), nowMs - this.#everyMs / 2))
-    this.#cancel = this.#after(Math.max(1, nextMs + this.#everyMs - nowMs), () => this.#ring())
+    const { lastUseMs, lastSignMs } = this.#beating
+    const usedMs = lastUseMs()
+    const signMs = Math.max(lastSignMs(), nowMs - this.#everyMs / 2)
+    const nextMs = (usedMs + this.#everyMs > nowMs ? Math.min(usedMs, signMs) : signMs) + this.#everyMs
+    this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
   }
 
   #ring(): void {
     this.#cancel = undefined
     if (!this.#beating.isOpen()) return
     const nowMs = this.#clock()
-    if (nowMs - this.#beating.lastUseMs() >= this.#everyMs) {
-      this.#beating.idle()
-      return
-    }
-    if (nowMs - this.#beating.lastSignMs() >= this.#everyMs) this.#beating.sign()
+    const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
+    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs) this.#beating.sign(isIdle)
     this.#set(nowMs)
   }
 }

@@ -1,6 +1,7 @@
 import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
 import type { LeaseAnswer, LeaseCall } from './store.js'
 import { type Sum, Tenants, type Weighed } from './tenants.js'
+import { graceOf } from './terms.js'
 
 /** What the pool knows of a member: what it said last, and what it was answered. */
 interface Member extends Weighed {
@@ -40,11 +41,8 @@ const LOANS = [1, 1 / 2, 1 / 4]
 /** Part of a window after which a member that has not called does not count any more. */
 const LAPSE = 1 / 2
 
-/**
- * Part of a window for which nothing is granted once it shows that the store has lost its memory: longer than any
- * member that is at work lets pass without a call.
- */
-export const GRACE: number = 1 / 8
+/** A pool that has lost its memory waits for members that it should hear from, for so many graces at most. */
+const LONGEST_GRACE = 4
 
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
@@ -58,8 +56,9 @@ export const GRACE: number = 1 / 8
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
  * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
  * *epoch*, or later than the pool remembers, proves that the store has lost its memory. Then nothing is granted for
- * {@link GRACE} of a window. By then every member that is at work has told what it holds, and how much it knew to be
- * granted in all: the one that was granted something last knew everything.
+ * {@link graceOf} a window, nor until as many members have called as were at work when the best informed of them was
+ * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
+ * knew to be granted in all: the one that was granted something last knew everything.
  *
  * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
  *
@@ -76,9 +75,15 @@ export class Pool {
   #since = 0
   /** What a weight of 1 was guaranteed at the last call. */
   #level = Number.MAX_VALUE
-  #graceUntilMs: number = Number.NEGATIVE_INFINITY
-  /** The epoch at whose beginning credit was found that the pool did not know of. */
-  #graceEpoch = -1
+  /** When the pool noticed that it does not know of everything that was granted; and in which epoch. */
+  #lostMs = 0
+  #lostEpoch = -1
+  /** Members of an earlier epoch that have called since; those that should, and who said so: the best informed. */
+  #heard = 0
+  #awaited = 0
+  #informedWin = -1
+  #informedEpoch = -1
+  #informedRev = -1
   readonly #members: Map<string, Member> = new Map()
   readonly #tenants: Tenants = new Tenants()
 
@@ -100,7 +105,7 @@ export class Pool {
     return {
       win,
       leftMs: (win + 1) * windowMs - this.#nowMs,
-      mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted },
+      mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted, members: this.#witnesses(windowMs) },
       grant: isLast ? member.grant : 0,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
@@ -136,8 +141,10 @@ export class Pool {
     this.#granted = 0
     this.#since = 0
     this.#level = Number.MAX_VALUE
-    this.#graceUntilMs = Number.NEGATIVE_INFINITY
-    this.#graceEpoch = -1
+    this.#lostEpoch = -1
+    this.#heard = 0
+    this.#awaited = 0
+    this.#informedWin = -1
     this.#tenants.clear()
   }
 
@@ -177,24 +184,63 @@ export class Pool {
     const held = win === this.#win ? holds : 0
     const more = held - member.granted
     member.granted = held
-    let isLost = false
     if (win === this.#win && mark.epoch === this.#epoch && mark.rev >= this.#rev) {
       this.#epoch = Math.max(this.#epoch + 1, Math.floor(this.#nowMs))
       this.#since = 0
-      isLost = true
-    } else if (win === this.#win && mark.epoch !== this.#epoch) isLost = true
+      this.#informedWin = -1
+    }
+    // A member of the window before knows another epoch, too, if the pool began anew in this one.
+    const isOfLast = win >= 0 && win === this.#win - 1 && this.#epoch >= Math.floor(this.#win * windowMs)
+    const isLost = (win === this.#win || isOfLast) && mark.epoch !== this.#epoch
     if (isLost) {
+      const total = win === this.#win ? mark.total : 0
       let known = 0
       for (const { granted } of this.#members.values()) known += granted
-      this.#granted = Math.max(this.#granted, mark.total + this.#since, known)
+      this.#granted = Math.max(this.#granted, total + this.#since, known)
+      // Those that have called in this window know more, and were counted in it.
+      if (win > this.#informedWin) {
+        this.#informedWin = win
+        this.#informedEpoch = -1
+        this.#heard = 0
+      }
+      if (win === this.#informedWin) this.#heard++
+      const isLater =
+        mark.epoch === this.#informedEpoch ? mark.rev > this.#informedRev : mark.epoch > this.#informedEpoch
+      if (win === this.#informedWin && isLater) {
+        this.#informedEpoch = mark.epoch
+        this.#informedRev = mark.rev
+        this.#awaited = mark.members
+      }
     } else {
       this.#granted += more
       this.#since += more
     }
-    if ((isLost || more > fuzzOf(limit)) && this.#graceEpoch !== this.#epoch) {
-      this.#graceEpoch = this.#epoch
-      this.#graceUntilMs = this.#nowMs + windowMs * GRACE
+    if ((isLost || more > fuzzOf(limit)) && this.#lostEpoch !== this.#epoch) {
+      this.#lostEpoch = this.#epoch
+      this.#lostMs = this.#nowMs
     }
+    // All that could know have called, and nothing was granted in this window.
+    if (isLost && this.#heard >= this.#awaited && this.#granted === 0)
+      this.#lostMs = this.#nowMs - LONGEST_GRACE * graceOf(windowMs)
+  }
+
+  /** For how long nothing is granted yet, because members have to be heard that may know of more. */
+  #graceMs(windowMs: number): number {
+    if (this.#lostEpoch !== this.#epoch) return 0
+    const graceMs = graceOf(windowMs)
+    const restMs = this.#lostMs + graceMs - this.#nowMs
+    if (restMs > 0) return restMs
+    const mostMs = restMs + (LONGEST_GRACE - 1) * graceMs
+    return this.#heard < this.#awaited ? Math.max(0, Math.min(mostMs, graceMs / 4)) : 0
+  }
+
+  /** Members at work: those that have called lately and weigh something, or were to be heard. */
+  #witnesses(windowMs: number): number {
+    const sinceMs = this.#nowMs - graceOf(windowMs)
+    let count = 0
+    for (const member of this.#members.values())
+      if (member.hasCalled && member.seenMs > sinceMs && weightOf(member) > 0) count++
+    return this.#graceMs(windowMs) > 0 ? Math.max(count, this.#awaited) : count
   }
 
   #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
@@ -217,7 +263,8 @@ export class Pool {
     this.#level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
     member.waitMs = 0
-    if (need > 0 && this.#nowMs < this.#graceUntilMs) member.waitMs = this.#graceUntilMs - this.#nowMs
+    const graceMs = this.#graceMs(windowMs)
+    if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (need > 0) {
       const { weight, used, part } = this.#tenants.placeOf(tenants[0]!.tenant, member)
       const asker = { weight: weight * part, granted: used * part + member.idle }

@@ -26,6 +26,8 @@ export interface PoolMark {
   readonly rev: number
   /** Credit granted to all members in the window. */
   readonly total: number
+  /** Members at work, which will tell a store that has lost its memory what they know. */
+  readonly members: number
 }
 
 /**
@@ -130,6 +132,7 @@ export function requireLease({ member, seq, win, holds, spent, mark, quiet, want
   requireNumber('mark.epoch', mark.epoch, 0)
   requireInteger('mark.rev', mark.rev, 0)
   requireNumber('mark.total', mark.total, 0)
+  requireInteger('mark.members', mark.members, 0)
   requireNumber('quiet.weight', quiet.weight, 0)
   requireNumber('quiet.used', quiet.used, 0)
   requireNumber('wants.weight', wants.weight, 0)

@@ -188,8 +188,8 @@ describe('a fleet on one pool, in bad weather', () => {
   it('exceeds nothing when the store loses its memory, and goes on in the next window', async () => {
     for (const seed of [1, 2, 3, 4, 5, 6]) {
       // In the second window soon after it began, in the fourth in the middle, in the sixth near the end.
-      const forgets = [1.02, 3.5, 5.9].map((window) => window * WINDOW_MS)
-      const result = await run({ seed, forgets, weather: WEATHER })
+      const faults = [1.02, 3.5, 5.9].map((window) => ({ kind: 'forget' as const, atMs: window * WINDOW_MS }))
+      const result = await run({ seed, faults, weather: WEATHER })
       expect(most(result)).toBeLessThanOrEqual(LIMIT)
       for (const window of [2, 4, 6, 7]) expect(result.windows[window]!.admitted).toBeGreaterThan(0.98 * LIMIT)
     }
