@@ -5,7 +5,7 @@
  * One hash per pool:
  *
  * - `head`: window, latest time seen, epoch, rev, granted, since, level, when a loss was noticed, in which epoch, members
- *   heard since, members to be heard, window, epoch and rev of the best informed of them, members
+ *   heard since and to be heard, the same of the window before, window, epoch and rev of the best informed, members
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER below
  * - `t:<tenant>`: weight, used, place; and for each member its number, rate, used and part
@@ -19,11 +19,11 @@ local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
 local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
-local markTotal, markMembers = tonumber(ARGV[11]), tonumber(ARGV[12])
-local quietWeight, quietUsed = tonumber(ARGV[13]), tonumber(ARGV[14])
-local wantsWeight, wantsUsed = tonumber(ARGV[15]), tonumber(ARGV[16])
-local need = tonumber(ARGV[17])
-local FIRST_TENANT = 18
+local markTotal, markMembers, markExpected = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
+local wantsWeight, wantsUsed = tonumber(ARGV[16]), tonumber(ARGV[17])
+local need = tonumber(ARGV[18])
+local FIRST_TENANT = 19
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE = 1 / 32, 1 / 20, 1 / 10, 1 / 2
 local graceMs, LONGEST_GRACE = 1.25 * math.min(windowMs / 10, 30000), 4
@@ -95,12 +95,12 @@ end
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
-local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited
-local informedWin, informedEpoch, informedRev, count
+local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch
+local heard, awaited, heardOfLast, awaitedOfLast, informedWin, informedEpoch, informedRev, count
 local members, number = {}, nil
 if headLine then
-  win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, informedWin, informedEpoch,
-    informedRev, count = unpack(numbers(headLine))
+  win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast,
+    informedWin, informedEpoch, informedRev, count = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count = -2, storeMs, 0
@@ -130,7 +130,8 @@ if now ~= win then
   if headLine then redis.call('DEL', key) end
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
   win, granted, since, level = now, 0, 0, HUGE
-  lostMs, lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = 0, -1, 0, 0, -1, -1, -1
+  lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast = 0, -1, 0, 0, 0, 0
+  informedWin, informedEpoch, informedRev = -1, -1, -1
   count = #members
   for i = 1, count do
     write(kept[i], i)
@@ -232,6 +233,8 @@ local function readTenants()
 end
 if seq >= me.seq then readTenants() end
 
+local function unheard() return max(0, awaited - heard) end
+local function unheardOfLast() return max(0, awaitedOfLast - heardOfLast) end
 local function hold()
   local held = 0
   if isHere then held = holds end
@@ -239,7 +242,8 @@ local function hold()
   me.granted = held
   if isHere and markEpoch == epoch and markRev >= rev then
     epoch = max(epoch + 1, floor(nowMs))
-    since, informedWin = 0, -1
+    since, heard, awaited, heardOfLast, awaitedOfLast = 0, 0, 0, 0, 0
+    informedWin, informedEpoch, informedRev = -1, -1, -1
   end
   local isOfLast = knownWin >= 0 and knownWin == win - 1 and epoch >= floor(win * windowMs)
   local isLost = (isHere or isOfLast) and markEpoch ~= epoch
@@ -248,36 +252,38 @@ local function hold()
     if isHere then total = markTotal end
     for i = 1, count do known = known + members[i].granted end
     granted = max(granted, total + since, known)
-    if knownWin > informedWin then informedWin, informedEpoch, heard = knownWin, -1, 0 end
-    if knownWin == informedWin then
-      heard = heard + 1
-      if markEpoch > informedEpoch or (markEpoch == informedEpoch and markRev > informedRev) then
-        informedEpoch, informedRev, awaited = markEpoch, markRev, markMembers
-      end
+    if isHere then heard = heard + 1 else heardOfLast = heardOfLast + 1 end
+    if knownWin > informedWin then informedEpoch = -1 end
+    local isLater = markEpoch > informedEpoch or (markEpoch == informedEpoch and markRev > informedRev)
+    if knownWin >= informedWin and isLater then
+      informedWin, informedEpoch, informedRev = knownWin, markEpoch, markRev
+      if isHere then awaited, awaitedOfLast = markMembers, markExpected else awaited, awaitedOfLast = 0, markMembers end
     end
   else
     granted = granted + more
     since = since + more
   end
   if (isLost or more > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
-  if isLost and heard >= awaited and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
+  if isLost and unheard() + unheardOfLast() == 0 and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
 end
 -- For how long nothing is granted yet, because members have to be heard that may know of more.
 local function restOfGrace()
   if lostEpoch ~= epoch then return 0 end
   local restMs = lostMs + graceMs - nowMs
   if restMs > 0 then return restMs end
-  if heard < awaited then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
+  if unheard() + unheardOfLast() > 0 then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
   return 0
 end
 local function witnesses()
-  local n, sinceMs = 0, nowMs - graceMs
+  local sinceMs, atWork, expected = nowMs - graceMs, 0, 0
+  if restOfGrace() > 0 then atWork, expected = unheard(), unheardOfLast() end
   for i = 1, count do
     local m = members[i]
-    if m.hasCalled == 1 and m.seenMs > sinceMs and weightOf(m) > 0 then n = n + 1 end
+    if m.seenMs > sinceMs and weightOf(m) > 0 then
+      if m.hasCalled == 1 then atWork = atWork + 1 else expected = expected + 1 end
+    end
   end
-  if restOfGrace() > 0 then return max(n, awaited) end
-  return n
+  return atWork, expected
 end
 
 local function report(field, weight, used, rate)
@@ -441,8 +447,8 @@ for i in pairs(changed) do
   for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
   write('m:' .. i, join(list))
 end
-write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, informedWin,
-  informedEpoch, informedRev, count}))
+write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast,
+  awaitedOfLast, informedWin, informedEpoch, informedRev, count}))
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
@@ -453,7 +459,8 @@ local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
-local answer = {win, leftMs, epoch, rev, granted, witnesses(), grant, me.held, part, me.waitMs}
+local atWork, expected = witnesses()
+local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, 4 do

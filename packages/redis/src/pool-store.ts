@@ -58,6 +58,7 @@ export class RedisPoolStore implements PoolStore {
     const args = [
       ...[limit, windowMs, quantum, member, seq, win, holds, spent, mark.epoch, mark.rev, mark.total],
       mark.members,
+      mark.expected,
       ...[quiet.weight, quiet.used, wants.weight, wants.used, need],
     ]
     for (const { tenant, weight, used, rate } of tenants) args.push(tenant, weight, used, rate)
@@ -73,11 +74,15 @@ function answerOf(reply: unknown): LeaseAnswer {
   if (!Array.isArray(reply))
     throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
   const numbers = reply.map(Number)
-  const [win, leftMs, epoch, rev, total, members, grant, held, part, waitMs, ...places] = numbers
-  if (numbers.length < 10 || !numbers.every(Number.isFinite))
+  const [win, leftMs, epoch, rev, total, members, expected, grant, held, part, waitMs, ...places] = numbers
+  if (numbers.length < 11 || !numbers.every(Number.isFinite))
     throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
   return {
-    ...{ win: win!, leftMs: leftMs!, mark: { epoch: epoch!, rev: rev!, total: total!, members: members! } },
+    ...{
+      win: win!,
+      leftMs: leftMs!,
+      mark: { epoch: epoch!, rev: rev!, total: total!, members: members!, expected: expected! },
+    },
     ...{ grant: grant!, held: held!, part: part!, waitMs: waitMs! },
     shares: places.filter((_place, at) => at % 2 === 0),
     used: places.filter((_place, at) => at % 2 === 1),

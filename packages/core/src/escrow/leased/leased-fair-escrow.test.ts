@@ -13,7 +13,15 @@ import type { LeasedEscrowOptions } from './options.js'
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
 
 const ANSWER: LeaseAnswer = {
-  ...{ win: 0, leftMs: 1, mark: { epoch: 1, rev: 1, total: 1, members: 1 }, grant: 1, held: 0, part: 1, waitMs: 0 },
+  ...{
+    win: 0,
+    leftMs: 1,
+    mark: { epoch: 1, rev: 1, total: 1, members: 1, expected: 0 },
+    grant: 1,
+    held: 0,
+    part: 1,
+    waitMs: 0,
+  },
   ...{ shares: [], used: [] },
 }
 
@@ -22,7 +30,14 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
   const none = { weight: 0, used: 0 }
   return {
     ...{ pool: { ...SHARED, name: 'api' }, member: 'other', seq: 1, win: -1, holds: 0, spent: 0 },
-    ...{ mark: { epoch: 0, rev: 0, total: 0, members: 0 }, quiet: none, wants: none, tenants: [], need: 0, ...more },
+    ...{
+      mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      quiet: none,
+      wants: none,
+      tenants: [],
+      need: 0,
+      ...more,
+    },
   }
 }
 

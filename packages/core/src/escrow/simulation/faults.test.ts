@@ -8,6 +8,8 @@ const WINDOW_MS = 1_000
 /** Nothing of this window is left untouched, and the faults happen in it. */
 const FAULTY = 2
 const WEIGHTS = [4, 1, 1, 1]
+/** A run takes a tenth of a second. */
+const RUNS = { numRuns: Math.ceil(propertyRuns().numRuns / 15) }
 
 /** Four processes, each with a tenant that wants several times what there is, or about as much as that. */
 async function admitted(seed: number, faults: readonly Fault[], everyMs: number, quantum: number): Promise<number[]> {
@@ -62,7 +64,7 @@ describe('a fleet never admits more than the limit', () => {
           for (const [at, sum] of windows.entries()) expect(sum, `window ${at}`).toBeLessThanOrEqual(LIMIT)
         },
       ),
-      propertyRuns(0.1),
+      RUNS,
     )
   })
 
