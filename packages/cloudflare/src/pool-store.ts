@@ -26,6 +26,11 @@ interface FetchedResponse {
 export interface DurableObjectPoolStoreOptions {
   /** The binding of the class {@link EscrowPool}. */
   namespace: DurableObjectNamespaceLike
+  /**
+   * Told of each lease on its way. In a worker, `waitUntil` of `cloudflare:workers`: an escrow that outlives a request
+   * may wait in the next one for a lease that this one has asked for, and must not be cancelled with it.
+   */
+  waitUntil?: (lease: Promise<unknown>) => void
 }
 
 /**
@@ -37,20 +42,32 @@ export interface DurableObjectPoolStoreOptions {
  */
 export class DurableObjectPoolStore implements PoolStore {
   readonly #namespace: DurableObjectNamespaceLike
+  readonly #waitUntil: ((lease: Promise<unknown>) => void) | undefined
 
   constructor(options: DurableObjectPoolStoreOptions) {
     if (typeof options !== 'object' || options === null)
       throw new TypeError('DurableObjectPoolStore must be given options: a namespace')
     for (const name of Object.keys(options))
-      if (name !== 'namespace')
-        throw new TypeError(`DurableObjectPoolStore has no option ${JSON.stringify(name)}; it knows namespace`)
-    const { namespace } = options
+      if (name !== 'namespace' && name !== 'waitUntil')
+        throw new TypeError(
+          `DurableObjectPoolStore has no option ${JSON.stringify(name)}; it knows namespace, waitUntil`,
+        )
+    const { namespace, waitUntil } = options
     if (typeof namespace !== 'object' || namespace === null || typeof namespace.idFromName !== 'function')
       throw new TypeError('namespace must be a binding of Durable Objects')
+    if (waitUntil !== undefined && typeof waitUntil !== 'function')
+      throw new TypeError(`waitUntil must be a function, got ${typeof waitUntil}`)
     this.#namespace = namespace
+    this.#waitUntil = waitUntil
   }
 
-  async lease(call: LeaseCall): Promise<LeaseAnswer> {
+  lease(call: LeaseCall): Promise<LeaseAnswer> {
+    const lease = this.#lease(call)
+    this.#waitUntil?.(lease.catch(() => {}))
+    return lease
+  }
+
+  async #lease(call: LeaseCall): Promise<LeaseAnswer> {
     const { name, windowMs } = poolTerms(call.pool)
     requireLease(call)
     const response = await this.#fetch(JSON.stringify([name, windowMs]), JSON.stringify(call))

@@ -87,8 +87,8 @@ export class DrawingEscrow {
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
         this.#usedThen = this.#used
         this.#thenMs = this.#clock()
-        if (grant > 0) this.#usedAtMs = this.#clock()
-        this.#pulse.start()
+        if (grant > 0) this.#usedAtMs = this.#thenMs
+        this.#pulse.start(this.#thenMs)
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
@@ -122,7 +122,7 @@ export class DrawingEscrow {
     this.#isClosed = false
     if (this.#account.hasFailed) this.#makeDo(nowMs)
     const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
-    this.#pulse.start()
+    this.#pulse.start(nowMs)
     this.#drawAhead(ask, nowMs)
     return decision
   }
@@ -170,7 +170,7 @@ export class DrawingEscrow {
     let draws = 0
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
-      this.#pulse.start()
+      this.#pulse.start(nowMs)
       return ALL_PAID
     }
     const charge = (atMs: number): Settled | undefined => {

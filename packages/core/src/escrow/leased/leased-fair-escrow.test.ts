@@ -301,6 +301,17 @@ describe('credit that nobody spends from', () => {
     expect(world.timers).toBe(0)
   })
 
+  it('is told of by a check where timers are lost, as in a worker between its requests', async () => {
+    const world = new World()
+    const store = new HeldStore(world.clock)
+    const escrow = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: () => () => {} })
+    void escrow.check('a', 1)
+    await store.last.answer()
+    world.advance(201)
+    escrow.check('a', 1)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 0, holds: 100, spent: 2 })
+  })
+
   it('is told of no more, by no timer, once it is closed', async () => {
     const { world, store, check, escrow } = held()
     check('a', 1)

@@ -22,6 +22,7 @@ export class Pulse {
   readonly #after: After
   readonly #beating: Beating
   #cancel: (() => void) | undefined
+  #dueMs = 0
 
   constructor(everyMs: number, clock: Clock, after: After, beating: Beating) {
     this.#everyMs = everyMs
@@ -30,8 +31,11 @@ export class Pulse {
     this.#beating = beating
   }
 
-  start(): void {
-    if (this.#cancel === undefined && this.#beating.isOpen()) this.#set(this.#clock())
+  /** Starts the timer, unless it runs. One that is long overdue was lost, as those of a worker's former requests are. */
+  start(nowMs: number): void {
+    if (this.#cancel === undefined) {
+      if (this.#beating.isOpen()) this.#set(nowMs)
+    } else if (nowMs > this.#dueMs + this.#everyMs) this.#ring()
   }
 
   stop(): void {
@@ -44,11 +48,12 @@ export class Pulse {
     const usedMs = lastUseMs()
     const signMs = Math.max(lastSignMs(), nowMs - this.#everyMs / 2)
     const nextMs = (usedMs + this.#everyMs > nowMs ? Math.min(usedMs, signMs) : signMs) + this.#everyMs
+    this.#dueMs = nextMs
     this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
   }
 
   #ring(): void {
-    this.#cancel = undefined
+    this.stop()
     if (!this.#beating.isOpen()) return
     const nowMs = this.#clock()
     const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
