@@ -102,7 +102,9 @@ const BY_WORD: readonly [RegExp, StoreFailureKind][] = [
 function storeError(error: unknown): PoolStoreError {
   if (error instanceof PoolStoreError) return error
   const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }
-  const said = `${message || String(error)} ${typeof code === 'string' ? code : ''}`
+  // The client of Upstash tells the whole command, with all names that are in it.
+  const [reason] = (message || String(error)).split(', command was: ')
+  const said = `${reason} ${typeof code === 'string' ? code : ''}`
   const kind = BY_WORD.find(([word]) => word.test(said))?.[1] ?? 'other'
   return new PoolStoreError(kind, said.trim(), { cause: error })
 }
