@@ -50,12 +50,12 @@ describe('the store in Postgres', () => {
     const pool = { ...TERMS, name: 'raced' }
     let isFirst = true
     const slow: PostgresClient = {
-      async query(text, values) {
-        if (isFirst && text.includes('INSERT')) {
+      async query(statement) {
+        if (isFirst && statement.text.includes('INSERT')) {
           isFirst = false
           await new PostgresPoolStore({ client: clients[1]! }).lease(firstCall({ pool, need: 700 }))
         }
-        return clients[0]!.query(text, values)
+        return clients[0]!.query(statement)
       },
     }
     const answer = await new PostgresPoolStore({ client: slow }).lease(firstCall({ pool, need: 400 }))

@@ -13,8 +13,8 @@ import {
 
 /** What is used of a `Pool` or a `Client` of the package `pg`. */
 export interface PostgresClient {
-  /** Runs one statement, or several without values. */
-  query(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>
+  /** Runs a statement; one with a name is prepared once for each connection. */
+  query(statement: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>
 }
 
 /** Options of {@link PostgresPoolStore}. */
@@ -74,8 +74,9 @@ export class PostgresPoolStore implements PoolStore {
     const [pools, tenants] = [`"${prefix}_pools"`, `"${prefix}_tenants"`]
     this.#load = `
       SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, p.version, p.win, p.pool,
-        (SELECT json_object_agg(t.tenant, t.record) FROM ${tenants} t
-          WHERE t.key = $1 AND t.tenant = ANY ($2::text[]) AND t.win = p.win) AS tenants
+        (SELECT json_object_agg(t.tenant, t.record) FROM unnest($2::text[]) AS n (tenant)
+          CROSS JOIN LATERAL (SELECT * FROM ${tenants} t WHERE t.key = $1 AND t.tenant = n.tenant LIMIT 1) AS t
+          WHERE t.win = p.win) AS tenants
       FROM (SELECT) AS one LEFT JOIN ${pools} p ON p.key = $1`
     this.#save = `
       WITH saved AS (
@@ -91,7 +92,7 @@ export class PostgresPoolStore implements PoolStore {
         DELETE FROM ${tenants} WHERE ctid = ANY (ARRAY (
           SELECT ctid FROM ${tenants}
           WHERE key = $1 AND win < $4 AND tenant <> ALL ($6::text[]) AND EXISTS (SELECT FROM saved)
-          LIMIT ${MOST_DELETED}
+          ORDER BY key, win LIMIT ${MOST_DELETED}
         ))
       )
       SELECT FROM saved`
@@ -103,14 +104,17 @@ export class PostgresPoolStore implements PoolStore {
    */
   async setUp(): Promise<void> {
     const [pools, tenants] = [`"${this.#prefix}_pools"`, `"${this.#prefix}_tenants"`]
-    await this.#query(`
+    await this.#query(
+      undefined,
+      `
       CREATE UNLOGGED TABLE IF NOT EXISTS ${pools} (
         key text PRIMARY KEY, version bigint NOT NULL, win bigint NOT NULL, pool text NOT NULL
       ) WITH (fillfactor = 50);
       CREATE UNLOGGED TABLE IF NOT EXISTS ${tenants} (
         key text, tenant text, win bigint NOT NULL, record text NOT NULL, PRIMARY KEY (key, tenant)
       );
-      CREATE INDEX IF NOT EXISTS "${this.#prefix}_tenants_win" ON ${tenants} (key, win);`)
+      CREATE INDEX IF NOT EXISTS "${this.#prefix}_tenants_win" ON ${tenants} (key, win);`,
+    )
   }
 
   /** The key of a pool in both tables. */
@@ -141,7 +145,7 @@ export class PostgresPoolStore implements PoolStore {
     // Names may have in them what Postgres takes for no text.
     const named = call.tenants.map(({ tenant }) => JSON.stringify(tenant))
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
-      const [row] = (await this.#query(this.#load, [key, named])) as LoadedRow[]
+      const [row] = (await this.#query('load', this.#load, [key, named])) as LoadedRow[]
       if (row === undefined) throw new PoolStoreError('not-a-client', 'the client answered a query with no row')
       const { answer, record } = leaseOn(recordOf(row), call, row.now)
       const version = randomInt(1, VERSIONS)
@@ -150,14 +154,16 @@ export class PostgresPoolStore implements PoolStore {
         [...record.tenants.values()],
       ]
       const values = [key, version, row.version ?? 0, record.win, record.pool, tenants, records]
-      if ((await this.#query(this.#save, values)).length > 0) return answer
+      if ((await this.#query('save', this.#save, values)).length > 0) return answer
     }
     throw new PoolStoreError('other', `others were faster ${MOST_ATTEMPTS} times`)
   }
 
-  async #query(text: string, values?: unknown[]): Promise<unknown[]> {
+  async #query(step: string | undefined, text: string, values?: unknown[]): Promise<unknown[]> {
     try {
-      const reply: unknown = await this.#client.query(text, values)
+      const reply: unknown = await this.#client.query(
+        step === undefined ? { text } : { name: `${this.#prefix} ${step}`, text, values: values! },
+      )
       if (Array.isArray(reply)) return []
       const { rows } = reply as { rows?: unknown }
       if (!Array.isArray(rows))

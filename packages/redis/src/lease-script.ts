@@ -1,6 +1,6 @@
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
- * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing.
+ * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing; several as a list of JSON.
  *
  * One hash per pool:
  *
@@ -37,13 +37,9 @@ local max, min, floor = math.max, math.min, math.floor
 local function text(number) return string.format('%.17g', number) end
 local function join(list)
   for i = 1, #list do list[i] = text(list[i]) end
-  return table.concat(list, ' ')
+  return '[' .. table.concat(list, ',') .. ']'
 end
-local function numbers(line)
-  local list = {}
-  for part in string.gmatch(line, '%S+') do list[#list + 1] = tonumber(part) end
-  return list
-end
+local numbers = cjson.decode
 local function memberOf(line)
   local list, m = numbers(line), {}
   for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
