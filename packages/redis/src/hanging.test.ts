@@ -69,7 +69,7 @@ describe.each([
       expect(one.check('a', 10)).toMatchObject(declared)
       server.resume()
       // What it spent of what was kept, others may have done, too: the pool waits to be told.
-      const waits = { reason: 'over-share', retryAfterMs: expect.closeTo(37_500, -4) }
+      const waits = { reason: 'over-share', retryAfterMs: expect.closeTo(45_000, -4) }
       await answered(one, onStoreError === 'last-share' ? waits : undefined)
       // Redis has been told of all of it.
       const head = await client.command('HGET', `fairlead:pool:{${onStoreError}}:${WINDOW_MS}`, 'head')

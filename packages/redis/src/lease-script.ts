@@ -26,7 +26,7 @@ local need = tonumber(ARGV[18])
 local FIRST_TENANT = 19
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE = 1 / 32, 1 / 20, 1 / 10, 1 / 2
-local graceMs, LONGEST_GRACE = 1.25 * math.min(windowMs / 10, 30000), 4
+local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',

@@ -206,6 +206,11 @@ export class PoolAccount {
     return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
   }
 
+  /** True while the pool has refused something, and has not said yet to come back. */
+  isRefused(nowMs: number): boolean {
+    return nowMs < this.#refusedUntilMs
+  }
+
   /**
    * True if the pool last refused because there was not so much left in all, rather than because it is others' turn.
    */

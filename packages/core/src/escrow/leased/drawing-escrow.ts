@@ -380,8 +380,8 @@ export class DrawingEscrow {
     const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
     if (this.#credit >= mark) return
     const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
+    if (need <= 0 || this.#account.isRefused(nowMs)) return
     const share = this.#shareOf(ask.tenant)
-    if (need <= 0 || this.#account.waitMs(need, share, nowMs) > 0) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
   }

@@ -1,5 +1,8 @@
 import type { After, Clock } from '../../clock.js'
 
+/** A sign of life is given this much later than it could be: most often somebody who was refused asks again by then. */
+const LATE = 1.1
+
 /** What a {@link Pulse} is about. */
 export interface Beating {
   /** When something happened last. */
@@ -46,8 +49,9 @@ export class Pulse {
   #set(nowMs: number): void {
     const { lastUseMs, lastSignMs } = this.#beating
     const usedMs = lastUseMs()
-    const signMs = Math.max(lastSignMs(), nowMs - this.#everyMs / 2)
-    const nextMs = (usedMs + this.#everyMs > nowMs ? Math.min(usedMs, signMs) : signMs) + this.#everyMs
+    const signMs = Math.max(lastSignMs(), nowMs - this.#everyMs / 2) + this.#everyMs * LATE
+    const idleMs = usedMs + this.#everyMs
+    const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
     this.#dueMs = nextMs
     this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
   }
@@ -57,7 +61,7 @@ export class Pulse {
     if (!this.#beating.isOpen()) return
     const nowMs = this.#clock()
     const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
-    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs) this.#beating.sign(isIdle)
+    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE - 1e-6) this.#beating.sign(isIdle)
     this.#set(nowMs)
   }
 }

@@ -246,7 +246,7 @@ describe('a store that has lost its memory', () => {
     expect(ask('b', 1)).toMatchObject({ grant: 0, mark: { total: 600 } })
     clock.advance(graceOf(1_000))
     const got = drain({ a: 1, late: 1 })
-    clock.advance(770)
+    clock.advance(700)
     const rest = drain({ a: 1, late: 1, c: 1 })
     const sum = [got, rest].flatMap((some) => Object.values(some)).reduce((total, grant) => total + grant, 0)
     expect(sum).toBeGreaterThan(395)

@@ -34,8 +34,8 @@ export function poolTerms(
 }
 
 /**
- * How often a member calls at least, in milliseconds, from its first call in a window to the window's end: it is a
- * witness of what was granted.
+ * How often a member calls, in milliseconds, from its first call in a window to the window's end: it is a witness of
+ * what was granted. A tenth of that later at most.
  */
 export function pulseOf(windowMs: number): number {
   return Math.min(windowMs / 10, 30_000)
@@ -43,5 +43,5 @@ export function pulseOf(windowMs: number): number {
 
 /** How long a pool that has lost its memory listens at least: longer than a member lets pass without a call. */
 export function graceOf(windowMs: number): number {
-  return 1.25 * pulseOf(windowMs)
+  return 1.5 * pulseOf(windowMs)
 }

@@ -67,9 +67,10 @@ export interface FleetWindow {
 
 export interface FleetResult {
   windows: FleetWindow[]
-  /** Longest that a check took, and how many were answered at once. */
+  /** Longest that a check took, how many were answered at once, and when the others were asked. */
   slowestMs: number
   local: number
+  waitsMs: number[]
   checks: number
   /** Answers that were declared for a store that is away. */
   storeErrors: number
@@ -99,6 +100,7 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
     windows: [],
     slowestMs: 0,
     local: 0,
+    waitsMs: [],
     checks: 0,
     storeErrors: 0,
     crashes: 0,
@@ -124,7 +126,8 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
       const asked = typeof cost === 'number' ? cost : wholeFrom(random, cost)
       const askedMs = timeline.nowMs
       const answer = escrow.check(name, asked)
-      if (!(answer instanceof Promise)) result.local++
+      if (answer instanceof Promise) result.waitsMs.push(askedMs)
+      else result.local++
       void Promise.resolve(answer).then(({ allowed, reason, retryAfterMs }) => {
         // What a process that was killed meanwhile has decided reaches nobody.
         if (!machine.isAlive) return
