@@ -49,7 +49,9 @@ export class Pulse {
   #set(nowMs: number): void {
     const { lastUseMs, lastSignMs } = this.#beating
     const usedMs = lastUseMs()
-    const signMs = Math.max(lastSignMs(), nowMs - this.#everyMs / 2) + this.#everyMs * LATE
+    const dueMs = lastSignMs() + this.#everyMs * LATE
+    // One that could not be given, as no call was possible, is tried again.
+    const signMs = dueMs > nowMs ? dueMs : nowMs + this.#everyMs / 2
     const idleMs = usedMs + this.#everyMs
     const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
     this.#dueMs = nextMs
