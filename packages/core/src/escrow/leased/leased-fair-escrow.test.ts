@@ -283,17 +283,17 @@ describe('credit that nobody spends from', () => {
     check('a', 1)
     expect(world.timers).toBe(1)
     // While something happens, it gives a sign of life each tenth of a window, and a little later.
-    world.advance(50)
+    world.advance(52.5)
     expect(store.last.call).toMatchObject({ seq: 2, need: 0, holds: 100, spent: 2 })
     await store.last.answer()
-    world.advance(49)
+    world.advance(46.5)
     expect(store.calls).toHaveLength(2)
     world.advance(1)
     expect(store.last.call).toMatchObject({ seq: 3, need: 0, holds: 2, spent: 2 })
     await store.last.answer()
     expect(escrow.snapshot()).toMatchObject({ granted: 2, used: 2 })
     for (let seq = 4; seq <= 10; seq++) {
-      world.advance(110)
+      world.advance(112.5)
       expect(store.last.call).toMatchObject({ seq, need: 0, holds: 2, spent: 2 })
       await store.last.answer()
     }

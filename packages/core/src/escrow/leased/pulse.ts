@@ -1,7 +1,7 @@
 import type { After, Clock } from '../../clock.js'
 
 /** A sign of life is given this much later than it could be: most often somebody who was refused asks again by then. */
-const LATE = 1.1
+const LATE = 1.125
 
 /** What a {@link Pulse} is about. */
 export interface Beating {
@@ -63,7 +63,7 @@ export class Pulse {
     if (!this.#beating.isOpen()) return
     const nowMs = this.#clock()
     const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
-    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE - 1e-6) this.#beating.sign(isIdle)
+    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE) this.#beating.sign(isIdle)
     this.#set(nowMs)
   }
 }

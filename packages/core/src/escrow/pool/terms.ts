@@ -35,7 +35,7 @@ export function poolTerms(
 
 /**
  * How often a member calls, in milliseconds, from its first call in a window to the window's end: it is a witness of
- * what was granted. A tenth of that later at most.
+ * what was granted. An eighth of that later at most.
  */
 export function pulseOf(windowMs: number): number {
   return Math.min(windowMs / 10, 30_000)
