@@ -59,7 +59,7 @@ function usesBy(one: Member, fleet: readonly Member[], from: number): { sum: num
 }
 
 describe('four processes on one Redis', () => {
-  it('keep the limit, but for a window in which one is killed, one stopped or Redis started anew', async () => {
+  it('never admit more than the limit: one killed, one stopped over the end of a window, Redis started anew', async () => {
     const server = await redis()
     const heavy = member(server.url, 0, { heavy: 4 })
     const victim = member(server.url, 1, { a: 1 })
@@ -93,10 +93,7 @@ describe('four processes on one Redis', () => {
     await Promise.all([heavy, sleeper, other, heir].map((one) => one.finish()))
 
     const all = members.flatMap(({ admitted }) => admitted)
-    // A store that comes back empty hears of what is held only from those that live: seen, once in five runs, 5 % over.
-    for (const [win, sum] of sums(all)) expect(sum, `window ${win}`).toBeLessThanOrEqual(1.1 * LIMIT)
-    const over = [...sums(all)].filter(([, sum]) => sum > LIMIT)
-    expect(over.length, JSON.stringify(over)).toBeLessThanOrEqual(2)
+    for (const [win, sum] of sums(all)) expect(sum, `window ${win}`).toBeLessThanOrEqual(LIMIT)
     // Nothing was admitted out of the credit of a window that was over, or had not begun.
     for (const { win, from, until } of all) {
       expect(Math.floor(from / WINDOW_MS)).toBeLessThanOrEqual(win)

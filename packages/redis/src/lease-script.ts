@@ -1,10 +1,11 @@
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
- * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing.
+ * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing; several as a list of JSON.
  *
  * One hash per pool:
  *
- * - `head`: window, latest time seen, epoch, rev, granted, since, level, grace's end, grace's epoch, members
+ * - `head`: window, latest time seen, epoch, rev, granted, since, level, when a loss was noticed, in which epoch, members
+ *   heard since and to be heard, the same of the window before, window, epoch and rev of the best informed, members
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER below
  * - `t:<tenant>`: weight, used, place; and for each member its number, rate, used and part
@@ -17,13 +18,16 @@ local key = KEYS[1]
 local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
-local markEpoch, markRev, markTotal = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local quietWeight, quietUsed = tonumber(ARGV[12]), tonumber(ARGV[13])
-local wantsWeight, wantsUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
-local need = tonumber(ARGV[16])
-local FIRST_TENANT = 17
+local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
+local markTotal, markMembers, markExpected = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
+local wantsWeight, wantsUsed = tonumber(ARGV[16]), tonumber(ARGV[17])
+local need = tonumber(ARGV[18])
+local FIRST_TENANT = 19
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, GRACE = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 8
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE = 1 / 32, 1 / 20, 1 / 10, 1 / 2
+local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
+local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
   'seq', 'grant', 'held', 'waitMs', 'ask', 'askUntilMs'}
@@ -33,13 +37,9 @@ local max, min, floor = math.max, math.min, math.floor
 local function text(number) return string.format('%.17g', number) end
 local function join(list)
   for i = 1, #list do list[i] = text(list[i]) end
-  return table.concat(list, ' ')
+  return '[' .. table.concat(list, ',') .. ']'
 end
-local function numbers(line)
-  local list = {}
-  for part in string.gmatch(line, '%S+') do list[#list + 1] = tonumber(part) end
-  return list
-end
+local numbers = cjson.decode
 local function memberOf(line)
   local list, m = numbers(line), {}
   for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
@@ -91,10 +91,12 @@ end
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
-local win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count
+local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch
+local heard, awaited, heardOfLast, awaitedOfLast, informedWin, informedEpoch, informedRev, count
 local members, number = {}, nil
 if headLine then
-  win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count = unpack(numbers(headLine))
+  win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast,
+    informedWin, informedEpoch, informedRev, count = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count = -2, storeMs, 0
@@ -123,7 +125,9 @@ if now ~= win then
   end
   if headLine then redis.call('DEL', key) end
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
-  win, granted, since, level, graceUntilMs, graceEpoch = now, 0, 0, 1.7976931348623157e308, -1, -1
+  win, granted, since, level = now, 0, 0, HUGE
+  lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast = 0, -1, 0, 0, 0, 0
+  informedWin, informedEpoch, informedRev = -1, -1, -1
   count = #members
   for i = 1, count do
     write(kept[i], i)
@@ -225,31 +229,57 @@ local function readTenants()
 end
 if seq >= me.seq then readTenants() end
 
+local function unheard() return max(0, awaited - heard) end
+local function unheardOfLast() return max(0, awaitedOfLast - heardOfLast) end
 local function hold()
   local held = 0
   if isHere then held = holds end
   local more = held - me.granted
   me.granted = held
-  local isLost = false
   if isHere and markEpoch == epoch and markRev >= rev then
     epoch = max(epoch + 1, floor(nowMs))
-    since = 0
-    isLost = true
-  elseif isHere and markEpoch ~= epoch then
-    isLost = true
+    since, heard, awaited, heardOfLast, awaitedOfLast = 0, 0, 0, 0, 0
+    informedWin, informedEpoch, informedRev = -1, -1, -1
   end
+  local isOfLast = knownWin >= 0 and knownWin == win - 1 and epoch >= floor(win * windowMs)
+  local isLost = (isHere or isOfLast) and markEpoch ~= epoch
   if isLost then
-    local known = 0
+    local total, known = 0, 0
+    if isHere then total = markTotal end
     for i = 1, count do known = known + members[i].granted end
-    granted = max(granted, markTotal + since, known)
+    granted = max(granted, total + since, known)
+    if isHere then heard = heard + 1 else heardOfLast = heardOfLast + 1 end
+    if knownWin > informedWin then informedEpoch = -1 end
+    local isLater = markEpoch > informedEpoch or (markEpoch == informedEpoch and markRev > informedRev)
+    if knownWin >= informedWin and isLater then
+      informedWin, informedEpoch, informedRev = knownWin, markEpoch, markRev
+      if isHere then awaited, awaitedOfLast = markMembers, markExpected else awaited, awaitedOfLast = 0, markMembers end
+    end
   else
     granted = granted + more
     since = since + more
   end
-  if (isLost or more > fuzz) and graceEpoch ~= epoch then
-    graceEpoch = epoch
-    graceUntilMs = nowMs + windowMs * GRACE
+  if (isLost or more > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
+  if isLost and unheard() + unheardOfLast() == 0 and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
+end
+-- For how long nothing is granted yet, because members have to be heard that may know of more.
+local function restOfGrace()
+  if lostEpoch ~= epoch then return 0 end
+  local restMs = lostMs + graceMs - nowMs
+  if restMs > 0 then return restMs end
+  if unheard() + unheardOfLast() > 0 then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
+  return 0
+end
+local function witnesses()
+  local sinceMs, atWork, expected = nowMs - graceMs, 0, 0
+  if restOfGrace() > 0 then atWork, expected = unheard(), unheardOfLast() end
+  for i = 1, count do
+    local m = members[i]
+    if m.seenMs > sinceMs and weightOf(m) > 0 then
+      if m.hasCalled == 1 then atWork = atWork + 1 else expected = expected + 1 end
+    end
   end
+  return atWork, expected
 end
 
 local function report(field, weight, used, rate)
@@ -359,8 +389,9 @@ if seq > me.seq then
   level = levelOf(most, left, elapsed)
   local grant = 0
   me.waitMs = 0
-  if need > 0 and nowMs < graceUntilMs then
-    me.waitMs = graceUntilMs - nowMs
+  local rest = restOfGrace()
+  if need > 0 and rest > 0 then
+    me.waitMs = rest
   elseif need > 0 then
     local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
     local part = tenant[placeOf(tenant) + 3]
@@ -403,7 +434,7 @@ if seq > me.seq then
   w[own + 1], g[own + 1] = ahead(me)
   w[own + 2], g[own + 2] = behind(me)
   me.grant = grant
-  if weights == 0 then level = 1.7976931348623157e308 end
+  if weights == 0 then level = HUGE end
   me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
 end
 
@@ -412,7 +443,8 @@ for i in pairs(changed) do
   for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
   write('m:' .. i, join(list))
 end
-write('head', join({win, nowMs, epoch, rev, granted, since, level, graceUntilMs, graceEpoch, count}))
+write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast,
+  awaitedOfLast, informedWin, informedEpoch, informedRev, count}))
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
@@ -423,7 +455,8 @@ local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
-local answer = {win, leftMs, epoch, rev, granted, grant, me.held, part, me.waitMs}
+local atWork, expected = witnesses()
+local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, 4 do

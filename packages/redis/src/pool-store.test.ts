@@ -22,7 +22,15 @@ function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
   const member = `m${calls++}`
   const none = { weight: 0, used: 0 }
   return {
-    ...{ pool: TERMS, member, seq: 1, win: -1, holds: 0, spent: 0, mark: { epoch: 0, rev: 0, total: 0 } },
+    ...{
+      pool: TERMS,
+      member,
+      seq: 1,
+      win: -1,
+      holds: 0,
+      spent: 0,
+      mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+    },
     ...{ quiet: none, wants: none, tenants: [{ tenant: member, weight: 1, used: 0, rate: 1 }], need: 1_000, ...more },
   }
 }

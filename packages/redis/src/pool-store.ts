@@ -57,6 +57,8 @@ export class RedisPoolStore implements PoolStore {
     const { member, seq, win, holds, spent, mark, quiet, wants, tenants, need } = call
     const args = [
       ...[limit, windowMs, quantum, member, seq, win, holds, spent, mark.epoch, mark.rev, mark.total],
+      mark.members,
+      mark.expected,
       ...[quiet.weight, quiet.used, wants.weight, wants.used, need],
     ]
     for (const { tenant, weight, used, rate } of tenants) args.push(tenant, weight, used, rate)
@@ -72,11 +74,15 @@ function answerOf(reply: unknown): LeaseAnswer {
   if (!Array.isArray(reply))
     throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
   const numbers = reply.map(Number)
-  const [win, leftMs, epoch, rev, total, grant, held, part, waitMs, ...places] = numbers
-  if (numbers.length < 9 || !numbers.every(Number.isFinite))
+  const [win, leftMs, epoch, rev, total, members, expected, grant, held, part, waitMs, ...places] = numbers
+  if (numbers.length < 11 || !numbers.every(Number.isFinite))
     throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
   return {
-    ...{ win: win!, leftMs: leftMs!, mark: { epoch: epoch!, rev: rev!, total: total! } },
+    ...{
+      win: win!,
+      leftMs: leftMs!,
+      mark: { epoch: epoch!, rev: rev!, total: total!, members: members!, expected: expected! },
+    },
     ...{ grant: grant!, held: held!, part: part!, waitMs: waitMs! },
     shares: places.filter((_place, at) => at % 2 === 0),
     used: places.filter((_place, at) => at % 2 === 1),
@@ -96,7 +102,9 @@ const BY_WORD: readonly [RegExp, StoreFailureKind][] = [
 function storeError(error: unknown): PoolStoreError {
   if (error instanceof PoolStoreError) return error
   const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }
-  const said = `${message || String(error)} ${typeof code === 'string' ? code : ''}`
+  // The client of Upstash tells the whole command, with all names that are in it.
+  const [reason] = (message || String(error)).split(', command was: ')
+  const said = `${reason} ${typeof code === 'string' ? code : ''}`
   const kind = BY_WORD.find(([word]) => word.test(said))?.[1] ?? 'other'
   return new PoolStoreError(kind, said.trim(), { cause: error })
 }

@@ -1,2 +1,3 @@
 export { freePort } from './free-port.js'
+export { type PostgresServer, startPostgres } from './postgres.js'
 export { type RedisServer, type RedisServerOptions, startRedis, withRedisUrl } from './redis.js'

@@ -1,13 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, constants } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
+import { join } from 'node:path'
 import { freePort } from './free-port.js'
+import { programOf, until } from './program.js'
 
 export interface RedisServerOptions {
   /** @default a free one */
@@ -27,13 +25,9 @@ export interface RedisServer {
   resume(): void
 }
 
-/** How long a server may take to answer, and how often it is asked. */
-const WATCHDOG_MS = 30_000
-const POLL_MS = 20
-
 /** Starts a Redis, and waits until it answers. Ends with this process at the latest. */
 export async function startRedis({ port, cluster = false }: RedisServerOptions = {}): Promise<RedisServer> {
-  const binary = await redisBinary()
+  const binary = await programOf('redis-server', 'redis-server', 'or set REDIS_URL')
   for (let attempt = 1; ; attempt++) {
     const chosen = port ?? (await freePort())
     try {
@@ -75,7 +69,7 @@ async function launch(binary: string, port: number, cluster: boolean): Promise<R
   try {
     await answering(child, port)
     if (cluster) await ask(port, 'CLUSTER ADDSLOTSRANGE 0 16383', '+OK')
-    if (cluster) await until(child, () => ask(port, 'CLUSTER INFO', 'cluster_state:ok'))
+    if (cluster) await until(child, 'redis-server', () => ask(port, 'CLUSTER INFO', 'cluster_state:ok'))
   } catch (error) {
     await stop()
     throw error
@@ -91,20 +85,7 @@ async function launch(binary: string, port: number, cluster: boolean): Promise<R
 
 /** Waits until it answers itself, and nobody who was faster to take its port. */
 function answering(child: ChildProcess, port: number): Promise<void> {
-  return until(child, () => ask(port, 'INFO server', `process_id:${child.pid}\r`))
-}
-
-async function until(child: ChildProcess, attempt: () => Promise<void>): Promise<void> {
-  const endMs = performance.now() + WATCHDOG_MS
-  for (;;) {
-    try {
-      return await attempt()
-    } catch (error) {
-      if (child.exitCode !== null) throw new Error(`redis-server ended with status ${child.exitCode}`, { cause: error })
-      if (performance.now() > endMs) throw new Error('redis-server did not answer', { cause: error })
-    }
-    await pause(POLL_MS)
-  }
+  return until(child, 'redis-server', () => ask(port, 'INFO server', `process_id:${child.pid}\r`))
 }
 
 /** Sends an inline command on a connection of its own; rejects unless the reply has `expected` in it. */
@@ -118,31 +99,4 @@ async function ask(port: number, command: string, expected: string): Promise<voi
   } finally {
     socket.destroy()
   }
-}
-
-/** Finds the program, or installs Debian's where that is allowed. */
-async function redisBinary(): Promise<string> {
-  const found = findBinary()
-  if (found !== undefined) return found
-  if (process.getuid?.() === 0) {
-    // Other tests may want theirs at the same time.
-    const install = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends', 'redis-server']
-    await promisify(execFile)('apt-get', install).catch(() => {})
-    const installed = findBinary()
-    if (installed !== undefined) return installed
-  }
-  throw new Error('redis-server is not installed: apt-get install redis-server, or set REDIS_URL')
-}
-
-function findBinary(): string | undefined {
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    const path = join(folder, 'redis-server')
-    try {
-      accessSync(path, constants.X_OK)
-      return path
-    } catch {
-      // Not here.
-    }
-  }
-  return undefined
 }

@@ -56,7 +56,7 @@ interface Sent {
 /** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
 const CLOCK_RATE = 1 / 1_000
 
-const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0 }
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
 
 /**
  * A member's account with a pool: what it was granted in the present window, and one lease at a time to get more.
@@ -204,6 +204,11 @@ export class PoolAccount {
   waitMs(need: number, share: number, nowMs: number): number {
     const isSame = need >= this.#refusedNeed && share >= this.#refusedShare * (1 - 1e-9)
     return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
+  }
+
+  /** True while the pool has refused something, and has not said yet to come back. */
+  isRefused(nowMs: number): boolean {
+    return nowMs < this.#refusedUntilMs
   }
 
   /**
@@ -357,7 +362,10 @@ function failureOf(error: unknown): StoreFailure {
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
   const { win, leftMs, mark, grant, held, part, waitMs, shares, used } = answer
-  const isMark = typeof mark === 'object' && mark !== null && [mark.epoch, mark.rev, mark.total].every(isAmount)
+  const isMark =
+    typeof mark === 'object' &&
+    mark !== null &&
+    [mark.epoch, mark.rev, mark.total, mark.members, mark.expected].every(isAmount)
   const areAmounts = [leftMs, grant, held, part, waitMs].every(isAmount)
   return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }

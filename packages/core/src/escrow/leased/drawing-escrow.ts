@@ -5,6 +5,7 @@ import type { Judgement, Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { requireCost, requireTenant, weightFrom } from '../options.js'
 import { MOST_REPORTED } from '../pool/store.js'
+import { pulseOf } from '../pool/terms.js'
 import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
@@ -15,8 +16,6 @@ import { Wants } from './wants.js'
 
 const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
 const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
-/** A member that is at work calls the store at least once in this part of a window. So does one that falls silent. */
-const PULSE = 1 / 10
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
 /** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
@@ -56,6 +55,7 @@ export class DrawingEscrow {
   /** The tenant for which the last lease was granted, until it is decided on. */
   #grantedFor: string | undefined
   #usedAtMs: number = Number.NEGATIVE_INFINITY
+  #isClosed = false
   /** What had been used when the store answered last, and when that was. */
   #usedThen = 0
   #thenMs = 0
@@ -87,20 +87,17 @@ export class DrawingEscrow {
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
         this.#usedThen = this.#used
         this.#thenMs = this.#clock()
-        if (grant > 0) this.#usedAtMs = this.#clock()
-        this.#pulse.start()
+        if (grant > 0) this.#usedAtMs = this.#thenMs
+        this.#pulse.start(this.#thenMs)
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
-    this.#pulse = new Pulse(terms.windowMs * PULSE, this.#clock, after, {
+    this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
-      isOpen: () => this.#isOpen(this.#clock()),
-      sign: () => void this.#tell(0),
-      idle: () => {
-        if (this.#credit >= terms.quantum * LEAST_BACK) void this.#tell(this.#credit)
-      },
+      isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
+      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
   }
 
@@ -122,9 +119,10 @@ export class DrawingEscrow {
     const ask: Ask = { tenant, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
     const nowMs = this.#clock()
     this.#usedAtMs = nowMs
+    this.#isClosed = false
     if (this.#account.hasFailed) this.#makeDo(nowMs)
     const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
-    this.#pulse.start()
+    this.#pulse.start(nowMs)
     this.#drawAhead(ask, nowMs)
     return decision
   }
@@ -172,7 +170,7 @@ export class DrawingEscrow {
     let draws = 0
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
-      this.#pulse.start()
+      this.#pulse.start(nowMs)
       return ALL_PAID
     }
     const charge = (atMs: number): Settled | undefined => {
@@ -207,6 +205,7 @@ export class DrawingEscrow {
    * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
    */
   close(): void | Promise<void> {
+    this.#isClosed = true
     this.#pulse.stop()
     const nowMs = this.#clock()
     if (!this.#isOpen(nowMs)) return undefined
@@ -381,8 +380,8 @@ export class DrawingEscrow {
     const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
     if (this.#credit >= mark) return
     const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
+    if (need <= 0 || this.#account.isRefused(nowMs)) return
     const share = this.#shareOf(ask.tenant)
-    if (need <= 0 || this.#account.waitMs(need, share, nowMs) > 0) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
   }

@@ -4,6 +4,7 @@ import { World } from '../../queue/simulation/world.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '../pool/store.js'
+import { graceOf } from '../pool/terms.js'
 import type { StoreFailure } from './account.js'
 import type { LeasedDecision } from './decision.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
@@ -13,7 +14,15 @@ import type { LeasedEscrowOptions } from './options.js'
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
 
 const ANSWER: LeaseAnswer = {
-  ...{ win: 0, leftMs: 1, mark: { epoch: 1, rev: 1, total: 1 }, grant: 1, held: 0, part: 1, waitMs: 0 },
+  ...{
+    win: 0,
+    leftMs: 1,
+    mark: { epoch: 1, rev: 1, total: 1, members: 1, expected: 0 },
+    grant: 1,
+    held: 0,
+    part: 1,
+    waitMs: 0,
+  },
   ...{ shares: [], used: [] },
 }
 
@@ -22,7 +31,14 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
   const none = { weight: 0, used: 0 }
   return {
     ...{ pool: { ...SHARED, name: 'api' }, member: 'other', seq: 1, win: -1, holds: 0, spent: 0 },
-    ...{ mark: { epoch: 0, rev: 0, total: 0 }, quiet: none, wants: none, tenants: [], need: 0, ...more },
+    ...{
+      mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      quiet: none,
+      wants: none,
+      tenants: [],
+      need: 0,
+      ...more,
+    },
   }
 }
 
@@ -258,7 +274,7 @@ describe('the end of a window', () => {
 })
 
 describe('credit that nobody spends from', () => {
-  it('goes back after a tenth of the window, by the only timer there is', async () => {
+  it('goes back after a tenth of the window, by the only timer there is; signs of life go on to its end', async () => {
     const { world, store, check, escrow } = held()
     expect(world.timers).toBe(0)
     check('a', 1)
@@ -266,18 +282,44 @@ describe('credit that nobody spends from', () => {
     world.advance(60)
     check('a', 1)
     expect(world.timers).toBe(1)
-    // While something happens, it gives a sign of life each tenth of a window.
-    world.advance(40)
+    // While something happens, it gives a sign of life each tenth of a window, and a little later.
+    world.advance(52.5)
     expect(store.last.call).toMatchObject({ seq: 2, need: 0, holds: 100, spent: 2 })
     await store.last.answer()
-    world.advance(59)
+    world.advance(46.5)
     expect(store.calls).toHaveLength(2)
     world.advance(1)
     expect(store.last.call).toMatchObject({ seq: 3, need: 0, holds: 2, spent: 2 })
     await store.last.answer()
     expect(escrow.snapshot()).toMatchObject({ granted: 2, used: 2 })
+    for (let seq = 4; seq <= 10; seq++) {
+      world.advance(112.5)
+      expect(store.last.call).toMatchObject({ seq, need: 0, holds: 2, spent: 2 })
+      await store.last.answer()
+    }
     world.advance(200)
-    expect(store.calls).toHaveLength(3)
+    expect(store.calls).toHaveLength(10)
+    expect(world.timers).toBe(0)
+  })
+
+  it('is told of by a check where timers are lost, as in a worker between its requests', async () => {
+    const world = new World()
+    const store = new HeldStore(world.clock)
+    const escrow = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: () => () => {} })
+    void escrow.check('a', 1)
+    await store.last.answer()
+    world.advance(201)
+    escrow.check('a', 1)
+    expect(store.last.call).toMatchObject({ seq: 2, need: 0, holds: 100, spent: 2 })
+  })
+
+  it('is told of no more, by no timer, once it is closed', async () => {
+    const { world, store, check, escrow } = held()
+    check('a', 1)
+    await store.last.answer()
+    void escrow.close()
+    await store.last.answer()
+    expect(store.last.call).toMatchObject({ seq: 2, holds: 1, spent: 1 })
     expect(world.timers).toBe(0)
   })
 
@@ -456,7 +498,7 @@ describe('a store that fails', () => {
     expect(answers.at(-1)).toMatchObject({ allowed: false, reason: 'store-error' })
   })
 
-  it('grants nothing for an eighth of a window after what was kept was spent, so that it stays within the limit', async () => {
+  it('grants nothing for a while after what was kept was spent, so that it stays within the limit', async () => {
     const world = new World()
     const memory = new MemoryPoolStore({ clock: world.clock })
     let isAway = false
@@ -484,13 +526,13 @@ describe('a store that fails', () => {
     expect(await spend(one!, 'a', 300)).toBe(300)
     expect(await spend(other!, 'b', 300)).toBe(300)
     isAway = false
-    world.advance(SHARED.windowMs / 2)
+    world.advance(SHARED.windowMs / 10)
     // The pool does not know yet what the other one spent.
-    expect(await one!.check('a', 1)).toMatchObject({ reason: 'over-share', retryAfterMs: SHARED.windowMs / 8 })
+    expect(await one!.check('a', 1)).toMatchObject({ reason: 'over-share', retryAfterMs: graceOf(SHARED.windowMs) })
     expect(await other!.check('b', 1)).toMatchObject({ reason: 'over-share' })
     // Both are at work.
     for (let step = 0; step < 5; step++) {
-      world.advance(SHARED.windowMs / 40)
+      world.advance(SHARED.windowMs / 30)
       await spend(one!, 'a')
       await spend(other!, 'b')
     }

@@ -1,4 +1,5 @@
 export { MemoryPoolStore, type MemoryPoolStoreOptions } from './memory-store.js'
+export { leaseOn, type PoolRecord } from './record.js'
 export {
   type LeaseAnswer,
   type LeaseCall,

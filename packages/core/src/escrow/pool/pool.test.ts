@@ -1,14 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { rig, TERMS } from './fixtures/rig.js'
-import { GRACE } from './pool.js'
 import type { LeaseCall } from './store.js'
-import { poolTerms } from './terms.js'
+import { graceOf, poolTerms } from './terms.js'
 
 describe('the pool', () => {
   it('grants whole quanta, and the remainder', () => {
     const { ask, drain } = rig(poolTerms({ ...TERMS, limit: 25 }))
     expect(ask('p', 1)).toEqual({
-      ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10 } },
+      ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10, members: 1, expected: 0 } },
       ...{ grant: 10, held: 15, part: 1, waitMs: 0, shares: [1], used: [0] },
     })
     expect(drain({ p: 1 })).toEqual({ p: 15 })
@@ -212,7 +211,7 @@ describe('the pool', () => {
       [{ spent: -1 }, /spent must be/],
       [{ quiet: { weight: -1, used: 0 } }, /quiet.weight must be/],
       [{ wants: { weight: 1, used: Number.NaN } }, /wants.used must be/],
-      [{ mark: { epoch: 0, rev: -1, total: 0 } }, /mark.rev must be/],
+      [{ mark: { epoch: 0, rev: -1, total: 0, members: 0, expected: 0 } }, /mark.rev must be/],
       [{ tenants: [{ tenant: '', weight: 1, used: 0, rate: 1 }] }, /tenant must be/],
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1 }] }, /weight must be/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: -1, rate: 1 }] }, /used must be/],
@@ -242,23 +241,36 @@ describe('a store that has lost its memory', () => {
     const { ask, forget, clock, drain } = fleet()
     forget()
     // c knows everything, a nothing of b and c.
-    expect(ask('a', 1)).toMatchObject({ grant: 0, waitMs: GRACE * 1_000, mark: { total: 300 } })
+    expect(ask('a', 1)).toMatchObject({ grant: 0, waitMs: graceOf(1_000), mark: { total: 300 } })
     expect(ask('c', 1)).toMatchObject({ grant: 0, mark: { total: 600 } })
-    clock.advance(GRACE * 1_000)
-    const first = drain({ a: 1, late: 1 })
-    clock.advance(770)
-    expect(first['a']! + first['late']! + drain({ a: 1, late: 1, c: 1 })['a']!).toBeLessThanOrEqual(400)
-    // Who comes only now changes nothing.
-    const { grant, mark } = ask('b', 1)
-    expect(grant).toBe(0)
-    expect(mark.total).toBeCloseTo(1_000, 0)
+    expect(ask('b', 1)).toMatchObject({ grant: 0, mark: { total: 600 } })
+    clock.advance(graceOf(1_000))
+    const got = drain({ a: 1, late: 1 })
+    clock.advance(700)
+    const rest = drain({ a: 1, late: 1, c: 1 })
+    const sum = [got, rest].flatMap((some) => Object.values(some)).reduce((total, grant) => total + grant, 0)
+    expect(sum).toBeGreaterThan(395)
+    expect(sum).toBeLessThanOrEqual(400)
   })
 
-  it('may grant too much what a member was granted last that never comes back', () => {
+  it('waits for all that were at work when the best informed was answered, however late they are back', () => {
+    const { ask, forget, clock } = fleet()
+    forget()
+    // b knows of itself and of a, and that they are two.
+    expect(ask('b', 1)).toMatchObject({ grant: 0, mark: { total: 500, members: 2, expected: 0 } })
+    clock.advance(1.5 * graceOf(1_000))
+    expect(ask('b', 500)).toMatchObject({ grant: 0, waitMs: graceOf(1_000) / 4 })
+    // Of c it hears from c alone.
+    expect(ask('c', 1)).toMatchObject({ grant: 0, mark: { total: 600, members: 3, expected: 0 } })
+    expect(ask('b', 400).grant).toBe(0)
+    expect(ask('a', 1).grant).toBeGreaterThan(0)
+  })
+
+  it('may grant too much what a member was granted last that does not come back in half a window', () => {
     const { ask, forget, clock } = fleet()
     forget()
     ask('b', 0)
-    clock.advance(GRACE * 1_000)
+    clock.advance(4 * graceOf(1_000))
     // b knew of 500 of 600.
     expect(ask('b', 501).grant).toBe(0)
     expect(ask('b', 500).grant).toBe(500)
@@ -279,11 +291,25 @@ describe('a store that has lost its memory', () => {
     expect(again.waitMs).toBeGreaterThan(0)
   })
 
-  it('does not hold up a window of which nothing was granted yet', () => {
+  it('holds up a window only until all have called, if nothing was granted of it yet', () => {
     const { ask, forget, clock } = fleet()
     clock.advance(1_000)
     forget()
+    expect(ask('c', 10)).toMatchObject({ grant: 0, waitMs: graceOf(1_000) })
+    expect(ask('b', 10).grant).toBe(0)
     expect(ask('a', 10).grant).toBe(10)
+    expect(ask('new', 10).grant).toBe(10)
+  })
+
+  it('is known to a member that has not called yet in the window', () => {
+    const { ask, forget, clock } = fleet()
+    clock.advance(1_000)
+    expect(ask('a', 300).grant).toBe(300)
+    forget()
+    expect(ask('b', 200)).toMatchObject({ grant: 0, waitMs: graceOf(1_000) })
+    expect(ask('a', 1)).toMatchObject({ grant: 0, mark: { total: 300 } })
+    clock.advance(graceOf(1_000))
+    expect(ask('c', 800)).toMatchObject({ grant: 0, mark: { total: 300 } })
   })
 })
 

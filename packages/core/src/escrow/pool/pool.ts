@@ -1,30 +1,8 @@
 import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
-import type { LeaseAnswer, LeaseCall } from './store.js'
-import { type Sum, Tenants, type Weighed } from './tenants.js'
-
-/** What the pool knows of a member: what it said last, and what it was answered. */
-interface Member extends Weighed {
-  /** When it last called, on the pool's time; the window's beginning for one that has not called in it. */
-  seenMs: number
-  hasCalled: boolean
-  granted: number
-  /** Credit that it had not spent. */
-  idle: number
-  /** Tenants that it did not report by name. */
-  quiet: Sum
-  wants: Sum
-  readonly behind: Sum
-  readonly ahead: Sum
-  readonly over: Sum
-  /** Its last call, and what else it was answered. */
-  seq: number
-  grant: number
-  held: number
-  waitMs: number
-  /** The need it was refused, and until when it waits with that. */
-  ask: number
-  askUntilMs: number
-}
+import { ahead, behind, type Head, type Member, NOT_LOST, newHead, newMember, wanting, weightOf } from './state.js'
+import type { LeaseAnswer, LeaseCall, PoolMark } from './store.js'
+import { Tenants, type Weighed } from './tenants.js'
+import { graceOf } from './terms.js'
 
 /**
  * Who is refused is told to come back after one of these parts of a window: soon if whole quanta are about to become
@@ -40,11 +18,8 @@ const LOANS = [1, 1 / 2, 1 / 4]
 /** Part of a window after which a member that has not called does not count any more. */
 const LAPSE = 1 / 2
 
-/**
- * Part of a window for which nothing is granted once it shows that the store has lost its memory: longer than any
- * member that is at work lets pass without a call.
- */
-export const GRACE: number = 1 / 8
+/** A pool that has lost its memory waits for members that it should hear from, for so many graces at most. */
+const LONGEST_GRACE = 4
 
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
@@ -58,29 +33,25 @@ export const GRACE: number = 1 / 8
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
  * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
  * *epoch*, or later than the pool remembers, proves that the store has lost its memory. Then nothing is granted for
- * {@link GRACE} of a window. By then every member that is at work has told what it holds, and how much it knew to be
- * granted in all: the one that was granted something last knew everything.
+ * {@link graceOf} a window, nor until as many members have called as were at work when the best informed of them was
+ * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
+ * knew to be granted in all: the one that was granted something last knew everything.
  *
  * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
  *
  * O(members) a call, O(members of a tenant) for each tenant in it.
  */
 export class Pool {
-  #win = -2
-  /** The latest time seen. */
-  #nowMs: number = Number.NEGATIVE_INFINITY
-  #epoch = 0
-  #rev = 0
-  /** Credit granted to all members together in this window, and what of that since the epoch began. */
-  #granted = 0
-  #since = 0
-  /** What a weight of 1 was guaranteed at the last call. */
-  #level = Number.MAX_VALUE
-  #graceUntilMs: number = Number.NEGATIVE_INFINITY
-  /** The epoch at whose beginning credit was found that the pool did not know of. */
-  #graceEpoch = -1
-  readonly #members: Map<string, Member> = new Map()
-  readonly #tenants: Tenants = new Tenants()
+  readonly #head: Head
+  readonly #members: Map<string, Member>
+  readonly #tenants: Tenants
+
+  /** Without arguments, a pool that knows nothing. Else one that goes on, and changes what it is given. */
+  constructor(head: Head = newHead(), members: Map<string, Member> = new Map(), tenants: Tenants = new Tenants()) {
+    this.#head = head
+    this.#members = members
+    this.#tenants = tenants
+  }
 
   /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
@@ -88,7 +59,7 @@ export class Pool {
     this.#moveTo(nowMs, windowMs)
     const member = this.#memberOf(call)
     if (call.seq > member.seq) {
-      this.#rev++
+      this.#head.rev++
       this.#take(member, call)
       this.#answer(member, call)
     }
@@ -96,11 +67,11 @@ export class Pool {
     const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
     let weights = 0
     for (const other of this.#members.values()) if (this.#isPresent(other, windowMs)) weights += weightOf(other)
-    const win = this.#win
+    const win = this.#head.win
     return {
       win,
-      leftMs: (win + 1) * windowMs - this.#nowMs,
-      mark: { epoch: this.#epoch, rev: this.#rev, total: this.#granted },
+      leftMs: (win + 1) * windowMs - this.#head.nowMs,
+      mark: this.#mark(windowMs),
       grant: isLast ? member.grant : 0,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
@@ -112,10 +83,10 @@ export class Pool {
 
   /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
   #moveTo(nowMs: number, windowMs: number): void {
-    const isBack = this.#nowMs - nowMs > windowMs
-    this.#nowMs = isBack ? nowMs : Math.max(this.#nowMs, nowMs)
-    const win = Math.floor(this.#nowMs / windowMs)
-    if (win !== this.#win) this.#begin(win, windowMs)
+    const isBack = this.#head.nowMs - nowMs > windowMs
+    this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
+    const win = Math.floor(this.#head.nowMs / windowMs)
+    if (win !== this.#head.win) this.#begin(win, windowMs)
   }
 
   #begin(win: number, windowMs: number): void {
@@ -123,78 +94,130 @@ export class Pool {
     // Its last call, if it is sent again, is a new one here; those before it are not.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
-      if (win === this.#win + 1 && member.hasCalled && weight > 0)
+      if (win === this.#head.win + 1 && member.hasCalled && weight > 0)
         this.#members.set(name, newMember(startMs, member.seq - 0.5, weight))
       else this.#members.delete(name)
     }
     // Nobody was there for a whole window: a store may have dropped the pool by now.
-    if (win > this.#win + 1) {
-      this.#epoch = Math.max(1, Math.floor(this.#nowMs))
-      this.#rev = 0
+    if (win > this.#head.win + 1) {
+      this.#head.epoch = Math.max(1, Math.floor(this.#head.nowMs))
+      this.#head.rev = 0
     }
-    this.#win = win
-    this.#granted = 0
-    this.#since = 0
-    this.#level = Number.MAX_VALUE
-    this.#graceUntilMs = Number.NEGATIVE_INFINITY
-    this.#graceEpoch = -1
+    this.#head.win = win
+    this.#head.granted = 0
+    this.#head.since = 0
+    this.#head.level = Number.MAX_VALUE
+    this.#head.lostEpoch = -1
+    Object.assign(this.#head, NOT_LOST)
     this.#tenants.clear()
   }
 
   #memberOf({ member: name }: LeaseCall): Member {
     let member = this.#members.get(name)
     if (member === undefined) {
-      member = newMember(this.#nowMs, 0, 0)
+      member = newMember(this.#head.nowMs, 0, 0)
       this.#members.set(name, member)
     }
     return member
   }
 
   #isPresent({ seenMs }: Member, windowMs: number): boolean {
-    return seenMs > this.#nowMs - windowMs * LAPSE
+    return seenMs > this.#head.nowMs - windowMs * LAPSE
   }
 
   /** Takes in what the member says of itself. */
   #take(member: Member, call: LeaseCall): void {
     const { windowMs } = call.pool
-    const isHere = call.win === this.#win
+    const isHere = call.win === this.#head.win
     member.seq = call.seq
-    member.seenMs = this.#nowMs
+    member.seenMs = this.#head.nowMs
     member.hasCalled = true
     this.#hold(member, call)
     member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
     member.wants = { weight: call.wants.weight, used: isHere ? call.wants.used : 0 }
     member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
-    const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
+    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
     const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
     for (const report of call.tenants)
-      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#level, elapsed, isPresent)
+      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#head.level, elapsed, isPresent)
   }
 
   /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
   #hold(member: Member, { pool, win, holds, mark }: LeaseCall): void {
     const { limit, windowMs } = pool
-    const held = win === this.#win ? holds : 0
+    const held = win === this.#head.win ? holds : 0
     const more = held - member.granted
     member.granted = held
-    let isLost = false
-    if (win === this.#win && mark.epoch === this.#epoch && mark.rev >= this.#rev) {
-      this.#epoch = Math.max(this.#epoch + 1, Math.floor(this.#nowMs))
-      this.#since = 0
-      isLost = true
-    } else if (win === this.#win && mark.epoch !== this.#epoch) isLost = true
+    if (win === this.#head.win && mark.epoch === this.#head.epoch && mark.rev >= this.#head.rev) {
+      this.#head.epoch = Math.max(this.#head.epoch + 1, Math.floor(this.#head.nowMs))
+      this.#head.since = 0
+      this.#head.informedWin = -1
+    }
+    // A member of the window before knows another epoch, too, if the pool began anew in this one.
+    const isOfLast = win >= 0 && win === this.#head.win - 1 && this.#head.epoch >= Math.floor(this.#head.win * windowMs)
+    const isLost = (win === this.#head.win || isOfLast) && mark.epoch !== this.#head.epoch
     if (isLost) {
+      const total = win === this.#head.win ? mark.total : 0
       let known = 0
       for (const { granted } of this.#members.values()) known += granted
-      this.#granted = Math.max(this.#granted, mark.total + this.#since, known)
+      this.#head.granted = Math.max(this.#head.granted, total + this.#head.since, known)
+      if (win === this.#head.win) this.#head.heard++
+      else this.#head.heardOfLast++
+      if (win > this.#head.informedWin) this.#head.informedEpoch = -1
+      const isLater =
+        mark.epoch === this.#head.informedEpoch
+          ? mark.rev > this.#head.informedRev
+          : mark.epoch > this.#head.informedEpoch
+      if (win >= this.#head.informedWin && isLater) {
+        this.#head.informedWin = win
+        this.#head.informedEpoch = mark.epoch
+        this.#head.informedRev = mark.rev
+        this.#head.awaited = win === this.#head.win ? mark.members : 0
+        this.#head.awaitedOfLast = win === this.#head.win ? mark.expected : mark.members
+      }
     } else {
-      this.#granted += more
-      this.#since += more
+      this.#head.granted += more
+      this.#head.since += more
     }
-    if ((isLost || more > fuzzOf(limit)) && this.#graceEpoch !== this.#epoch) {
-      this.#graceEpoch = this.#epoch
-      this.#graceUntilMs = this.#nowMs + windowMs * GRACE
+    if ((isLost || more > fuzzOf(limit)) && this.#head.lostEpoch !== this.#head.epoch) {
+      this.#head.lostEpoch = this.#head.epoch
+      this.#head.lostMs = this.#head.nowMs
     }
+    // All that could know have called, and nothing was granted in this window.
+    if (isLost && this.#unheard() + this.#unheardOfLast() === 0 && this.#head.granted === 0)
+      this.#head.lostMs = this.#head.nowMs - LONGEST_GRACE * graceOf(windowMs)
+  }
+
+  /** For how long nothing is granted yet, because members have to be heard that may know of more. */
+  #graceMs(windowMs: number): number {
+    if (this.#head.lostEpoch !== this.#head.epoch) return 0
+    const graceMs = graceOf(windowMs)
+    const restMs = this.#head.lostMs + graceMs - this.#head.nowMs
+    if (restMs > 0) return restMs
+    const mostMs = restMs + (LONGEST_GRACE - 1) * graceMs
+    return this.#unheard() + this.#unheardOfLast() > 0 ? Math.max(0, Math.min(mostMs, graceMs / 4)) : 0
+  }
+
+  #unheard(): number {
+    return Math.max(0, this.#head.awaited - this.#head.heard)
+  }
+
+  #unheardOfLast(): number {
+    return Math.max(0, this.#head.awaitedOfLast - this.#head.heardOfLast)
+  }
+
+  /** What to call again with: it shows, one day, that the pool has lost its memory, and who is to be heard then. */
+  #mark(windowMs: number): PoolMark {
+    const sinceMs = this.#head.nowMs - graceOf(windowMs)
+    const isGrace = this.#graceMs(windowMs) > 0
+    let members = isGrace ? this.#unheard() : 0
+    let expected = isGrace ? this.#unheardOfLast() : 0
+    for (const member of this.#members.values()) {
+      if (member.seenMs <= sinceMs || weightOf(member) <= 0) continue
+      if (member.hasCalled) members++
+      else expected++
+    }
+    return { epoch: this.#head.epoch, rev: this.#head.rev, total: this.#head.granted, members, expected }
   }
 
   #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
@@ -208,16 +231,17 @@ export class Pool {
       claimants.push(ahead(other), behind(other))
       weights += weightOf(other)
     }
-    const elapsed = (this.#nowMs - this.#win * windowMs) / windowMs
-    const left = Math.max(0, limit - this.#granted)
+    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
+    const left = Math.max(0, limit - this.#head.granted)
     const most = weights > 0 ? limit / weights : 0
     const level = levelOf(claimants, most, left, elapsed)
     const fuzz = fuzzOf(limit)
     // While nobody is there, nobody has had more than a guarantee.
-    this.#level = weights > 0 ? level : Number.MAX_VALUE
+    this.#head.level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
     member.waitMs = 0
-    if (need > 0 && this.#nowMs < this.#graceUntilMs) member.waitMs = this.#graceUntilMs - this.#nowMs
+    const graceMs = this.#graceMs(windowMs)
+    if (need > 0 && graceMs > 0) member.waitMs = graceMs
     else if (need > 0) {
       const { weight, used, part } = this.#tenants.placeOf(tenants[0]!.tenant, member)
       const asker = { weight: weight * part, granted: used * part + member.idle }
@@ -233,11 +257,11 @@ export class Pool {
       }
       member.granted += grant
       member.idle += grant
-      this.#granted += grant
-      this.#since += grant
+      this.#head.granted += grant
+      this.#head.since += grant
       // Being granted something ends no wait: who takes turns with others is still in line for more.
       if (grant === 0) {
-        const leftMs = (this.#win + 1) * windowMs - this.#nowMs
+        const leftMs = (this.#head.win + 1) * windowMs - this.#head.nowMs
         const freeIn = (part: number): number => {
           const later = Math.min(1, elapsed + part)
           const then = levelOf(claimants, most, left, later)
@@ -248,11 +272,11 @@ export class Pool {
         else if (freeIn(WAIT) >= need) wait = WAIT
         member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
         member.ask = need
-        member.askUntilMs = this.#nowMs + (wait + WAIT) * windowMs
+        member.askUntilMs = this.#head.nowMs + (wait + WAIT) * windowMs
       }
     }
     member.grant = grant
-    const rest = Math.max(0, limit - this.#granted)
+    const rest = Math.max(0, limit - this.#head.granted)
     claimants.splice(own, 2, ahead(member), behind(member))
     const held = levelOf(claimants, most, rest, elapsed)
     member.held = claimOf(ahead(member), held, elapsed) + claimOf(behind(member), held, elapsed)
@@ -294,7 +318,7 @@ export class Pool {
     let owed = 0
     let isTurn = true
     for (const other of this.#members.values()) {
-      if (other !== member && (other.ask <= 0 || other.askUntilMs <= this.#nowMs)) continue
+      if (other !== member && (other.ask <= 0 || other.askUntilMs <= this.#head.nowMs)) continue
       const ask = other === member ? Math.min(cost, left) : other.ask
       let { weight, granted } = wanting(other)
       if (other === member) {
@@ -307,53 +331,6 @@ export class Pool {
     }
     return isTurn ? 0 : owed
   }
-}
-
-function newMember(seenMs: number, seq: number, weight: number): Member {
-  const none = { weight: 0, used: 0 }
-  return {
-    seenMs,
-    hasCalled: false,
-    granted: 0,
-    idle: 0,
-    quiet: { weight, used: 0 },
-    wants: none,
-    behind: { ...none },
-    ahead: { ...none },
-    over: { ...none },
-    seq,
-    grant: 0,
-    held: 0,
-    waitMs: 0,
-    ask: 0,
-    askUntilMs: 0,
-  }
-}
-
-/**
- * Its tenants that are ahead of an even pace within their guarantees, those that it did not name among them. Credit
- * that lies idle will be theirs, if there are any.
- */
-function ahead({ wants, ahead: { weight, used }, idle }: Member): Claimant {
-  const sum = wants.weight + Math.max(0, weight)
-  return { weight: sum, granted: wants.used + Math.max(0, used) + (sum > 0 ? idle : 0) }
-}
-
-/** Its tenants that are behind an even pace, or want nothing more. */
-function behind(member: Member): Claimant {
-  const { quiet, behind: sum, idle } = member
-  const granted = quiet.used + Math.max(0, sum.used) + (ahead(member).weight > 0 ? 0 : idle)
-  return { weight: quiet.weight + Math.max(0, sum.weight), granted }
-}
-
-/** Its tenants that want more than an even pace allows. */
-function wanting({ wants, ahead: within, over, idle }: Member): Claimant {
-  const weight = wants.weight + Math.max(0, within.weight) + Math.max(0, over.weight)
-  return { weight, granted: wants.used + Math.max(0, within.used) + Math.max(0, over.used) + idle }
-}
-
-function weightOf(member: Member): number {
-  return ahead(member).weight + behind(member).weight + Math.max(0, member.over.weight)
 }
 
 function fuzzOf(limit: number): number {

@@ -32,6 +32,14 @@ interface Tenant {
   readonly places: Map<Weighed, Place>
 }
 
+/** A tenant, and its places: the member, rate, used and part of each. */
+export type SavedTenant = readonly [
+  weight: number,
+  used: number,
+  place: keyof Weighed,
+  ...places: (readonly [string, number, number, number])[],
+]
+
 /**
  * Tenants that were reported by name: each weighs once, however many members it is active at. Its weight, and what it
  * has used in all, are split between them by what it asks for at each. So it gains nothing by asking in several places,
@@ -86,6 +94,28 @@ export class Tenants {
   placeOf(name: string, member: Weighed): { weight: number; used: number; part: number } {
     const { weight, used, places } = this.#tenants.get(name)!
     return { weight, used, part: places.get(member)!.part }
+  }
+
+  /** Knows a tenant again as {@link save} gave it; members that are not known any more are left out. */
+  load(
+    name: string,
+    [weight, used, place, ...rest]: SavedTenant,
+    memberOf: (name: string) => Weighed | undefined,
+  ): void {
+    const places: Map<Weighed, Place> = new Map()
+    for (const [member, rate, spent, part] of rest) {
+      const at = memberOf(member)
+      if (at !== undefined) places.set(at, { rate, used: spent, part })
+    }
+    this.#tenants.set(name, { weight, used, place, places })
+  }
+
+  /** What is known of a tenant, for who keeps it elsewhere. */
+  save(name: string, nameOf: (member: Weighed) => string): SavedTenant | undefined {
+    const tenant = this.#tenants.get(name)
+    if (tenant === undefined) return undefined
+    const places = [...tenant.places].map(([at, { rate, used, part }]) => [nameOf(at), rate, used, part] as const)
+    return [tenant.weight, tenant.used, tenant.place, ...places]
   }
 
   clear(): void {

@@ -32,3 +32,16 @@ export function poolTerms(
   requireAbove('quantum', quantum, 0, limit)
   return { name, limit, windowMs, quantum }
 }
+
+/**
+ * How often a member calls, in milliseconds, from its first call in a window to the window's end: it is a witness of
+ * what was granted. An eighth of that later at most.
+ */
+export function pulseOf(windowMs: number): number {
+  return Math.min(windowMs / 10, 30_000)
+}
+
+/** How long a pool that has lost its memory listens at least: longer than a member lets pass without a call. */
+export function graceOf(windowMs: number): number {
+  return 1.5 * pulseOf(windowMs)
+}

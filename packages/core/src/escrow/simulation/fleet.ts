@@ -5,7 +5,8 @@ import type { OnStoreError } from '../leased/decision.js'
 import { LeasedFairEscrow } from '../leased/leased-fair-escrow.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
 import type { PoolStore } from '../pool/store.js'
-import { DistantStore, type Weather } from './network.js'
+import { Machine } from './machine.js'
+import { DistantStore, Site, type Weather } from './network.js'
 import { Timeline } from './timeline.js'
 
 /** A tenant that asks again and again. */
@@ -19,6 +20,17 @@ export interface FleetTenant {
   /** Asks only in this part of each window. @default [0, 1] */
   active?: readonly [number, number]
 }
+
+/** Something that befalls a fleet at a time. */
+export type Fault = { readonly atMs: number } & (
+  | { readonly kind: 'kill'; readonly place: number }
+  /** As by SIGSTOP and SIGCONT, or a handler that blocks for so long. */
+  | { readonly kind: 'stop'; readonly place: number; readonly forMs: number }
+  /** The store is emptied, or set back to what it knew so long ago. */
+  | { readonly kind: 'forget'; readonly agoMs?: number }
+  /** The store starts anew and is empty, or set back; each process finds it after a time of its own. */
+  | { readonly kind: 'restart'; readonly reconnectMs: readonly number[]; readonly agoMs?: number }
+)
 
 export interface FleetScenario {
   seed: number
@@ -40,8 +52,8 @@ export interface FleetScenario {
   storeTimeoutMs?: number
   /** Times between which the store is away. */
   away?: readonly [number, number]
-  /** Times at which the store loses its memory. */
-  forgets?: readonly number[]
+  /** What else happens, in order. */
+  faults?: readonly Fault[]
   /** Makes the store, which must answer at once. @default the pool that ships */
   storeOf?: (clock: Clock) => PoolStore
 }
@@ -55,9 +67,10 @@ export interface FleetWindow {
 
 export interface FleetResult {
   windows: FleetWindow[]
-  /** Longest that a check took, and how many were answered at once. */
+  /** Longest that a check took, how many were answered at once, and when the others were asked. */
   slowestMs: number
   local: number
+  waitsMs: number[]
   checks: number
   /** Answers that were declared for a store that is away. */
   storeErrors: number
@@ -69,7 +82,8 @@ export interface FleetResult {
 /** One process: an escrow of its own, on a clock of its own. */
 interface Process {
   escrow: LeasedFairEscrow
-  alive: boolean
+  machine: Machine
+  store: DistantStore
 }
 
 /** Runs a fleet on one pool, and gives what was admitted, window by window of the store's clock. */
@@ -79,18 +93,14 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   const random = seededRandom(seed)
   const { storeOf = (clock) => new MemoryPoolStore({ clock }) } = scenario
   const timeline = new Timeline()
-  let memory = storeOf(timeline.clock(0))
+  const site = new Site(timeline, storeOf)
   const fair: Weather = { roundTripMs: [1, 5], requestsLost: 0, answersLost: 0, late: 0, lateMs: windowMs / 50 }
-  const store = new DistantStore(
-    { lease: (call) => memory.lease(call) },
-    timeline,
-    { ...fair, ...scenario.weather },
-    random,
-  )
+  const weather = { ...fair, ...scenario.weather }
   const result: FleetResult = {
     windows: [],
     slowestMs: 0,
     local: 0,
+    waitsMs: [],
     checks: 0,
     storeErrors: 0,
     crashes: 0,
@@ -102,37 +112,29 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
     while (result.windows.length <= at) result.windows.push({ admitted: 0, byTenant: new Map(), calls: 0 })
     return result.windows[at]!
   }
-  const start = (): Process => {
-    const rate = 1 + drift * (2 * random() - 1)
-    const clock = timeline.clock(1e6 + skewMs * random(), rate)
-    const shared = { pool: 'fleet', limit, windowMs, quantum, store, random, onStoreError, storeTimeoutMs }
-    const weights = new Map(processes.flat().map(({ name, weight }) => [name, weight]))
-    const weightOf = (tenant: string): number => weights.get(tenant)!
-    const escrow = new LeasedFairEscrow({ ...shared, weightOf, clock, after: timeline.after(rate) })
-    return { escrow, alive: true }
-  }
-  const fleet = processes.map(start)
-
-  const run = (place: number, tenant: FleetTenant): void => {
+  const weights = new Map(processes.flat().map(({ name, weight }) => [name, weight]))
+  const weightOf = (tenant: string): number => weights.get(tenant)!
+  const ask = ({ escrow, machine }: Process, tenant: FleetTenant): void => {
     const { name, cost, everyMs, active = [0, 1] } = tenant
-    const again = (afterMs: number): void => timeline.at(timeline.nowMs + afterMs, ask)
-    const ask = (): void => {
+    const again = (afterMs: number): void => machine.at(timeline.nowMs + afterMs, once)
+    const once = (): void => {
       const part = (timeline.nowMs % windowMs) / windowMs
       if (part < active[0] || part >= active[1]) {
         again((((active[0] - part + 1) % 1) + 1e-6) * windowMs)
         return
       }
-      const process = fleet[place]!
       const asked = typeof cost === 'number' ? cost : wholeFrom(random, cost)
       const askedMs = timeline.nowMs
-      const answer = process.escrow.check(name, asked)
-      if (!(answer instanceof Promise)) result.local++
+      const answer = escrow.check(name, asked)
+      if (answer instanceof Promise) result.waitsMs.push(askedMs)
+      else result.local++
       void Promise.resolve(answer).then(({ allowed, reason, retryAfterMs }) => {
+        // What a process that was killed meanwhile has decided reaches nobody.
+        if (!machine.isAlive) return
         result.checks++
         result.slowestMs = Math.max(result.slowestMs, timeline.nowMs - askedMs)
         if (reason === 'store-error') result.storeErrors++
-        // What a process that crashed meanwhile has decided reaches nobody.
-        if (allowed && process.alive) {
+        if (allowed) {
           const window = windowNow()
           window.admitted += asked
           window.byTenant.set(name, (window.byTenant.get(name) ?? 0) + asked)
@@ -140,35 +142,54 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
         again(allowed ? everyMs * (0.5 + random()) : Math.min(retryAfterMs, windowMs))
       })
     }
-    timeline.at(everyMs * random(), ask)
+    machine.at(timeline.nowMs + everyMs * random(), once)
   }
-  for (const [place, tenants] of processes.entries()) for (const tenant of tenants) run(place, tenant)
+  const start = (place: number): Process => {
+    const machine = new Machine(timeline, 1e6 + skewMs * random(), 1 + drift * (2 * random() - 1))
+    const store = new DistantStore(site, timeline, machine, weather, random)
+    const { clock, after } = machine
+    const shared = { pool: 'fleet', limit, windowMs, quantum, store, random, onStoreError, storeTimeoutMs }
+    const process = { escrow: new LeasedFairEscrow({ ...shared, weightOf, clock, after }), machine, store }
+    for (const tenant of processes[place]!) ask(process, tenant)
+    return process
+  }
+  const fleet = processes.map((_tenants, place) => start(place))
+  const kill = (place: number): void => {
+    fleet[place]!.machine.kill()
+    fleet[place] = start(place)
+    result.crashes++
+  }
 
   if (scenario.away !== undefined) {
     const [fromMs, toMs] = scenario.away
     timeline.at(fromMs, () => {
-      store.away = true
+      site.away = true
       for (const { escrow } of fleet) result.heldWhenAway += escrow.snapshot().held
     })
     timeline.at(toMs, () => {
-      store.away = false
+      site.away = false
     })
   }
-  for (const atMs of scenario.forgets ?? [])
-    timeline.at(atMs, () => {
-      memory = storeOf(timeline.clock(0))
-    })
+  const befall = (fault: Fault): void => {
+    if (fault.kind === 'kill') kill(fault.place)
+    else if (fault.kind === 'stop') {
+      const { machine } = fleet[fault.place]!
+      machine.stop()
+      timeline.at(timeline.nowMs + fault.forMs, () => machine.goOn())
+    } else {
+      site.goBackTo(fault.agoMs === undefined ? undefined : timeline.nowMs - fault.agoMs)
+      if (fault.kind === 'restart')
+        for (const [place, { store }] of fleet.entries())
+          store.breakFor(fault.reconnectMs[place % fault.reconnectMs.length]!)
+    }
+  }
+  for (const fault of scenario.faults ?? []) timeline.at(fault.atMs, () => befall(fault))
   for (let window = 0; window < windows; window++) {
     for (const place of fleet.keys())
-      if (random() < crashes)
-        timeline.at((window + random()) * windowMs, () => {
-          fleet[place]!.alive = false
-          fleet[place] = start()
-          result.crashes++
-        })
-    const before = store.calls
+      if (random() < crashes) timeline.at((window + random()) * windowMs, () => kill(place))
+    const before = site.calls
     await timeline.run((window + 1) * windowMs - 1e-6)
-    windowNow().calls = store.calls - before
+    windowNow().calls = site.calls - before
   }
   return result
 }

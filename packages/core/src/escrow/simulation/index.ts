@@ -1,4 +1,5 @@
 export * from './clients.js'
 export * from './fleet.js'
+export * from './machine.js'
 export * from './network.js'
 export * from './regions.js'

@@ -1,5 +1,5 @@
 import { Heap } from '../../capacity/simulation/heap.js'
-import type { After, Clock } from '../../clock.js'
+import type { Clock } from '../../clock.js'
 
 /** Time that passes only from event to event, in every process of a fleet at once. */
 export class Timeline {
@@ -17,19 +17,6 @@ export class Timeline {
   /** A clock of this time, with another origin and another pace. */
   clock(offsetMs: number, rate: number = 1): Clock {
     return () => offsetMs + this.#nowMs * rate
-  }
-
-  /** Timers for a clock of that pace. */
-  after(rate: number = 1): After {
-    return (ms, fn) => {
-      let live = true
-      this.at(this.#nowMs + ms / rate, () => {
-        if (live) fn()
-      })
-      return () => {
-        live = false
-      }
-    }
   }
 
   /** Lets everything happen that is due by `untilMs`, with all promises that it settles. */

@@ -1,5 +1,14 @@
 import { describe, expect, it } from 'vitest'
-import { type LeaseAnswer, type LeaseCall, MemoryPoolStore, type PoolStore } from '../../escrow/pool/index.js'
+import {
+  type LeaseAnswer,
+  type LeaseCall,
+  leaseOn,
+  MemoryPoolStore,
+  type PoolRecord,
+  type PoolStore,
+  poolTerms,
+  requireLease,
+} from '../../escrow/pool/index.js'
 import { manualClock } from '../manual-clock.js'
 import { seededRandom } from '../seeded-random.js'
 import { type PoolStoreHarness, poolStoreContract } from './index.js'
@@ -20,6 +29,31 @@ class TickingStore implements PoolStore {
   }
 }
 
+/** A store that keeps pools as text, and of each call's tenants no others. */
+class TextStore implements PoolStore {
+  readonly #clock = manualClock(1.7637e12)
+  readonly #random = seededRandom(9)
+  #records: Map<string, PoolRecord> = new Map()
+
+  lease(call: LeaseCall): LeaseAnswer {
+    poolTerms(call.pool)
+    requireLease(call)
+    this.#clock.advance(this.#random())
+    const key = `${call.pool.name}:${call.pool.windowMs}`
+    const kept = this.#records.get(key)
+    const named = call.tenants.flatMap(({ tenant }) => [[tenant, kept?.tenants.get(tenant)] as const])
+    const tenants = new Map(named.filter((entry): entry is [string, string] => entry[1] !== undefined))
+    const { answer, record } = leaseOn(kept === undefined ? undefined : { ...kept, tenants }, call, this.#clock())
+    const others = record.win === kept?.win ? kept.tenants : []
+    this.#records.set(key, { ...record, tenants: new Map([...others, ...record.tenants]) })
+    return answer
+  }
+
+  async forget(): Promise<void> {
+    this.#records = new Map()
+  }
+}
+
 function harness(change?: (call: LeaseCall, lease: (call: LeaseCall) => LeaseAnswer) => LeaseAnswer): PoolStoreHarness {
   const store = new TickingStore()
   const changed: PoolStore =
@@ -29,6 +63,11 @@ function harness(change?: (call: LeaseCall, lease: (call: LeaseCall) => LeaseAns
 
 describe('contract of stores, in memory', () => {
   for (const { name, run } of poolStoreContract(harness())) it(name, run)
+})
+
+describe('contract of stores, of pools that are kept as text', () => {
+  const store = new TextStore()
+  for (const { name, run } of poolStoreContract({ stores: [store, store], forget: () => store.forget() })) it(name, run)
 })
 
 describe('the contract notices a store that', () => {
@@ -62,7 +101,7 @@ describe('the contract notices a store that', () => {
         } catch {
           const tenants = [{ tenant: 'b', weight: 1, used: 0, rate: 1 }]
           const none = { weight: 0, used: 0 }
-          const mark = { epoch: 0, rev: 0, total: 0 }
+          const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
           const said = { quiet: none, wants: none, tenants, mark, holds: 0, spent: 0 }
           return lease({
             pool: { name: 'b', limit: 1_000, windowMs: 1_000, quantum: 1 },

@@ -114,7 +114,7 @@ export function poolStoreContract({ stores, forget }: PoolStoreHarness): Contrac
       [{ holds: Number.POSITIVE_INFINITY }, /holds/],
       [{ spent: -1 }, /spent/],
       [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
-      [{ mark: { epoch: 0, rev: 0.5, total: 0 } }, /mark\.rev/],
+      [{ mark: { epoch: 0, rev: 0.5, total: 0, members: 0, expected: 0 } }, /mark\.rev/],
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1 }] }, /weight/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN }] }, /rate/],
       [{ tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1 })) }, /tenants/],

@@ -65,7 +65,14 @@ export class Members {
   }
 
   #knownOf(member: string): Known {
-    return this.#known.get(member) ?? { seq: 0, win: -1, holds: 0, mark: { epoch: 0, rev: 0, total: 0 } }
+    return (
+      this.#known.get(member) ?? {
+        seq: 0,
+        win: -1,
+        holds: 0,
+        mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      }
+    )
   }
 
   /**

@@ -1,0 +1,70 @@
+import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core'
+
+/** What is used of the context that a Durable Object is made with: its storage, which must be of the SQLite kind. */
+export interface DurableObjectContext {
+  /** The object's own storage. */
+  readonly storage: {
+    readonly sql: {
+      exec(query: string, ...bindings: (string | number)[]): { toArray(): Record<string, unknown>[] }
+    }
+    transactionSync<Result>(step: () => Result): Result
+  }
+}
+
+/** Tenants of former windows that are deleted by one step. */
+const MOST_DELETED = 128
+
+/**
+ * A Durable Object that is one escrow pool: a {@link DurableObjectPoolStore} talks to it. Export it from your worker, and
+ * bind it as a class with SQLite storage. What it knows lives in that storage, a row for the pool and one for each
+ * tenant that was reported by name, so it goes on after it was evicted, moved or deployed anew.
+ */
+export class EscrowPool {
+  readonly #context: DurableObjectContext
+
+  constructor(context: DurableObjectContext) {
+    this.#context = context
+    const { sql } = context.storage
+    sql.exec('CREATE TABLE IF NOT EXISTS pool (id INTEGER PRIMARY KEY, win INTEGER, pool TEXT)')
+    sql.exec('CREATE TABLE IF NOT EXISTS tenants (tenant TEXT PRIMARY KEY, win INTEGER, record TEXT)')
+    sql.exec('CREATE INDEX IF NOT EXISTS tenants_win ON tenants (win)')
+  }
+
+  /** Answers a lease: the call as JSON, and so the answer; 400 for a call that is not good. */
+  async fetch(request: Request): Promise<Response> {
+    const call = (await request.json()) as LeaseCall
+    try {
+      poolTerms(call.pool)
+      requireLease(call)
+    } catch (error) {
+      return new Response(String(error), { status: 400 })
+    }
+    return Response.json(this.#context.storage.transactionSync(() => this.#lease(call)))
+  }
+
+  #lease(call: LeaseCall): object {
+    const { sql } = this.#context.storage
+    const [row] = sql.exec('SELECT win, pool FROM pool').toArray()
+    const { answer, record } = leaseOn(row === undefined ? undefined : this.#recordOf(row, call), call, Date.now())
+    sql.exec('INSERT OR REPLACE INTO pool VALUES (0, ?, ?)', record.win, record.pool)
+    for (const [tenant, text] of record.tenants)
+      sql.exec('INSERT OR REPLACE INTO tenants VALUES (?, ?, ?)', JSON.stringify(tenant), record.win, text)
+    sql.exec(
+      'DELETE FROM tenants WHERE rowid IN (SELECT rowid FROM tenants WHERE win < ? LIMIT ?)',
+      record.win,
+      MOST_DELETED,
+    )
+    return answer
+  }
+
+  #recordOf(row: Record<string, unknown>, call: LeaseCall): PoolRecord {
+    const win = Number(row['win'])
+    const tenants = new Map<string, string>()
+    for (const { tenant } of call.tenants) {
+      const query = 'SELECT record FROM tenants WHERE tenant = ? AND win = ?'
+      const [kept] = this.#context.storage.sql.exec(query, JSON.stringify(tenant), win).toArray()
+      if (kept !== undefined) tenants.set(tenant, String(kept['record']))
+    }
+    return { win, pool: String(row['pool']), tenants }
+  }
+}

@@ -1,0 +1,117 @@
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core'
+import { poolStoreContract } from '@fairlead/core/testing'
+import { build } from 'esbuild'
+import { Miniflare } from 'miniflare'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DurableObjectPoolStore, type DurableObjectPoolStoreOptions } from './index.js'
+
+let workers: Miniflare
+beforeAll(async () => {
+  process.env['MINIFLARE_WORKERD_PATH'] ??= workerdPath()
+  workers = await start()
+})
+afterAll(() => workers.dispose())
+
+/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
+function workerdPath(): string {
+  const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
+  const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))
+  const name = `@cloudflare/workerd-${process.platform}-${process.arch === 'x64' ? '64' : process.arch}`
+  return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), 'bin/workerd')
+}
+
+async function start(): Promise<Miniflare> {
+  const { outputFiles } = await build({
+    entryPoints: [fileURLToPath(new URL('./fixtures/worker.ts', import.meta.url))],
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+    mainFields: ['module', 'main'],
+    conditions: ['workerd', 'worker', 'browser'],
+    target: 'es2022',
+    write: false,
+  })
+  const one = new Miniflare({
+    modules: true,
+    script: outputFiles[0]!.text,
+    compatibilityDate: '2026-07-01',
+    durableObjects: { POOLS: { className: 'EscrowPool', useSQLite: true } },
+  })
+  await one.ready
+  return one
+}
+
+let generation = 0
+const store: PoolStore = {
+  async lease(call: LeaseCall): Promise<LeaseAnswer> {
+    const url = `http://worker/?generation=${generation}`
+    const response = await workers.dispatchFetch(url, { method: 'POST', body: JSON.stringify(call) })
+    if (!response.ok) throw new RangeError(await response.text())
+    return (await response.json()) as LeaseAnswer
+  },
+}
+
+describe('contract of stores, in a Durable Object in workerd', () => {
+  const forget = async (): Promise<void> => {
+    generation++
+  }
+  for (const { name, run } of poolStoreContract({ stores: [store, store], forget })) it(name, run)
+})
+
+describe('the store in Durable Objects', () => {
+  it('serves an escrow in a worker', async () => {
+    const answers: unknown[] = []
+    for (let at = 0; at < 101; at++)
+      answers.push(await (await workers.dispatchFetch('http://worker/check?tenant=a')).json())
+    expect(answers.slice(0, 100)).toEqual(Array.from({ length: 100 }, () => ({ allowed: true })))
+    expect(answers[100]).toMatchObject({ allowed: false, reason: 'exhausted' })
+  })
+
+  it('says why there was no answer', async () => {
+    const call = (): LeaseCall => {
+      const none = { weight: 0, used: 0 }
+      const pool = { name: 'p', limit: 1, windowMs: 1, quantum: 1 }
+      const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+      return {
+        pool,
+        member: 'm',
+        seq: 1,
+        win: -1,
+        holds: 0,
+        spent: 0,
+        mark,
+        quiet: none,
+        wants: none,
+        tenants: [],
+        need: 0,
+      }
+    }
+    const storeOf = (fetch: () => Promise<Response>): DurableObjectPoolStore =>
+      new DurableObjectPoolStore({ namespace: { idFromName: (name) => name, get: () => ({ fetch }) } })
+    const full = Object.assign(new Error('Durable Object is overloaded.'), { overloaded: true })
+    await expect(storeOf(() => Promise.reject(full)).lease(call())).rejects.toMatchObject({
+      name: 'PoolStoreError',
+      kind: 'out-of-memory',
+      cause: full,
+    })
+    const gone = new Error('Network connection lost.')
+    await expect(storeOf(() => Promise.reject(gone)).lease(call())).rejects.toMatchObject({ kind: 'network' })
+    const odd = storeOf(async () => new Response('no', { status: 500 }))
+    await expect(odd.lease(call())).rejects.toMatchObject({ kind: 'other', message: 'the object answered 500: no' })
+  })
+
+  it('checks what it is made of', () => {
+    // @ts-expect-error -- what JavaScript may pass
+    expect(() => new DurableObjectPoolStore()).toThrow('must be given options')
+    const bad: [object, RegExp][] = [
+      [{ namespace: {} }, /namespace must be a binding of Durable Objects/],
+      [{ namespac: {} }, /no option "namespac"/],
+      [{ namespace: { idFromName() {} }, waitUntil: 1 }, /waitUntil must be a function, got number/],
+    ]
+    for (const [options, message] of bad)
+      expect(() => new DurableObjectPoolStore(options as DurableObjectPoolStoreOptions)).toThrow(message)
+  })
+})

@@ -1,0 +1,89 @@
+import {
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolStore,
+  PoolStoreError,
+  poolTerms,
+  requireLease,
+} from '@fairlead/core'
+
+/** What is used of a binding of Durable Objects. */
+export interface DurableObjectNamespaceLike<Id = unknown> {
+  /** The id of the object with that name. */
+  idFromName(name: string): Id
+  /** The object with that id. */
+  get(id: Id): { fetch(url: string, init: { method: string; body: string }): Promise<FetchedResponse> }
+}
+
+interface FetchedResponse {
+  readonly ok: boolean
+  readonly status: number
+  json(): Promise<unknown>
+  text(): Promise<string>
+}
+
+/** Options of {@link DurableObjectPoolStore}. */
+export interface DurableObjectPoolStoreOptions {
+  /** The binding of the class {@link EscrowPool}. */
+  namespace: DurableObjectNamespaceLike
+  /**
+   * Told of each lease on its way. In a worker, `waitUntil` of `cloudflare:workers`: an escrow that outlives a request
+   * may wait in the next one for a lease that this one has asked for, and must not be cancelled with it.
+   */
+  waitUntil?: (lease: Promise<unknown>) => void
+}
+
+/**
+ * Pools in Durable Objects, for workers everywhere: one object per pool, one request to it per lease, by the object's
+ * own clock.
+ *
+ * Rejects with a `PoolStoreError`: of the kind `out-of-memory` where the object is overloaded, `network` where it cannot
+ * be reached. It sets no deadline: whoever calls does.
+ */
+export class DurableObjectPoolStore implements PoolStore {
+  readonly #namespace: DurableObjectNamespaceLike
+  readonly #waitUntil: ((lease: Promise<unknown>) => void) | undefined
+
+  constructor(options: DurableObjectPoolStoreOptions) {
+    if (typeof options !== 'object' || options === null)
+      throw new TypeError('DurableObjectPoolStore must be given options: a namespace')
+    for (const name of Object.keys(options))
+      if (name !== 'namespace' && name !== 'waitUntil')
+        throw new TypeError(
+          `DurableObjectPoolStore has no option ${JSON.stringify(name)}; it knows namespace, waitUntil`,
+        )
+    const { namespace, waitUntil } = options
+    if (typeof namespace !== 'object' || namespace === null || typeof namespace.idFromName !== 'function')
+      throw new TypeError('namespace must be a binding of Durable Objects')
+    if (waitUntil !== undefined && typeof waitUntil !== 'function')
+      throw new TypeError(`waitUntil must be a function, got ${typeof waitUntil}`)
+    this.#namespace = namespace
+    this.#waitUntil = waitUntil
+  }
+
+  lease(call: LeaseCall): Promise<LeaseAnswer> {
+    const lease = this.#lease(call)
+    this.#waitUntil?.(lease.catch(() => {}))
+    return lease
+  }
+
+  async #lease(call: LeaseCall): Promise<LeaseAnswer> {
+    const { name, windowMs } = poolTerms(call.pool)
+    requireLease(call)
+    const response = await this.#fetch(JSON.stringify([name, windowMs]), JSON.stringify(call))
+    if (!response.ok)
+      throw new PoolStoreError('other', `the object answered ${response.status}: ${await response.text()}`)
+    return (await response.json()) as LeaseAnswer
+  }
+
+  async #fetch(name: string, body: string): Promise<FetchedResponse> {
+    try {
+      const object = this.#namespace.get(this.#namespace.idFromName(name))
+      return await object.fetch('https://escrow-pool/', { method: 'POST', body })
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error)
+      const isFull = error instanceof Error && Reflect.get(error, 'overloaded') === true
+      throw new PoolStoreError(isFull ? 'out-of-memory' : 'network', message, { cause: error })
+    }
+  }
+}

@@ -1,0 +1,43 @@
+import { Pool } from './pool.js'
+import { type Head, type Member, newHead } from './state.js'
+import type { LeaseAnswer, LeaseCall } from './store.js'
+import { type SavedTenant, Tenants } from './tenants.js'
+
+/** A pool as text, for stores that keep such. */
+export interface PoolRecord {
+  /** The window that all of this is about. What was kept of tenants in another one is not of use any more. */
+  readonly win: number
+  /** The pool, and its members. */
+  readonly pool: string
+  /** Tenants by name. To be loaded: those that the call names; kept: the same, as they are now. */
+  readonly tenants: ReadonlyMap<string, string>
+}
+
+/**
+ * One step of a pool that is kept as text: answers a call, and gives what is to be kept. `record` is the pool with the
+ * tenants that the call names, as far as they were kept in its window; nothing for a pool that is new. Whoever keeps it
+ * sees to it that nobody else does a step in between.
+ *
+ * The call must be good: see `requireLease`. `nowMs` is the store's time. O(members).
+ */
+export function leaseOn(
+  record: PoolRecord | undefined,
+  call: LeaseCall,
+  nowMs: number,
+): { readonly answer: LeaseAnswer; readonly record: PoolRecord } {
+  const saved =
+    record === undefined ? undefined : (JSON.parse(record.pool) as { head: Head; members: [string, Member][] })
+  const head = saved?.head ?? newHead()
+  const members = new Map(saved?.members)
+  const tenants = new Tenants()
+  for (const [name, text] of record?.tenants ?? [])
+    tenants.load(name, JSON.parse(text) as SavedTenant, (member) => members.get(member))
+  const answer = new Pool(head, members, tenants).lease(call, nowMs)
+  const names = new Map([...members].map(([name, member]) => [member as object, name]))
+  const kept: Map<string, string> = new Map()
+  for (const { tenant } of call.tenants) {
+    const text = tenants.save(tenant, (member) => names.get(member)!)
+    if (text !== undefined) kept.set(tenant, JSON.stringify(text))
+  }
+  return { answer, record: { win: head.win, pool: JSON.stringify({ head, members: [...members] }), tenants: kept } }
+}

@@ -1,0 +1,201 @@
+import { randomInt } from 'node:crypto'
+import {
+  type LeaseAnswer,
+  type LeaseCall,
+  leaseOn,
+  type PoolRecord,
+  type PoolStore,
+  PoolStoreError,
+  poolTerms,
+  requireLease,
+  type StoreFailureKind,
+} from '@fairlead/core'
+
+/** What is used of a `Pool` or a `Client` of the package `pg`. */
+export interface PostgresClient {
+  /** Runs a statement; one with a name is prepared once for each connection. */
+  query(statement: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>
+}
+
+/** Options of {@link PostgresPoolStore}. */
+export interface PostgresPoolStoreOptions {
+  /** A `Pool` or a connected `Client` of the package `pg`. It stays yours: the store never closes it. */
+  client: PostgresClient
+  /** Begins the names of both tables; letters, digits and underscores. @default 'fairlead' */
+  prefix?: string
+}
+
+interface LoadedRow {
+  now: number
+  version: string | null
+  win: string
+  pool: string
+  tenants: Record<string, string> | null
+}
+
+/** A step that another process was faster than is done again; so often, nothing is right. */
+const MOST_ATTEMPTS = 200
+/** Tenants of former windows that are deleted by one step. */
+const MOST_DELETED = 128
+const VERSIONS = 2 ** 48 - 1
+
+/**
+ * Pools in Postgres, for a fleet: one row per pool, and one for each tenant that was reported by name, by Postgres's own
+ * clock. {@link PostgresPoolStore.setUp} makes both tables.
+ *
+ * A lease is two statements: one reads the pool and the tenants that the call names, the other writes them back if
+ * nobody else has meanwhile; if somebody has, it begins again. No lock is held in between, so a process that is stopped
+ * or killed there holds up nobody. The rule runs in the process, as it does for a pool in memory.
+ *
+ * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
+ * deadline: whoever calls does.
+ */
+export class PostgresPoolStore implements PoolStore {
+  readonly #client: PostgresClient
+  readonly #prefix: string
+  readonly #load: string
+  readonly #save: string
+  /** The last lease of each pool: this process does them one after the other. */
+  readonly #last: Map<string, Promise<unknown>> = new Map()
+
+  constructor(options: PostgresPoolStoreOptions) {
+    if (typeof options !== 'object' || options === null)
+      throw new TypeError('PostgresPoolStore must be given options: a client, at least')
+    for (const name of Object.keys(options))
+      if (name !== 'client' && name !== 'prefix')
+        throw new TypeError(`PostgresPoolStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
+    const { client, prefix = 'fairlead' } = options
+    if (typeof client !== 'object' || client === null || typeof client.query !== 'function')
+      throw new TypeError('client must be a Pool or a Client of the package pg')
+    if (typeof prefix !== 'string' || !/^[a-z_][a-z0-9_]{0,40}$/i.test(prefix))
+      throw new TypeError(`prefix must be letters, digits and underscores, 41 at most, got ${JSON.stringify(prefix)}`)
+    this.#client = client
+    this.#prefix = prefix
+    const [pools, tenants] = [`"${prefix}_pools"`, `"${prefix}_tenants"`]
+    this.#load = `
+      SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now, p.version, p.win, p.pool,
+        (SELECT json_object_agg(t.tenant, t.record) FROM unnest($2::text[]) AS n (tenant)
+          CROSS JOIN LATERAL (SELECT * FROM ${tenants} t WHERE t.key = $1 AND t.tenant = n.tenant LIMIT 1) AS t
+          WHERE t.win = p.win) AS tenants
+      FROM (SELECT) AS one LEFT JOIN ${pools} p ON p.key = $1`
+    this.#save = `
+      WITH saved AS (
+        INSERT INTO ${pools} AS p (key, version, win, pool) VALUES ($1, $2, $4, $5)
+        ON CONFLICT (key) DO UPDATE SET version = $2, win = $4, pool = $5 WHERE p.version = $3
+        RETURNING 1
+      ), named AS (
+        INSERT INTO ${tenants} AS t (key, tenant, win, record)
+        SELECT $1, tenant, $4, record FROM unnest($6::text[], $7::text[]) AS n (tenant, record)
+        WHERE EXISTS (SELECT FROM saved)
+        ON CONFLICT (key, tenant) DO UPDATE SET win = excluded.win, record = excluded.record
+      ), old AS (
+        DELETE FROM ${tenants} WHERE ctid = ANY (ARRAY (
+          SELECT ctid FROM ${tenants}
+          WHERE key = $1 AND win < $4 AND tenant <> ALL ($6::text[]) AND EXISTS (SELECT FROM saved)
+          ORDER BY key, win LIMIT ${MOST_DELETED}
+        ))
+      )
+      SELECT FROM saved`
+  }
+
+  /**
+   * Makes the tables, where they are not there yet. They are not logged: a Postgres that crashes, or a replica that
+   * takes over, has forgotten the pools, which their members tell it again.
+   */
+  async setUp(): Promise<void> {
+    const [pools, tenants] = [`"${this.#prefix}_pools"`, `"${this.#prefix}_tenants"`]
+    await this.#query(
+      undefined,
+      `
+      CREATE UNLOGGED TABLE IF NOT EXISTS ${pools} (
+        key text PRIMARY KEY, version bigint NOT NULL, win bigint NOT NULL, pool text NOT NULL
+      ) WITH (fillfactor = 50);
+      CREATE UNLOGGED TABLE IF NOT EXISTS ${tenants} (
+        key text, tenant text, win bigint NOT NULL, record text NOT NULL, PRIMARY KEY (key, tenant)
+      );
+      CREATE INDEX IF NOT EXISTS "${this.#prefix}_tenants_win" ON ${tenants} (key, win);`,
+    )
+  }
+
+  /** The key of a pool in both tables. */
+  keyOf(name: string, windowMs: number): string {
+    return JSON.stringify([name, windowMs])
+  }
+
+  async lease(call: LeaseCall): Promise<LeaseAnswer> {
+    const { name, windowMs } = poolTerms(call.pool)
+    requireLease(call)
+    const key = this.keyOf(name, windowMs)
+    const before = this.#last.get(key)
+    const answer = this.#leaseAfter(before, key, call)
+    const done = answer.then(
+      () => {},
+      () => {},
+    )
+    this.#last.set(key, done)
+    try {
+      return await answer
+    } finally {
+      if (this.#last.get(key) === done) this.#last.delete(key)
+    }
+  }
+
+  async #leaseAfter(before: Promise<unknown> | undefined, key: string, call: LeaseCall): Promise<LeaseAnswer> {
+    await before
+    // Names may have in them what Postgres takes for no text.
+    const named = call.tenants.map(({ tenant }) => JSON.stringify(tenant))
+    for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+      const [row] = (await this.#query('load', this.#load, [key, named])) as LoadedRow[]
+      if (row === undefined) throw new PoolStoreError('not-a-client', 'the client answered a query with no row')
+      const { answer, record } = leaseOn(recordOf(row), call, row.now)
+      const version = randomInt(1, VERSIONS)
+      const [tenants, records] = [
+        [...record.tenants.keys()].map((tenant) => JSON.stringify(tenant)),
+        [...record.tenants.values()],
+      ]
+      const values = [key, version, row.version ?? 0, record.win, record.pool, tenants, records]
+      if ((await this.#query('save', this.#save, values)).length > 0) return answer
+    }
+    throw new PoolStoreError('other', `others were faster ${MOST_ATTEMPTS} times`)
+  }
+
+  async #query(step: string | undefined, text: string, values?: unknown[]): Promise<unknown[]> {
+    try {
+      const reply: unknown = await this.#client.query(
+        step === undefined ? { text } : { name: `${this.#prefix} ${step}`, text, values: values! },
+      )
+      if (Array.isArray(reply)) return []
+      const { rows } = reply as { rows?: unknown }
+      if (!Array.isArray(rows))
+        throw new PoolStoreError('not-a-client', `the client answered a query with ${typeof rows}, not with rows`)
+      return rows
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+}
+
+function recordOf({ version, win, pool, tenants }: LoadedRow): PoolRecord | undefined {
+  if (version === null) return undefined
+  const named = Object.entries(tenants ?? {}).map(([name, record]) => [JSON.parse(name) as string, record] as const)
+  return { win: Number(win), pool, tenants: new Map(named) }
+}
+
+/** Classes of SQLSTATE, and codes of the system. */
+const BY_CODE: readonly [RegExp, StoreFailureKind][] = [
+  [/^(42P01|42703|42804|42809|22P02)$/, 'wrong-type'],
+  [/^(42501|28...|25006)$/, 'no-permission'],
+  [/^(53100|53200|54000)$/, 'out-of-memory'],
+  [/^(57014|25P03|ETIMEDOUT)$/, 'timeout'],
+  [/^(08...|57P..|53300|E[A-Z_]+)$/, 'network'],
+]
+
+/** What went wrong, by what the client says. */
+function storeError(error: unknown): PoolStoreError {
+  if (error instanceof PoolStoreError) return error
+  const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }
+  const said = message || String(error)
+  const isGone = /timeout/i.test(said) ? 'timeout' : /connection|terminated|closed/i.test(said) ? 'network' : 'other'
+  const kind = BY_CODE.find(([pattern]) => pattern.test(String(code)))?.[1] ?? isGone
+  return new PoolStoreError(kind, said, { cause: error })
+}
