@@ -7,7 +7,7 @@ import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationS
 function loop(options: EventLoopDelayOptions = {}) {
   const clock = manualClock(1_000)
   const timers: { atMs: number; fn: () => void }[] = []
-  const state = { activeMs: 0, waitedMs: 0, draw: 0.999_999 }
+  const state = { activeMs: 0, waitedMs: 0, throttledMs: 0, draw: 0.999_999 }
   const signal = eventLoopDelaySignal({
     after(ms, fn) {
       const timer = { atMs: clock() + ms, fn }
@@ -18,6 +18,7 @@ function loop(options: EventLoopDelayOptions = {}) {
     },
     activeMs: () => state.activeMs,
     waitedMs: () => state.waitedMs,
+    throttledMs: () => state.throttledMs,
     ...options,
   })
   const shedder = new LoadShedder({ signal, clock, random: () => state.draw, trickleMs: 1e9 })
@@ -118,6 +119,27 @@ describe('eventLoopDelaySignal', () => {
       block(3)
     }
     expect(shedder.snapshot().signals[0]).toMatchObject({ load: 0, probability: 0 })
+  })
+
+  it('is late by what a quota takes, and by that alone where others take time too', () => {
+    const { clock, block, steal, state, delay } = loop()
+    delay()
+    steal(75)
+    state.throttledMs += 75
+    block(35)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+    block(10)
+    steal(50)
+    steal(75)
+    // Groups count the time of all their processors: no more than has been waited can be ours.
+    state.throttledMs += 50
+    expect(delay()).toBeCloseTo(16 + 0.2 * (50 - 10 - 16), 12)
+    clock.advance(10)
+    block(0)
+    state.throttledMs += 1_000
+    steal(40)
+    block(0)
+    expect(delay()).toBeLessThan(30)
   })
 
   it('is late by its own part where others take the rest, within a turn as after it', () => {

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
+import { getHeapStatistics } from 'node:v8'
 import type { ReadFile } from './cgroup.js'
 
 /** Where a memory signal gets its numbers: this machine, or a recorded one. */
@@ -11,6 +12,8 @@ export interface Machine {
   constrainedBytes(): number | undefined
   /** Resident set of this process. */
   residentBytes(): number
+  /** What the engine has of it, garbage included: its heap, and buffers and other memory that it knows of. */
+  engineBytes(): number
 }
 
 /**
@@ -27,4 +30,8 @@ export const thisMachine: Machine = {
   physicalBytes: () => totalmem(),
   constrainedBytes: () => process.constrainedMemory?.(),
   residentBytes: () => process.memoryUsage.rss(),
+  engineBytes(): number {
+    const { total_heap_size: heap, external_memory: external } = getHeapStatistics()
+    return heap + external
+  },
 }

@@ -2,10 +2,16 @@ import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { type LimitedGroup, limitedGroups } from './cgroup.js'
+import { KeptMemory } from './kept.js'
 import { type Machine, thisMachine } from './machine.js'
 
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
 const LIMITS_STAND_MS = 10_000
+
+/** V8 lets buffers that nobody holds pile up to this before it collects them, in bytes. */
+const GARBAGE_BYTES = 64 * 2 ** 20
+/** Most of a limit that is set aside for those. */
+const MOST_GARBAGE = 0.1
 
 /** Options of {@link memorySignal}. */
 export interface MemorySignalOptions {
@@ -42,6 +48,7 @@ class MemorySignal implements LoadSignal {
 
   readonly #limitBytes: number | undefined
   readonly #machine: Machine
+  readonly #kept = new KeptMemory()
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
   /** The runtime's own limit; 0 where it has none. */
@@ -57,8 +64,9 @@ class MemorySignal implements LoadSignal {
   read(nowMs: number): number {
     // Asking for the limits costs more than the reading itself.
     if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
+    this.#kept.sample(this.#machine.engineBytes(), this.#machine.residentBytes())
     if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes)
-    if (this.#groups.length > 0) return fullest(this.#groups)
+    if (this.#groups.length > 0) return fullest(this.#groups, this.#kept.bytes)
     if (this.#constrainedBytes > 0) return this.#shareOf(this.#constrainedBytes)
     return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(this.#physicalBytes)
   }
@@ -79,7 +87,7 @@ class MemorySignal implements LoadSignal {
     const physical = this.#physicalBytes
     if (limit > 0 && limit <= physical) {
       this.problem = undefined
-      return this.#machine.residentBytes() / limit
+      return (this.#machine.residentBytes() - this.#kept.bytes) / usable(limit)
     }
     if (this.problem === undefined) {
       this.problem =
@@ -93,10 +101,10 @@ class MemorySignal implements LoadSignal {
 }
 
 /** The largest share of a limit in use, of the groups that can be read; NaN if there is none. */
-function fullest(groups: readonly LimitedGroup[]): number {
+function fullest(groups: readonly LimitedGroup[], keptBytes: number): number {
   let most = Number.NaN
   for (const group of groups) {
-    const share = group.workingSetBytes() / group.limitBytes
+    const share = Math.max(0, group.workingSetBytes() - keptBytes) / usable(group.limitBytes)
     if (!(share <= most) && !Number.isNaN(share)) most = share
   }
   return most
@@ -107,4 +115,9 @@ function shareOfMachine(meminfo: string | undefined): number | undefined {
   const total = Number(/^MemTotal: +(\d+) kB$/m.exec(meminfo ?? '')?.[1])
   const available = Number(/^MemAvailable: +(\d+) kB$/m.exec(meminfo ?? '')?.[1])
   return total > 0 && available >= 0 ? Math.max(0, 1 - available / total) : undefined
+}
+
+/** What is left of a limit for what is held. */
+function usable(limitBytes: number): number {
+  return limitBytes - Math.min(GARBAGE_BYTES, MOST_GARBAGE * limitBytes)
 }

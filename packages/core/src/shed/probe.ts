@@ -52,6 +52,7 @@ export class Probe {
   readonly #timed: Reservation | undefined
   readonly #relief: Relief | undefined
   #pushed: Reservation | undefined
+  readonly #pushedRelief: Relief | undefined
   #reading: number = Number.NaN
   #triedAtMs: number = Number.NEGATIVE_INFINITY
   /** Time of the last good timed reading; before that, of the first attempt. */
@@ -69,7 +70,10 @@ export class Probe {
     this.#everyMs = sampleEveryMs
     if (signal.kind === 'live' || signal.kind === 'sampled') return
     this.#timed = new Reservation(this.#limit)
-    if (signal.relief ?? false) this.#relief = new Relief()
+    if (signal.relief ?? false) {
+      this.#relief = new Relief()
+      this.#pushedRelief = new Relief()
+    }
   }
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
@@ -78,6 +82,11 @@ export class Probe {
     if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
     else this.#estimate(inFlight)
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
+  }
+
+  /** True while the reading stays high for reasons that refusing does not change, as far as is known. */
+  get doubted(): boolean {
+    return this.#reliefNow() > 0
   }
 
   admit(): void {
@@ -101,7 +110,9 @@ export class Probe {
       this.#bad(reading)
       return
     }
-    this.#pushed ??= new Reservation(this.#limit)
+    this.#pushed ??= new Reservation(this.#limit, true)
+    const held = this.#pushed.growth * inFlight
+    this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
     this.#pushedAtMs = nowMs
   }
@@ -122,7 +133,7 @@ export class Probe {
       to: curve.to,
       observed: numberOrNull(this.#reading),
       reserved: this.reserved,
-      relief: this.#relief?.amount ?? 0,
+      relief: this.#reliefNow(),
       load: numberOrNull(this.load),
       probability: this.load >= 0 ? curve.probability(this.load) : 0,
       ageMs: numberOrNull(this.ageMs(nowMs)),
@@ -132,6 +143,10 @@ export class Probe {
       stale: this.#stale,
       problem: this.signal.problem ?? this.#badReason ?? null,
     }
+  }
+
+  #reliefNow(): number {
+    return (this.#restsOnPushed ? this.#pushedRelief : this.#relief)?.amount ?? 0
   }
 
   #periodMs(): number {
@@ -155,8 +170,7 @@ export class Probe {
       return
     }
     if (this.#timed !== undefined) {
-      const { from, to } = this.signal.curve
-      this.#relief?.sample(reading, this.#timed.admitted, nowMs - this.#goodAtMs, from, to)
+      this.#relief?.sample(reading, this.#timed.growth * inFlight, nowMs - this.#goodAtMs, this.signal.curve)
       this.#timed.sample(reading, inFlight)
     }
     this.#reading = reading
@@ -172,8 +186,9 @@ export class Probe {
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return
     const reserved = this.#pushed.reserved(inFlight)
-    if (this.#pushed.observed + reserved >= this.load) return
-    this.load = this.#pushed.observed + reserved
+    const live = this.#pushed.observed + reserved - (this.#pushedRelief?.amount ?? 0)
+    if (!this.#pushed.known && live >= this.load) return
+    this.load = live
     this.reserved = reserved
     this.#restsOnPushed = true
   }

@@ -11,6 +11,11 @@ const VARIANCE_GAIN = 0.02
 /** Largest residual that counts, and the fall that no noise explains, as shares of the limit. */
 const LARGEST_RESIDUAL = 0.1
 const COLLECTION = 0.02
+/** How many times what the least squares say rises must show, to be believed instead. */
+const HIDDEN = 1.5
+/** Between collections readings rise, mostly. */
+const MOSTLY = 0.5
+const RISING_GAIN = 0.1
 /** Standard deviations: kept as margin at a decision, and needed to call a fall a collection. */
 const MARGIN = 2
 const SURPRISE = 4
@@ -41,18 +46,36 @@ export class Reservation {
   samples = 0
 
   readonly #limit: number
+  readonly #live: boolean
   #admitted = 0
   #finished = 0
   #inFlightThen = 0
+  // Since the sample that was learned from last.
+  #learnedAt: number = Number.NaN
+  #learnedInFlight = 0
+  #admittedSince = 0
+  #finishedSince = 0
   // Weighted sums of products; a: admitted, f: finished, d: the change of the reading.
   #aa = 0
   #af = 0
   #ff = 0
   #ad = 0
   #fd = 0
+  // The same of samples that rose: by how much, and with how many admissions.
+  #risen = 0
+  #risenBy = 0
+  /** Share of samples that rose, of late. */
+  #rising = 0
 
-  constructor(limit: number) {
+  /** `live`: readings show what requests hold and nothing else, so what ends takes as much away as it brought. */
+  constructor(limit: number, live = false) {
     this.#limit = limit
+    this.#live = live
+  }
+
+  /** Whether enough was seen for what was learned to be worth something. */
+  get known(): boolean {
+    return this.samples >= LEAST_SAMPLES
   }
 
   /** Requests admitted since the last sample. */
@@ -78,12 +101,19 @@ export class Reservation {
 
   /** Takes a good reading; `inFlight` is the number of requests running now. */
   sample(reading: number, inFlight: number): void {
-    const change = reading - this.observed
-    const requests = this.#admitted + this.#finished
-    if (requests >= LEAST_REQUESTS && Number.isFinite(change)) {
+    this.#admittedSince += this.#admitted
+    this.#finishedSince += this.#finished
+    const requests = this.#admittedSince + this.#finishedSince
+    const change = reading - this.#learnedAt
+    // Too few teach nothing yet; they will, together with those that come.
+    if (requests >= LEAST_REQUESTS || Number.isNaN(change)) {
       // Requests that came and went since the last sample cancel out: only those seen at either end can differ.
-      const seen = Math.max(1, Math.min(requests, inFlight + this.#inFlightThen))
-      if (!this.#isCollection(change, seen)) this.#learn(change, requests, seen)
+      const seen = Math.max(1, Math.min(requests, inFlight + this.#learnedInFlight))
+      if (!Number.isNaN(change) && !this.#isCollection(change, seen)) this.#learn(change, requests, seen)
+      this.#learnedAt = reading
+      this.#learnedInFlight = inFlight
+      this.#admittedSince = 0
+      this.#finishedSince = 0
     }
     this.observed = reading
     this.#admitted = 0
@@ -91,37 +121,56 @@ export class Reservation {
     this.#inFlightThen = inFlight
   }
 
-  /** What to add to the last sample now, at least 0; `inFlight` is the number of requests running now. */
+  /**
+   * What to add to the last sample now; `inFlight` is the number of requests running now. At least 0, or, if readings
+   * show what is live, what leaves nothing of the sample.
+   */
   reserved(inFlight: number): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = this.growth * this.#admitted
+    const gross = Math.max(this.growth, this.#hidden()) * this.#admitted
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
-    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
+    return Math.max(
+      this.#live ? -this.observed : 0,
+      Math.min(gross, gross - this.release * this.#finished + margin * spread),
+    )
   }
 
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */
   #isCollection(change: number, seen: number): boolean {
-    const expected = -this.release * this.#finished - SURPRISE * Math.sqrt(this.variance * seen)
-    return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
+    const expected = -this.release * this.#finishedSince - SURPRISE * Math.sqrt(this.variance * seen)
+    return !this.#live && this.known && change < expected - COLLECTION * this.#limit
   }
 
   #learn(change: number, requests: number, seen: number): void {
-    const predicted = this.growth * this.#admitted - this.release * this.#finished
+    const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
+    const rose = change > 0 ? 1 / requests : 0
+    this.#rising += (Math.sign(rose) - this.#rising) * RISING_GAIN
+    this.#risen = this.#risen * MEMORY + rose * change
+    this.#risenBy = this.#risenBy * MEMORY + rose * this.#admittedSince
     // An honest error is that of a prediction; the first few have nothing to predict from.
-    const fitted = this.growth * this.#admitted - this.release * this.#finished
+    const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
     this.samples++
     const error = Math.min(residual ** 2, (LARGEST_RESIDUAL * this.#limit) ** 2) / seen
     this.variance += (error - this.variance) * Math.max(1 / this.samples, VARIANCE_GAIN)
   }
 
+  /**
+   * What an admission added where readings rose, if they mostly do and that is far more than the least squares say: where collections free
+   * what finishes do not, falls make up for admissions, which then look like nothing. 0 where it is not.
+   */
+  #hidden(): number {
+    const steepest = this.#live || this.#rising < MOSTLY || this.#risenBy === 0 ? 0 : this.#risen / this.#risenBy
+    return steepest > HIDDEN * this.growth ? steepest : 0
+  }
+
   /** Least squares of change = growth·admitted - release·finished, with release drawn towards growth. */
   #fit(change: number, weight: number): void {
-    const admitted = this.#admitted
-    const finished = this.#finished
+    const admitted = this.#admittedSince
+    const finished = this.#finishedSince
     this.#aa = this.#aa * MEMORY + weight * admitted * admitted
     this.#af = this.#af * MEMORY - weight * admitted * finished
     this.#ff = this.#ff * MEMORY + weight * finished * finished
@@ -137,10 +186,10 @@ export class Reservation {
     if (determinant <= 1e-12 * aa * ff) return
     let growth = (this.#ad * ff - this.#fd * af) / determinant
     let release = (this.#fd * aa - this.#ad * af) / determinant
-    if (release <= 0) {
+    if (release <= 0 && !this.#live) {
       release = 0
       growth = this.#aa > 0 ? this.#ad / this.#aa : 0
-    } else if (release > growth) {
+    } else if (release > growth || this.#live) {
       growth = (this.#ad + this.#fd) / (this.#aa + 2 * this.#af + this.#ff)
       release = growth
     }
