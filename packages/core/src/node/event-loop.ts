@@ -20,13 +20,15 @@ const LEAST_THROTTLED_MS = 1
 /** Where refusing starts, in requests' worth of CPU, and within which bounds, in milliseconds. */
 const FROM_REQUESTS = 3
 const LEAST_FROM_MS = 10
-const MOST_FROM_MS = 50
+const MOST_FROM_MS = 200
+/** Where it starts while nobody knows what requests cost. */
+const FIRST_FROM_MS = 50
 
 /** Options of {@link eventLoopDelaySignal}. */
 export interface EventLoopDelayOptions {
   /**
    * Chance of refusal by lateness in milliseconds. Without it the range is learned from the CPU time that a request
-   * takes: 10 to 60 ms at first and for light handlers, 50 to 250 ms for the heaviest.
+   * takes: 10 to 60 ms for light handlers, 200 to 1000 ms for the heaviest, 50 to 250 ms until it is known.
    */
   curve?: Curve
   /** Timer of the heartbeat. @default setTimeout, unref'd */
@@ -98,7 +100,7 @@ class EventLoopDelaySignal implements LoadSignal {
     waitedMs: () => number,
     throttledMs: () => number,
   ) {
-    this.curve = curve ?? curveFor(0)
+    this.curve = curve ?? curveFrom(FIRST_FROM_MS)
     this.#after = after
     this.#taken = new TakenByOthers(waitedMs, throttledMs)
     // A loop that is interrupted counts as active.
@@ -197,6 +199,9 @@ class TakenByOthers {
 
 /** A loop that turns once per request is late by what requests cost, without any overload: heavy ones need room. */
 function curveFor(costMs: number): Curve {
-  const from = Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS)
+  return curveFrom(Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS))
+}
+
+function curveFrom(from: number): Curve {
   return logistic({ from, to: from === LEAST_FROM_MS ? 60 : 5 * from })
 }

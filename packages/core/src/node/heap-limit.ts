@@ -7,12 +7,6 @@ const SEMI_SPACES = 3
 /** V8 makes a semi-space at most a 32nd of the old generation, unless a flag says otherwise. */
 const LEAST_OLD_SHARE = 32 / (32 + SEMI_SPACES)
 
-/**
- * From this share of the old generation on, V8 ends a process in which four collections in a row freed little and took
- * most of the time ("ineffective mark-compacts"), though nothing failed to fit.
- */
-const ENFORCED_SHARE = 0.8
-
 /** How this thread's heap was set up, as far as one can ask. */
 export interface HeapSetup {
   /** What V8 reports as `heap_size_limit`: old and young generation together. */
@@ -25,11 +19,6 @@ export interface HeapSetup {
   memoryBytes: number
 }
 
-/** Bytes of live objects that V8 is sure to bear. */
-export function enforcedHeapBytes(setup: HeapSetup): number {
-  return ENFORCED_SHARE * oldGenerationBytes(setup)
-}
-
 /**
  * Most bytes that the old generation may hold.
  *
@@ -37,7 +26,7 @@ export function enforcedHeapBytes(setup: HeapSetup): number {
  * however empty it is: 3 to 192 MiB, by V8's version and the memory of the container. V8 does not say how much, but
  * flags do, and in worker threads their limits. Where nobody does, the least that is left by the largest.
  */
-function oldGenerationBytes({ heapSizeLimit, flags, oldGenerationMb, memoryBytes }: HeapSetup): number {
+export function oldGenerationBytes({ heapSizeLimit, flags, oldGenerationMb, memoryBytes }: HeapSetup): number {
   const semiSpaceMb = flagOf(flags, 'max-semi-space-size')
   const youngMb = semiSpaceMb && SEMI_SPACES * 2 ** Math.ceil(Math.log2(semiSpaceMb))
   const percentage = flagOf(flags, 'max-old-space-size-percentage')

@@ -5,10 +5,12 @@ import { type Heap, heapSignal } from './index.js'
 
 /** An engine whose collections happen when the test says so. */
 function engine() {
-  const state = { used: 0.3, watchers: 0, watched: 0, ended: () => {} }
+  const state = { used: 0.3, pages: 0, watchers: 0, watched: 0, ended: () => {} }
   const heap: Heap = {
     usedBytes: () => state.used * 4e9,
-    limitBytes: () => 4e9,
+    pageBytes: () => state.pages * 5e9,
+    // Objects may fill four fifths of it.
+    limitBytes: () => 5e9,
     watch(ended) {
       state.watchers++
       state.watched++
@@ -64,8 +66,14 @@ describe('heapSignal', () => {
 
   it('goes by a limit of your own', () => {
     const { heap } = engine()
-    expect(heapSignal({ heap, limitBytes: 2.4e9 }).read(0)).toBeCloseTo(0.5, 12)
+    expect(heapSignal({ heap, limitBytes: 3e9 }).read(0)).toBeCloseTo(0.5, 12)
     expect(() => heapSignal({ limitBytes: 0 })).toThrow('limitBytes must be a number > 0, got 0')
+  })
+
+  it('counts pages where objects leave much of them unused', () => {
+    const { state, heap } = engine()
+    state.pages = 0.9
+    expect(heapSignal({ heap }).read(0)).toBeCloseTo(0.9, 12)
   })
 
   it('watches from the first decision on, not before', () => {

@@ -1,15 +1,24 @@
-import { getHeapStatistics } from 'node:v8'
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
 import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { Collections, type WatchCollections, watchCollections } from './collections.js'
-import { enforcedHeapBytes, heapSetup } from './heap-limit.js'
+import { heapSetup, oldGenerationBytes } from './heap-limit.js'
+
+/**
+ * V8 ends a process for two reasons. The pages of its old generation are more than it may have, as objects may leave
+ * much of a page unused (three of 64 KB fit into one of 256); or objects fill this share of it, and four collections
+ * in a row freed little and took most of the time ("ineffective mark-compacts").
+ */
+const MOST_OBJECTS = 0.8
 
 /** What a heap signal needs to know of the engine. */
 export interface Heap {
-  /** Bytes in use, garbage included. */
+  /** Bytes of objects, garbage included. */
   usedBytes(): number
-  /** Bytes at which the engine gives up. */
+  /** Bytes of pages that the old generation has or is about to need: objects, and what is left between them. */
+  pageBytes(): number
+  /** Bytes of pages that the old generation may have. */
   limitBytes(): number
   /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
   watch: WatchCollections
@@ -78,12 +87,20 @@ class HeapSignal implements LoadSignal {
 
   #share(): number {
     this.#limitBytes ??= this.#heap.limitBytes()
-    return this.#heap.usedBytes() / this.#limitBytes
+    const objects = this.#heap.usedBytes() / (MOST_OBJECTS * this.#limitBytes)
+    return Math.max(objects, this.#heap.pageBytes() / this.#limitBytes)
   }
 }
 
 const v8Heap: Heap = {
   usedBytes: () => getHeapStatistics().used_heap_size,
-  limitBytes: () => enforcedHeapBytes(heapSetup(getHeapStatistics().heap_size_limit)),
+  pageBytes(): number {
+    let bytes = 0
+    // What is live in the young generation when it is collected moves to the old one.
+    for (const { space_name, space_size, space_used_size } of getHeapSpaceStatistics())
+      bytes += space_name.startsWith('new_') ? space_used_size : space_size
+    return bytes
+  },
+  limitBytes: () => oldGenerationBytes(heapSetup(getHeapStatistics().heap_size_limit)),
   watch: watchCollections,
 }

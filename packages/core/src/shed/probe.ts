@@ -1,4 +1,5 @@
 import { show } from '../options.js'
+import { LiveLoad } from './live-load.js'
 import { Relief } from './relief.js'
 import { Reservation } from './reservation.js'
 import type { LoadSignal, SignalKind } from './signal.js'
@@ -51,7 +52,7 @@ export class Probe {
   readonly #everyMs: number
   readonly #timed: Reservation | undefined
   readonly #relief: Relief | undefined
-  #pushed: Reservation | undefined
+  #pushed: LiveLoad | undefined
   readonly #pushedRelief: Relief | undefined
   #reading: number = Number.NaN
   #triedAtMs: number = Number.NEGATIVE_INFINITY
@@ -110,8 +111,8 @@ export class Probe {
       this.#bad(reading)
       return
     }
-    this.#pushed ??= new Reservation(this.#limit, true)
-    const held = this.#pushed.growth * inFlight
+    this.#pushed ??= new LiveLoad()
+    const held = this.#pushed.held * inFlight
     this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
     this.#pushedAtMs = nowMs
@@ -125,7 +126,7 @@ export class Probe {
 
   snapshot(nowMs: number): SignalSnapshot {
     const { curve, kind = 'reserved', name } = this.signal
-    const learned = this.#restsOnPushed ? this.#pushed : this.#timed
+    const held = this.#restsOnPushed ? this.#pushed?.held : undefined
     return {
       name,
       kind,
@@ -137,8 +138,8 @@ export class Probe {
       load: numberOrNull(this.load),
       probability: this.load >= 0 ? curve.probability(this.load) : 0,
       ageMs: numberOrNull(this.ageMs(nowMs)),
-      growth: learned?.growth ?? 0,
-      release: learned?.release ?? 0,
+      growth: held ?? this.#timed?.growth ?? 0,
+      release: held ?? this.#timed?.release ?? 0,
       badSamples: this.#badSamples,
       stale: this.#stale,
       problem: this.signal.problem ?? this.#badReason ?? null,
@@ -185,11 +186,11 @@ export class Probe {
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return
-    const reserved = this.#pushed.reserved(inFlight)
-    const live = this.#pushed.observed + reserved - (this.#pushedRelief?.amount ?? 0)
+    const predicted = this.#pushed.load(inFlight, this.#timed?.growth ?? Number.POSITIVE_INFINITY)
+    const live = predicted - (this.#pushedRelief?.amount ?? 0)
     if (!this.#pushed.known && live >= this.load) return
     this.load = live
-    this.reserved = reserved
+    this.reserved = predicted - this.#pushed.observed
     this.#restsOnPushed = true
   }
 

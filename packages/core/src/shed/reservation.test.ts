@@ -78,26 +78,6 @@ describe('Reservation', () => {
     expect(reservation).toMatchObject({ growth, samples })
   })
 
-  it('reserves what rises show, where collections undo them', () => {
-    const reservation = new Reservation(1)
-    reservation.sample(0.3, 5)
-    // Each request adds 0.02 and leaves it as garbage, which every fourth sample has seen collected.
-    for (let i = 1; i <= 40; i++) interval(reservation, 5, 5, 0.3 + 0.1 * (i % 4), 5)
-    for (let i = 0; i < 10; i++) reservation.admit()
-    expect(reservation.growth).toBeLessThan(0.01)
-    expect(reservation.reserved(15)).toBeGreaterThan(0.15)
-  })
-
-  it('follows what is live down as requests end', () => {
-    const reservation = new Reservation(1, true)
-    reservation.sample(0.1, 0)
-    for (let i = 1; i <= 4; i++) interval(reservation, 10, 0, 0.1 + 0.2 * i, 10 * (i - 1))
-    for (let i = 0; i < 30; i++) reservation.finish()
-    expect(reservation.reserved(10)).toBeCloseTo(-0.6, 1)
-    for (let i = 0; i < 100; i++) reservation.finish()
-    expect(reservation.observed + reservation.reserved(0)).toBeGreaterThanOrEqual(0)
-  })
-
   it('learns nothing from a collection, but begins from what it left', () => {
     const reservation = learned(0.002)
     interval(reservation, 5, 5, 0.2, 100)
@@ -147,7 +127,7 @@ describe('Reservation', () => {
     expect(reservation.reserved(100)).toBe(0)
   })
 
-  it('never reserves less than nothing, nor anything for nothing, whatever happens', () => {
+  it('never reserves less than nothing nor more than all that was admitted, whatever happens', () => {
     const events = fc.array(
       fc.oneof(
         fc.constantFrom('admit', 'finish', 'undo' as const),
@@ -165,7 +145,7 @@ describe('Reservation', () => {
           expect(reservation.growth).toBeGreaterThanOrEqual(reservation.release)
           expect(reservation.variance).toBeGreaterThanOrEqual(0)
           expect(reservation.reserved(inFlight)).toBeGreaterThanOrEqual(0)
-          if (reservation.admitted === 0) expect(reservation.reserved(inFlight)).toBe(0)
+          expect(reservation.reserved(inFlight)).toBeLessThanOrEqual(reservation.growth * reservation.admitted)
         }
       }),
     )

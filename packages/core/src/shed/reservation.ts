@@ -11,11 +11,6 @@ const VARIANCE_GAIN = 0.02
 /** Largest residual that counts, and the fall that no noise explains, as shares of the limit. */
 const LARGEST_RESIDUAL = 0.1
 const COLLECTION = 0.02
-/** How many times what the least squares say rises must show, to be believed instead. */
-const HIDDEN = 1.5
-/** Between collections readings rise, mostly. */
-const MOSTLY = 0.5
-const RISING_GAIN = 0.1
 /** Standard deviations: kept as margin at a decision, and needed to call a fall a collection. */
 const MARGIN = 2
 const SURPRISE = 4
@@ -46,7 +41,6 @@ export class Reservation {
   samples = 0
 
   readonly #limit: number
-  readonly #live: boolean
   #admitted = 0
   #finished = 0
   #inFlightThen = 0
@@ -61,21 +55,9 @@ export class Reservation {
   #ff = 0
   #ad = 0
   #fd = 0
-  // The same of samples that rose: by how much, and with how many admissions.
-  #risen = 0
-  #risenBy = 0
-  /** Share of samples that rose, of late. */
-  #rising = 0
 
-  /** `live`: readings show what requests hold and nothing else, so what ends takes as much away as it brought. */
-  constructor(limit: number, live = false) {
+  constructor(limit: number) {
     this.#limit = limit
-    this.#live = live
-  }
-
-  /** Whether enough was seen for what was learned to be worth something. */
-  get known(): boolean {
-    return this.samples >= LEAST_SAMPLES
   }
 
   /** Requests admitted since the last sample. */
@@ -121,50 +103,31 @@ export class Reservation {
     this.#inFlightThen = inFlight
   }
 
-  /**
-   * What to add to the last sample now; `inFlight` is the number of requests running now. At least 0, or, if readings
-   * show what is live, what leaves nothing of the sample.
-   */
+  /** What to add to the last sample now, at least 0; `inFlight` is the number of requests running now. */
   reserved(inFlight: number): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = Math.max(this.growth, this.#hidden()) * this.#admitted
+    const gross = this.growth * this.#admitted
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
-    return Math.max(
-      this.#live ? -this.observed : 0,
-      Math.min(gross, gross - this.release * this.#finished + margin * spread),
-    )
+    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
   }
 
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */
   #isCollection(change: number, seen: number): boolean {
     const expected = -this.release * this.#finishedSince - SURPRISE * Math.sqrt(this.variance * seen)
-    return !this.#live && this.known && change < expected - COLLECTION * this.#limit
+    return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
   }
 
   #learn(change: number, requests: number, seen: number): void {
     const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
-    const rose = change > 0 ? 1 / requests : 0
-    this.#rising += (Math.sign(rose) - this.#rising) * RISING_GAIN
-    this.#risen = this.#risen * MEMORY + rose * change
-    this.#risenBy = this.#risenBy * MEMORY + rose * this.#admittedSince
     // An honest error is that of a prediction; the first few have nothing to predict from.
     const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
     this.samples++
     const error = Math.min(residual ** 2, (LARGEST_RESIDUAL * this.#limit) ** 2) / seen
     this.variance += (error - this.variance) * Math.max(1 / this.samples, VARIANCE_GAIN)
-  }
-
-  /**
-   * What an admission added where readings rose, if they mostly do and that is far more than the least squares say: where collections free
-   * what finishes do not, falls make up for admissions, which then look like nothing. 0 where it is not.
-   */
-  #hidden(): number {
-    const steepest = this.#live || this.#rising < MOSTLY || this.#risenBy === 0 ? 0 : this.#risen / this.#risenBy
-    return steepest > HIDDEN * this.growth ? steepest : 0
   }
 
   /** Least squares of change = growth·admitted - release·finished, with release drawn towards growth. */
@@ -186,10 +149,10 @@ export class Reservation {
     if (determinant <= 1e-12 * aa * ff) return
     let growth = (this.#ad * ff - this.#fd * af) / determinant
     let release = (this.#fd * aa - this.#ad * af) / determinant
-    if (release <= 0 && !this.#live) {
+    if (release <= 0) {
       release = 0
       growth = this.#aa > 0 ? this.#ad / this.#aa : 0
-    } else if (release > growth || this.#live) {
+    } else if (release > growth) {
       growth = (this.#ad + this.#fd) / (this.#aa + 2 * this.#af + this.#ff)
       release = growth
     }
