@@ -10,13 +10,10 @@ function machine(tree: Tree, more: Partial<Machine> = {}): Machine {
     physicalBytes: () => 16 * GIB,
     constrainedBytes: () => 2 ** 64,
     residentBytes: () => 2 * GIB,
-    engineBytes: () => GIB,
+    collect: () => {},
     ...more,
   }
 }
-
-/** What is left of a limit beside the garbage of buffers. */
-const room = (limit: number): number => limit - Math.min(64 * MIB, 0.1 * limit)
 
 describe('memorySignal', () => {
   afterEach(() => {
@@ -24,94 +21,83 @@ describe('memorySignal', () => {
   })
 
   it.each<[string, Tree, number]>([
-    ['the container', trees.v2, (256 * MIB) / room(512 * MIB)],
-    ['the fullest group, not the tightest', trees.v2Nested, (896 * MIB) / room(1024 * MIB)],
-    ['what slows the group down', trees.v2High, (256 * MIB) / room(400 * MIB)],
-    ['the container under v1', trees.v1, (512 * MIB) / room(1024 * MIB)],
-    ['the fullest group under v1', trees.hybrid, (1536 * MIB) / room(2048 * MIB)],
+    ['the container', trees.v2, 256 / 512],
+    ['the fullest group, not the tightest', trees.v2Nested, 896 / 1024],
+    ['what slows the group down', trees.v2High, 256 / 400],
+    ['the container under v1', trees.v1, 512 / 1024],
+    ['the fullest group under v1', trees.hybrid, 1536 / 2048],
     ['the machine where no group is limited', trees.v2Unlimited, 4 / 16],
     ['the machine where v1 says unlimited', trees.v1Unlimited, 4 / 16],
-    ['this process where nothing else is known', trees.none, (2 * GIB) / room(16 * GIB)],
+    ['this process where nothing else is known', trees.none, 2 / 16],
   ])('is the share of the memory of %s', (_, tree, share) => {
     expect(memorySignal({ machine: machine(tree) }).read(0)).toBeCloseTo(share, 12)
   })
 
   it('goes by the limit of the runtime where no group shows one, unless that is 2^64 or 0', () => {
-    for (const [constrained, limit] of [
-      [4 * GIB, 4 * GIB],
-      [2 ** 64, 16 * GIB],
-      [0, 16 * GIB],
-      [undefined, 16 * GIB],
+    for (const [constrained, share] of [
+      [4 * GIB, 0.5],
+      [2 ** 64, 0.125],
+      [0, 0.125],
+      [undefined, 0.125],
     ] as const) {
       const signal = memorySignal({ machine: machine(trees.none, { constrainedBytes: () => constrained }) })
-      expect(signal.read(0)).toBeCloseTo((2 * GIB) / room(limit), 12)
+      expect(signal.read(0)).toBeCloseTo(share, 12)
     }
+  })
+
+  it('has garbage collected before anybody is refused, and seldom where that frees little', () => {
+    let used = 0.5
+    const collect = vi.fn()
+    const signal = memorySignal({ machine: machine(trees.none, { residentBytes: () => used * 16 * GIB, collect }) })
+    const readUntil = (fromMs: number, untilMs: number): void => {
+      for (let nowMs = fromMs; nowMs < untilMs; nowMs += 50) signal.read(nowMs)
+    }
+    readUntil(0, 10_000)
+    expect(collect).not.toHaveBeenCalled()
+    used = 0.65
+    readUntil(10_000, 10_050)
+    expect(collect).toHaveBeenCalledTimes(1)
+    // Nothing is freed: 0.5, 1, 2, 4 and then 8 s apart.
+    readUntil(10_050, 60_000)
+    expect(collect.mock.calls.length).toBeGreaterThanOrEqual(6)
+    expect(collect.mock.calls.length).toBeLessThanOrEqual(12)
+    // What it frees now comes again at once: four times a second.
+    collect.mockClear()
+    for (let nowMs = 60_000; nowMs < 80_000; nowMs += 125) {
+      used = nowMs % 250 === 0 ? 0.9 : 0.5
+      signal.read(nowMs)
+    }
+    expect(collect.mock.calls.length).toBeGreaterThan(40)
   })
 
   it('hears of a changed limit within ten seconds', () => {
     const tree: Record<string, string> = { ...trees.v2 }
     const signal = memorySignal({ machine: machine(tree) })
-    expect(signal.read(0)).toBeCloseTo((256 * MIB) / room(512 * MIB), 12)
+    expect(signal.read(0)).toBe(0.5)
     tree['/sys/fs/cgroup/memory.max'] = `${1024 * MIB}\n`
-    expect(signal.read(9_999)).toBeCloseTo((256 * MIB) / room(512 * MIB), 12)
-    expect(signal.read(10_000)).toBeCloseTo((256 * MIB) / room(1024 * MIB), 12)
+    expect(signal.read(9_999)).toBe(0.5)
+    expect(signal.read(10_000)).toBe(0.25)
   })
 
   it('asks for the limits no more often than that', () => {
     const physicalBytes = vi.fn(() => 16 * GIB)
     const constrainedBytes = vi.fn(() => 4 * GIB)
     const signal = memorySignal({ machine: machine(trees.none, { physicalBytes, constrainedBytes }) })
-    for (let nowMs = 0; nowMs < 10_000; nowMs += 100)
-      expect(signal.read(nowMs)).toBeCloseTo((2 * GIB) / room(4 * GIB), 12)
+    for (let nowMs = 0; nowMs < 10_000; nowMs += 100) expect(signal.read(nowMs)).toBe(0.5)
     expect(physicalBytes).toHaveBeenCalledTimes(1)
     expect(constrainedBytes).toHaveBeenCalledTimes(1)
-  })
-
-  it('does not count what the allocator keeps of buffers that V8 freed', () => {
-    let [engine, resident] = [300 * MIB, 500 * MIB]
-    const process = machine(trees.none, { engineBytes: () => engine, residentBytes: () => resident })
-    const signal = memorySignal({ limitBytes: GIB, machine: process })
-    const usedMb = (nowMs: number) => Math.round((signal.read(nowMs) * room(GIB)) / MIB)
-    expect(usedMb(0)).toBe(500)
-    // Freed, and still resident; then given back in part; then used again; then more than was kept.
-    engine = 100 * MIB
-    expect(usedMb(100)).toBe(300)
-    resident = 450 * MIB
-    expect(usedMb(200)).toBe(300)
-    engine = 200 * MIB
-    expect(usedMb(300)).toBe(400)
-    engine = 300 * MIB
-    resident = 500 * MIB
-    expect(usedMb(400)).toBe(500)
-  })
-
-  it('counts what the engine does not know of, and trusts what is kept less when memory grows beside it', () => {
-    let [engine, resident] = [300 * MIB, 500 * MIB]
-    const process = machine(trees.none, { engineBytes: () => engine, residentBytes: () => resident })
-    const signal = memorySignal({ limitBytes: GIB, machine: process })
-    const usedMb = (nowMs: number) => Math.round((signal.read(nowMs) * room(GIB)) / MIB)
-    usedMb(0)
-    engine = 100 * MIB
-    expect(usedMb(100)).toBe(300)
-    resident = 520 * MIB
-    expect(usedMb(200)).toBe(520 - (200 - 4 * 20))
-    resident = 600 * MIB
-    expect(usedMb(300)).toBe(600)
   })
 
   it('leaves out a group that cannot be read, and is a bad sample when none can', () => {
     const own = '/sys/fs/cgroup/system.slice/tenants.slice/api.service/memory.current'
     const above = '/sys/fs/cgroup/system.slice/tenants.slice/memory.current'
     const signal = memorySignal({ machine: machine({ ...trees.v2Nested, [above]: '' }) })
-    expect(signal.read(0)).toBeCloseTo((240 * MIB) / room(2048 * MIB), 12)
+    expect(signal.read(0)).toBeCloseTo(240 / 2048, 12)
     expect(memorySignal({ machine: machine({ ...trees.v2Nested, [above]: '', [own]: '' }) }).read(0)).toBeNaN()
   })
 
   it('goes by a limit of your own', () => {
-    expect(memorySignal({ limitBytes: 4 * GIB, machine: machine(trees.v2) }).read(0)).toBeCloseTo(
-      (2 * GIB) / room(4 * GIB),
-      12,
-    )
+    expect(memorySignal({ limitBytes: 4 * GIB, machine: machine(trees.v2) }).read(0)).toBe(0.5)
   })
 
   it.each<[string, { limitBytes?: number; machine: Machine }, RegExp]>([

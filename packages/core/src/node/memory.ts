@@ -2,16 +2,10 @@ import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { type LimitedGroup, limitedGroups } from './cgroup.js'
-import { KeptMemory } from './kept.js'
 import { type Machine, thisMachine } from './machine.js'
 
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
 const LIMITS_STAND_MS = 10_000
-
-/** V8 lets buffers that nobody holds pile up to this before it collects them, in bytes. */
-const GARBAGE_BYTES = 64 * 2 ** 20
-/** Most of a limit that is set aside for those. */
-const MOST_GARBAGE = 0.1
 
 /** Options of {@link memorySignal}. */
 export interface MemorySignalOptions {
@@ -48,7 +42,7 @@ class MemorySignal implements LoadSignal {
 
   readonly #limitBytes: number | undefined
   readonly #machine: Machine
-  readonly #kept = new KeptMemory()
+  readonly #garbage: Garbage
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
   /** The runtime's own limit; 0 where it has none. */
@@ -59,14 +53,20 @@ class MemorySignal implements LoadSignal {
     this.curve = curve
     this.#limitBytes = limitBytes
     this.#machine = machine
+    this.#garbage = new Garbage(() => machine.collect())
   }
 
   read(nowMs: number): number {
+    const share = this.#share(nowMs)
+    this.#garbage.sample(nowMs, share, share >= COLLECT_FROM * this.curve.from)
+    return share
+  }
+
+  #share(nowMs: number): number {
     // Asking for the limits costs more than the reading itself.
     if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
-    this.#kept.sample(this.#machine.engineBytes(), this.#machine.residentBytes())
     if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes)
-    if (this.#groups.length > 0) return fullest(this.#groups, this.#kept.bytes)
+    if (this.#groups.length > 0) return fullest(this.#groups)
     if (this.#constrainedBytes > 0) return this.#shareOf(this.#constrainedBytes)
     return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(this.#physicalBytes)
   }
@@ -87,7 +87,7 @@ class MemorySignal implements LoadSignal {
     const physical = this.#physicalBytes
     if (limit > 0 && limit <= physical) {
       this.problem = undefined
-      return (this.#machine.residentBytes() - this.#kept.bytes) / usable(limit)
+      return this.#machine.residentBytes() / limit
     }
     if (this.problem === undefined) {
       this.problem =
@@ -101,10 +101,10 @@ class MemorySignal implements LoadSignal {
 }
 
 /** The largest share of a limit in use, of the groups that can be read; NaN if there is none. */
-function fullest(groups: readonly LimitedGroup[], keptBytes: number): number {
+function fullest(groups: readonly LimitedGroup[]): number {
   let most = Number.NaN
   for (const group of groups) {
-    const share = Math.max(0, group.workingSetBytes() - keptBytes) / usable(group.limitBytes)
+    const share = group.workingSetBytes() / group.limitBytes
     if (!(share <= most) && !Number.isNaN(share)) most = share
   }
   return most
@@ -117,7 +117,39 @@ function shareOfMachine(meminfo: string | undefined): number | undefined {
   return total > 0 && available >= 0 ? Math.max(0, 1 - available / total) : undefined
 }
 
-/** What is left of a limit for what is held. */
-function usable(limitBytes: number): number {
-  return limitBytes - Math.min(GARBAGE_BYTES, MOST_GARBAGE * limitBytes)
+/** Garbage is collected before anybody is refused: from this share of where refusing starts. */
+const COLLECT_FROM = 0.8
+/** Time from one request for a collection to the next, in milliseconds: at first, and where they free little. */
+const COLLECT_EVERY_MS = 250
+const COLLECT_SELDOM_MS = 8_000
+/** Share of the limit. */
+const LITTLE = 0.05
+
+/**
+ * Has the engine collect when memory is short. It does not know of the limit, and when requests are refused nothing
+ * allocates: garbage would stay for good, and requests be refused for it.
+ */
+class Garbage {
+  readonly #collect: () => void
+  #nextMs: number = Number.NEGATIVE_INFINITY
+  #everyMs = COLLECT_EVERY_MS
+  /** Share in use when last asked for, and the least since. */
+  #then = 1
+  #least = 0
+
+  constructor(collect: () => void) {
+    this.#collect = collect
+  }
+
+  /** Takes the share of the limit in use. */
+  sample(nowMs: number, share: number, short: boolean): void {
+    this.#least = Math.min(this.#least, share)
+    if (!short || nowMs < this.#nextMs) return
+    const freedLittle = this.#then - this.#least < LITTLE
+    this.#everyMs = freedLittle ? Math.min(2 * this.#everyMs, COLLECT_SELDOM_MS) : COLLECT_EVERY_MS
+    this.#nextMs = nowMs + this.#everyMs
+    this.#then = share
+    this.#least = share
+    this.#collect()
+  }
 }

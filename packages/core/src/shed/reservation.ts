@@ -55,6 +55,9 @@ export class Reservation {
   #ff = 0
   #ad = 0
   #fd = 0
+  // The same of what readings rose by, with itself and with what was admitted.
+  #risen = 0
+  #admittedRising = 0
 
   constructor(limit: number) {
     this.#limit = limit
@@ -107,10 +110,19 @@ export class Reservation {
   reserved(inFlight: number): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = this.growth * this.#admitted
+    const gross = Math.max(this.growth, this.rise) * this.#admitted
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
     return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
+  }
+
+  /**
+   * What an admission added where readings rose, large rises counting more. Where a collection frees what finishes do
+   * not, or what was freed is used again, falls and stretches without a change make up for admissions, and least
+   * squares find less than each of them adds.
+   */
+  get rise(): number {
+    return this.#admittedRising > 0 ? this.#risen / this.#admittedRising : 0
   }
 
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */
@@ -122,6 +134,9 @@ export class Reservation {
   #learn(change: number, requests: number, seen: number): void {
     const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
+    const rise = Math.max(0, change)
+    this.#risen = this.#risen * MEMORY + (rise * rise) / requests
+    this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedSince) / requests
     // An honest error is that of a prediction; the first few have nothing to predict from.
     const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
