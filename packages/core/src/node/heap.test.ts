@@ -5,12 +5,15 @@ import { type Heap, heapSignal } from './index.js'
 
 /** An engine whose collections happen when the test says so. */
 function engine() {
-  const state = { used: 0.3, pages: 0, watchers: 0, watched: 0, ended: () => {} }
+  const state = { used: 0.3, pages: 0, asked: 0, watchers: 0, watched: 0, ended: () => {} }
   const heap: Heap = {
     usedBytes: () => state.used * 4e9,
     pageBytes: () => state.pages * 5e9,
     // Objects may fill four fifths of it.
     limitBytes: () => 5e9,
+    collect: () => {
+      state.asked++
+    },
     watch(ended) {
       state.watchers++
       state.watched++
@@ -74,6 +77,17 @@ describe('heapSignal', () => {
     const { state, heap } = engine()
     state.pages = 0.9
     expect(heapSignal({ heap }).read(0)).toBeCloseTo(0.9, 12)
+  })
+
+  it('asks for a collection where it would refuse, and not before', () => {
+    const { state, heap } = engine()
+    const signal = heapSignal({ heap })
+    state.used = 0.74
+    signal.read(0)
+    expect(state.asked).toBe(0)
+    state.used = 0.76
+    signal.read(100)
+    expect(state.asked).toBe(1)
   })
 
   it('watches from the first decision on, not before', () => {

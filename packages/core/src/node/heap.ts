@@ -3,6 +3,7 @@ import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { Collections, type WatchCollections, watchCollections } from './collections.js'
+import { collectSoon, Garbage } from './garbage.js'
 import { heapSetup, oldGenerationBytes } from './heap-limit.js'
 
 /**
@@ -20,6 +21,8 @@ export interface Heap {
   pageBytes(): number
   /** Bytes of pages that the old generation may have. */
   limitBytes(): number
+  /** Asks for a major collection soon. */
+  collect(): void
   /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
   watch: WatchCollections
 }
@@ -60,6 +63,7 @@ class HeapSignal implements LoadSignal {
 
   readonly #heap: Heap
   readonly #collections: Collections
+  readonly #garbage: Garbage
   #host: SignalHost | undefined
   #limitBytes: number | undefined
 
@@ -67,6 +71,7 @@ class HeapSignal implements LoadSignal {
     this.curve = curve
     this.#limitBytes = limitBytes
     this.#heap = heap
+    this.#garbage = new Garbage(() => heap.collect())
     this.#collections = new Collections(heap.watch, () => this.#host?.push(this.#share()))
   }
 
@@ -77,7 +82,9 @@ class HeapSignal implements LoadSignal {
 
   read(nowMs: number): number {
     this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
-    return this.#share()
+    const share = this.#share()
+    this.#garbage.sample(nowMs, share, share >= this.curve.from)
+    return share
   }
 
   close(): void {
@@ -102,5 +109,6 @@ const v8Heap: Heap = {
     return bytes
   },
   limitBytes: () => oldGenerationBytes(heapSetup(getHeapStatistics().heap_size_limit)),
+  collect: collectSoon,
   watch: watchCollections,
 }

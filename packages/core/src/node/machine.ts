@@ -1,12 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import type { ReadFile } from './cgroup.js'
-
-/** The part of the standard interface that is used; the types of Node leave it to those of browsers. */
-declare const WebAssembly: { Memory: new (descriptor: { initial: number }) => object }
-
-/** V8 begins to collect when buffers of 64 MiB have come since it did last; in pages of 64 KiB. */
-const COLLECTING_PAGES = 1_040
+import { collectSoon } from './garbage.js'
 
 /** Where a memory signal gets its numbers: this machine, or a recorded one. */
 export interface Machine {
@@ -35,12 +30,5 @@ export const thisMachine: Machine = {
   physicalBytes: () => totalmem(),
   constrainedBytes: () => process.constrainedMemory?.(),
   residentBytes: () => process.memoryUsage.rss(),
-  collect(): void {
-    try {
-      // Never touched, so the kernel gives no memory for it; but the engine counts it, and finds it time to collect.
-      new WebAssembly.Memory({ initial: COLLECTING_PAGES })
-    } catch {
-      // Not even addresses are to be had.
-    }
-  },
+  collect: collectSoon,
 }

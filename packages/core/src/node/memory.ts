@@ -2,6 +2,7 @@ import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { type LimitedGroup, limitedGroups } from './cgroup.js'
+import { Garbage } from './garbage.js'
 import { type Machine, thisMachine } from './machine.js'
 
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
@@ -119,37 +120,3 @@ function shareOfMachine(meminfo: string | undefined): number | undefined {
 
 /** Garbage is collected before anybody is refused: from this share of where refusing starts. */
 const COLLECT_FROM = 0.8
-/** Time from one request for a collection to the next, in milliseconds: at first, and where they free little. */
-const COLLECT_EVERY_MS = 250
-const COLLECT_SELDOM_MS = 8_000
-/** Share of the limit. */
-const LITTLE = 0.05
-
-/**
- * Has the engine collect when memory is short. It does not know of the limit, and when requests are refused nothing
- * allocates: garbage would stay for good, and requests be refused for it.
- */
-class Garbage {
-  readonly #collect: () => void
-  #nextMs: number = Number.NEGATIVE_INFINITY
-  #everyMs = COLLECT_EVERY_MS
-  /** Share in use when last asked for, and the least since. */
-  #then = 1
-  #least = 0
-
-  constructor(collect: () => void) {
-    this.#collect = collect
-  }
-
-  /** Takes the share of the limit in use. */
-  sample(nowMs: number, share: number, short: boolean): void {
-    this.#least = Math.min(this.#least, share)
-    if (!short || nowMs < this.#nextMs) return
-    const freedLittle = this.#then - this.#least < LITTLE
-    this.#everyMs = freedLittle ? Math.min(2 * this.#everyMs, COLLECT_SELDOM_MS) : COLLECT_EVERY_MS
-    this.#nextMs = nowMs + this.#everyMs
-    this.#then = share
-    this.#least = share
-    this.#collect()
-  }
-}
