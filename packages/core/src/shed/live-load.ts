@@ -4,7 +4,7 @@ const KEPT = 4
 const MEMORY = 0.95
 /** Standard deviations: on top of what one request holds, and of what requests came and went since a collection. */
 const MARGIN = 2
-/** Collections after which what is learned is worth more than what is in use in all. */
+/** Collections after which the line through them is worth something. */
 const KNOWN_AFTER = 3
 
 interface Collection {
@@ -47,10 +47,6 @@ export class LiveLoad {
   #il = 0
   #ll = 0
 
-  get known(): boolean {
-    return this.samples >= KNOWN_AFTER
-  }
-
   admit(): void {
     this.#requests++
   }
@@ -81,18 +77,18 @@ export class LiveLoad {
 
   /**
    * What is live now, as far as one can be sure, while `inFlight` requests run. `most` is what a request adds to what is
-   * in use, garbage included: it holds no more than that.
+   * in use, garbage included, and `used` is all that is in use: no more is held than that.
    */
-  load(inFlight: number, most: number): number {
+  load(inFlight: number, most: number, used: number): number {
     const held = Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
-    let lowest = Number.POSITIVE_INFINITY
+    let lowest = used
     for (const collection of this.#last) {
       const more = inFlight - collection.inFlight
       const spread = Math.sqrt(this.#variance * this.#changed(collection, inFlight))
       lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
     }
     const more = inFlight - this.#meanInFlight
-    return Math.max(0, lowest, more > 0 ? this.#meanLive + held * more : 0)
+    return Math.max(0, lowest, more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0)
   }
 
   /** Requests that may make a difference to then: those that came and went meanwhile do not. */

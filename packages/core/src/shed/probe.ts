@@ -186,10 +186,11 @@ export class Probe {
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return
-    const predicted = this.#pushed.load(inFlight, this.#timed?.growth ?? Number.POSITIVE_INFINITY)
-    const live = predicted - (this.#pushedRelief?.amount ?? 0)
-    if (!this.#pushed.known && live >= this.load) return
-    this.load = live
+    const used = this.#reading + this.reserved
+    const predicted = this.#pushed.load(inFlight, this.#timed?.growth ?? Number.POSITIVE_INFINITY, used)
+    // What is in use in all bounds it.
+    if (predicted === used) return
+    this.load = predicted - (this.#pushedRelief?.amount ?? 0)
     this.reserved = predicted - this.#pushed.observed
     this.#restsOnPushed = true
   }
