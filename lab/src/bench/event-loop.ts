@@ -3,8 +3,9 @@
  * process on 200 warm loopback connections, with and without the shedder.
  *
  *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
- *     node lab/dist/bench/event-loop.js [seconds per row] [part of the names of the rows to run] [busy loops beside]
+ *     node lab/dist/bench/event-loop.js [seconds per row] [part of row names] [busy loops beside] [cores it may use]
  *
+ * Less than one core is a CPU quota: a child cgroup of this machine, for which it takes root; loads are of the quota.
  * The busy loops are other processes that never rest; with them, `sudo nice -n -15` keeps the load generator on time.
  * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
  */
@@ -16,9 +17,15 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LoadShedder } from '@fairlead/core'
 import { eventLoopDelaySignal } from '@fairlead/core/node'
+import underPressure from '@fastify/under-pressure'
+import fastify from 'fastify'
+import overloadProtection from 'overload-protection'
+import { container } from './container.js'
 
 const CONNECTIONS = 200
 const WARM_UP_MS = 50
+/** What the peers are set to, of the delays that their documentation shows. */
+const PEER_MS = 42
 
 interface Row {
   name: string
@@ -26,8 +33,8 @@ interface Row {
   handlerMs: number
   /** Demand, in multiples of what one thread can do. */
   load: number
-  /** By the loop's own lateness, as is the default, or by all of it. */
-  shed: false | 'own' | 'all'
+  /** By the loop's own lateness and its quota's, as is the default; without the quota's; by all of it; or by a peer. */
+  shed: false | 'own' | 'no quota' | 'all' | 'overload-protection' | 'under-pressure'
   /** What a request waits for without computing, in milliseconds; `load` is then in thousands of requests a second. */
   waitMs?: number
   /** Blocks the loop for so long every 1.5 s. */
@@ -54,28 +61,33 @@ const ROWS: readonly Row[] = [
   { name: 'x 0.2, none', handlerMs: 4, load: 0.2, shed: false },
   { name: 'x 0.2, all lateness', handlerMs: 4, load: 0.2, shed: 'all' },
   { name: 'x 0.2, shedder', handlerMs: 4, load: 0.2, shed: 'own' },
+  { name: 'x 2, overload-protection', handlerMs: 4, load: 2, shed: 'overload-protection' },
+  { name: 'x 2, under-pressure', handlerMs: 4, load: 2, shed: 'under-pressure' },
+  { name: 'x 4, overload-protection', handlerMs: 4, load: 4, shed: 'overload-protection' },
+  { name: 'x 4, under-pressure', handlerMs: 4, load: 4, shed: 'under-pressure' },
+  { name: 'x 2, quota left out', handlerMs: 4, load: 2, shed: 'no quota' },
+  { name: 'x 4, quota left out', handlerMs: 4, load: 4, shed: 'no quota' },
   { name: 'x 2, all lateness', handlerMs: 4, load: 2, shed: 'all' },
 ]
 
 const BUSY = 'for (;;);'
 
-function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): void {
+async function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): Promise<void> {
   // The load generator may have been given precedence; the server competes as any other process.
   setPriority(0)
-  const options = shed === 'all' ? { waitedMs: () => 0 } : {}
-  const shedder = shed === false ? undefined : new LoadShedder({ signal: eventLoopDelaySignal(options) })
+  const guard = await guardOf(shed)
   const server = createServer((req, res) => {
     if (req.url === '/warm') {
       // Late enough that every connection is opened rather than used twice.
       setTimeout(() => res.end(), WARM_UP_MS)
       return
     }
-    const decision = shedder?.tryAdmit()
-    if (decision?.admitted === false) {
+    const finish = guard()
+    if (finish === undefined) {
       res.writeHead(503).end()
       return
     }
-    res.once('close', () => decision?.finish())
+    res.once('close', finish)
     compute(handlerMs)
     if (waitMs > 0) setTimeout(() => res.end('done'), waitMs)
     else res.end('done')
@@ -89,6 +101,27 @@ function serve({ handlerMs, waitMs = 0, shed, pauseMs = 0 }: Row): void {
   process.once('disconnect', () => process.exit())
 }
 
+/** Lets a request in, and gives what is to be called at its end; undefined: refused. */
+async function guardOf(shed: Row['shed']): Promise<() => (() => void) | undefined> {
+  if (shed === false) return () => () => {}
+  if (shed === 'overload-protection') {
+    const protect = overloadProtection('http', { production: true, maxEventLoopDelay: PEER_MS })
+    return () => (protect.overload ? undefined : () => {})
+  }
+  if (shed === 'under-pressure') {
+    const pressure = fastify()
+    await pressure.register(underPressure, { maxEventLoopDelay: PEER_MS, sampleInterval: 100 })
+    await pressure.ready()
+    return () => (pressure.isUnderPressure() ? undefined : () => {})
+  }
+  const options = { own: {}, 'no quota': { throttledMs: () => 0 }, all: { waitedMs: () => 0 } }[shed]
+  const shedder = new LoadShedder({ signal: eventLoopDelaySignal(options) })
+  return () => {
+    const decision = shedder.tryAdmit()
+    return decision.admitted ? () => decision.finish() : undefined
+  }
+}
+
 /** In CPU time: on a shared processor it takes longer. */
 function compute(ms: number): void {
   const before = process.cpuUsage()
@@ -99,18 +132,22 @@ function compute(ms: number): void {
   while (spentMs() < ms);
 }
 
-async function measure(row: Row, seconds: number): Promise<string> {
+async function measure(row: Row, seconds: number, cores: number): Promise<string> {
+  const box = cores < 1 ? container({ cores }) : undefined
   const server: ChildProcess = fork(import.meta.filename, [JSON.stringify(row)])
   try {
     const [port] = (await once(server, 'message')) as [number]
-    return await drive(row, port, seconds)
+    // From here on: to start takes more than a small quota gives.
+    box?.add(server.pid!)
+    return await drive({ ...row, load: row.load * cores }, port, seconds, cores)
   } finally {
     server.disconnect()
     await once(server, 'exit')
+    box?.remove()
   }
 }
 
-async function drive(row: Row, port: number, seconds: number): Promise<string> {
+async function drive(row: Row, port: number, seconds: number, cores: number): Promise<string> {
   const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS })
   const get = (path: string): Promise<number> =>
     new Promise((resolve, reject) => {
@@ -156,7 +193,7 @@ async function drive(row: Row, port: number, seconds: number): Promise<string> {
   agent.destroy()
   latencies.sort((a, b) => a - b)
   const at = (share: number): number => latencies[Math.floor(share * latencies.length)] ?? Number.NaN
-  const capacity = (seconds * 1_000) / (row.waitMs === undefined ? row.handlerMs : meanGapMs)
+  const capacity = (cores * seconds * 1_000) / (row.waitMs === undefined ? row.handlerMs : meanGapMs)
   return [
     (served / capacity).toFixed(2),
     at(0.5).toFixed(0),
@@ -168,9 +205,9 @@ async function drive(row: Row, port: number, seconds: number): Promise<string> {
     .join(' |')
 }
 
-const [argument, part = '', beside = '0'] = process.argv.slice(2)
+const [argument, part = '', beside = '0', quota = '1'] = process.argv.slice(2)
 if (process.send !== undefined && argument !== undefined) {
-  serve(JSON.parse(argument) as Row)
+  await serve(JSON.parse(argument) as Row)
 } else {
   const seconds = Number(argument ?? 5)
   const others = Array.from({ length: Number(beside) }, () =>
@@ -180,7 +217,7 @@ if (process.send !== undefined && argument !== undefined) {
   console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent`)
   try {
     for (const row of ROWS)
-      if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds)}`)
+      if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds, Number(quota))}`)
   } finally {
     for (const other of others) other.kill()
   }

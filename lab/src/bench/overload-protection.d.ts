@@ -7,8 +7,10 @@ declare module 'overload-protection' {
     /** In milliseconds. */
     maxEventLoopDelay?: number
     maxRssBytes?: number
+    maxHeapUsedBytes?: number
   }
   export interface Protect {
+    readonly overload: boolean
     /** True if the request was refused. */
     (req: IncomingMessage, res: ServerResponse): boolean
     (req: IncomingMessage, res: ServerResponse, next: () => void): void

@@ -8,12 +8,16 @@ export interface LimitedGroup {
   workingSetBytes(): number
 }
 
-/** What the two versions of cgroups call things. Version 1 counts the groups below only in `total_…`. */
-interface Version {
-  /** Where the memory controller is mounted. */
+/** Where groups are found. */
+interface Hierarchy {
+  /** Where the controller is mounted. */
   mount: string
   /** Of the line of /proc/self/cgroup that names our group. */
   line: RegExp
+}
+
+/** What the two versions of cgroups call things. Version 1 counts the groups below only in `total_…`. */
+interface Version extends Hierarchy {
   limits: readonly string[]
   usage: string
   inactiveFile: RegExp
@@ -36,6 +40,39 @@ const VERSIONS: readonly Version[] = [
     inactiveFile: /^total_inactive_file (\d+)$/m,
   },
 ]
+
+/** Where the CPU controller is, and how a group without a quota shows it. */
+const CPU: readonly (Hierarchy & { quota: string; none: RegExp })[] = [
+  { mount: '/sys/fs/cgroup', line: /^0::(\/.*)$/m, quota: 'cpu.max', none: /^max/ },
+  {
+    mount: '/sys/fs/cgroup/cpu',
+    line: /^\d+:(?:[^:\n]*,)?cpu(?:,[^:\n]*)?:(\/.*)$/m,
+    quota: 'cpu.cfs_quota_us',
+    none: /^-/,
+  },
+]
+
+/**
+ * Files that count how long a CPU quota has held this process up: one for each group with a quota, its own and those
+ * above that can be seen.
+ */
+export function quotaStatistics(read: ReadFile): string[] {
+  const membership = read('/proc/self/cgroup') ?? ''
+  const files: string[] = []
+  for (const { quota, none, ...hierarchy } of CPU) {
+    for (const directory of directories(hierarchy, membership)) {
+      const text = read(`${directory}/${quota}`)
+      if (text !== undefined && !none.test(text)) files.push(`${directory}/cpu.stat`)
+    }
+  }
+  return files
+}
+
+/** Milliseconds that a group was held up by its quota, from its `cpu.stat`; 0 if it does not say. */
+export function throttledMsOf(statistics: string | undefined): number {
+  const [, v2, v1] = /^(?:throttled_usec (\d+)|throttled_time (\d+))$/m.exec(statistics ?? '') ?? []
+  return v2 === undefined ? Number(v1 ?? 0) / 1e6 : Number(v2) / 1e3
+}
 
 /**
  * The limited control groups that this process is in: its own and all above that can be seen, cgroup v2 or v1.
@@ -63,7 +100,7 @@ export function limitedGroups(read: ReadFile, physicalBytes: number): LimitedGro
  * Our group and those above it. Inside a container the path may be that of the host, of which only the end is mounted,
  * as the root; then the directories between are missing, and the root is ours.
  */
-function directories({ mount, line }: Version, membership: string): string[] {
+function directories({ mount, line }: Hierarchy, membership: string): string[] {
   const path = line.exec(membership)?.[1] ?? '/'
   const names = path.split('/').filter((name) => name !== '')
   // A group outside of what our namespace shows: `/../other`.

@@ -7,7 +7,7 @@ import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationS
 function loop(options: EventLoopDelayOptions = {}) {
   const clock = manualClock(1_000)
   const timers: { atMs: number; fn: () => void }[] = []
-  const state = { activeMs: 0, waitedMs: 0, draw: 0.999_999 }
+  const state = { activeMs: 0, waitedMs: 0, throttledMs: 0, draw: 0.999_999 }
   const signal = eventLoopDelaySignal({
     after(ms, fn) {
       const timer = { atMs: clock() + ms, fn }
@@ -18,6 +18,7 @@ function loop(options: EventLoopDelayOptions = {}) {
     },
     activeMs: () => state.activeMs,
     waitedMs: () => state.waitedMs,
+    throttledMs: () => state.throttledMs,
     ...options,
   })
   const shedder = new LoadShedder({ signal, clock, random: () => state.draw, trickleMs: 1e9 })
@@ -97,7 +98,7 @@ describe('eventLoopDelaySignal', () => {
   })
 
   it('refuses part of what a long turn has read', () => {
-    const { clock, shedder, state } = loop()
+    const { clock, shedder, state } = loop({ curve: logistic({ from: 10, to: 60 }) })
     state.draw = 0.5
     shedder.tryAdmit()
     const admitted = Array.from({ length: 100 }, () => {
@@ -118,6 +119,27 @@ describe('eventLoopDelaySignal', () => {
       block(3)
     }
     expect(shedder.snapshot().signals[0]).toMatchObject({ load: 0, probability: 0 })
+  })
+
+  it('is late by what a quota takes, and by that alone where others take time too', () => {
+    const { clock, block, steal, state, delay } = loop()
+    delay()
+    steal(75)
+    state.throttledMs += 75
+    block(35)
+    expect(delay()).toBeCloseTo(0.2 * 100, 12)
+    block(10)
+    steal(50)
+    steal(75)
+    // Groups count the time of all their processors: no more than has been waited can be ours.
+    state.throttledMs += 50
+    expect(delay()).toBeCloseTo(16 + 0.2 * (50 - 10 - 16), 12)
+    clock.advance(10)
+    block(0)
+    state.throttledMs += 1_000
+    steal(40)
+    block(0)
+    expect(delay()).toBeLessThan(30)
   })
 
   it('is late by its own part where others take the rest, within a turn as after it', () => {
@@ -238,9 +260,9 @@ describe('the range of eventLoopDelaySignal', () => {
     }
   }
 
-  it('is 10 to 60 ms at first, and stays so for light handlers', () => {
+  it('is 50 to 250 ms until it knows better, and 10 to 60 ms for light handlers', () => {
     const bench = loop()
-    expect(bench.range()).toEqual([10, 60])
+    expect(bench.range()).toEqual([50, 250])
     serve(bench, 1, 2_000)
     expect(bench.range()).toEqual([10, 60])
   })
@@ -264,10 +286,10 @@ describe('the range of eventLoopDelaySignal', () => {
     expect(bench.range()).toEqual([expect.closeTo(24), expect.closeTo(120)])
   })
 
-  it('ends at 50 to 250 ms, however heavy the handler', () => {
+  it('ends at 200 to 1000 ms, however heavy the handler', () => {
     const bench = loop()
     serve(bench, 200, 10_000)
-    expect(bench.range()).toEqual([50, 250])
+    expect(bench.range()).toEqual([200, 1_000])
   })
 
   it('comes closer to news by three tenths', () => {
@@ -287,19 +309,46 @@ describe('the range of eventLoopDelaySignal', () => {
       if (decision.admitted) decision.finish()
       bench.idle(80)
     }
-    expect(bench.range()).toEqual([10, 60])
+    expect(bench.range()).toEqual([50, 250])
   })
 
-  it('learns nothing while more than a tenth is refused', () => {
+  it('learns what heavy handlers cost though it refuses most of them', () => {
     const bench = loop()
-    bench.state.draw = 0
-    for (let i = 0; i < 200; i++) {
-      const decisions = [bench.shedder.tryAdmit({ exempt: true }), bench.shedder.tryAdmit(), bench.shedder.tryAdmit()]
-      bench.block(30)
-      for (const decision of decisions) if (decision.admitted) decision.finish()
-    }
-    expect(bench.shedder.snapshot().refused).toBeGreaterThan(100)
+    serve(bench, 1, 2_000)
     expect(bench.range()).toEqual([10, 60])
+    bench.state.draw = 0
+    const refusedOf = (rounds: number): number => {
+      const before = bench.shedder.snapshot().refused
+      for (let i = 0; i < rounds; i++) {
+        const decisions = [bench.shedder.tryAdmit({ exempt: true }), bench.shedder.tryAdmit()]
+        for (const decision of decisions) {
+          if (!decision.admitted) continue
+          bench.block(60)
+          decision.finish()
+        }
+      }
+      return bench.shedder.snapshot().refused - before
+    }
+    // Late by 60 ms is too late for light handlers, and nothing for these.
+    expect(refusedOf(20)).toBeGreaterThan(10)
+    refusedOf(80)
+    expect(refusedOf(100)).toBe(0)
+    expect(bench.range()[0]).toBeGreaterThan(150)
+  })
+
+  it('does not take the cost of refusals for that of requests', () => {
+    const bench = loop()
+    serve(bench, 4, 2_000)
+    bench.state.draw = 0
+    // One of thirty runs, and refusals take as long as all that run together.
+    for (let i = 0; i < 1_000; i++) {
+      const decision = bench.shedder.tryAdmit({ exempt: true })
+      bench.block(100)
+      if (decision.admitted) decision.finish()
+      for (let j = 0; j < 30; j++) bench.shedder.tryAdmit()
+    }
+    expect(bench.shedder.snapshot().refused).toBeGreaterThan(20_000)
+    expect(bench.range()[0]).toBeLessThan(3 * 5)
   })
 
   it('is fixed where a curve is given', () => {

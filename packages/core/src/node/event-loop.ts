@@ -3,6 +3,7 @@ import { type After, systemAfter } from '../clock.js'
 import { requireFunction, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
+import { quotaClock } from './quota.js'
 import { RequestCost } from './request-cost.js'
 import { waitedMs as systemWaitedMs } from './run-queue.js'
 
@@ -13,16 +14,21 @@ const GAIN = 0.2
 /** Without a decision for this long the heart stops, in milliseconds. */
 const IDLE_MS = 1_000
 
+/** Waiting that may have been a quota's, in milliseconds. */
+const LEAST_THROTTLED_MS = 1
+
 /** Where refusing starts, in requests' worth of CPU, and within which bounds, in milliseconds. */
 const FROM_REQUESTS = 3
 const LEAST_FROM_MS = 10
-const MOST_FROM_MS = 50
+const MOST_FROM_MS = 200
+/** Where it starts while nobody knows what requests cost. */
+const FIRST_FROM_MS = 50
 
 /** Options of {@link eventLoopDelaySignal}. */
 export interface EventLoopDelayOptions {
   /**
    * Chance of refusal by lateness in milliseconds. Without it the range is learned from the CPU time that a request
-   * takes: 10 to 60 ms at first and for light handlers, 50 to 250 ms for the heaviest.
+   * takes: 10 to 60 ms for light handlers, 200 to 1000 ms for the heaviest, 50 to 250 ms until it is known.
    */
   curve?: Curve
   /** Timer of the heartbeat. @default setTimeout, unref'd */
@@ -34,6 +40,11 @@ export interface EventLoopDelayOptions {
    * @default what Linux counts, about 1 µs a call, once a beat
    */
   waitedMs?: () => number
+  /**
+   * Time that a CPU quota has held this process up in all, in milliseconds: part of `waitedMs` that counts as lateness.
+   * Asked for when `waitedMs` has grown by a millisecond. @default what the cgroups with a quota count
+   */
+  throttledMs?: () => number
 }
 
 /**
@@ -43,22 +54,25 @@ export interface EventLoopDelayOptions {
  * counts as if it came now: one turn of the loop may read hundreds of requests, and all would otherwise be decided by
  * a number from before that turn.
  *
- * Time in which other processes or a quota kept the thread from running is no lateness of its own, and does not count.
+ * Time in which other processes kept the thread from running is no lateness of its own, and does not count: refusing
+ * requests would not give it back. Time that a CPU quota took does count, since our own work had used the quota up.
  *
  * The first decision starts the heart; it stops after a second without any, and never keeps a process alive.
  */
 export function eventLoopDelaySignal(options: EventLoopDelayOptions = {}): LoadSignal {
-  requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs', 'waitedMs'])
+  requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs', 'waitedMs', 'throttledMs'])
   const {
     curve,
     after = systemAfter,
     activeMs = () => performance.eventLoopUtilization().active,
     waitedMs = systemWaitedMs,
+    throttledMs = quotaClock(),
   } = options
   requireFunction('after', after)
   requireFunction('activeMs', activeMs)
   requireFunction('waitedMs', waitedMs)
-  return new EventLoopDelaySignal(curve, after, activeMs, waitedMs)
+  requireFunction('throttledMs', throttledMs)
+  return new EventLoopDelaySignal(curve, after, activeMs, waitedMs, throttledMs)
 }
 
 class EventLoopDelaySignal implements LoadSignal {
@@ -67,22 +81,28 @@ class EventLoopDelaySignal implements LoadSignal {
   curve: Curve
 
   readonly #after: After
-  readonly #waited: () => number
+  readonly #taken: TakenByOthers
   readonly #cost: RequestCost | undefined
   #host: SignalHost | undefined
   #stop: (() => void) | undefined
   #dueMs = 0
-  /** What `waitedMs` said at the last beat, how much more it said when last asked since, and when that was. */
-  #waitedMs = 0
+  /** What others had taken in all at the last beat, how much more when last asked since, and when that was. */
+  #takenBeforeMs = 0
   #takenMs = 0
   #askedAtMs = 0
   #smoothedMs = 0
   #decidedAtMs = 0
 
-  constructor(curve: Curve | undefined, after: After, activeMs: () => number, waitedMs: () => number) {
-    this.curve = curve ?? curveFor(0)
+  constructor(
+    curve: Curve | undefined,
+    after: After,
+    activeMs: () => number,
+    waitedMs: () => number,
+    throttledMs: () => number,
+  ) {
+    this.curve = curve ?? curveFrom(FIRST_FROM_MS)
     this.#after = after
-    this.#waited = waitedMs
+    this.#taken = new TakenByOthers(waitedMs, throttledMs)
     // A loop that is interrupted counts as active.
     if (curve === undefined) this.#cost = new RequestCost(() => activeMs() - waitedMs())
   }
@@ -122,14 +142,14 @@ class EventLoopDelaySignal implements LoadSignal {
 
   /** The next beat. What was taken until now is the business of this one. */
   #next(nowMs: number): void {
-    this.#waitedMs += this.#takenMs
+    this.#takenBeforeMs += this.#takenMs
     this.#takenMs = 0
     this.#dueMs = nowMs + PERIOD_MS
     this.#stop = this.#after(PERIOD_MS, this.#beat)
   }
 
   #ask(nowMs: number): void {
-    this.#takenMs = Math.max(0, this.#waited() - this.#waitedMs)
+    this.#takenMs = Math.max(0, this.#taken.ms() - this.#takenBeforeMs)
     this.#askedAtMs = nowMs
   }
 
@@ -150,8 +170,38 @@ class EventLoopDelaySignal implements LoadSignal {
   }
 }
 
+/** Time that the thread was ready and did not run, less what a quota took. */
+class TakenByOthers {
+  readonly #waitedMs: () => number
+  readonly #throttledMs: () => number
+  #ms = 0
+  #waited: number = Number.NaN
+  #throttled = 0
+
+  constructor(waitedMs: () => number, throttledMs: () => number) {
+    this.#waitedMs = waitedMs
+    this.#throttledMs = throttledMs
+  }
+
+  ms(): number {
+    const waited = this.#waitedMs()
+    const newly = waited - this.#waited
+    // A quota takes milliseconds at least: less is not worth opening a file for.
+    if (newly < LEAST_THROTTLED_MS) return this.#ms + newly
+    const throttled = this.#throttledMs()
+    // Groups count the time of all their processors; no more of it can be ours than the thread has waited.
+    if (newly >= 0) this.#ms += newly - Math.min(newly, Math.max(0, throttled - this.#throttled))
+    this.#waited = waited
+    this.#throttled = throttled
+    return this.#ms
+  }
+}
+
 /** A loop that turns once per request is late by what requests cost, without any overload: heavy ones need room. */
 function curveFor(costMs: number): Curve {
-  const from = Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS)
+  return curveFrom(Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS))
+}
+
+function curveFrom(from: number): Curve {
   return logistic({ from, to: from === LEAST_FROM_MS ? 60 : 5 * from })
 }

@@ -5,9 +5,15 @@ import { type Heap, heapSignal } from './index.js'
 
 /** An engine whose collections happen when the test says so. */
 function engine() {
-  const state = { used: 0.3, watchers: 0, watched: 0, ended: () => {} }
+  const state = { used: 0.3, pages: 0, asked: 0, watchers: 0, watched: 0, ended: () => {} }
   const heap: Heap = {
-    statistics: () => ({ used_heap_size: state.used * 4e9, heap_size_limit: 4e9 }),
+    usedBytes: () => state.used * 4e9,
+    pageBytes: () => state.pages * 5e9,
+    // Objects may fill four fifths of it.
+    limitBytes: () => 5e9,
+    collect: () => {
+      state.asked++
+    },
     watch(ended) {
       state.watchers++
       state.watched++
@@ -36,6 +42,52 @@ describe('heapSignal', () => {
     expect(load()).toBeCloseTo(0.4, 12)
     state.used = 0.35
     expect(load()).toBeCloseTo(0.35, 12)
+  })
+
+  it('goes by what requests hold, once that is known: what ended is garbage, whatever is in use', () => {
+    const { state, heap } = engine()
+    const clock = manualClock()
+    const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock, random: () => 0.999_999 })
+    const running: (() => void)[] = []
+    // Ten requests more between two collections, each of 0.02: then all end, and nothing is collected any more.
+    for (let round = 0; round < 4; round++) {
+      for (let i = 0; i < 10; i++) {
+        const permit = shedder.tryAdmit({ exempt: true })
+        if (permit.admitted) running.push(permit.finish)
+      }
+      state.used = 0.1 + 0.02 * running.length
+      state.ended()
+      clock.advance(100)
+    }
+    shedder.tryAdmit()
+    expect(shedder.snapshot().signals[0]?.load).toBeGreaterThan(0.85)
+    for (const finish of running) finish()
+    clock.advance(100)
+    expect(shedder.tryAdmit().admitted).toBe(true)
+    expect(shedder.snapshot().signals[0]?.load).toBeLessThan(0.4)
+  })
+
+  it('goes by a limit of your own', () => {
+    const { heap } = engine()
+    expect(heapSignal({ heap, limitBytes: 3e9 }).read(0)).toBeCloseTo(0.5, 12)
+    expect(() => heapSignal({ limitBytes: 0 })).toThrow('limitBytes must be a number > 0, got 0')
+  })
+
+  it('counts pages where objects leave much of them unused', () => {
+    const { state, heap } = engine()
+    state.pages = 0.9
+    expect(heapSignal({ heap }).read(0)).toBeCloseTo(0.9, 12)
+  })
+
+  it('asks for a collection where it would refuse, and not before', () => {
+    const { state, heap } = engine()
+    const signal = heapSignal({ heap })
+    state.used = 0.74
+    signal.read(0)
+    expect(state.asked).toBe(0)
+    state.used = 0.76
+    signal.read(100)
+    expect(state.asked).toBe(1)
   })
 
   it('watches from the first decision on, not before', () => {

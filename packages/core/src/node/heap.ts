@@ -1,24 +1,38 @@
-import { constants, PerformanceObserver } from 'node:perf_hooks'
-import { getHeapStatistics } from 'node:v8'
-import { requireOptions } from '../options.js'
+import { getHeapSpaceStatistics, getHeapStatistics } from 'node:v8'
+import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
+import { Collections, type WatchCollections, watchCollections } from './collections.js'
+import { collectSoon, Garbage } from './garbage.js'
+import { heapSetup, oldGenerationBytes } from './heap-limit.js'
 
-/** Without a decision for this long, the next major collection ends the watching, in milliseconds. */
-const IDLE_MS = 60_000
+/**
+ * V8 ends a process for two reasons. The pages of its old generation are more than it may have, as objects may leave
+ * much of a page unused (three of 64 KB fit into one of 256); or objects fill this share of it, and four collections
+ * in a row freed little and took most of the time ("ineffective mark-compacts").
+ */
+const MOST_OBJECTS = 0.8
 
 /** What a heap signal needs to know of the engine. */
 export interface Heap {
-  /** Bytes in use, garbage included, and the most there may be. */
-  statistics(): { used_heap_size: number; heap_size_limit: number }
+  /** Bytes of objects, garbage included. */
+  usedBytes(): number
+  /** Bytes of pages that the old generation has or is about to need: objects, and what is left between them. */
+  pageBytes(): number
+  /** Bytes of pages that the old generation may have. */
+  limitBytes(): number
+  /** Asks for a major collection soon. */
+  collect(): void
   /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
-  watch(ended: () => void): () => void
+  watch: WatchCollections
 }
 
 /** Options of {@link heapSignal}. */
 export interface HeapSignalOptions {
   /** Chance of refusal by share of the heap limit that is live. @default logistic({ from: 0.75, to: 0.95 }) */
   curve?: Curve
+  /** What V8 may use, where flags do not say: the most its old generation may hold. */
+  limitBytes?: number
   /** The engine. @default V8, as Node shows it */
   heap?: Heap
 }
@@ -33,24 +47,32 @@ export interface HeapSignalOptions {
  * Watches collections from the first decision on, and stops when idle. A reading costs about 1 µs.
  */
 export function heapSignal(options: HeapSignalOptions = {}): LoadSignal {
-  requireOptions('heapSignal', options, ['curve', 'heap'])
-  return new HeapSignal(options.curve ?? logistic({ from: 0.75, to: 0.95 }), options.heap ?? v8Heap)
+  requireOptions('heapSignal', options, ['curve', 'limitBytes', 'heap'])
+  const { curve = logistic({ from: 0.75, to: 0.95 }), limitBytes, heap = v8Heap } = options
+  if (limitBytes !== undefined) requireAbove('limitBytes', limitBytes, 0)
+  return new HeapSignal(curve, limitBytes, heap)
 }
 
 class HeapSignal implements LoadSignal {
   readonly name = 'heap'
   /** Readings are shares: at 1 nothing is left. */
   readonly limit = 1
+  /** What the service keeps for itself cannot be had by refusing requests. */
+  readonly relief = true
   readonly curve: Curve
 
   readonly #heap: Heap
+  readonly #collections: Collections
+  readonly #garbage: Garbage
   #host: SignalHost | undefined
-  #unwatch: (() => void) | undefined
-  #readAtMs = 0
+  #limitBytes: number | undefined
 
-  constructor(curve: Curve, heap: Heap) {
+  constructor(curve: Curve, limitBytes: number | undefined, heap: Heap) {
     this.curve = curve
+    this.#limitBytes = limitBytes
     this.#heap = heap
+    this.#garbage = new Garbage(() => heap.collect())
+    this.#collections = new Collections(heap.watch, () => this.#host?.push(this.#share()))
   }
 
   attach(host: SignalHost): void {
@@ -59,50 +81,34 @@ class HeapSignal implements LoadSignal {
   }
 
   read(nowMs: number): number {
-    this.#readAtMs = nowMs
-    this.#unwatch ??= this.#heap.watch(() => this.#collected())
-    return this.#share()
+    this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
+    const share = this.#share()
+    this.#garbage.sample(nowMs, share, share >= this.curve.from)
+    return share
   }
 
   close(): void {
-    this.#unwatch?.()
-    this.#unwatch = undefined
+    this.#collections.close()
     this.#host = undefined
   }
 
-  #collected(): void {
-    this.#host?.push(this.#share())
-    if (this.#host !== undefined && this.#host.clock() - this.#readAtMs <= IDLE_MS) return
-    // What was live then stands when decisions come again: garbage alone must not refuse the requests whose
-    // allocations bring the next collection.
-    this.#unwatch?.()
-    this.#unwatch = undefined
-  }
-
   #share(): number {
-    const { used_heap_size: used, heap_size_limit: limit } = this.#heap.statistics()
-    return used / limit
+    this.#limitBytes ??= this.#heap.limitBytes()
+    const objects = this.#heap.usedBytes() / (MOST_OBJECTS * this.#limitBytes)
+    return Math.max(objects, this.#heap.pageBytes() / this.#limitBytes)
   }
 }
 
-/** Node calls the observer within half a millisecond of the collection. */
 const v8Heap: Heap = {
-  statistics: getHeapStatistics,
-  watch(ended: () => void): () => void {
-    const observer = new PerformanceObserver((list) => {
-      if (list.getEntries().some(isMajor)) ended()
-    })
-    observer.observe({ entryTypes: ['gc'] })
-    return () => observer.disconnect()
+  usedBytes: () => getHeapStatistics().used_heap_size,
+  pageBytes(): number {
+    let bytes = 0
+    // What is live in the young generation when it is collected moves to the old one.
+    for (const { space_name, space_size, space_used_size } of getHeapSpaceStatistics())
+      bytes += space_name.startsWith('new_') ? space_used_size : space_size
+    return bytes
   },
-}
-
-function isMajor(entry: object): boolean {
-  const detail: unknown = 'detail' in entry ? entry.detail : undefined
-  return (
-    typeof detail === 'object' &&
-    detail !== null &&
-    'kind' in detail &&
-    detail.kind === constants.NODE_PERFORMANCE_GC_MAJOR
-  )
+  limitBytes: () => oldGenerationBytes(heapSetup(getHeapStatistics().heap_size_limit)),
+  collect: collectSoon,
+  watch: watchCollections,
 }

@@ -7,6 +7,7 @@
 import { logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'
+import { heapSignal } from './heap.js'
 import { memorySignal } from './memory.js'
 
 export { clientId } from './client-id.js'
@@ -25,5 +26,5 @@ const BEHIND_A_QUEUE = { from: 100, to: 500 }
  * something; shedding is then left for handlers that only compute, from 100 ms on.
  */
 export function defaultSignals(queued = false): LoadSignal[] {
-  return [memorySignal(), eventLoopDelaySignal(queued ? { curve: logistic(BEHIND_A_QUEUE) } : {})]
+  return [memorySignal(), heapSignal(), eventLoopDelaySignal(queued ? { curve: logistic(BEHIND_A_QUEUE) } : {})]
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import type { ReadFile } from './cgroup.js'
+import { collectSoon } from './garbage.js'
 
 /** Where a memory signal gets its numbers: this machine, or a recorded one. */
 export interface Machine {
@@ -11,6 +12,8 @@ export interface Machine {
   constrainedBytes(): number | undefined
   /** Resident set of this process. */
   residentBytes(): number
+  /** Asks the engine to collect garbage soon. Makes nothing resident. */
+  collect(): void
 }
 
 /**
@@ -27,4 +30,5 @@ export const thisMachine: Machine = {
   physicalBytes: () => totalmem(),
   constrainedBytes: () => process.constrainedMemory?.(),
   residentBytes: () => process.memoryUsage.rss(),
+  collect: collectSoon,
 }

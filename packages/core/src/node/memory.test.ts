@@ -10,6 +10,7 @@ function machine(tree: Tree, more: Partial<Machine> = {}): Machine {
     physicalBytes: () => 16 * GIB,
     constrainedBytes: () => 2 ** 64,
     residentBytes: () => 2 * GIB,
+    collect: () => {},
     ...more,
   }
 }
@@ -42,6 +43,31 @@ describe('memorySignal', () => {
       const signal = memorySignal({ machine: machine(trees.none, { constrainedBytes: () => constrained }) })
       expect(signal.read(0)).toBeCloseTo(share, 12)
     }
+  })
+
+  it('has garbage collected before anybody is refused, and seldom where that frees little', () => {
+    let used = 0.5
+    const collect = vi.fn()
+    const signal = memorySignal({ machine: machine(trees.none, { residentBytes: () => used * 16 * GIB, collect }) })
+    const readUntil = (fromMs: number, untilMs: number): void => {
+      for (let nowMs = fromMs; nowMs < untilMs; nowMs += 50) signal.read(nowMs)
+    }
+    readUntil(0, 10_000)
+    expect(collect).not.toHaveBeenCalled()
+    used = 0.65
+    readUntil(10_000, 10_050)
+    expect(collect).toHaveBeenCalledTimes(1)
+    // Nothing is freed: 0.5, 1, 2, 4 and then 8 s apart.
+    readUntil(10_050, 60_000)
+    expect(collect.mock.calls.length).toBeGreaterThanOrEqual(6)
+    expect(collect.mock.calls.length).toBeLessThanOrEqual(12)
+    // What it frees now comes again at once: four times a second.
+    collect.mockClear()
+    for (let nowMs = 60_000; nowMs < 80_000; nowMs += 125) {
+      used = nowMs % 250 === 0 ? 0.9 : 0.5
+      signal.read(nowMs)
+    }
+    expect(collect.mock.calls.length).toBeGreaterThan(40)
   })
 
   it('hears of a changed limit within ten seconds', () => {
@@ -109,8 +135,8 @@ describe('memorySignal', () => {
 })
 
 describe('defaultSignals', () => {
-  it('are memory and event-loop delay, new ones each time', () => {
-    expect(defaultSignals().map(({ name }) => name)).toEqual(['memory', 'event-loop-delay'])
+  it('are memory, heap and event-loop delay, new ones each time', () => {
+    expect(defaultSignals().map(({ name }) => name)).toEqual(['memory', 'heap', 'event-loop-delay'])
     expect(defaultSignals()[1]).not.toBe(defaultSignals()[1])
   })
 })

@@ -2,6 +2,7 @@ import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { type LimitedGroup, limitedGroups } from './cgroup.js'
+import { Garbage } from './garbage.js'
 import { type Machine, thisMachine } from './machine.js'
 
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
@@ -42,6 +43,7 @@ class MemorySignal implements LoadSignal {
 
   readonly #limitBytes: number | undefined
   readonly #machine: Machine
+  readonly #garbage: Garbage
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
   /** The runtime's own limit; 0 where it has none. */
@@ -52,9 +54,16 @@ class MemorySignal implements LoadSignal {
     this.curve = curve
     this.#limitBytes = limitBytes
     this.#machine = machine
+    this.#garbage = new Garbage(() => machine.collect())
   }
 
   read(nowMs: number): number {
+    const share = this.#share(nowMs)
+    this.#garbage.sample(nowMs, share, share >= COLLECT_FROM * this.curve.from)
+    return share
+  }
+
+  #share(nowMs: number): number {
     // Asking for the limits costs more than the reading itself.
     if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
     if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes)
@@ -108,3 +117,6 @@ function shareOfMachine(meminfo: string | undefined): number | undefined {
   const available = Number(/^MemAvailable: +(\d+) kB$/m.exec(meminfo ?? '')?.[1])
   return total > 0 && available >= 0 ? Math.max(0, 1 - available / total) : undefined
 }
+
+/** Garbage is collected before anybody is refused: from this share of where refusing starts. */
+const COLLECT_FROM = 0.8

@@ -1,4 +1,5 @@
 import { show } from '../options.js'
+import { LiveLoad } from './live-load.js'
 import { Relief } from './relief.js'
 import { Reservation } from './reservation.js'
 import type { LoadSignal, SignalKind } from './signal.js'
@@ -51,7 +52,8 @@ export class Probe {
   readonly #everyMs: number
   readonly #timed: Reservation | undefined
   readonly #relief: Relief | undefined
-  #pushed: Reservation | undefined
+  #pushed: LiveLoad | undefined
+  readonly #pushedRelief: Relief | undefined
   #reading: number = Number.NaN
   #triedAtMs: number = Number.NEGATIVE_INFINITY
   /** Time of the last good timed reading; before that, of the first attempt. */
@@ -69,7 +71,10 @@ export class Probe {
     this.#everyMs = sampleEveryMs
     if (signal.kind === 'live' || signal.kind === 'sampled') return
     this.#timed = new Reservation(this.#limit)
-    if (signal.relief ?? false) this.#relief = new Relief()
+    if (signal.relief ?? false) {
+      this.#relief = new Relief()
+      this.#pushedRelief = new Relief()
+    }
   }
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
@@ -78,6 +83,11 @@ export class Probe {
     if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
     else this.#estimate(inFlight)
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
+  }
+
+  /** True while the reading stays high for reasons that refusing does not change, as far as is known. */
+  get doubted(): boolean {
+    return this.#reliefNow() > 0
   }
 
   admit(): void {
@@ -101,7 +111,9 @@ export class Probe {
       this.#bad(reading)
       return
     }
-    this.#pushed ??= new Reservation(this.#limit)
+    this.#pushed ??= new LiveLoad()
+    const held = this.#pushed.held * inFlight
+    this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
     this.#pushedAtMs = nowMs
   }
@@ -114,7 +126,7 @@ export class Probe {
 
   snapshot(nowMs: number): SignalSnapshot {
     const { curve, kind = 'reserved', name } = this.signal
-    const learned = this.#restsOnPushed ? this.#pushed : this.#timed
+    const held = this.#restsOnPushed ? this.#pushed?.held : undefined
     return {
       name,
       kind,
@@ -122,16 +134,20 @@ export class Probe {
       to: curve.to,
       observed: numberOrNull(this.#reading),
       reserved: this.reserved,
-      relief: this.#relief?.amount ?? 0,
+      relief: this.#reliefNow(),
       load: numberOrNull(this.load),
       probability: this.load >= 0 ? curve.probability(this.load) : 0,
       ageMs: numberOrNull(this.ageMs(nowMs)),
-      growth: learned?.growth ?? 0,
-      release: learned?.release ?? 0,
+      growth: held ?? this.#timed?.growth ?? 0,
+      release: held ?? this.#timed?.release ?? 0,
       badSamples: this.#badSamples,
       stale: this.#stale,
       problem: this.signal.problem ?? this.#badReason ?? null,
     }
+  }
+
+  #reliefNow(): number {
+    return (this.#restsOnPushed ? this.#pushedRelief : this.#relief)?.amount ?? 0
   }
 
   #periodMs(): number {
@@ -155,8 +171,7 @@ export class Probe {
       return
     }
     if (this.#timed !== undefined) {
-      const { from, to } = this.signal.curve
-      this.#relief?.sample(reading, this.#timed.admitted, nowMs - this.#goodAtMs, from, to)
+      this.#relief?.sample(reading, this.#timed.growth * inFlight, nowMs - this.#goodAtMs, this.signal.curve)
       this.#timed.sample(reading, inFlight)
     }
     this.#reading = reading
@@ -171,10 +186,12 @@ export class Probe {
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return
-    const reserved = this.#pushed.reserved(inFlight)
-    if (this.#pushed.observed + reserved >= this.load) return
-    this.load = this.#pushed.observed + reserved
-    this.reserved = reserved
+    const used = this.#reading + this.reserved
+    const predicted = this.#pushed.load(inFlight, this.#timed?.growth ?? Number.POSITIVE_INFINITY, used)
+    // What is in use in all bounds it.
+    if (predicted === used) return
+    this.load = predicted - (this.#pushedRelief?.amount ?? 0)
+    this.reserved = predicted - this.#pushed.observed
     this.#restsOnPushed = true
   }
 

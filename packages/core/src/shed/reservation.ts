@@ -44,12 +44,20 @@ export class Reservation {
   #admitted = 0
   #finished = 0
   #inFlightThen = 0
+  // Since the sample that was learned from last.
+  #learnedAt: number = Number.NaN
+  #learnedInFlight = 0
+  #admittedSince = 0
+  #finishedSince = 0
   // Weighted sums of products; a: admitted, f: finished, d: the change of the reading.
   #aa = 0
   #af = 0
   #ff = 0
   #ad = 0
   #fd = 0
+  // The same of what readings rose by, with itself and with what was admitted.
+  #risen = 0
+  #admittedRising = 0
 
   constructor(limit: number) {
     this.#limit = limit
@@ -78,12 +86,19 @@ export class Reservation {
 
   /** Takes a good reading; `inFlight` is the number of requests running now. */
   sample(reading: number, inFlight: number): void {
-    const change = reading - this.observed
-    const requests = this.#admitted + this.#finished
-    if (requests >= LEAST_REQUESTS && Number.isFinite(change)) {
+    this.#admittedSince += this.#admitted
+    this.#finishedSince += this.#finished
+    const requests = this.#admittedSince + this.#finishedSince
+    const change = reading - this.#learnedAt
+    // Too few teach nothing yet; they will, together with those that come.
+    if (requests >= LEAST_REQUESTS || Number.isNaN(change)) {
       // Requests that came and went since the last sample cancel out: only those seen at either end can differ.
-      const seen = Math.max(1, Math.min(requests, inFlight + this.#inFlightThen))
-      if (!this.#isCollection(change, seen)) this.#learn(change, requests, seen)
+      const seen = Math.max(1, Math.min(requests, inFlight + this.#learnedInFlight))
+      if (!Number.isNaN(change) && !this.#isCollection(change, seen)) this.#learn(change, requests, seen)
+      this.#learnedAt = reading
+      this.#learnedInFlight = inFlight
+      this.#admittedSince = 0
+      this.#finishedSince = 0
     }
     this.observed = reading
     this.#admitted = 0
@@ -95,23 +110,35 @@ export class Reservation {
   reserved(inFlight: number): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = this.growth * this.#admitted
+    const gross = Math.max(this.growth, this.rise) * this.#admitted
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
     return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
   }
 
+  /**
+   * What an admission added where readings rose, large rises counting more. Where a collection frees what finishes do
+   * not, or what was freed is used again, falls and stretches without a change make up for admissions, and least
+   * squares find less than each of them adds.
+   */
+  get rise(): number {
+    return this.#admittedRising > 0 ? this.#risen / this.#admittedRising : 0
+  }
+
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */
   #isCollection(change: number, seen: number): boolean {
-    const expected = -this.release * this.#finished - SURPRISE * Math.sqrt(this.variance * seen)
+    const expected = -this.release * this.#finishedSince - SURPRISE * Math.sqrt(this.variance * seen)
     return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
   }
 
   #learn(change: number, requests: number, seen: number): void {
-    const predicted = this.growth * this.#admitted - this.release * this.#finished
+    const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
+    const rise = Math.max(0, change)
+    this.#risen = this.#risen * MEMORY + (rise * rise) / requests
+    this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedSince) / requests
     // An honest error is that of a prediction; the first few have nothing to predict from.
-    const fitted = this.growth * this.#admitted - this.release * this.#finished
+    const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
     this.samples++
     const error = Math.min(residual ** 2, (LARGEST_RESIDUAL * this.#limit) ** 2) / seen
@@ -120,8 +147,8 @@ export class Reservation {
 
   /** Least squares of change = growth·admitted - release·finished, with release drawn towards growth. */
   #fit(change: number, weight: number): void {
-    const admitted = this.#admitted
-    const finished = this.#finished
+    const admitted = this.#admittedSince
+    const finished = this.#finishedSince
     this.#aa = this.#aa * MEMORY + weight * admitted * admitted
     this.#af = this.#af * MEMORY - weight * admitted * finished
     this.#ff = this.#ff * MEMORY + weight * finished * finished

@@ -171,7 +171,7 @@ export class LoadShedder implements Stage {
     // try soon is likely to get in; near the top the same client asking each second would be part of the problem.
     const retryAfterMs = Math.round(SOONEST_RETRY_MS + LONGER_RETRY_MS * probability)
     const decider = this.#decider
-    return refuse(this.name, 'overload', true, retryAfterMs, {
+    return refuse(this.name, 'overload', decider?.doubted !== true, retryAfterMs, {
       signal: decider?.signal.name,
       load: decider?.load,
       reserved: decider?.reserved,

@@ -1,0 +1,60 @@
+/** A cgroup of this machine, made for one measurement: as a container would limit its processes. */
+import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from 'node:fs'
+
+export interface Limits {
+  memoryMb?: number
+  /** Cores' worth of CPU time, by a quota in periods of 100 ms. */
+  cores?: number
+}
+
+/** What a process is started through. */
+export interface Container {
+  /** Moves a process, and all that it will start, into the group. */
+  add(pid: number): void
+  remove(): void
+}
+
+const ROOT = '/sys/fs/cgroup'
+const PERIOD_US = 100_000
+
+/** Throws, and says why, where this machine lets nobody make such a group. */
+export function container({ memoryMb, cores }: Limits): Container {
+  const name = `fairlead-bench-${process.pid}-${Date.now()}`
+  const v2 = existsSync(`${ROOT}/cgroup.controllers`)
+  const made: string[] = []
+  const group = (mount: string, files: Record<string, string>): void => {
+    const directory = `${mount}/${name}`
+    mkdirSync(directory, { recursive: true })
+    made.push(directory)
+    for (const [file, text] of Object.entries(files)) writeFileSync(`${directory}/${file}`, text)
+  }
+  const bytes = memoryMb === undefined ? undefined : String(memoryMb * 2 ** 20)
+  const quota = cores === undefined ? undefined : String(Math.round(cores * PERIOD_US))
+  const remove = (): void => {
+    for (const directory of made) if (existsSync(directory)) rmdirSync(directory)
+  }
+  try {
+    if (v2) {
+      const missing = ['memory', 'cpu'].filter(
+        (one) => !readFileSync(`${ROOT}/cgroup.subtree_control`, 'utf8').includes(one),
+      )
+      if (missing.length > 0) writeFileSync(`${ROOT}/cgroup.subtree_control`, missing.map((one) => `+${one}`).join(' '))
+      group(ROOT, {
+        ...(bytes && { 'memory.max': bytes, 'memory.swap.max': '0' }),
+        ...(quota && { 'cpu.max': `${quota} ${PERIOD_US}` }),
+      })
+    } else {
+      if (bytes) group(`${ROOT}/memory`, { 'memory.limit_in_bytes': bytes })
+      if (quota) group(`${ROOT}/cpu`, { 'cpu.cfs_period_us': String(PERIOD_US), 'cpu.cfs_quota_us': quota })
+    }
+  } catch (error) {
+    remove()
+    throw new Error(`no child cgroup can be made here, so nothing is measured: ${(error as Error).message}`)
+  }
+  return {
+    add(pid) {
+      for (const directory of made) writeFileSync(`${directory}/cgroup.procs`, String(pid))
+    },
+    remove,
+  }
+}

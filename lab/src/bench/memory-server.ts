@@ -1,0 +1,125 @@
+/** Started by `memory.ts`: requests that hold memory for a second, let in by a guard. Tells its counts, and ends. */
+import { performance } from 'node:perf_hooks'
+import { createGate } from '@fairlead/core'
+import { defaultSignals } from '@fairlead/core/node'
+import underPressure from '@fastify/under-pressure'
+import fastify from 'fastify'
+import overloadProtection from 'overload-protection'
+
+export interface Plan {
+  guard: string
+  kind: string
+  meanMb: number
+  roomMb: number
+  inContainer: boolean
+  seed: number
+  phases: readonly { seconds: number; perSecond: number }[]
+}
+
+/** Of one phase. */
+export interface Counts {
+  servedPerSecond: number
+  refusedShare: number
+}
+
+/** Lets a request in, and gives what is to be called at its end; undefined: refused. */
+type Guard = (flow: string) => Finish | Promise<Finish>
+type Finish = (() => void) | undefined
+
+const HOLD_MS = 1_000
+const FLOWS = 20
+/** What the peers are set to: their advice is a share of what there is. */
+const PEER_SHARE = 0.8
+
+/** Allocates so many bytes and gives what keeps them. */
+const KINDS: Readonly<Record<string, (bytes: number) => unknown>> = {
+  array: (bytes) => new Array(bytes >> 3).fill(1.5),
+  objects: (bytes) => Array.from({ length: bytes / 56 }, (_, i) => ({ a: i, b: i + 0.5, c: null })),
+  strings: (bytes) => Array.from({ length: bytes >> 16 }, () => Buffer.alloc(65_536, 'y').toString('latin1')),
+  buffer: (bytes) => Buffer.alloc(bytes, 1),
+  'small buffers': (bytes) => Array.from({ length: bytes >> 13 }, () => Buffer.alloc(8_192, 1)),
+}
+
+async function guardOf({ guard, roomMb, inContainer }: Plan): Promise<Guard> {
+  const bytes = PEER_SHARE * roomMb * 2 ** 20
+  if (guard === 'none') return () => () => {}
+  if (guard === 'fairlead') {
+    const gate = createGate({ shed: { signals: defaultSignals() } })
+    return async (flow) => {
+      const decision = await gate.admit({ flow })
+      return decision.admitted ? () => decision.finish('success') : undefined
+    }
+  }
+  if (guard === 'overload-protection') {
+    const limit = inContainer ? { maxRssBytes: bytes } : { maxHeapUsedBytes: bytes }
+    const protect = overloadProtection('http', { production: true, ...limit })
+    return () => (protect.overload ? undefined : () => {})
+  }
+  if (guard === 'under-pressure') {
+    const server = fastify()
+    await server.register(underPressure, inContainer ? { maxRssBytes: bytes } : { maxHeapUsedBytes: bytes })
+    await server.ready()
+    return () => (server.isUnderPressure() ? undefined : () => {})
+  }
+  const most = Number(/^at most (\d+)$/.exec(guard)?.[1])
+  if (!(most > 0)) throw new RangeError(`no such guard: ${guard}`)
+  let running = 0
+  return () => {
+    if (running >= most) return undefined
+    running++
+    return () => {
+      running--
+    }
+  }
+}
+
+/** A small generator of random numbers (mulberry32), so that runs can be repeated. */
+function seeded(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
+
+async function serve(plan: Plan): Promise<void> {
+  const random = seeded(plan.seed)
+  const guard = await guardOf(plan)
+  const hold = KINDS[plan.kind]
+  if (hold === undefined) throw new RangeError(`no such kind: ${plan.kind}`)
+  for (const { seconds, perSecond } of plan.phases) {
+    let asked = 0
+    let served = 0
+    let refused = 0
+    const startMs = performance.now()
+    const endMs = startMs + 1_000 * seconds
+    const request = async (): Promise<void> => {
+      asked++
+      const finish = await guard(`flow-${Math.floor(random() * FLOWS)}`)
+      if (finish === undefined) {
+        refused++
+        return
+      }
+      const held = hold(Math.floor((0.4 + 1.2 * random()) * plan.meanMb * 2 ** 20))
+      setTimeout(() => {
+        // What is used here is kept until here.
+        if (held !== undefined) served++
+        finish()
+      }, HOLD_MS)
+    }
+    const gapMs = (): number => (-Math.log(1 - random()) * 1_000) / perSecond
+    let nextMs = startMs
+    while (performance.now() < endMs) {
+      for (; nextMs <= performance.now(); nextMs += gapMs()) void request()
+      await new Promise((resolve) => setTimeout(resolve, 5))
+    }
+    process.send?.({ servedPerSecond: served / seconds, refusedShare: refused / asked } satisfies Counts)
+  }
+}
+
+process.once('message', async (plan: Plan) => {
+  await serve(plan)
+  process.exit(0)
+})

@@ -1,0 +1,117 @@
+/** Collections that bound what is live now: each may have left garbage behind, hardly all of them. */
+const KEPT = 4
+/** Weight of what was learned before, at each collection. */
+const MEMORY = 0.95
+/** Standard deviations: on top of what one request holds, and of what requests came and went since a collection. */
+const MARGIN = 2
+/** Collections after which the line through them is worth something. */
+const KNOWN_AFTER = 3
+
+interface Collection {
+  live: number
+  inFlight: number
+  /** Requests that came or went, until then. */
+  requests: number
+}
+
+/**
+ * What requests hold, from what is live when a collection ends. Between collections garbage cannot be told from what is
+ * held, so what is live now is predicted: a line through what was live and how many requests ran then says what each of
+ * them holds.
+ *
+ * From each of the last collections follows a bound of what is live now: what was live then, what has come since, less
+ * what has gone, and a margin for those that came and went being of other sizes. A collection that left garbage gives a
+ * bound that is too high, so the lowest counts. But requests that have just come hold less than they will; so where
+ * more run than in the mean, the line itself, drawn on from the mean, is a bound from below.
+ *
+ * Handed counts and readings, it has no clock and starts nothing; each call is O(1).
+ */
+export class LiveLoad {
+  /** The last reading. */
+  observed: number = Number.NaN
+  /** What one request holds; at least 0. */
+  held = 0
+  samples = 0
+
+  /** Of `held`: one standard deviation. */
+  #doubt: number = Number.POSITIVE_INFINITY
+  /** Variance of the change that one request brings, by coming or going. */
+  #variance = 0
+  #requests = 0
+  readonly #last: Collection[] = []
+  // Weighted: number, means, and sums of products of deviations of the number that ran and of what was live.
+  #weight = 0
+  #meanInFlight = 0
+  #meanLive = 0
+  #ii = 0
+  #il = 0
+  #ll = 0
+
+  admit(): void {
+    this.#requests++
+  }
+
+  finish(): void {
+    this.#requests++
+  }
+
+  /** Takes back an admission that never ran. */
+  undo(): void {
+    this.#requests--
+  }
+
+  /** Takes what is live at the end of a collection, while `inFlight` requests run. */
+  sample(live: number, inFlight: number): void {
+    const before = this.#last.at(-1)
+    this.#fit(live, inFlight)
+    if (before !== undefined) {
+      const error = live - before.live - this.held * (inFlight - before.inFlight)
+      const perRequest = error ** 2 / Math.max(1, this.#changed(before, inFlight))
+      this.#variance += (perRequest - this.#variance) * Math.max(1 / this.samples, 1 - MEMORY)
+    }
+    this.samples++
+    this.observed = live
+    if (this.#last.length === KEPT) this.#last.shift()
+    this.#last.push({ live, inFlight, requests: this.#requests })
+  }
+
+  /**
+   * What is live now, as far as one can be sure, while `inFlight` requests run. `most` is what a request adds to what is
+   * in use, garbage included, and `used` is all that is in use: no more is held than that.
+   */
+  load(inFlight: number, most: number, used: number): number {
+    const held = Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
+    let lowest = used
+    for (const collection of this.#last) {
+      const more = inFlight - collection.inFlight
+      const spread = Math.sqrt(this.#variance * this.#changed(collection, inFlight))
+      lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
+    }
+    const more = inFlight - this.#meanInFlight
+    return Math.max(0, lowest, more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0)
+  }
+
+  /** Requests that may make a difference to then: those that came and went meanwhile do not. */
+  #changed({ requests, inFlight }: Collection, inFlightNow: number): number {
+    return Math.max(0, Math.min(this.#requests - requests, inFlight + inFlightNow))
+  }
+
+  /** Weighted least squares of live = base + held·inFlight. */
+  #fit(live: number, inFlight: number): void {
+    const before = this.#weight * MEMORY
+    this.#weight = before + 1
+    const byInFlight = inFlight - this.#meanInFlight
+    const byLive = live - this.#meanLive
+    this.#meanInFlight += byInFlight / this.#weight
+    this.#meanLive += byLive / this.#weight
+    const share = before / this.#weight
+    this.#ii = this.#ii * MEMORY + share * byInFlight * byInFlight
+    this.#il = this.#il * MEMORY + share * byInFlight * byLive
+    this.#ll = this.#ll * MEMORY + share * byLive * byLive
+    if (this.#ii === 0) return
+    this.held = Math.max(0, this.#il / this.#ii)
+    const residual = Math.max(0, this.#ll - this.held * this.#il)
+    const free = this.#weight - 2
+    this.#doubt = free > 0 ? Math.sqrt(residual / free / this.#ii) : Number.POSITIVE_INFINITY
+  }
+}
