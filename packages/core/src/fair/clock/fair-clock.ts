@@ -61,6 +61,7 @@ const MOST_WAY = 0.85
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 10
 const LEAST_BACKGROUND = 0.02
+const ENGAGED_PAUSE = 4
 
 /** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
 const RATE_SECONDS = 2
@@ -280,9 +281,13 @@ export class FairClock {
     if (this.#doubt >= ALARM && !this.#alarmed) {
       this.#alarmed = true
       this.#slope.clear()
+      this.looks.restart()
       this.looks.clear()
     }
-    if (!this.open) this.#measure(admission)
+    if (!this.open) {
+      if (!this.looks.looking) this.#owed = Math.min(this.#most, this.#owed + cost)
+      this.#measure(admission)
+    }
     this.#runAt = this.#now
     this.#runServed = this.#run = this.#runMost = 0
   }
@@ -341,7 +346,8 @@ export class FairClock {
   /** Refusing was shown to be free, down to what is delivered. */
   #shown(delivered: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.deliverable = this.#shownDeliverable = delivered
+    if (this.open || this.#alone) this.#shownDeliverable = delivered
+    this.deliverable = Math.max(delivered, MOST_WAY * this.#shownDeliverable)
     this.#slope.clear()
     this.#engage(delivered)
   }
@@ -397,7 +403,7 @@ export class FairClock {
   /** Time passes in a shortage. */
   #goOn(seconds: number): void {
     const { meanCost, looks } = this
-    const floor = (LEAST_DELIVERED * this.deliverable) / (1 - this.usual)
+    const floor = LEAST_DELIVERED * this.deliverable
     if (this.deliverable > 0)
       this.capacity = Math.max(floor, Math.min((floor * MOST_DELIVERED) / LEAST_DELIVERED, this.capacity))
     if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
@@ -471,7 +477,7 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED
-      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND)
+      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND, this.open ? 1 : ENGAGED_PAUSE)
     }
     if (!looks.isDue(this.#origin + this.#now)) return
     this.#wasOpen = this.open
@@ -486,9 +492,11 @@ export class FairClock {
     const verdict = looks.verdict()
     if (verdict === 'free') {
       this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
+      looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.#alone = false
       this.#shown(looks.delivered)
     } else if (verdict === 'costs') {
+      looks.showed(false)
       this.usual = looks.staying
       this.deliverable = Math.max(this.deliverable, looks.delivered)
     }

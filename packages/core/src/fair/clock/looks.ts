@@ -80,6 +80,7 @@ export class Looks {
   #seconds = 0
   #turn = Number.NaN
   #wanted = false
+  #began = false
   #pause = 1
   /** Counts of an older number are of an experiment that is over. */
   #serial = 0
@@ -90,11 +91,14 @@ export class Looks {
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
     const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
-    const seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    const fits = this.#seconds / TURN_SECONDS
+    if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
+      this.clear()
+      this.#seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    }
+    const seconds = this.#seconds
     const turn = Math.floor(now / seconds)
     const ended = turn !== this.#turn
-    if (seconds !== this.#seconds) this.clear()
-    this.#seconds = seconds
     this.#turn = turn
     if (ended) this.#wanted = false
     const part = now / seconds - turn
@@ -107,8 +111,9 @@ export class Looks {
   }
 
   /** A turn has begun. `due`: more fails than usual. `again`: it is long known why; looked at only now and then. */
-  want(due: boolean, again: boolean): void {
-    this.#wanted = due || (again && this.#turn % this.#pause === 0)
+  want(due: boolean, again: boolean, least: number): void {
+    if (due) this.#began = true
+    this.#wanted = (due || again) && this.#turn % Math.max(least, this.#pause) === 0
   }
 
   /** True if a look should begin now. */
@@ -161,18 +166,27 @@ export class Looks {
     this.delivered = Math.max(served, servedDuring)
     if (gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
       this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
-      this.#pause = 1
       this.clear()
       return 'free'
     }
     if (gone + SURE_STAYED * error < STAYED) {
       this.delivered = served
       this.staying = (before.failures + during.failures) / outcomes
-      this.#pause = Math.min(MOST_PAUSE, 2 * this.#pause)
       this.clear()
       return 'costs'
     }
     return this.#unclear(outcomes)
+  }
+
+  /** Trouble begins. */
+  restart(): void {
+    this.#began = false
+    this.#pause = 1
+  }
+
+  /** What was shown: something new, or what was known. */
+  showed(news: boolean): void {
+    this.#pause = news ? 1 : Math.min(MOST_PAUSE, 2 * this.#pause)
   }
 
   /** Begins to count anew. */
