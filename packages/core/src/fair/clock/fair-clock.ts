@@ -54,14 +54,14 @@ const MOST_GROWTH = 4
 const TELLING_RUN = 100
 const TELLING_SECONDS = 1
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
-const GROWTH_PER_SECOND = 0.01
+const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
 const MOST_WAY = 0.85
 /** A process that has the resource to itself believes so until so much more than usual fails for so long. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 10
 const LEAST_BACKGROUND = 0.02
-const ENGAGED_PAUSE = 4
+const ENGAGED_PAUSE = 1
 
 /** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
 const RATE_SECONDS = 2
@@ -152,6 +152,7 @@ export class FairClock {
   #unrefused = 0
   #full = 0
   #wasOpen = true
+  #wasUnmet = false
   /** What has to be let in whatever fails: filled by the floor, never emptied by failures. */
   #owed = 0
   #reserve = FIRST_CREDIT
@@ -193,7 +194,7 @@ export class FairClock {
     this.#moved *= keptLately
     this.#refused *= keptLately
     this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
-    if (this.failureShare < this.usual + TROUBLE) this.#calmAt = now
+    if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
     this.#look(elapsed)
     const longest = Math.max(
@@ -315,6 +316,10 @@ export class FairClock {
     return Math.max(1e-3 * this.meanCost, this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds))
   }
 
+  get #unmet(): boolean {
+    return !this.open && this.#owed >= FULL * this.#most
+  }
+
   /** The share of failures beyond the usual ones, if it is more than chance makes of these; otherwise 0. */
   get #beyond(): number {
     const beyond = this.failureShare - this.usual
@@ -346,8 +351,9 @@ export class FairClock {
   /** Refusing was shown to be free, down to what is delivered. */
   #shown(delivered: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    if (this.open || this.#alone) this.#shownDeliverable = delivered
+    if (this.open || this.#unmet || this.#wasUnmet) this.#shownDeliverable = delivered
     this.deliverable = Math.max(delivered, MOST_WAY * this.#shownDeliverable)
+    this.#wasUnmet = false
     this.#slope.clear()
     this.#engage(delivered)
   }
@@ -477,10 +483,11 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED
-      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND, this.open ? 1 : ENGAGED_PAUSE)
+      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND, this.open || this.#unmet ? 1 : ENGAGED_PAUSE)
     }
     if (!looks.isDue(this.#origin + this.#now)) return
     this.#wasOpen = this.open
+    this.#wasUnmet = this.#unmet
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
     this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
     this.left = Math.min(this.left, 0)
@@ -489,12 +496,12 @@ export class FairClock {
 
   #conclude(): void {
     const { looks } = this
-    const verdict = looks.verdict()
+    const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
       this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.#alone = false
-      this.#shown(looks.delivered)
+      this.#shown(this.open ? Math.max(looks.delivered, this.servedPerSecond) : looks.delivered)
     } else if (verdict === 'costs') {
       looks.showed(false)
       this.usual = looks.staying

@@ -16,7 +16,8 @@ const MOST_OUTCOMES = 400
 const GONE = 0.3
 const STAYED = 0.4
 const SURE_GONE = 2
-const SURE_STAYED = 2
+const SURE_STAYED = 1.5
+const SURE_ALL_THE_SAME = 3
 const MOST_ERROR = 0.3
 /** If surely no more than this part of them went, the rest is left out of account: it would stay. */
 const ALL_BUT = 0.8
@@ -151,7 +152,7 @@ export class Looks {
   }
 
   /** What is known by now. */
-  verdict(): Verdict {
+  verdict(open: boolean): Verdict {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
@@ -169,7 +170,7 @@ export class Looks {
       this.clear()
       return 'free'
     }
-    if (gone + SURE_STAYED * error < STAYED) {
+    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED) {
       this.delivered = served
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
