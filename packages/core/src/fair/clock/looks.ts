@@ -5,7 +5,7 @@ const LEAST_DELAYS = 4
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
-const LEAST_DEPTH = 0.1
+export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes is heard, and this many of each half. */
 const HEARD = 0.6
@@ -16,6 +16,7 @@ const MOST_OUTCOMES = 400
 const GONE = 0.3
 const STAYED = 0.4
 const SURE_GONE = 2
+/** To say that they stay: less must be sure before anything is refused than once a shortage was shown. */
 const SURE_STAYED = 1.5
 const SURE_ALL_THE_SAME = 3
 const MOST_ERROR = 0.3
@@ -92,6 +93,7 @@ export class Looks {
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
     const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
+    // Kept while the rate changes a little: processes whose turns differ do not look together.
     const fits = this.#seconds / TURN_SECONDS
     if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
       this.clear()
@@ -112,9 +114,9 @@ export class Looks {
   }
 
   /** A turn has begun. `due`: more fails than usual. `again`: it is long known why; looked at only now and then. */
-  want(due: boolean, again: boolean, least: number): void {
+  want(due: boolean, again: boolean): void {
     if (due) this.#began = true
-    this.#wanted = (due || again) && this.#turn % Math.max(least, this.#pause) === 0
+    this.#wanted = (due || again) && this.#turn % this.#pause === 0
   }
 
   /** True if a look should begin now. */
@@ -151,7 +153,7 @@ export class Looks {
     half.requests--
   }
 
-  /** What is known by now. */
+  /** What is known by now. `open`: nothing is refused but in looks; after so many outcomes doubt is for letting in. */
   verdict(open: boolean): Verdict {
     const before = this.#before
     const during = this.#during
@@ -170,7 +172,7 @@ export class Looks {
       this.clear()
       return 'free'
     }
-    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED) {
+    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED || (open && outcomes > MOST_OUTCOMES)) {
       this.delivered = served
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
@@ -179,8 +181,9 @@ export class Looks {
     return this.#unclear(outcomes)
   }
 
-  /** Trouble begins. */
+  /** Trouble begins: counts anew, in turns that suit the rate that there is now. */
   restart(): void {
+    this.clear()
     this.#began = false
     this.#pause = 1
   }

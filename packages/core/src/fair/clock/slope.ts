@@ -4,8 +4,9 @@ const WINDOW_REQUESTS = 5
 const CROWDED = 6
 /** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
 const SHORTEST_SECONDS = 1e-4
-/** Windows after which the slope is believed, and those over which it is averaged. */
+/** Windows after which the slope is believed, those after which it had its chance, and those that it is averaged over. */
 const LEAST_WINDOWS = 10
+const CHANCE_WINDOWS = 20
 const MEAN_WINDOWS = 40
 /** A window is counted once this many windows and mean delays have passed: until then outcomes are waited for. */
 const WAIT_WINDOWS = 2
@@ -99,6 +100,11 @@ export class DeliverySlope {
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
     const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
     return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
+  }
+
+  /** True once enough windows were counted for an answer, if this is one that they can give. */
+  get hadItsChance(): boolean {
+    return this.#sums[0]! >= CHANCE_WINDOWS
   }
 
   #count(window: number): void {
