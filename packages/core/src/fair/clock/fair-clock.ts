@@ -34,6 +34,8 @@ const SHADOW_SHARE = 1 / 3
 /** Failures beyond this share add up to an alarm. */
 const TOLERATED = 0.03
 const ALARM = 3
+/** More than this is no shortage: nothing is served that could be shared, and nothing is learned until some is. */
+const OUTAGE = 0.95
 /** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
 const CALM_SECONDS = 1
 const CALM_REQUESTS = 20
@@ -43,8 +45,10 @@ const CALM_REQUESTS = 20
 const MEAN_REQUESTS = 100
 const FIRST_REQUESTS = 10
 /** The estimate stays between these parts of what the resource was seen to deliver. */
-const LEAST_DELIVERED = 0.97
+const LEAST_DELIVERED = 0.95
 const MOST_DELIVERED = 1.05
+/** Failures are made up for until this many times as much is let in: more would hardly bring more. */
+const MOST_TRIED = 1.5
 /** A run without failure is trusted after so many requests and seconds: then twice as much is tried, at most four times. */
 const TRUSTED_REQUESTS = 200
 const TRUSTED_SECONDS = 8
@@ -58,7 +62,7 @@ const WAY_PER_TURN = 0.2
 const MOST_WAY = 0.85
 /** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
-const TROUBLE_SECONDS = 10
+const TROUBLE_SECONDS = 3
 const LEAST_BACKGROUND = 0.02
 
 /** Requests over which the mean cost is averaged. */
@@ -88,8 +92,8 @@ export interface Admission {
  *   stay have another reason; from then on as many of them are usual.
  * - `deliverable` is what the resource was seen to serve per second. It rises with what is delivered, and falls only
  *   when that was shown to be free: below 85 % of what full admission delivered only by a proof at full admission.
- *   Whatever is believed, so much is let in that 97 % of it is *served*: failures are made up for by letting in more,
- *   all if need be. So a resource that serves less when less is let in, as one with a small store does, loses little.
+ *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
+ *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
  * - Inside of that, a failure says that at this moment the resource is empty: what was served between two failures is
  *   its capacity. `left` is what it should have left. The clock runs at the fair rate times left / reserve: it stands
  *   still while nothing is left, so that what there is goes to those who lag behind, and catches up while there is
@@ -201,7 +205,7 @@ export class FairClock {
   judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
     const over = tag > this.time
     if (this.open) {
-      this.#shadow(over)
+      if (known) this.#shadow(over)
       this.#traffic.admits(cost)
       return over ? 'uncharged' : 'charged'
     }
@@ -223,7 +227,8 @@ export class FairClock {
         ),
       )
     this.#take(cost)
-    this.#full = spare - cost >= FULL * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
+    const calm = this.#unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
+    this.#full = calm && spare - cost >= FULL * this.#most ? this.#full + 1 : 0
     if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
     return 'charged'
   }
@@ -262,7 +267,9 @@ export class FairClock {
       this.looks.restart()
     }
     if (!this.open) {
-      if (!this.looks.looking) this.#owed = Math.min(this.#most, this.#owed + cost)
+      const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
+      if (!tried && !this.looks.looking && this.failureShare < OUTAGE)
+        this.#owed = Math.min(this.#most, this.#owed + cost)
       this.#measure(admission)
     }
     this.#runAt = this.#now
@@ -295,12 +302,13 @@ export class FairClock {
 
   /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
   get #unmet(): boolean {
-    return !this.open && this.#owed >= FULL * this.#most
+    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
+    return !this.open && this.deliverable > 0 && (tried || this.#owed >= FULL * this.#most)
   }
 
   /** The share of failures that waits for an explanation. */
   get #beyond(): number {
-    return this.#traffic.beyond(this.usual, TOLERATED)
+    return this.failureShare > OUTAGE ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
@@ -308,7 +316,7 @@ export class FairClock {
     this.#traffic.ends(failed, this.#now - admission.at)
     this.#traffic.serves(served)
     this.#slope.report(admission.window, cost, served)
-    this.looks.report(admission.look, failed)
+    this.looks.report(admission.look, failed, cost)
     if (!this.#alarmed || this.looks.looking) return
     const delivered = this.#slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
@@ -456,7 +464,7 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       if (this.#alarmed && this.#slope.hadItsChance) this.#patient = false
-      const mayLook = !this.#alone && !this.#patient && this.failureShare > TOLERATED
+      const mayLook = !this.#alone && !this.#patient && this.failureShare > TOLERATED && this.failureShare < OUTAGE
       // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
       const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)

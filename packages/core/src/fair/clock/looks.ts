@@ -37,6 +37,8 @@ class Half {
   seconds = 0
   outcomes = 0
   failures = 0
+  /** Cost of those outcomes that were none. */
+  served = 0
 
   scale(by: number): void {
     this.cost *= by
@@ -44,10 +46,16 @@ class Half {
     this.seconds *= by
     this.outcomes *= by
     this.failures *= by
+    this.served *= by
   }
 
   get perSecond(): number {
     return this.cost / this.seconds
+  }
+
+  /** As if what is not heard of ended like the rest. */
+  get servedPerSecond(): number {
+    return (this.served / this.seconds) * (this.requests / this.outcomes)
   }
 
   get share(): number {
@@ -139,11 +147,12 @@ export class Looks {
     return half === this.#during ? -this.#serial - 1 : this.#serial + 1
   }
 
-  report(ticket: number, failed: boolean): void {
+  report(ticket: number, failed: boolean, cost: number): void {
     if (Math.abs(ticket) !== this.#serial + 1) return
     const half = ticket > 0 ? this.#before : this.#during
     half.outcomes++
     if (failed) half.failures++
+    else half.served += cost
   }
 
   /** Nobody knows how a request ended: no outcome of it is to be waited for. */
@@ -161,19 +170,18 @@ export class Looks {
     if (Math.min(before.outcomes, during.outcomes) < LEAST_OUTCOMES) return 'none'
     if (outcomes < HEARD * (before.requests + during.requests)) return 'none'
     const served = before.perSecond * (1 - before.share)
-    const servedDuring = during.perSecond * (1 - during.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (explained < TELLING) return this.#unclear(outcomes)
     const gone = (before.share - during.share) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
-    this.delivered = Math.max(served, servedDuring)
+    this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     if (gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
       this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
       this.clear()
       return 'free'
     }
     if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED || (open && outcomes > MOST_OUTCOMES)) {
-      this.delivered = served
+      this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()
       return 'costs'
