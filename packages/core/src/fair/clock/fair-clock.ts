@@ -1,5 +1,6 @@
-import { Looks } from './looks.js'
+import { LEAST_DEPTH, Looks } from './looks.js'
 import { DeliverySlope } from './slope.js'
+import { LEAST_RATE, Traffic } from './traffic.js'
 
 // What a flow may have.
 /** At first: requests that everybody may have had, and how many more a second. */
@@ -33,8 +34,8 @@ const SHADOW_SHARE = 1 / 3
 /** Failures beyond this share add up to an alarm. */
 const TOLERATED = 0.03
 const ALARM = 3
-/** And are more than usual by this many standard errors. */
-const SURE = 2
+/** More than this is no shortage: nothing is served that could be shared, and nothing is learned until some is. */
+const OUTAGE = 0.95
 /** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
 const CALM_SECONDS = 1
 const CALM_REQUESTS = 20
@@ -44,8 +45,10 @@ const CALM_REQUESTS = 20
 const MEAN_REQUESTS = 100
 const FIRST_REQUESTS = 10
 /** The estimate stays between these parts of what the resource was seen to deliver. */
-const LEAST_DELIVERED = 0.97
+const LEAST_DELIVERED = 0.95
 const MOST_DELIVERED = 1.05
+/** Failures are made up for until this many times as much is let in: more would hardly bring more. */
+const MOST_TRIED = 1.5
 /** A run without failure is trusted after so many requests and seconds: then twice as much is tried, at most four times. */
 const TRUSTED_REQUESTS = 200
 const TRUSTED_SECONDS = 8
@@ -54,24 +57,16 @@ const MOST_GROWTH = 4
 const TELLING_RUN = 100
 const TELLING_SECONDS = 1
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
-const GROWTH_PER_SECOND = 0.01
+const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
 const MOST_WAY = 0.85
-/** A process that has the resource to itself believes so until so much more than usual fails for so long. */
+/** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
-const TROUBLE_SECONDS = 10
+const TROUBLE_SECONDS = 3
 const LEAST_BACKGROUND = 0.02
 
-/** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
-const RATE_SECONDS = 2
-const RATE_REQUESTS = 30
-const MOST_RATE_SECONDS = 30
-const LATELY_SECONDS = 5
-/** Outcomes over which shares and delays are averaged. */
-const OUTCOMES = 50
+/** Requests over which the mean cost is averaged. */
 const COSTS = 100
-/** Requests a second: keeps the arithmetic finite. */
-const LEAST_RATE = 1e-9
 /** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
 const LONGEST_STEP_SECONDS = 1
 const LONGEST_STEP_REQUESTS = 30
@@ -96,8 +91,9 @@ export interface Admission {
  *   let in (`DeliverySlope`), or that failures end when no more is let in than is delivered (`Looks`). Failures that
  *   stay have another reason; from then on as many of them are usual.
  * - `deliverable` is what the resource was seen to serve per second. It rises with what is delivered, and falls only
- *   when that was shown to be free. However many requests fail, and whatever else is believed, at least 97 % of
- *   deliverable / (1 - usual) is let in.
+ *   when that was shown to be free: below 85 % of what full admission delivered only by a proof at full admission.
+ *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
+ *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
  * - Inside of that, a failure says that at this moment the resource is empty: what was served between two failures is
  *   its capacity. `left` is what it should have left. The clock runs at the fair rate times left / reserve: it stands
  *   still while nothing is left, so that what there is goes to those who lag behind, and catches up while there is
@@ -116,8 +112,6 @@ export class FairClock {
   open = true
   /** Mean cost of a request. */
   meanCost = 1
-  /** Share of the latest outcomes that were failures, and not their flow's own. */
-  failureShare = 0
   /** Share of failures that have another reason than a shortage, as far as looks have shown. */
   usual = 0
   /** Cost per second that the resource was seen to serve, and that is measured now; 0 until a shortage was seen. */
@@ -126,22 +120,13 @@ export class FairClock {
   /** Cost that the resource should have left; below 0: it is short. */
   left = 0
   readonly looks: Looks = new Looks()
+  readonly #traffic = new Traffic()
   readonly #slope = new DeliverySlope()
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
   #now = Number.NaN
   #requests = 0
-  #outcomes = 0
-  #delay = 0
-  /** Fading sums of cost let in and served, and of the time they are of. */
-  #admitted = 0
-  #served = 0
-  #seconds = 0
-  /** The same over some seconds: how far the clock went, and what was refused. */
-  #moved = 0
-  #movedSeconds = 1e-9
-  #refused = 0
   #doubt = 0
   #shownDeliverable = 0
   #alarmed = false
@@ -151,7 +136,10 @@ export class FairClock {
   #unrefused = 0
   #full = 0
   #wasOpen = true
-  /** What has to be let in whatever fails: filled by the floor, never emptied by failures. */
+  #wasUnmet = false
+  /** True from the beginning of trouble until the slope had its chance to explain it: it costs nobody anything. */
+  #patient = false
+  /** What has yet to be served whatever fails: filled by the floor, emptied by what is let in, given back by failures. */
   #owed = 0
   #reserve = FIRST_CREDIT
   #most = MOST_REQUESTS
@@ -182,17 +170,8 @@ export class FairClock {
       return
     }
     const { meanCost } = this
-    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
-    const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
-    const kept = Math.exp(-elapsed / fade)
-    this.#admitted *= kept
-    this.#served *= kept
-    this.#seconds = this.#seconds * kept + fade * (1 - kept)
-    const keptLately = Math.exp(-elapsed / LATELY_SECONDS)
-    this.#moved *= keptLately
-    this.#refused *= keptLately
-    this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
-    if (this.failureShare < this.usual + TROUBLE) this.#calmAt = now
+    this.#traffic.advance(elapsed, meanCost)
+    if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
     this.#look(elapsed)
     const longest = Math.max(
@@ -226,17 +205,17 @@ export class FairClock {
   judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
     const over = tag > this.time
     if (this.open) {
-      this.#shadow(over)
-      this.#admitted += cost
+      if (known) this.#shadow(over)
+      this.#traffic.admits(cost)
       return over ? 'uncharged' : 'charged'
     }
     if (over || !(known || this.#letInNew(cost))) {
       this.#unrefused = 0
       this.#refusedAt = this.#now
-      this.#refused += cost
+      this.#traffic.refuses(cost)
       return 'refused'
     }
-    this.#admitted += cost
+    this.#traffic.admits(cost)
     this.#unrefused++
     const spare = Math.max(this.left, this.#owed)
     // At its limit, and let in though nothing was left: the fair rate is too high.
@@ -248,7 +227,8 @@ export class FairClock {
         ),
       )
     this.#take(cost)
-    this.#full = spare - cost >= FULL * this.#most && this.#unrefused > CALM_REQUESTS ? this.#full + 1 : 0
+    const calm = this.#unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
+    this.#full = calm && spare - cost >= FULL * this.#most ? this.#full + 1 : 0
     if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
     return 'charged'
   }
@@ -256,7 +236,10 @@ export class FairClock {
   /** Writes down when a request was let in: to be given back with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.#now
-    admission.window = this.#slope.admit(this.#now, this.#admittedPerSecond, this.meanCost, this.#delay)
+    const { delay } = this.#traffic
+    admission.window = this.looks.looking
+      ? -1
+      : this.#slope.admit(this.#now, this.#admittedPerSecond, this.meanCost, delay)
     admission.look = this.looks.admit(cost)
   }
 
@@ -280,9 +263,15 @@ export class FairClock {
     if (this.#doubt >= ALARM && !this.#alarmed) {
       this.#alarmed = true
       this.#slope.clear()
-      this.looks.clear()
+      this.#patient = this.open
+      this.looks.restart()
     }
-    if (!this.open) this.#measure(admission)
+    if (!this.open) {
+      const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
+      if (!tried && !this.looks.looking && this.failureShare < OUTAGE)
+        this.#owed = Math.min(this.#most, this.#owed + cost)
+      this.#measure(admission)
+    }
     this.#runAt = this.#now
     this.#runServed = this.#run = this.#runMost = 0
   }
@@ -292,40 +281,42 @@ export class FairClock {
     const served = cost * (1 - this.failureShare)
     this.#slope.report(admission.window, cost, served)
     this.looks.ignored(admission.look)
-    this.#served += served
+    this.#traffic.serves(served)
     this.#serves(served)
   }
 
   /** A request that was let in did not run after all: what was set aside for it is free again. */
   withdrawn(cost: number): void {
-    this.#admitted = Math.max(0, this.#admitted - cost)
+    this.#traffic.admits(-cost)
     if (!this.open) this.#take(-cost)
   }
 
-  get servedPerSecond(): number {
-    return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  /** Share of the latest outcomes that were failures, and not their flow's own. */
+  get failureShare(): number {
+    return this.#traffic.failureShare
   }
 
   get #admittedPerSecond(): number {
-    return Math.max(1e-3 * this.meanCost, this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds))
+    return Math.max(1e-3 * this.meanCost, this.#traffic.admittedPerSecond)
   }
 
-  /** The share of failures beyond the usual ones, if it is more than chance makes of these; otherwise 0. */
+  /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
+  get #unmet(): boolean {
+    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
+    return !this.open && this.deliverable > 0 && (tried || this.#owed >= FULL * this.#most)
+  }
+
+  /** The share of failures that waits for an explanation. */
   get #beyond(): number {
-    const beyond = this.failureShare - this.usual
-    const error = Math.sqrt((this.usual * (1 - this.usual)) / (2 * OUTCOMES))
-    return beyond > TOLERATED + SURE * error ? beyond : 0
+    return this.failureShare > OUTAGE ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission): void {
-    this.#outcomes++
-    const part = 1 / Math.min(OUTCOMES, this.#outcomes)
-    this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
-    this.#delay += (this.#now - admission.at - this.#delay) * part
-    this.#served += served
+    this.#traffic.ends(failed, this.#now - admission.at)
+    this.#traffic.serves(served)
     this.#slope.report(admission.window, cost, served)
-    this.looks.report(admission.look, failed)
+    this.looks.report(admission.look, failed, cost)
     if (!this.#alarmed || this.looks.looking) return
     const delivered = this.#slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
@@ -341,7 +332,9 @@ export class FairClock {
   /** Refusing was shown to be free, down to what is delivered. */
   #shown(delivered: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.deliverable = this.#shownDeliverable = delivered
+    if (this.open || this.#unmet || this.#wasUnmet) this.#shownDeliverable = delivered
+    this.deliverable = Math.max(delivered, MOST_WAY * this.#shownDeliverable)
+    this.#wasUnmet = false
     this.#slope.clear()
     this.#engage(delivered)
   }
@@ -391,17 +384,17 @@ export class FairClock {
 
   #go(by: number): void {
     this.time += by
-    this.#moved += by
+    this.#traffic.moves(by)
   }
 
   /** Time passes in a shortage. */
   #goOn(seconds: number): void {
     const { meanCost, looks } = this
-    const floor = (LEAST_DELIVERED * this.deliverable) / (1 - this.usual)
+    const floor = LEAST_DELIVERED * this.deliverable
     if (this.deliverable > 0)
       this.capacity = Math.max(floor, Math.min((floor * MOST_DELIVERED) / LEAST_DELIVERED, this.capacity))
     if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
-      this.deliverable += GROWTH_PER_SECOND * Math.sqrt((this.#refused / LATELY_SECONDS) * this.deliverable) * seconds
+      this.deliverable += GROWTH_PER_SECOND * Math.sqrt(this.#traffic.refusedPerSecond * this.deliverable) * seconds
     const runSeconds = this.#now - this.#runAt
     if (this.#run >= TELLING_RUN && runSeconds > TELLING_SECONDS)
       this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
@@ -432,7 +425,7 @@ export class FairClock {
   /** Nothing is refused: follows the rate at which a third would be. */
   #shadow(over: boolean): void {
     const { meanCost } = this
-    const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.#traffic.servedPerSecond, LEAST_RATE * meanCost)
     const first = over ? SHADOW_FIRST / this.#requests : 0
     const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
     this.rate *= Math.exp(step * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
@@ -443,7 +436,7 @@ export class FairClock {
   #letInNew(cost: number): boolean {
     const { meanCost } = this
     if (Math.max(this.left, this.#owed) >= FULL * this.#most) return true
-    const pace = this.#moved / this.#movedSeconds
+    const pace = this.#traffic.movedPerSecond
     const weight = Math.max(
       1,
       (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
@@ -458,23 +451,27 @@ export class FairClock {
   #look(elapsed: number): void {
     const { looks } = this
     const requestsPerSecond = this.#admittedPerSecond / this.meanCost
-    if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#delay)) {
+    if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {
         looks.looking = false
         if (this.#wasOpen) this.#release()
       }
       this.#conclude()
       const beyond = this.#beyond
-      if (!this.open && beyond > 0)
+      if (!this.open && !this.#alone && beyond > 0)
         this.deliverable = Math.max(
           Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
-      const mayLook = !this.#alone && this.failureShare > TOLERATED
-      looks.want(mayLook && this.#alarmed && beyond > 0, mayLook && this.usual > LEAST_BACKGROUND)
+      if (this.#alarmed && this.#slope.hadItsChance) this.#patient = false
+      const mayLook = !this.#alone && !this.#patient && this.failureShare > TOLERATED && this.failureShare < OUTAGE
+      // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
+      const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
+      looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
     }
     if (!looks.isDue(this.#origin + this.#now)) return
     this.#wasOpen = this.open
+    this.#wasUnmet = this.#unmet
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
     this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
     this.left = Math.min(this.left, 0)
@@ -483,12 +480,14 @@ export class FairClock {
 
   #conclude(): void {
     const { looks } = this
-    const verdict = looks.verdict()
+    const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
       this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
+      looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.#alone = false
-      this.#shown(looks.delivered)
+      this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)
     } else if (verdict === 'costs') {
+      looks.showed(false)
       this.usual = looks.staying
       this.deliverable = Math.max(this.deliverable, looks.delivered)
     }

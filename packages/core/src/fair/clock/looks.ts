@@ -5,7 +5,7 @@ const LEAST_DELAYS = 4
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
-const LEAST_DEPTH = 0.1
+export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes is heard, and this many of each half. */
 const HEARD = 0.6
@@ -16,7 +16,9 @@ const MOST_OUTCOMES = 400
 const GONE = 0.3
 const STAYED = 0.4
 const SURE_GONE = 2
-const SURE_STAYED = 2
+/** To say that they stay: less must be sure before anything is refused than once a shortage was shown. */
+const SURE_STAYED = 1.5
+const SURE_ALL_THE_SAME = 3
 const MOST_ERROR = 0.3
 /** If surely no more than this part of them went, the rest is left out of account: it would stay. */
 const ALL_BUT = 0.8
@@ -35,6 +37,8 @@ class Half {
   seconds = 0
   outcomes = 0
   failures = 0
+  /** Cost of those outcomes that were none. */
+  served = 0
 
   scale(by: number): void {
     this.cost *= by
@@ -42,10 +46,16 @@ class Half {
     this.seconds *= by
     this.outcomes *= by
     this.failures *= by
+    this.served *= by
   }
 
   get perSecond(): number {
     return this.cost / this.seconds
+  }
+
+  /** As if what is not heard of ended like the rest. */
+  get servedPerSecond(): number {
+    return (this.served / this.seconds) * (this.requests / this.outcomes)
   }
 
   get share(): number {
@@ -80,6 +90,7 @@ export class Looks {
   #seconds = 0
   #turn = Number.NaN
   #wanted = false
+  #began = false
   #pause = 1
   /** Counts of an older number are of an experiment that is over. */
   #serial = 0
@@ -90,11 +101,15 @@ export class Looks {
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
     const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
-    const seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    // Kept while the rate changes a little: processes whose turns differ do not look together.
+    const fits = this.#seconds / TURN_SECONDS
+    if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
+      this.clear()
+      this.#seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+    }
+    const seconds = this.#seconds
     const turn = Math.floor(now / seconds)
     const ended = turn !== this.#turn
-    if (seconds !== this.#seconds) this.clear()
-    this.#seconds = seconds
     this.#turn = turn
     if (ended) this.#wanted = false
     const part = now / seconds - turn
@@ -108,7 +123,8 @@ export class Looks {
 
   /** A turn has begun. `due`: more fails than usual. `again`: it is long known why; looked at only now and then. */
   want(due: boolean, again: boolean): void {
-    this.#wanted = due || (again && this.#turn % this.#pause === 0)
+    if (due) this.#began = true
+    this.#wanted = (due || again) && this.#turn % this.#pause === 0
   }
 
   /** True if a look should begin now. */
@@ -131,11 +147,12 @@ export class Looks {
     return half === this.#during ? -this.#serial - 1 : this.#serial + 1
   }
 
-  report(ticket: number, failed: boolean): void {
+  report(ticket: number, failed: boolean, cost: number): void {
     if (Math.abs(ticket) !== this.#serial + 1) return
     const half = ticket > 0 ? this.#before : this.#during
     half.outcomes++
     if (failed) half.failures++
+    else half.served += cost
   }
 
   /** Nobody knows how a request ended: no outcome of it is to be waited for. */
@@ -145,34 +162,43 @@ export class Looks {
     half.requests--
   }
 
-  /** What is known by now. */
-  verdict(): Verdict {
+  /** What is known by now. `open`: nothing is refused but in looks; after so many outcomes doubt is for letting in. */
+  verdict(open: boolean): Verdict {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
     if (Math.min(before.outcomes, during.outcomes) < LEAST_OUTCOMES) return 'none'
     if (outcomes < HEARD * (before.requests + during.requests)) return 'none'
     const served = before.perSecond * (1 - before.share)
-    const servedDuring = during.perSecond * (1 - during.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (explained < TELLING) return this.#unclear(outcomes)
     const gone = (before.share - during.share) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
-    this.delivered = Math.max(served, servedDuring)
+    this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     if (gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
       this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
-      this.#pause = 1
       this.clear()
       return 'free'
     }
-    if (gone + SURE_STAYED * error < STAYED) {
-      this.delivered = served
+    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED || (open && outcomes > MOST_OUTCOMES)) {
+      this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
-      this.#pause = Math.min(MOST_PAUSE, 2 * this.#pause)
       this.clear()
       return 'costs'
     }
     return this.#unclear(outcomes)
+  }
+
+  /** Trouble begins: counts anew, in turns that suit the rate that there is now. */
+  restart(): void {
+    this.clear()
+    this.#began = false
+    this.#pause = 1
+  }
+
+  /** What was shown: something new, or what was known. */
+  showed(news: boolean): void {
+    this.#pause = news ? 1 : Math.min(MOST_PAUSE, 2 * this.#pause)
   }
 
   /** Begins to count anew. */

@@ -4,8 +4,9 @@ const WINDOW_REQUESTS = 5
 const CROWDED = 6
 /** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
 const SHORTEST_SECONDS = 1e-4
-/** Windows after which the slope is believed, and those over which it is averaged. */
+/** Windows after which the slope is believed, those after which it had its chance, and those that it is averaged over. */
 const LEAST_WINDOWS = 10
+const CHANCE_WINDOWS = 20
 const MEAN_WINDOWS = 40
 /** A window is counted once this many windows and mean delays have passed: until then outcomes are waited for. */
 const WAIT_WINDOWS = 2
@@ -15,6 +16,8 @@ const MOST_WAITING = 100
 const NOTHING = 0.35
 /** Standard errors that the slope must be clear of that by. */
 const SURE = 2
+/** What is served is known well enough when its standard error is this part of it. */
+const PRECISE = 0.05
 /** Variance of what is served that counting in whole requests makes by itself. */
 const GRAIN = 0.25
 const LEAST_SHARE = 0.03
@@ -98,7 +101,14 @@ export class DeliverySlope {
     const slope = (sums[4]! / windows - mean * meanServed) / variance
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
     const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
-    return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
+    const spread = Math.sqrt(Math.max(0, sums[5]! / windows - meanServed * meanServed) / windows)
+    const shown = slope + SURE * error < NOTHING * (1 - share) && spread < PRECISE * meanServed
+    return shown ? meanServed / this.#length : 0
+  }
+
+  /** True once enough windows were counted for an answer, if this is one that they can give. */
+  get hadItsChance(): boolean {
+    return this.#sums[0]! >= CHANCE_WINDOWS
   }
 
   #count(window: number): void {

@@ -1,0 +1,90 @@
+/** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
+const RATE_SECONDS = 2
+const RATE_REQUESTS = 30
+const MOST_RATE_SECONDS = 30
+const LATELY_SECONDS = 5
+/** Outcomes over which shares and delays are averaged. */
+const OUTCOMES = 50
+/** More failures than usual are no chance beyond this many standard errors. */
+const SURE = 2
+/** Requests a second: keeps the arithmetic finite. */
+export const LEAST_RATE = 1e-9
+
+/** What was let in, served and refused of late, per second, and which share failed. Times in seconds. */
+export class Traffic {
+  /** Share of the latest outcomes that were failures, and not their flow's own. */
+  failureShare = 0
+  /** Mean time until an outcome. */
+  delay = 0
+  /** Fading sums of cost let in and served, and of the time they are of. */
+  #admitted = 0
+  #served = 0
+  #seconds = 0
+  /** The same over some seconds: how far the clock went, and what was refused. */
+  #moved = 0
+  #refused = 0
+  #movedSeconds = 1e-9
+  #outcomes = 0
+
+  /** `elapsed` seconds pass. */
+  advance(elapsed: number, meanCost: number): void {
+    const requestsSeconds = meanCost / Math.max(this.servedPerSecond, LEAST_RATE * meanCost)
+    const fade = Math.min(MOST_RATE_SECONDS, Math.max(RATE_SECONDS, RATE_REQUESTS * requestsSeconds))
+    const kept = Math.exp(-elapsed / fade)
+    this.#admitted *= kept
+    this.#served *= kept
+    this.#seconds = this.#seconds * kept + fade * (1 - kept)
+    const keptLately = Math.exp(-elapsed / LATELY_SECONDS)
+    this.#moved *= keptLately
+    this.#refused *= keptLately
+    this.#movedSeconds = this.#movedSeconds * keptLately + LATELY_SECONDS * (1 - keptLately)
+  }
+
+  /** A request is let in; below 0: one was, and did not run. */
+  admits(cost: number): void {
+    this.#admitted = Math.max(0, this.#admitted + cost)
+  }
+
+  refuses(cost: number): void {
+    this.#refused += cost
+  }
+
+  serves(cost: number): void {
+    this.#served += cost
+  }
+
+  /** The clock went on. */
+  moves(by: number): void {
+    this.#moved += by
+  }
+
+  /** A request ended, `seconds` after it was let in. */
+  ends(failed: boolean, seconds: number): void {
+    this.#outcomes++
+    this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
+    this.delay += (seconds - this.delay) / Math.min(OUTCOMES, this.#outcomes)
+  }
+
+  get servedPerSecond(): number {
+    return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  }
+
+  get admittedPerSecond(): number {
+    return this.#admitted / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  }
+
+  get refusedPerSecond(): number {
+    return this.#refused / LATELY_SECONDS
+  }
+
+  get movedPerSecond(): number {
+    return this.#moved / this.#movedSeconds
+  }
+
+  /** The share of failures beyond `usual` and `tolerated`, if it is more than chance makes of these; otherwise 0. */
+  beyond(usual: number, tolerated: number): number {
+    const beyond = this.failureShare - usual
+    const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))
+    return beyond > tolerated + SURE * error ? beyond : 0
+  }
+}
