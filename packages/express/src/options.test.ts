@@ -83,18 +83,18 @@ describe('options', () => {
   it('with a queue: sheds by event-loop delay later, because the queue bounds what runs', () => {
     const { stages } = fairMiddleware({ queue: { capacity: 4 } }).gate.snapshot()
     expect(stages).toMatchObject({
-      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay', from: 100, to: 500 }] },
+      shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay', from: 100, to: 500 }] },
     })
     expect(fairMiddleware({ queue: false }).gate.snapshot().stages).toMatchObject({
-      shed: { signals: [{ from: 0.75 }, { name: 'event-loop-delay', from: 10, to: 60 }] },
+      shed: { signals: [{ from: 0.75 }, { name: 'heap' }, { name: 'event-loop-delay', from: 50, to: 250 }] },
     })
   })
 
-  it('without options: FAIR, and shedding by memory and event-loop delay', () => {
+  it('without options: FAIR, and shedding by memory, heap and event-loop delay', () => {
     const { stages } = fairMiddleware().gate.snapshot()
     expect(stages).toMatchObject({
       fair: { rule: 'fair-clock' },
-      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
+      shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay' }] },
     })
   })
 

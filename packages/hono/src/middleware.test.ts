@@ -366,10 +366,10 @@ describe('options', () => {
     expect(() => fairMiddleware(options as never)).toThrow(/fairMiddleware|flow|leaseMs/),
   )
 
-  it('without any: FAIR, and shedding by memory and event-loop delay', () => {
+  it('without any: FAIR, and shedding by memory, heap and event-loop delay', () => {
     expect(fairMiddleware().gate.snapshot().stages).toMatchObject({
       fair: { rule: 'fair-clock' },
-      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
+      shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay' }] },
     })
   })
 

@@ -497,11 +497,11 @@ describe('options', () => {
     [{ gate: createGate(), queue: { capacity: 4 } }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
 
-  it('none: FAIR, and shedding by memory and event-loop delay', () => {
+  it('none: FAIR, and shedding by memory, heap and event-loop delay', () => {
     const { stages } = fairMiddleware().gate.snapshot()
     expect(stages).toMatchObject({
       fair: { rule: 'fair-clock' },
-      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
+      shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay' }] },
     })
   })
 })

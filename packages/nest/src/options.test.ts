@@ -45,7 +45,7 @@ describe('options', () => {
     [undefined, '@Fair must be an object, got undefined'],
   ])('@Fair(%j) is refused', (settings, message) => expect(() => Fair(settings as FairSettings)).toThrow(message))
 
-  it('without options: FAIR, and shedding by memory and event-loop delay', async () => {
+  it('without options: FAIR, and shedding by memory, heap and event-loop delay', async () => {
     @Controller()
     class App {
       @Get()
@@ -57,7 +57,7 @@ describe('options', () => {
     const { stages } = app.get(FAIR_GATE).snapshot()
     expect(stages).toMatchObject({
       fair: { rule: 'fair-clock' },
-      shed: { signals: [{ name: 'memory' }, { name: 'event-loop-delay' }] },
+      shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay' }] },
     })
     await close()
   })

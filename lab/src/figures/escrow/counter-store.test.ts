@@ -6,7 +6,14 @@ const TERMS = { name: 'pool', limit: 100, windowMs: 1_000, quantum: 40 }
 const none = { weight: 0, used: 0 }
 const tenants = [{ tenant: 't', weight: 1, used: 0, rate: 1 }]
 const call = {
-  ...{ pool: TERMS, member: 'a', win: 0, holds: 0, spent: 0, mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 } },
+  ...{
+    pool: TERMS,
+    member: 'a',
+    win: 0,
+    holds: 0,
+    spent: 0,
+    mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+  },
   ...{ quiet: none, wants: none, tenants },
 }
 

@@ -37,7 +37,7 @@ export interface ClockState {
   readonly fairRatePerSecond: number
   /** Cost per second that the resource can serve, as measured between its failures; `null` until a shortage was seen. */
   readonly capacityPerSecond: number | null
-  /** Cost per second that the resource was seen to deliver: 97 % of it, at least, are let in whatever fails. */
+  /** Cost per second that the resource was seen to deliver: so much is let in that 95 % of it is served. */
   readonly deliverablePerSecond: number | null
   /** True while less is let in, for a second or so, to see if failures become fewer. */
   readonly looking: boolean
