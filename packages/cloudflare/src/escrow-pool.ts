@@ -1,12 +1,20 @@
 import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core'
 
+/** Rows that a statement gave. */
+export interface SqlRows {
+  /** All of them. */
+  toArray(): Record<string, unknown>[]
+}
+
 /** What is used of the context that a Durable Object is made with: its storage, which must be of the SQLite kind. */
 export interface DurableObjectContext {
   /** The object's own storage. */
   readonly storage: {
     readonly sql: {
-      exec(query: string, ...bindings: (string | number)[]): { toArray(): Record<string, unknown>[] }
+      /** Runs a statement; `toArray` gives its rows. */
+      exec(query: string, ...bindings: (string | number)[]): SqlRows
     }
+    /** Runs `step` whole or not at all. */
     transactionSync<Result>(step: () => Result): Result
   }
 }

@@ -12,7 +12,13 @@ export interface DurableObjectNamespaceLike<Id = unknown> {
   /** The id of the object with that name. */
   idFromName(name: string): Id
   /** The object with that id. */
-  get(id: Id): { fetch(url: string, init: { method: string; body: string }): Promise<FetchedResponse> }
+  get(id: Id): DurableObjectLike
+}
+
+/** What is used of a Durable Object. */
+export interface DurableObjectLike {
+  /** Asks the object. */
+  fetch(url: string, init: { method: string; body: string }): Promise<FetchedResponse>
 }
 
 interface FetchedResponse {

@@ -137,8 +137,6 @@ export class FairClock {
   #full = 0
   #wasOpen = true
   #wasUnmet = false
-  /** True from the beginning of trouble until the slope had its chance to explain it: it costs nobody anything. */
-  #patient = false
   /** What has yet to be served whatever fails: filled by the floor, emptied by what is let in, given back by failures. */
   #owed = 0
   #reserve = FIRST_CREDIT
@@ -263,7 +261,6 @@ export class FairClock {
     if (this.#doubt >= ALARM && !this.#alarmed) {
       this.#alarmed = true
       this.#slope.clear()
-      this.#patient = this.open
       this.looks.restart()
     }
     if (!this.open) {
@@ -463,8 +460,7 @@ export class FairClock {
           Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
-      if (this.#alarmed && this.#slope.hadItsChance) this.#patient = false
-      const mayLook = !this.#alone && !this.#patient && this.failureShare > TOLERATED && this.failureShare < OUTAGE
+      const mayLook = !this.#alone && this.failureShare > TOLERATED && this.failureShare < OUTAGE
       // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
       const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)

@@ -4,9 +4,8 @@ const WINDOW_REQUESTS = 5
 const CROWDED = 6
 /** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
 const SHORTEST_SECONDS = 1e-4
-/** Windows after which the slope is believed, those after which it had its chance, and those that it is averaged over. */
+/** Windows after which the slope is believed, and those that it is averaged over. */
 const LEAST_WINDOWS = 10
-const CHANCE_WINDOWS = 20
 const MEAN_WINDOWS = 40
 /** A window is counted once this many windows and mean delays have passed: until then outcomes are waited for. */
 const WAIT_WINDOWS = 2
@@ -104,11 +103,6 @@ export class DeliverySlope {
     const spread = Math.sqrt(Math.max(0, sums[5]! / windows - meanServed * meanServed) / windows)
     const shown = slope + SURE * error < NOTHING * (1 - share) && spread < PRECISE * meanServed
     return shown ? meanServed / this.#length : 0
-  }
-
-  /** True once enough windows were counted for an answer, if this is one that they can give. */
-  get hadItsChance(): boolean {
-    return this.#sums[0]! >= CHANCE_WINDOWS
   }
 
   #count(window: number): void {
