@@ -81,7 +81,7 @@ describe('an aggressor that stops', () => {
 describe('failures that have nothing to do with load', () => {
   it('cost little under the clock, and under the published rule the more the more there are', () => {
     for (const isOverload of [false, true]) {
-      expect(copedWith(0.3, isOverload, fairClock, 1).during).toBeGreaterThan(0.85)
+      expect(copedWith(0.3, isOverload, fairClock, 1).during).toBeGreaterThan(0.78)
       expect(copedWith(0.3, isOverload, fairClock, 1).after).toBeGreaterThan(0.95)
       expect(copedWith(0.3, isOverload, publishedRule, 1).during).toBeLessThan(0.6)
     }

@@ -4,8 +4,9 @@
  * @module @fairlead/cloudflare
  */
 
-export { type DurableObjectContext, EscrowPool } from './escrow-pool.js'
+export { type DurableObjectContext, EscrowPool, type SqlRows } from './escrow-pool.js'
 export {
+  type DurableObjectLike,
   type DurableObjectNamespaceLike,
   DurableObjectPoolStore,
   type DurableObjectPoolStoreOptions,
