@@ -55,7 +55,7 @@ export interface FleetScenario {
 }
 
 /** What happened in a window of the store's clock. */
-export interface FleetWindow {
+interface FleetWindow {
   admitted: number
   byTenant: Map<string, number>
   calls: number

@@ -78,6 +78,7 @@ export class LeaseNode {
     this.#templates = new Templates(repository)
   }
 
+  /** Whether this server is the master, and else who is, as far as it knows. */
   discovery(now: number): DiscoveryResponse {
     return { mastership: this.mastership.answer(now), isMaster: this.mastership.isMaster(now) }
   }
