@@ -13,6 +13,7 @@ const USAGE = `worlds [options]: is anybody worse off for a rule than without an
   --seeds a-b       which worlds; 1-100 unless told
   --rules a,b       of ${[...RULES.keys()].join(', ')}; none,fair-clock,blue unless told
   --families list   ${Object.keys(FAMILY_LISTS).join(' or ')}; first unless told
+  --json            the summaries alone, as JSON
   --explain seed    the course of one world, in windows of ${WINDOW} s
   --gate            fair-clock in worlds 1-300; exits 1 if it misses a bound`
 
@@ -34,6 +35,7 @@ async function main(): Promise<void> {
         rules: { type: 'string', default: 'none,fair-clock,blue' },
         families: { type: 'string', default: 'first' },
         explain: { type: 'string' },
+        json: { type: 'boolean', default: false },
       },
     })
     if (values.help) console.log(USAGE)
@@ -41,7 +43,12 @@ async function main(): Promise<void> {
     else {
       const order = { list: listOf(values.families), rules: rulesOf(values.rules) }
       if (values.explain !== undefined) explain(order, seedsOf('--explain', values.explain)[0])
-      else print(await tryAll(order, seedsOf('--seeds', values.seeds)), order.rules)
+      else {
+        const trials = await tryAll(order, seedsOf('--seeds', values.seeds))
+        if (values.json)
+          console.log(JSON.stringify(Object.fromEntries(order.rules.map((rule) => [rule, summaryOf(trials, rule)]))))
+        else print(trials, order.rules)
+      }
     }
   } catch (error) {
     if (!(error instanceof RangeError || isUsage(error))) throw error

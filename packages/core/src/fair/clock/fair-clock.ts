@@ -34,8 +34,10 @@ const SHADOW_SHARE = 1 / 3
 /** Failures beyond this share add up to an alarm. */
 const TOLERATED = 0.03
 const ALARM = 3
-/** More than this is no shortage: nothing is served that could be shared, and nothing is learned until some is. */
+/** More than this may be an outage: it is not made up for, and not learned as usual. */
 const OUTAGE = 0.95
+/** Less than this is served: an outage. There is nothing to share, and nothing to learn. */
+const LEAST_SERVED = 1e-3
 /** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
 const CALM_SECONDS = 1
 const CALM_REQUESTS = 20
@@ -236,10 +238,10 @@ export class FairClock {
   /** Writes down when a request was let in: to be given back with its outcome. */
   note(admission: Admission, cost: number): void {
     admission.at = this.#now
-    const { delay } = this.#traffic
+    const { delay, servedShare } = this.#traffic
     admission.window = this.looks.looking
       ? -1
-      : this.#slope.admit(this.#now, this.#admittedPerSecond, this.meanCost, delay)
+      : this.#slope.admit(this.#now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
     admission.look = this.looks.admit(cost)
   }
 
@@ -307,12 +309,12 @@ export class FairClock {
 
   /** The share of failures that waits for an explanation. */
   get #beyond(): number {
-    return this.failureShare > OUTAGE ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
+    return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission): void {
-    this.#traffic.ends(failed, this.#now - admission.at)
+    this.#traffic.ends(failed, this.#now - admission.at, cost)
     this.#traffic.serves(served)
     this.#slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost)
@@ -463,7 +465,7 @@ export class FairClock {
           Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
-      const mayLook = !this.#alone && this.failureShare > TOLERATED && this.failureShare < OUTAGE
+      const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
       const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
@@ -488,7 +490,7 @@ export class FairClock {
       this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)
     } else if (verdict === 'costs') {
       looks.showed(false)
-      this.usual = looks.staying
+      if (looks.staying < OUTAGE) this.usual = looks.staying
       this.deliverable = Math.max(this.deliverable, looks.delivered)
     }
   }

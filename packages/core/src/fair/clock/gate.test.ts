@@ -71,6 +71,17 @@ describe('a service that starts in overload', () => {
   })
 })
 
+describe('an overload of fifty times what there is', () => {
+  it('is no outage: the little that is served goes to all alike', () => {
+    for (const seed of seeds) {
+      const rates = all.map((flow) => (flow < 18 ? 10 / 3 : 2_500))
+      const { tally } = runService({ ...noisy, ratesAt: () => rates, mostAsked: 5_060, seconds: 50 }, seed)
+      expect(tally.share(quiet, 30, 50)).toBeGreaterThan(0.9)
+      expect(tally.total('served', all, 30, 50) / 2000).toBeGreaterThan(0.95)
+    }
+  })
+})
+
 describe('a capacity that changes', () => {
   const between = (from: number, to: number, inside: number, outside: number) => (seconds: number) =>
     seconds > from && seconds < to ? inside : outside

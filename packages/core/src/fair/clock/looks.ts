@@ -27,7 +27,7 @@ const ALL_BUT = 0.8
 /** Turns until the next look, once it is known that failures stay: twice as many each time. */
 const MOST_PAUSE = 32
 /** Least failures that a half must have beyond what a shortage leaves. */
-const TELLING = 0.01
+const TELLING = 0.003
 
 /** What the looks have shown. `free`: letting in less made failures fewer. `costs`: they stayed. */
 export type Verdict = 'none' | 'free' | 'costs'

@@ -1,5 +1,9 @@
 /** Requests that a window holds on average: enough for chance to vary them, few enough to fill many windows soon. */
 const WINDOW_REQUESTS = 5
+/** In a deep overload a window holds more, at most this many: counting in whole requests would hide the slope. */
+const MOST_REQUESTS = 10_000
+/** Windows are begun anew when they should be this many times as long. */
+const TOO_SHORT = 3
 /** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
 const CROWDED = 6
 /** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
@@ -20,7 +24,6 @@ const PRECISE = 0.05
 /** Variance of what is served that counting in whole requests makes by itself. */
 const GRAIN = 0.25
 const LEAST_SHARE = 0.03
-const MOST_SHARE = 0.98
 
 /**
  * Is more served when more is let in? Chance lets in more in one moment and less in the next, so the answer is there
@@ -53,14 +56,20 @@ export class DeliverySlope {
     this.#first = this.#last + 1
   }
 
-  /** A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`. */
-  admit(now: number, perSecond: number, meanCost: number, delay: number): number {
-    if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * this.#expected) {
-      const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
-      this.#length = Math.max(SHORTEST_SECONDS, heardOf, (WINDOW_REQUESTS * meanCost) / perSecond)
+  /**
+   * A request is let in at `now`: gives the number of its window. `perSecond` are let in of late, of `meanCost`, and
+   * `servedShare` of them are served.
+   */
+  admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    const isOver = this.#length === 0 || now >= this.#end
+    const length = isOver ? lengthFor(perSecond, servedShare, meanCost, delay) : this.#length
+    const isGap = now >= this.#end + 1000 * this.#length
+    const isCrowded = this.#inWindow >= CROWDED * this.#expected
+    if (this.#length === 0 || isGap || isCrowded || length > TOO_SHORT * this.#length) {
+      this.clear()
+      this.#length = isOver ? length : lengthFor(perSecond, servedShare, meanCost, delay)
       this.#expected = (this.#length * perSecond) / meanCost
       this.#end = now
-      this.#first = this.#last + 1
     }
     while (now >= this.#end) {
       this.#end += this.#length
@@ -96,7 +105,7 @@ export class DeliverySlope {
     const meanServed = sums[2]! / windows
     const variance = sums[3]! / windows - mean * mean
     const share = 1 - meanServed / mean
-    if (!(variance > 0) || share < usual + LEAST_SHARE || share > MOST_SHARE) return 0
+    if (!(variance > 0) || share < usual + LEAST_SHARE || !(meanServed > 0)) return 0
     const slope = (sums[4]! / windows - mean * meanServed) / variance
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
     const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
@@ -117,4 +126,11 @@ export class DeliverySlope {
     sums[4] = sums[4]! * kept + heard * served
     sums[5] = sums[5]! * kept + served * served
   }
+}
+
+/** How long a window should be, in seconds. */
+function lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+  const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
+  const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
+  return Math.max(SHORTEST_SECONDS, heardOf, (requests * meanCost) / perSecond)
 }

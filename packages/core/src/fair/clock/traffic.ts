@@ -19,6 +19,7 @@ export class Traffic {
   /** Fading sums of cost let in and served, and of the time they are of. */
   #admitted = 0
   #served = 0
+  #ended = 0
   #seconds = 0
   /** The same over some seconds: how far the clock went, and what was refused. */
   #moved = 0
@@ -33,6 +34,7 @@ export class Traffic {
     const kept = Math.exp(-elapsed / fade)
     this.#admitted *= kept
     this.#served *= kept
+    this.#ended *= kept
     this.#seconds = this.#seconds * kept + fade * (1 - kept)
     const keptLately = Math.exp(-elapsed / LATELY_SECONDS)
     this.#moved *= keptLately
@@ -59,14 +61,20 @@ export class Traffic {
   }
 
   /** A request ended, `seconds` after it was let in. */
-  ends(failed: boolean, seconds: number): void {
+  ends(failed: boolean, seconds: number, cost: number): void {
     this.#outcomes++
+    this.#ended += cost
     this.failureShare += ((failed ? 1 : 0) - this.failureShare) / OUTCOMES
     this.delay += (seconds - this.delay) / Math.min(OUTCOMES, this.#outcomes)
   }
 
   get servedPerSecond(): number {
     return this.#served / Math.max(0.1 * RATE_SECONDS, this.#seconds)
+  }
+
+  /** Part of what ended of late that was served; 1 while nothing did. */
+  get servedShare(): number {
+    return this.#ended > this.#served ? this.#served / this.#ended : 1
   }
 
   get admittedPerSecond(): number {
