@@ -10,7 +10,7 @@ import {
   type ReleaseCapacityResponse,
 } from '../protocol.js'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import { Census } from './ledger.js'
+import { Census, type Turn } from './ledger.js'
 import type { LeaseServerLimits } from './limits.js'
 import type { Mastership } from './mastership.js'
 import { Templates } from './repository.js'
@@ -29,6 +29,10 @@ export type LeaseServerNotice =
 
 /** How often resources are looked through for those that nobody uses any more. */
 const SWEEP_SECONDS = 60
+/** In one call, which would keep others waiting: resources that are looked through, */
+const MOST_LOOKS = 200
+/** and children whose time has come, once for that and once for what was asked. */
+const MOST_WAKES = 1_000
 
 export interface LeaseNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
@@ -59,11 +63,16 @@ export class LeaseNode {
   readonly #minimumSeconds: number
   readonly #limits: LeaseServerLimits
   readonly #notice: (notice: LeaseServerNotice) => void
-  readonly #census = new Census()
+  readonly #turn: Turn = { wakes: 0 }
+  #census = new Census()
   readonly #resources = new Map<string, Resource>()
   #templates: Templates
   #question: Question | undefined
   #sweptAt = 0
+  /** Resources that are still to be looked through. */
+  #sweep: Iterator<Resource> | undefined
+  /** Resources that still go by an earlier configuration. */
+  #outdated = new Set<Resource>()
   /** Not after the earliest time at which a resource wants the parent to be asked. */
   #askAt = Number.POSITIVE_INFINITY
 
@@ -86,12 +95,13 @@ export class LeaseNode {
   getCapacity(request: GetCapacityRequest, now: number): GetCapacityResponse {
     requireGetCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
+    this.#begin(now)
     const { clientId, instance } = request
     const answer: GetCapacityResponse = { response: [] }
     let full: string | undefined
     for (const each of request.resource) {
       const { resourceId } = each
-      const present = this.#present(resourceId, now)
+      const present = this.#present(resourceId)
       const limit = present?.ledger.findClient(clientId, instance) ? undefined : this.#fullFor(clientId, present)
       if (limit !== undefined) full = this.#tellFull(clientId, resourceId, limit)
       else {
@@ -111,12 +121,13 @@ export class LeaseNode {
   getServerCapacity(request: GetServerCapacityRequest, now: number): GetServerCapacityResponse {
     requireGetServerCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
+    this.#begin(now)
     const { serverId } = request
     const answer: GetServerCapacityResponse = { response: [] }
     let full: string | undefined
     for (const each of request.resource) {
       const { resourceId } = each
-      const present = this.#present(resourceId, now)
+      const present = this.#present(resourceId)
       const limit = present?.ledger.findServer(serverId) ? undefined : this.#fullFor(undefined, present)
       if (limit !== undefined) full = this.#tellFull(serverId, resourceId, limit)
       else {
@@ -135,8 +146,9 @@ export class LeaseNode {
   releaseCapacity(request: ReleaseCapacityRequest, now: number): ReleaseCapacityResponse {
     requireReleaseCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { mastership: this.mastership.answer(now) }
+    this.#begin(now)
     for (const id of request.resourceId) {
-      const resource = this.#resources.get(id)
+      const resource = this.#present(id)
       resource?.release(request.clientId, request.instance, now)
       if (resource !== undefined) this.#mayAsk(resource)
     }
@@ -145,22 +157,25 @@ export class LeaseNode {
 
   /**
    * Another configuration, from the next request on. Throws when it is wrong; the old one then stays. What it has no
-   * more is kept until the leases of it have ended.
+   * more is kept until the leases of it have ended. A resource looks for its template when it is asked for, or when
+   * its turn comes in some later call.
    */
   configure(repository: ResourceRepository): void {
     this.#templates = new Templates(repository)
-    for (const [id, resource] of this.#resources) resource.configure(this.#templates.find(id))
+    this.#outdated = new Set(this.#resources.values())
   }
 
   /** Mastership has begun, or ended: everything is forgotten. */
   forget(): void {
-    for (const { ledger } of this.#resources.values()) ledger.clear()
+    this.#census = new Census()
     this.#resources.clear()
+    this.#sweep = undefined
+    this.#outdated.clear()
     this.#question = undefined
     this.#askAt = Number.POSITIVE_INFINITY
   }
 
-  /** The clock was corrected by so many seconds. O(children). */
+  /** The clock was corrected by so many seconds. O(resources). */
   shift(seconds: number): void {
     this.mastership.shift(seconds)
     this.#sweptAt += seconds
@@ -177,6 +192,7 @@ export class LeaseNode {
   /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
   ask(now: number): Question | undefined {
     if (this.askAt(now) > now) return undefined
+    this.#begin(now)
     const due = [...this.#resources.values()].filter(({ upstream }) => upstream!.nextAt <= now)
     const resource = due.map((each) => each.ask(now, this.#minimumSeconds))
     this.#lookWhenToAsk()
@@ -189,6 +205,7 @@ export class LeaseNode {
   answered(question: Question, answer: GetServerCapacityResponse, now: number): void {
     if (question !== this.#question) return
     this.#question = undefined
+    this.#begin(now)
     const answers = new Map(answer.response.map((response) => [response.resourceId, response]))
     for (const { resourceId } of question.request.resource) {
       const resource = this.#resources.get(resourceId)
@@ -215,6 +232,7 @@ export class LeaseNode {
 
   /** What people and pages want to see. O(resources). */
   summary(now: number): NodeSummary {
+    this.#begin(now)
     return summaryOf(this, this.#resources.values(), this.#templates.all, now)
   }
 
@@ -247,9 +265,44 @@ export class LeaseNode {
     for (const resource of this.#resources.values()) this.#mayAsk(resource)
   }
 
-  #present(id: string, now: number): Resource | undefined {
-    this.#sweep(now)
-    return this.#resources.get(id)
+  /** A call begins, and does its part of what has to be done for all resources. */
+  #begin(now: number): void {
+    this.#turn.wakes = MOST_WAKES
+    let looks = MOST_LOOKS
+    for (const resource of this.#outdated) {
+      if (looks-- === 0) break
+      this.#update(resource)
+    }
+    this.#lookThrough(looks, now)
+    this.#turn.wakes = MOST_WAKES
+  }
+
+  /** Drops resources that nobody has asked for, and that hold nothing of the parent's. */
+  #lookThrough(most: number, now: number): void {
+    if (this.#sweep === undefined && now - this.#sweptAt < SWEEP_SECONDS) return
+    this.#sweep ??= this.#resources.values()
+    this.#sweptAt = now
+    for (let looks = 0; looks < most && this.#turn.wakes > 0; looks++) {
+      const next = this.#sweep.next()
+      if (next.done === true) {
+        this.#sweep = undefined
+        return
+      }
+      const { id, ledger, upstream } = next.value
+      ledger.advance(now)
+      if (ledger.size === 0 && upstream?.lease(now) === undefined) this.#resources.delete(id)
+    }
+  }
+
+  #present(id: string): Resource | undefined {
+    const resource = this.#resources.get(id)
+    if (resource !== undefined && this.#outdated.has(resource)) this.#update(resource)
+    return resource
+  }
+
+  #update(resource: Resource): void {
+    this.#outdated.delete(resource)
+    resource.configure(this.#templates.find(resource.id))
   }
 
   #create(id: string): Resource | undefined {
@@ -262,6 +315,7 @@ export class LeaseNode {
       isRoot: this.#isRoot,
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
+      turn: this.#turn,
     })
     this.#resources.set(id, resource)
     return resource
@@ -280,16 +334,6 @@ export class LeaseNode {
   #tellFull(clientId: string, resourceId: string, limit: string): string {
     this.#notice({ kind: 'full', clientId, resourceId, limit })
     return limit
-  }
-
-  /** Drops resources that nobody has asked for, and that hold nothing of the parent's. */
-  #sweep(now: number): void {
-    if (now - this.#sweptAt < SWEEP_SECONDS) return
-    this.#sweptAt = now
-    for (const [id, { ledger, upstream }] of this.#resources) {
-      ledger.advance(now)
-      if (ledger.size === 0 && upstream?.lease(now) === undefined) this.#resources.delete(id)
-    }
   }
 }
 
