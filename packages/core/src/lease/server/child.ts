@@ -45,6 +45,8 @@ export class Child implements Waking {
   subclients = 0
   /** What it may still be using: it counts against the node's own lease. */
   held = 0
+  /** How often the ledger's unit had changed when `held` was written. */
+  unitsChanged: number
   /** As the ledger's wall clock would have it that was never set forward. */
   heldUntil: number = Number.NEGATIVE_INFINITY
   /** The last answer. */
@@ -61,9 +63,10 @@ export class Child implements Waking {
   waiting = 0
   wakeAt = 0
 
-  constructor(id: string, isServer: boolean, instance?: string) {
+  constructor(id: string, isServer: boolean, unitsChanged: number, instance?: string) {
     this.id = id
     this.isServer = isServer
+    this.unitsChanged = unitsChanged
     this.instance = instance
   }
 

@@ -1,7 +1,7 @@
 import { Bands } from './bands.js'
 import { Bucket, Child } from './child.js'
 import { ExpiryWheel } from './expiry-wheel.js'
-import { exponentOf, roundUp } from './grid.js'
+import { exponentOf } from './grid.js'
 import type { Rules } from './rules.js'
 
 /** What one call may still do at all resources of a node together: more would keep other calls waiting. */
@@ -61,6 +61,10 @@ export class Ledger {
   /** What of them set it forward. */
   #forward = 0
   #held = 0
+  /** What those hold that have not let go, nor been given anything, since the unit last changed, and their number. */
+  #heldBefore = 0
+  #before = 0
+  #unitsChanged = 0
   #leased = 0
   #wants = 0
   #waiting = 0
@@ -78,7 +82,7 @@ export class Ledger {
 
   /** What all may still be using. */
   get held(): number {
-    return this.#held
+    return this.#held + this.#heldBefore
   }
 
   /** Sum of all leases; what runs out is taken off within two seconds. */
@@ -128,7 +132,7 @@ export class Ledger {
   }
 
   addClient(id: string, instance: string | undefined): Child {
-    const child = new Child(id, false, instance)
+    const child = new Child(id, false, this.#unitsChanged, instance)
     if (this.#clients.has(id)) this.#rivals.set(rivalKey(id, instance), child)
     else this.#clients.set(id, child)
     this.#census.joined(id)
@@ -136,7 +140,7 @@ export class Ledger {
   }
 
   addServer(id: string): Child {
-    const child = new Child(id, true)
+    const child = new Child(id, true, this.#unitsChanged)
     this.#servers.set(id, child)
     this.#census.joined(id)
     return child
@@ -199,7 +203,13 @@ export class Ledger {
 
   /** From now on, and until the time of {@link holdUntil}, this is what the child may be using. */
   hold(child: Child, held: number): void {
-    this.#held += held - child.held
+    if (child.unitsChanged === this.#unitsChanged) this.#held += held - child.held
+    else {
+      child.unitsChanged = this.#unitsChanged
+      // Units far apart do not add up exactly, so the last one leaves nothing behind.
+      this.#heldBefore = --this.#before === 0 ? 0 : this.#heldBefore - child.held
+      this.#held += held
+    }
     child.held = held
   }
 
@@ -211,9 +221,9 @@ export class Ledger {
     child.heldUntil = Math.max(child.heldUntil, second - this.#forward)
   }
 
-  /** Seconds since the child last asked; infinite if it never has. */
-  sinceAsked(child: Child, now: number): number {
-    return now - this.#corrected - child.askedAt
+  /** When the child last asked, by the wall clock as it is now. */
+  askedAt(child: Child): number {
+    return child.askedAt + this.#corrected
   }
 
   /** This is what it was last given. */
@@ -248,23 +258,16 @@ export class Ledger {
     this.#forward += Math.max(0, seconds)
   }
 
-  /** The capacity has changed: its unit follows from far. O(n) when that becomes coarser. */
+  /** The capacity has changed: its unit follows from far. O(1): who holds something keeps that as it is. */
   scale(capacity: number): void {
     const exponent = exponentOf(capacity, this.#exponent)
     if (exponent === this.#exponent) return
-    const isCoarser = exponent > this.#exponent
     this.#exponent = exponent
     this.#unit = 2 ** exponent
-    // What was held in multiples of a coarser unit is so in multiples of this one.
-    if (!isCoarser) return
+    this.#unitsChanged++
+    this.#heldBefore += this.#held
     this.#held = 0
-    this.#leased = 0
-    for (const child of this.children()) {
-      const held = roundUp(child.held, this.#unit)
-      if (held !== child.held) child.held = held
-      this.#held += held
-      this.#leased += child.granted
-    }
+    this.#before = this.size
   }
 
   /** Other rules hold from now on; for what was given by the old ones, from when the child asks again. O(bands). */
@@ -275,7 +278,7 @@ export class Ledger {
 
   #heard(child: Child, now: number): void {
     if (child.askedAt > Number.NEGATIVE_INFINITY)
-      child.gapSeconds = Math.min(this.sinceAsked(child, now), this.#rules.leaseLengthSeconds)
+      child.gapSeconds = Math.min(now - this.askedAt(child), this.#rules.leaseLengthSeconds)
     child.askedAt = now - this.#corrected
   }
 

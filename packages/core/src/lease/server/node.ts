@@ -32,7 +32,7 @@ const SWEEP_SECONDS = 60
 /** In one call, which would keep others waiting: resources that are looked through, */
 const MOST_LOOKS = 200
 /** and children whose time has come, once for that and once for what was asked. */
-const MOST_WAKES = 1_000
+const MOST_WAKES = 250
 
 export interface LeaseNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
@@ -63,7 +63,7 @@ export class LeaseNode {
   readonly #minimumSeconds: number
   readonly #limits: LeaseServerLimits
   readonly #notice: (notice: LeaseServerNotice) => void
-  readonly #turn: Turn = { wakes: 0 }
+  readonly #turn: Turn = { wakes: MOST_WAKES }
   #census = new Census()
   readonly #resources = new Map<string, Resource>()
   #templates: Templates
@@ -71,6 +71,7 @@ export class LeaseNode {
   #sweptAt = 0
   /** Resources that are still to be looked through. */
   #sweep: Iterator<Resource> | undefined
+  #swept: Resource | undefined
   /** Resources that still go by an earlier configuration. */
   #outdated = new Set<Resource>()
   /** Not after the earliest time at which a resource wants the parent to be asked. */
@@ -170,6 +171,7 @@ export class LeaseNode {
     this.#census = new Census()
     this.#resources.clear()
     this.#sweep = undefined
+    this.#swept = undefined
     this.#outdated.clear()
     this.#question = undefined
     this.#askAt = Number.POSITIVE_INFINITY
@@ -236,24 +238,37 @@ export class LeaseNode {
     return summaryOf(this, this.#resources.values(), this.#templates.all, now)
   }
 
-  /** The children of one resource with the largest leases. O(children). */
-  largest(resourceId: string, most: number, now: number): ChildSnapshot[] {
+  /** The children of one resource with the largest leases, with stops on the way. */
+  *largest(resourceId: string, most: number, now: number): Generator<undefined, ChildSnapshot[], undefined> {
     const resource = this.#resources.get(resourceId)
-    return resource === undefined ? [] : largestOf(resource, most, now)
+    return resource === undefined ? [] : yield* largestOf(resource, most, now)
   }
 
-  /** The same with everybody. O(children log children). */
+  /** The same as a summary with everybody. O(children log children). */
   snapshot(now: number): NodeSnapshot {
     const { resources, ...node } = this.summary(now)
-    const all = Number.POSITIVE_INFINITY
     return {
       ...node,
       resources: resources.map((resource) => {
-        const children = this.largest(resource.id, all, now)
+        const walk = this.largest(resource.id, Number.POSITIVE_INFINITY, now)
+        let step = walk.next()
+        while (step.done !== true) step = walk.next()
+        const children = step.value
         // To the moment, where the sum of a summary may be two seconds behind.
         return { ...resource, sumHas: children.reduce((sum, { has }) => sum + has, 0), children }
       }),
     }
+  }
+
+  /** There is more to do than calls have done; {@link proceed} does a part of it. */
+  get isBehind(): boolean {
+    return this.#turn.wakes <= 0 || this.#outdated.size > 0 || this.#sweep !== undefined
+  }
+
+  /** Lets go of what has run out, and brings resources up to date: as much as a call may do. */
+  proceed(now: number): void {
+    this.#sweep ??= this.#resources.values()
+    this.#begin(now)
   }
 
   #mayAsk({ upstream }: Resource): void {
@@ -282,15 +297,18 @@ export class LeaseNode {
     if (this.#sweep === undefined && now - this.#sweptAt < SWEEP_SECONDS) return
     this.#sweep ??= this.#resources.values()
     this.#sweptAt = now
-    for (let looks = 0; looks < most && this.#turn.wakes > 0; looks++) {
-      const next = this.#sweep.next()
-      if (next.done === true) {
+    for (let looks = 0; looks < most; looks++) {
+      const resource = this.#swept ?? (this.#sweep.next().value as Resource | undefined)
+      this.#swept = resource
+      if (resource === undefined) {
         this.#sweep = undefined
         return
       }
-      const { id, ledger, upstream } = next.value
+      const { id, ledger, upstream } = resource
       ledger.advance(now)
+      if (this.#turn.wakes <= 0) return
       if (ledger.size === 0 && upstream?.lease(now) === undefined) this.#resources.delete(id)
+      this.#swept = undefined
     }
   }
 

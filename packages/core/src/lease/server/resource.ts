@@ -316,12 +316,12 @@ export class Resource {
   }
 
   #tooEarly(child: Child, now: number): boolean {
-    return this.#ledger.sinceAsked(child, now) < this.#minimum() * PUNCTUAL
+    return now - this.#ledger.askedAt(child) < this.#minimum() * PUNCTUAL
   }
 
   /** Somebody waits there, its wants have moved, or it lets go of something that it was asked for. */
   #isUrgent(child: Child, { wants, waiting = 0, inUse = 0, has }: ResourceRequest, now: number): boolean {
-    if (this.#ledger.sinceAsked(child, now) < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
+    if (now - this.#ledger.askedAt(child) < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
     if (Math.abs(wants - child.wants) > MOVED * child.wants) return true
     if (waiting > 0 && child.granted < wants) return true
     return child.held > child.granted && Math.max(has?.capacity ?? 0, inUse) < child.held * (1 - SETTLED)

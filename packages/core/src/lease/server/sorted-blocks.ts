@@ -152,10 +152,20 @@ export class SortedBlocks<E extends Placed> {
     return this.#foundMass
   }
 
-  /** Calls `visit` with every entry, in the order of the ratios. */
-  forEach(visit: (entry: E, wants: number, mass: number) => void): void {
+  /**
+   * Calls `visit` with every entry, in the order of the ratios; but with the sums of a block, and no entry, where
+   * `together` says that all up to a ratio may be taken together.
+   */
+  forEach(
+    visit: (entry: E | undefined, wants: number, mass: number) => void,
+    together: (ratio: number) => boolean = () => false,
+  ): void {
     const blocks = this.#blocks
-    for (const block of this.#row) {
+    for (const [position, block] of this.#row.entries()) {
+      if (together(this.#bounds[position]!)) {
+        visit(undefined, blocks.wants[block]!, blocks.mass[block]!)
+        continue
+      }
       blocks.sort(block)
       const end = blocks.end(block)
       for (let cell = blocks.first(block); cell < end; cell++)
