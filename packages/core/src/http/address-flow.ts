@@ -34,7 +34,7 @@ export function addressFlow(address: string, ipv6Prefix: number): string | undef
   return `${PREFIX}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
 }
 
-/** Names flows by address, remembers the recent ones, and warns once about requests that have none. */
+/** Names flows by address, remembers the recent ones, and warns once about what is no address. */
 export class AddressFlows {
   readonly #ipv6Prefix: number
   readonly #warnings: Warnings
@@ -47,23 +47,31 @@ export class AddressFlows {
 
   /** Never throws. About 30 ns for an address seen lately, a microsecond for a new one. */
   flow(address: string | undefined): string {
-    if (typeof address !== 'string') return this.#unknown('there is none (a Unix socket, or the connection is gone)')
+    // Whether that is a mistake shows when it is answered: a client that has gone has no address either.
+    if (typeof address !== 'string') return UNKNOWN_ADDRESS
     const known = this.#recent.get(address)
     if (known !== undefined) return known
     const flow = addressFlow(address, this.#ipv6Prefix)
-    if (flow === undefined) return this.#unknown('what the framework says is not an IP address')
+    if (flow === undefined) {
+      this.#warn('what the framework says is not an IP address')
+      return UNKNOWN_ADDRESS
+    }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
     if (this.#recent.size >= MOST_REMEMBERED) this.#recent.clear()
     this.#recent.set(address, flow)
     return flow
   }
 
-  #unknown(why: string): string {
+  /** A request that had no address was answered to its end, so its client was there. */
+  answeredWithout(): void {
+    this.#warn('there is none (a Unix socket, or a proxy that does not say)')
+  }
+
+  #warn(why: string): void {
     this.#warnings.say(
       `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
         'set the option flow, or tell the framework which proxies to trust.',
     )
-    return UNKNOWN_ADDRESS
   }
 }
 

@@ -330,7 +330,8 @@ class Watched {
   contest: Contest = 'none'
   readonly socket = new FakeSocket()
   readonly request = { socket: this.socket, aborted: false, complete: true }
-  readonly response = Object.assign(new EventEmitter(), {
+  /** Watched more often than any. */
+  readonly response = Object.assign(new EventEmitter().setMaxListeners(0), {
     headersSent: false,
     writableEnded: false,
     writableFinished: false,
@@ -407,7 +408,8 @@ describe('the sweep', () => {
     const open = (): FakeSocket => {
       const socket = new FakeSocket()
       Object.assign(socket, { paused: true, waiting: 100_000_000 })
-      const response = Object.assign(new EventEmitter(), { ...first.response, socket: {} })
+      const { headersSent, writableEnded, writableFinished } = first.response
+      const response = Object.assign(new EventEmitter(), { headersSent, writableEnded, writableFinished, socket: {} })
       first.watch.watch({ socket, aborted: false, complete: false } as never, response, { responseEnded: () => {} })
       sockets.push(socket)
       return socket
