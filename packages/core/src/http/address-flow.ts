@@ -9,6 +9,9 @@ export const UNKNOWN_ADDRESS = 'ip:unknown'
 
 const MOST_REMEMBERED = 1_000
 
+/** Requests without an address, one after the other, that are answered to their end before that counts as a mistake. */
+const ANSWERED_WITHOUT = 10
+
 /**
  * The flow of a name that may have come from a client: the name itself, unless it begins like an address's; then it gets
  * that beginning once more. So nobody gets at the account of an address by sending it as a key.
@@ -39,6 +42,7 @@ export class AddressFlows {
   readonly #ipv6Prefix: number
   readonly #warnings: Warnings
   readonly #recent = new Map<string, string>()
+  #without = 0
 
   constructor(ipv6Prefix: number, warnings: Warnings) {
     this.#ipv6Prefix = ipv6Prefix
@@ -47,7 +51,7 @@ export class AddressFlows {
 
   /** Never throws. About 30 ns for an address seen lately, a microsecond for a new one. */
   flow(address: string | undefined): string {
-    // Whether that is a mistake shows when it is answered: a client that has gone has no address either.
+    // Whether that is a mistake shows later: a client that has gone has no address either.
     if (typeof address !== 'string') return UNKNOWN_ADDRESS
     const known = this.#recent.get(address)
     if (known !== undefined) return known
@@ -62,9 +66,13 @@ export class AddressFlows {
     return flow
   }
 
-  /** A request that had no address was answered to its end, so its client was there. */
-  answeredWithout(): void {
-    this.#warn('there is none (a Unix socket, or a proxy that does not say)')
+  /**
+   * A request that was to be named by its address was answered to its end. Its client was there, but for a few whose
+   * reset came while the answer was on its way.
+   */
+  answered(hadAddress: boolean): void {
+    this.#without = hadAddress ? 0 : this.#without + 1
+    if (this.#without === ANSWERED_WITHOUT) this.#warn('there is none (a Unix socket, or a proxy that does not say)')
   }
 
   #warn(why: string): void {

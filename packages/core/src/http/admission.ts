@@ -158,7 +158,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { outcome } = this.#options
     const status = this.#framework.status(...target)
     this.#mistakes.answered(status)
-    if (visit.hasNoAddress) this.#addresses.answeredWithout()
+    if (visit.hasAddress !== undefined) this.#addresses.answered(visit.hasAddress)
     if (outcome !== undefined) {
       try {
         const answer = now(outcome(...target, error))
@@ -212,7 +212,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { address } = this.#options
     if (address === undefined) this.#mistakes.namedByAddress(target)
     const told = address === undefined ? this.#framework.address(...target) : now(address(...target))
-    visit.hasNoAddress = told === undefined
+    visit.hasAddress = told !== undefined
     return this.#addresses.flow(told)
   }
 
