@@ -3,10 +3,10 @@ import type { Decision, Permit } from '../../admission/decision.js'
 import { refuse } from '../../admission/refusal.js'
 import type { Stage } from '../../admission/stage.js'
 import { createGate } from '../../create-gate.js'
-import { World } from '../../queue/simulation/world.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { runService, type Service } from '../simulation/service.js'
+import { World } from '../../testing/world.js'
+import { runService, type Service } from '../fixtures/service.js'
 
 /** 18 flows ask two thirds of the fair level, two ten times as much: 160 a second, on 100. */
 const quiet = Array.from({ length: 18 }, (_, flow) => flow)
