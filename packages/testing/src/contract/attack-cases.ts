@@ -164,9 +164,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
     () => ({
       gate: { queue: { capacity: 4, maxWaitMs: 20_000 } },
       wrapped: true,
-      hasty: true,
       options: {
-        ...NOT_CUT_OFF.options,
         slowBodyMs: 0,
         flow: (...target: Target) => harness.header(target, 'x-tenant'),
       },
