@@ -97,10 +97,14 @@ describe('the flow of an address', () => {
 })
 
 describe('flows by address', () => {
-  it('gives what has no address one flow of its own, and says so once', () => {
+  it('gives what has no address one flow of its own, and says so once, when ten such were answered in a row', () => {
     const listener = vi.fn()
     const flows = new AddressFlows(56, new Warnings(listener))
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
+    expect(listener).not.toHaveBeenCalled()
+    for (let i = 0; i < 100; i++) flows.answered(i % 10 === 9)
+    expect(listener).not.toHaveBeenCalled()
+    for (let i = 0; i < 100; i++) flows.answered(false)
     expect(listener).toHaveBeenCalledOnce()
     expect(listener.mock.calls[0]?.[0]).toMatch(/No client address .* share the flow 'ip:unknown'; set the option flow/)
     expect(flows.flow('unix:')).toBe(UNKNOWN_ADDRESS)

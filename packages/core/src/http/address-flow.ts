@@ -9,6 +9,9 @@ export const UNKNOWN_ADDRESS = 'ip:unknown'
 
 const MOST_REMEMBERED = 1_000
 
+/** Requests without an address, one after the other, that are answered to their end before that counts as a mistake. */
+const ANSWERED_WITHOUT = 10
+
 /**
  * The flow of a name that may have come from a client: the name itself, unless it begins like an address's; then it gets
  * that beginning once more. So nobody gets at the account of an address by sending it as a key.
@@ -34,11 +37,12 @@ export function addressFlow(address: string, ipv6Prefix: number): string | undef
   return `${PREFIX}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
 }
 
-/** Names flows by address, remembers the recent ones, and warns once about requests that have none. */
+/** Names flows by address, remembers the recent ones, and warns once about what is no address. */
 export class AddressFlows {
   readonly #ipv6Prefix: number
   readonly #warnings: Warnings
   readonly #recent = new Map<string, string>()
+  #without = 0
 
   constructor(ipv6Prefix: number, warnings: Warnings) {
     this.#ipv6Prefix = ipv6Prefix
@@ -47,23 +51,35 @@ export class AddressFlows {
 
   /** Never throws. About 30 ns for an address seen lately, a microsecond for a new one. */
   flow(address: string | undefined): string {
-    if (typeof address !== 'string') return this.#unknown('there is none (a Unix socket, or the connection is gone)')
+    // Whether that is a mistake shows later: a client that has gone has no address either.
+    if (typeof address !== 'string') return UNKNOWN_ADDRESS
     const known = this.#recent.get(address)
     if (known !== undefined) return known
     const flow = addressFlow(address, this.#ipv6Prefix)
-    if (flow === undefined) return this.#unknown('what the framework says is not an IP address')
+    if (flow === undefined) {
+      this.#warn('what the framework says is not an IP address')
+      return UNKNOWN_ADDRESS
+    }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
     if (this.#recent.size >= MOST_REMEMBERED) this.#recent.clear()
     this.#recent.set(address, flow)
     return flow
   }
 
-  #unknown(why: string): string {
+  /**
+   * A request that was to be named by its address was answered to its end. Its client was there, but for a few whose
+   * reset came while the answer was on its way.
+   */
+  answered(hadAddress: boolean): void {
+    this.#without = hadAddress ? 0 : this.#without + 1
+    if (this.#without === ANSWERED_WITHOUT) this.#warn('there is none (a Unix socket, or a proxy that does not say)')
+  }
+
+  #warn(why: string): void {
     this.#warnings.say(
       `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
         'set the option flow, or tell the framework which proxies to trust.',
     )
-    return UNKNOWN_ADDRESS
   }
 }
 

@@ -102,9 +102,27 @@ describe('what adapters have in common', () => {
   it('warns on the console by default', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const subject = new HttpAdmission(framework, {})
-    subject.ask(subject.visit([{}], undefined))
+    subject.ask(subject.visit([{ address: 'broken' }], undefined))
     expect(warn).toHaveBeenCalledOnce()
     warn.mockRestore()
+  })
+
+  it('says that clients have no address once ten in a row were answered, and not of those that have gone', () => {
+    const onWarning = vi.fn()
+    const subject = admission({ onWarning })
+    const answer = (call: Call, aborted: boolean): void => {
+      const visit = subject.visit([call], undefined)
+      const decision = subject.ask(visit)
+      if (decision === undefined || decision instanceof Promise || !decision.admitted) throw new Error('not admitted')
+      visit.admit(decision)
+      visit.responseEnded(aborted)
+    }
+    for (let i = 0; i < 100; i++) answer({}, true)
+    for (let i = 0; i < 100; i++) answer(i % 8 === 0 ? { address: '1.2.3.4' } : {}, false)
+    expect(onWarning).not.toHaveBeenCalled()
+    for (let i = 0; i < 30; i++) answer({}, false)
+    expect(onWarning).toHaveBeenCalledOnce()
+    expect(onWarning.mock.calls[0]?.[0]).toMatch(/^No client address to name a flow by: there is none/)
   })
 
   it('makes no signal for a request that need not wait', () => {

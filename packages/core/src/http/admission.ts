@@ -158,6 +158,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { outcome } = this.#options
     const status = this.#framework.status(...target)
     this.#mistakes.answered(status)
+    if (visit.hasAddress !== undefined) this.#addresses.answered(visit.hasAddress)
     if (outcome !== undefined) {
       try {
         const answer = now(outcome(...target, error))
@@ -186,7 +187,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const named = typeof name === 'string' && name !== ''
     if (named) this.#mistakes.named(name, target)
     return this.gate.admit({
-      flow: named ? namedFlow(name) : (name as never) || this.#addressFlow(target),
+      flow: named ? namedFlow(name) : (name as never) || this.#addressFlow(visit),
       cost: cost ?? 1,
       resource: (resource !== undefined && now(resource(...target))) || undefined,
       priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
@@ -206,10 +207,13 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       .catch((error: unknown) => this.#withoutOptions(visit, error))
   }
 
-  #addressFlow(target: Target): string {
+  #addressFlow(visit: HttpVisit<Target>): string {
+    const { target } = visit
     const { address } = this.#options
     if (address === undefined) this.#mistakes.namedByAddress(target)
-    return this.#addresses.flow(address === undefined ? this.#framework.address(...target) : now(address(...target)))
+    const told = address === undefined ? this.#framework.address(...target) : now(address(...target))
+    visit.hasAddress = told !== undefined
+    return this.#addresses.flow(told)
   }
 
   /** The answer to a request about which the user's functions failed. */
@@ -219,7 +223,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     if (this.#onError === 'refuse') return OPTION_FAILED
     let flow = UNKNOWN_ADDRESS
     try {
-      flow = this.#addressFlow(visit.target)
+      flow = this.#addressFlow(visit)
     } catch {
       // Its own functions may have failed the framework, too (who is trusted as a proxy).
     }

@@ -32,6 +32,7 @@ export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
 export {
   type EndListener,
+  hastenResponses,
   type NodeRequest,
   type NodeResponse,
   onResponseEnd,

@@ -3,6 +3,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { connect as connectHttp2, createServer as createServer2 } from 'node:http2'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { Readable } from 'node:stream'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Contest } from '../admission/index.js'
 import { type ManualClock, manualClock } from '../testing/manual-clock.js'
@@ -221,6 +223,27 @@ describe('the end of a response', () => {
     expect(await late.reach(1)).toEqual([true])
   })
 
+  it('keeps nothing of a response that has ended, where somebody keeps the response', async () => {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    const connection = Object.assign(new EventEmitter(), { destroyed: false })
+    const response = Object.assign(new EventEmitter(), { writableFinished: true })
+    const begin = (): WeakRef<object> => {
+      const listener = new Ends().listener()
+      onResponseEnd({ socket: connection, aborted: false } as never, response as never, listener)
+      return new WeakRef(listener)
+    }
+    const listener = begin()
+    response.emit('close')
+    // A reference that was just made is held until the turn has ended.
+    for (let i = 0; i < 10 && listener.deref() !== undefined; i++) {
+      await new Promise((resolve) => setImmediate(resolve))
+      collect()
+    }
+    expect(listener.deref()).toBeUndefined()
+    expect(response.listenerCount('close') + connection.listenerCount('close')).toBe(2)
+  })
+
   it('puts one listener on a socket, however many requests it carries', async () => {
     const counts = new Set<number>()
     const { ends, client } = await serve((request, response) => {
@@ -330,7 +353,8 @@ class Watched {
   contest: Contest = 'none'
   readonly socket = new FakeSocket()
   readonly request = { socket: this.socket, aborted: false, complete: true }
-  readonly response = Object.assign(new EventEmitter(), {
+  /** Watched more often than any. */
+  readonly response = Object.assign(new EventEmitter().setMaxListeners(0), {
     headersSent: false,
     writableEnded: false,
     writableFinished: false,
@@ -407,7 +431,8 @@ describe('the sweep', () => {
     const open = (): FakeSocket => {
       const socket = new FakeSocket()
       Object.assign(socket, { paused: true, waiting: 100_000_000 })
-      const response = Object.assign(new EventEmitter(), { ...first.response, socket: {} })
+      const { headersSent, writableEnded, writableFinished } = first.response
+      const response = Object.assign(new EventEmitter(), { headersSent, writableEnded, writableFinished, socket: {} })
       first.watch.watch({ socket, aborted: false, complete: false } as never, response, { responseEnded: () => {} })
       sockets.push(socket)
       return socket

@@ -102,7 +102,8 @@ const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nCo
 class OpenResponse {
   readonly request: NodeRequest
   readonly response: NodeResponse
-  readonly listener: EndListener
+  /** Forgotten at the end: Node may keep a connection, with all listeners, long after its client has left. */
+  listener: EndListener
   readonly patience: Patience
   readonly peer: Peer
   /** Lets a pipelined request go on. */
@@ -128,10 +129,15 @@ class OpenResponse {
   /** Nothing more will come of it. The first call counts. */
   end(aborted: boolean): void {
     if (!this.peer.remove(this)) return
-    this.listener.responseEnded(aborted)
-    this.begin?.()
+    const { listener, begin } = this
+    this.listener = NOBODY
+    this.begin = undefined
+    listener.responseEnded(aborted)
+    begin?.()
   }
 }
+
+const NOBODY: EndListener = { responseEnded: () => {} }
 
 /** The other end of a connection, and the responses that it waits for. */
 class Peer {
@@ -208,6 +214,7 @@ export class ResponseWatch {
   #busy: Peer[] = []
   #isSet = false
   #readAhead = 0
+  #hastenedMs = 0
 
   constructor(clock: Clock, after: After) {
     this.#clock = clock
@@ -243,9 +250,15 @@ export class ResponseWatch {
     return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
 
+  /** Looks at all open responses, as if `ms` more had passed since they began: for tests of adapters. */
+  hasten(ms: number): void {
+    this.#hastenedMs += ms
+    this.sweep()
+  }
+
   /** Looks at all open responses. */
   sweep(): void {
-    const nowMs = this.#clock()
+    const nowMs = this.#clock() + this.#hastenedMs
     this.#busy = this.#busy.filter((peer) => {
       for (const open of peer.all()) this.#look(open, nowMs)
       if (peer.waiting > 0) return true
@@ -392,6 +405,11 @@ export function onResponseEnd(
   patience?: Patience,
 ): Promise<void> | undefined {
   return watch.watch(request, response, listener, patience)
+}
+
+/** {@link ResponseWatch.hasten} for all responses of this process. */
+export function hastenResponses(ms: number): void {
+  watch.hasten(ms)
 }
 
 /** For how long a response has made no progress, in milliseconds. */

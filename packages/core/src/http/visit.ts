@@ -46,6 +46,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   error: unknown = undefined
   /** Of a pipelined request: fulfilled when it is its turn to be answered. */
   turn: Promise<void> | undefined = undefined
+  /** Whether there was an address, if it was to be named by that. */
+  hasAddress: boolean | undefined = undefined
   readonly #judge: Judge<Target>
   /** The visit to a gate that the request has passed before, if any. */
   readonly outer: FairRequest | undefined

@@ -12,7 +12,7 @@ const RULES = rulesOf({
 })
 
 function ledgerOf(clients: readonly { wants: number; priority?: number; weight?: number }[]): Ledger {
-  const ledger = new Ledger(RULES, 100, new Census())
+  const ledger = new Ledger(RULES, 100, new Census(), { wakes: Number.POSITIVE_INFINITY })
   for (const [i, { wants, priority = 0, weight = 1 }] of clients.entries())
     ledger.enterClient(ledger.addClient(`${i}`, undefined), priority, weight, wants, 1_000)
   return ledger

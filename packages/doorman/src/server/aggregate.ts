@@ -5,43 +5,67 @@ import type { Ledger } from './ledger.js'
 const ALIKE = 1.25
 const MOST = 32
 
+/** Clients of one priority, whose wants per mass begin with `least`. */
+interface Group extends Required<PriorityBandAggregate> {
+  least: number
+}
+
 /**
- * What all children want, for the parent: one sum per priority and size of the wants, at most {@link MOST}, so that the
- * parent finds the level of all clients everywhere. With one sum for all, a big client would keep what its small
- * neighbours leave. `reserve` counts as wants, of clients like those that are known. O(n).
+ * What all children want, for the parent: one sum per priority and size of the wants, at most {@link MOST} or one per
+ * priority, so that the parent finds the level of all clients everywhere. With one sum for all, a big client would keep
+ * what its small neighbours leave. `reserve` counts as wants, of clients like those that are known.
+ *
+ * O(blocks of children), or O(n) where weights count.
  */
 export function aggregate(ledger: Ledger, reserve: number, weighted: boolean): PriorityBandAggregate[] {
-  let factor = ALIKE
-  let groups = group(ledger, factor)
-  while (groups.length > MOST && factor < Number.POSITIVE_INFINITY) {
-    factor *= factor
-    groups = group(ledger, factor)
+  let groups = groupsOf(ledger, weighted)
+  for (let factor = ALIKE ** 2; groups.length > MOST; factor *= factor) {
+    groups = coarser(groups, factor)
+    if (factor === Number.POSITIVE_INFINITY) break
   }
-  const sums = groups.map(({ priority, numClients, wants, weight }) =>
+  const sums: PriorityBandAggregate[] = groups.map(({ priority, numClients, wants, weight }) =>
     weighted ? { priority, numClients, wants, weight } : { priority, numClients, wants },
   )
   if (reserve > 0) sums.push(unknownClients(ledger, reserve, sums[0]?.priority ?? 0))
   return sums
 }
 
-function group(ledger: Ledger, factor: number): Required<PriorityBandAggregate>[] {
-  const groups: Required<PriorityBandAggregate>[] = []
-  /** By priority: the group that is being filled, and up to which wants per mass. */
-  const open = new Map<number, { sum: Required<PriorityBandAggregate>; most: number }>()
-  for (const { blocks, priority } of ledger.bands.all)
-    blocks.forEach(({ subclients }, wants, mass) => {
-      const present = open.get(priority)
-      if (present !== undefined && wants / mass <= present.most) {
-        present.sum.numClients += subclients
-        present.sum.wants += wants
-        present.sum.weight += mass
-        return
-      }
-      const sum = { priority, numClients: subclients, wants, weight: mass }
-      groups.push(sum)
-      open.set(priority, { sum, most: (wants / mass) * factor })
-    })
+function groupsOf(ledger: Ledger, weighted: boolean): Group[] {
+  const groups: Group[] = []
+  for (const { blocks, priority } of ledger.bands.all) {
+    let group: Group | undefined
+    blocks.forEach(
+      (entry, wants, mass) => {
+        const ratio = wants / mass
+        if (group === undefined || ratio > group.least * ALIKE) {
+          group = { priority, numClients: 0, wants: 0, weight: 0, least: ratio }
+          groups.push(group)
+        }
+        add(group, entry?.subclients ?? mass, wants, mass)
+      },
+      // Without weights the mass is the number of clients.
+      (bound) => !weighted && group !== undefined && bound <= group.least * ALIKE,
+    )
+  }
   return groups
+}
+
+/** Neighbours of one priority are one group as far as `factor` goes. */
+function coarser(groups: readonly Group[], factor: number): Group[] {
+  const fewer: Group[] = []
+  for (const group of groups) {
+    const last = fewer.at(-1)
+    const isAlike = factor === Number.POSITIVE_INFINITY || (last !== undefined && group.least <= last.least * factor)
+    if (last?.priority === group.priority && isAlike) add(last, group.numClients, group.wants, group.weight)
+    else fewer.push(group)
+  }
+  return fewer
+}
+
+function add(group: Group, numClients: number, wants: number, weight: number): void {
+  group.numClients += numClients
+  group.wants += wants
+  group.weight += weight
 }
 
 /** As many as would hold the reserve if they held what the known ones do. */

@@ -38,6 +38,7 @@ function resourceOf(scenario: Scenario): Resource {
     isRoot: true,
     minimumSeconds: 0,
     census: new Census(),
+    turn: { wakes: Number.POSITIVE_INFINITY },
   })
   for (const [client, has, wants, subclients] of scenario.preload) {
     const child = resource.ledger.addServer(client)

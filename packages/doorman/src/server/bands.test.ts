@@ -7,9 +7,15 @@ const SHARES = new Map([
   [0, 0.25],
   [-1, 0.1],
 ])
+const NO_SHARES = new Map<number, number>()
 
 /** What everybody should have, from scratch: minimum shares, then band after band, and max-min by filling slowly. */
-function expected(buckets: readonly Bucket[], capacity: number, headroom: number): number[] {
+function expected(
+  buckets: readonly Bucket[],
+  capacity: number,
+  headroom: number,
+  shares: ReadonlyMap<number, number>,
+): number[] {
   const wanted = buckets.reduce((sum, { wants }) => sum + wants, 0)
   if (wanted <= capacity) {
     const above = wanted > 0 ? Math.min(headroom, (capacity - wanted) / 2 / wanted) : 0
@@ -17,7 +23,7 @@ function expected(buckets: readonly Bucket[], capacity: number, headroom: number
   }
   const bands = [...new Set(buckets.map(({ priority }) => priority))].toSorted((x, y) => y - x)
   const wants = bands.map((band) => sumOf(buckets.filter(({ priority }) => priority === band)))
-  const worth = bands.map((band, i) => Math.min(wants[i]!, (SHARES.get(band) ?? 0) * capacity))
+  const worth = bands.map((band, i) => Math.min(wants[i]!, (shares.get(band) ?? 0) * capacity))
   let left = capacity - worth.reduce((sum, each) => sum + each, 0)
   for (const i of bands.keys()) {
     const more = Math.min(wants[i]! - worth[i]!, left)
@@ -67,12 +73,20 @@ describe('Bands', () => {
   it('divide as filling from scratch does, while buckets come, change, go and move between bands', () => {
     fc.assert(
       fc.property(
-        fc.array(fc.record({ slot: fc.nat(9), wish: fc.option(wish), capacity: fc.integer({ min: 1, max: 400 }) })),
-        fc.constantFrom(0, 0.1),
-        (steps, headroom) => {
-          const bands = new Bands(SHARES, headroom)
+        fc.array(
+          fc.record({
+            slot: fc.nat(9),
+            wish: fc.option(wish),
+            capacity: fc.integer({ min: 1, max: 400 }),
+            headroom: fc.constantFrom(0, 0.1),
+            shares: fc.constantFrom(SHARES, NO_SHARES),
+          }),
+        ),
+        (steps) => {
+          const bands = new Bands({ minimumShares: SHARES, headroom: 0.1 })
           const slots = new Map<number, Bucket>()
-          for (const { slot, wish, capacity } of steps) {
+          for (const { slot, wish, capacity, headroom, shares } of steps) {
+            bands.govern({ minimumShares: shares, headroom })
             const present = slots.get(slot)
             if (present !== undefined && wish?.priority === present.priority) {
               present.wants = wish.wants
@@ -83,13 +97,13 @@ describe('Bands', () => {
               slots.delete(slot)
               if (wish !== null) {
                 const bucket = new Bucket(wish.priority, 1, wish.mass, wish.wants)
-                bands.enter(bucket, wish.wants, wish.priority)
+                bands.enter(bucket, wish.wants)
                 slots.set(slot, bucket)
               }
             }
             const buckets = [...slots.values()]
             const ours = buckets.map((bucket) => bands.target(bucket, capacity))
-            for (const [i, each] of expected(buckets, capacity, headroom).entries())
+            for (const [i, each] of expected(buckets, capacity, headroom, shares).entries())
               expect(Math.abs(ours[i]! - each)).toBeLessThanOrEqual(1e-9 * capacity)
             expect(bands.wants).toBeCloseTo(sumOf(buckets), 9)
             expect(bands.subclients).toBe(buckets.length)
@@ -107,9 +121,9 @@ describe('Bands', () => {
         fc.integer({ min: 1, max: 400 }),
         fc.nat(50),
         (wishes, capacity, more) => {
-          const bands = new Bands(SHARES, 0.1)
+          const bands = new Bands({ minimumShares: SHARES, headroom: 0.1 })
           const buckets = wishes.map(({ priority, mass, wants }) => new Bucket(priority, 1, mass, wants))
-          for (const bucket of buckets) bands.enter(bucket, bucket.wants, bucket.priority)
+          for (const bucket of buckets) bands.enter(bucket, bucket.wants)
           const [first] = buckets
           const before = Math.min(first!.wants, bands.target(first!, capacity))
           bands.change(first!, first!.wants + more)
@@ -120,10 +134,10 @@ describe('Bands', () => {
   })
 
   it('drop empty bands, however many priorities there were', () => {
-    const bands = new Bands(new Map(), 0)
+    const bands = new Bands({ minimumShares: NO_SHARES, headroom: 0 })
     for (let priority = 0; priority < 1_000; priority++) {
       const bucket = new Bucket(priority, 1, 1, 5)
-      bands.enter(bucket, 5, priority)
+      bands.enter(bucket, 5)
       bands.leave(bucket)
     }
     expect(bands.all.length).toBeLessThan(10)

@@ -1,4 +1,5 @@
 import type { Bucket } from './child.js'
+import type { Rules } from './rules.js'
 import { SortedBlocks } from './sorted-blocks.js'
 
 /** So many bands may stay although they are empty: a lone client that changes its wants leaves its band each time. */
@@ -9,7 +10,7 @@ const MOST_BANDS = 64
 /** Everything of one priority. */
 export class Band {
   readonly priority: number
-  readonly minimumShare: number
+  minimumShare: number
   readonly blocks: SortedBlocks<Bucket> = new SortedBlocks()
   /** What it is worth at present, and the level that follows; NaN while nobody has asked. */
   capacity = 0
@@ -21,13 +22,16 @@ export class Band {
   }
 }
 
+/** What of the rules the bands go by. */
+export type Division = Pick<Rules, 'minimumShares' | 'headroom'>
+
 /**
  * Divides a capacity: higher bands are served first, each up to what it wants, but every band gets its minimum share
  * before that; inside a band, weighted max-min. While all that is wanted fits, there is head-room above it.
  */
 export class Bands {
-  readonly #minimumShares: ReadonlyMap<number, number>
-  readonly #headroom: number
+  #minimumShares: ReadonlyMap<number, number>
+  #headroom: number
   readonly #bands: Band[] = []
   #wants = 0
   #subclients = 0
@@ -35,9 +39,17 @@ export class Bands {
   /** What everybody gets above the wants, as a part of them; below 0 when not all that is wanted fits. */
   #above = -1
 
-  constructor(minimumShares: ReadonlyMap<number, number>, headroom: number) {
+  constructor({ minimumShares, headroom }: Division) {
     this.#minimumShares = minimumShares
     this.#headroom = headroom
+  }
+
+  /** Divides by other rules from now on; everything stays in its place. O(bands). */
+  govern({ minimumShares, headroom }: Division): void {
+    this.#minimumShares = minimumShares
+    this.#headroom = headroom
+    for (const band of this.#bands) band.minimumShare = minimumShares.get(band.priority) ?? 0
+    this.#changed()
   }
 
   /** What all want together. */
@@ -55,8 +67,8 @@ export class Bands {
   }
 
   /** Takes a bucket in, of whose wants `counted` count. O(log n). */
-  enter(bucket: Bucket, counted: number, priority: number): void {
-    const band = this.#band(priority)
+  enter(bucket: Bucket, counted: number): void {
+    const band = this.#band(bucket.priority)
     bucket.band = band
     bucket.counted = counted
     band.blocks.add(bucket, counted, bucket.mass)

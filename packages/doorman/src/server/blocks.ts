@@ -29,14 +29,17 @@ export class Blocks {
   /** Its sums are not exact, so they must not be adjusted. */
   #rounded: Uint8Array = new Uint8Array(1)
   #count = 0
+  readonly #freed: number[] = []
 
   /** `cellOf` is where the entries are, by entry: it goes on when they move to other blocks. */
   constructor(cellOf: number[]) {
     this.#cellOf = cellOf
   }
 
-  /** A new block, with nothing in it. */
+  /** A block with nothing in it. */
   create(): number {
+    const freed = this.#freed.pop()
+    if (freed !== undefined) return freed
     if (this.#count === this.sizes.length) this.#grow()
     return this.#count++
   }
@@ -136,6 +139,15 @@ export class Blocks {
     this.sizes[block] = BLOCK_SIZE / 2
     this.#sum(block)
     return upper
+  }
+
+  /** Moves all of `from` to `to`, where there has to be room for it, and gives `from` back. */
+  merge(from: number, to: number): void {
+    for (let cell = this.first(from); cell < this.end(from); cell++)
+      this.append(to, this.entries[cell]!, this.wantsOf[cell]!, this.massOf[cell]!)
+    this.sizes[from] = 0
+    this.#sum(from)
+    this.#freed.push(from)
   }
 
   #put(cell: number, entry: number, ratio: number, wants: number, mass: number): void {

@@ -1,31 +1,67 @@
+import type { AlgorithmKind, GetServerCapacityRequest } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
-import { describe, expect, it } from 'vitest'
-import { LeaseServer } from './lease-server.js'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { Bands } from './bands.js'
+import { Blocks } from './blocks.js'
+import { LeaseServer, type LeaseServerOptions } from './lease-server.js'
+import { Ledger } from './ledger.js'
+import { Resource } from './resource.js'
+import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
-/** What is let go at most by a call, the sweep that it may bring along, and the look at what is left: a thousand each. */
-const MOST = 3_000
+/** What a call and the look at what is left let go at most: both look through resources, and at what is asked for. */
+const MOST = 1_000
 
-function serverWith(clients: number) {
-  const clock = manualClock()
-  const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 60, refreshInterval: 16, parameters: [] }
-  const server = new LeaseServer({
-    id: 'server',
-    repository: { resources: [{ identifierGlob: '*', capacity: 20 * clients, algorithm }] },
-    clock,
-    wallClock: () => EPOCH_MS + clock(),
-    minimumIntervalMs: 0,
-    limits: { clients: 2 * clients },
-  })
-  const ask = (clientId: string): number | undefined =>
-    server.getCapacity({ clientId, resource: [{ resourceId: 'db', priority: 0, wants: 30 }] }).response[0]?.gets
-      .capacity
-  for (let i = 0; i < clients; i++) ask(`client-${i}`)
-  return { server, clock, ask, known: () => server.summary().resources[0]!.clients }
+function repositoryOf(capacity: number, kind: AlgorithmKind = 'FAIR_SHARE', more: object = {}): ResourceRepository {
+  const algorithm = { kind, leaseLength: 60, refreshInterval: 16, parameters: [], ...more }
+  return { resources: [{ identifierGlob: '*', capacity, algorithm }] }
 }
 
+function serverWith(
+  clients: number,
+  { resources = 1, ...options }: Partial<LeaseServerOptions & { resources: number }> = {},
+) {
+  const clock = manualClock()
+  let offMs = 0
+  const set = (ms: number): void => {
+    offMs = ms
+  }
+  const rests: (() => void)[] = []
+  const server = new LeaseServer({
+    id: 'server',
+    repository: repositoryOf(20 * clients),
+    clock,
+    wallClock: () => EPOCH_MS + clock() + offMs,
+    minimumIntervalMs: 0,
+    limits: { clients: 2 * clients },
+    after: (_, rest) => {
+      rests.push(rest)
+      return () => {}
+    },
+    ...options,
+  })
+  const ask = (clientId: string, resourceId = 'db', priority = 0): number | undefined =>
+    server.getCapacity({ clientId, resource: [{ resourceId, priority, wants: 30 }] }).response[0]?.gets.capacity
+  for (let i = 0; i < clients; i++) ask(`client-${i}`, resources === 1 ? 'db' : `db-${i % resources}`, -(i % 3))
+  return { server, clock, set, ask, rests, known: () => server.summary().resources[0]!.clients }
+}
+
+/** Ways on which all children could be come by. */
+function spies() {
+  return [
+    vi.spyOn(Ledger.prototype, 'children'),
+    vi.spyOn(Ledger.prototype, 'watch'),
+    vi.spyOn(Ledger.prototype, 'remove'),
+    vi.spyOn(Bands.prototype, 'enter'),
+    vi.spyOn(Bands.prototype, 'leave'),
+    vi.spyOn(Bands.prototype, 'change'),
+  ]
+}
+
+afterEach(() => void vi.restoreAllMocks())
+
 describe('what one call has to do', () => {
-  it.each([5_000, 20_000])('lets go of no more than some of %i clients that are all gone', (clients) => {
+  it.each([3_000, 9_000])('lets go of no more than some of %i clients that are all gone', (clients) => {
     const { clock, ask, known } = serverWith(clients)
     clock.advance(10 * 60_000)
     let calls = 0
@@ -39,6 +75,23 @@ describe('what one call has to do', () => {
     expect(calls).toBeGreaterThanOrEqual(clients / MOST - 1)
   })
 
+  it.each([1, 500])('is no more where %i resources are full of clients that are gone', (resources) => {
+    const { clock, ask, rests, server } = serverWith(5_000, { resources })
+    clock.advance(10 * 60_000)
+    const remove = vi.spyOn(Ledger.prototype, 'remove')
+    const within = (call: () => unknown): void => {
+      const before = remove.mock.calls.length
+      call()
+      expect(remove.mock.calls.length - before).toBeLessThanOrEqual(MOST / 2)
+    }
+    within(() => ask('another', 'db-0'))
+    within(() => server.summary())
+    // The rest is done without anybody's asking.
+    while (rests.length > 0) within(rests.shift()!)
+    expect(remove).toHaveBeenCalledTimes(5_000)
+    expect(server.summary().resources.map(({ id, clients }) => [id, clients])).toEqual([['db-0', 1]])
+  })
+
   it('has those that are gone count until they are let go, so that nothing is given twice', () => {
     const clients = 3_000
     const { server, clock, ask } = serverWith(clients)
@@ -48,5 +101,82 @@ describe('what one call has to do', () => {
       const { sumHas, capacity } = server.summary().resources[0]!
       expect(sumHas).toBeLessThanOrEqual(capacity)
     }
+  })
+
+  it.each([
+    ['a clock that is set back', ({ set }) => set(-20_000)],
+    ['a clock that is set forward', ({ set }) => set(20_000)],
+    ['mastership that is lost', ({ server }) => server.lost('other')],
+    ['mastership that is won', ({ server }) => server.won()],
+    ...(['PROPORTIONAL_SHARE', 'STATIC', 'NO_ALGORITHM'] as const).map(
+      (kind): [string, (of: ReturnType<typeof serverWith>) => void] => [
+        `an algorithm that becomes ${kind}`,
+        ({ server }) => server.configure(repositoryOf(60_000, kind)),
+      ],
+    ),
+    ['other times', ({ server }) => server.configure(repositoryOf(60_000, 'FAIR_SHARE', { leaseLength: 40 }))],
+    ['a unit that is larger', ({ server }) => server.configure(repositoryOf(6e7))],
+    ['a unit that is smaller', ({ server }) => server.configure(repositoryOf(60))],
+    [
+      'other shares of bands',
+      ({ server }) =>
+        server.configure(
+          repositoryOf(60_000, 'FAIR_SHARE', { parameters: [{ name: 'minimum_share:-1', value: '0.5' }] }),
+        ),
+    ],
+  ] as [string, (of: ReturnType<typeof serverWith>) => void][])('looks through nobody for %s', (_, change) => {
+    const world = serverWith(3_000)
+    const counted = spies()
+    change(world)
+    world.ask('client-1')
+    world.server.summary()
+    const calls = counted.map(({ mock }) => mock.calls.length)
+    expect(Math.max(...calls), calls.join()).toBeLessThanOrEqual(2)
+  })
+
+  it('takes a new configuration to some resources, and the rest follows by itself', () => {
+    const { server, rests, ask } = serverWith(3_000, { resources: 3_000 })
+    const configure = vi.spyOn(Resource.prototype, 'configure')
+    server.configure(repositoryOf(7))
+    // What is leased is more than there is now.
+    expect(ask('newcomer', 'db-2999')).toBe(0)
+    expect(configure.mock.calls.length).toBeLessThanOrEqual(MOST / 2)
+    for (let before = 0; rests.length > 0; before = configure.mock.calls.length) {
+      rests.shift()!()
+      expect(configure.mock.calls.length - before).toBeLessThanOrEqual(MOST / 2)
+    }
+    expect(configure).toHaveBeenCalledTimes(3_000)
+    expect(new Set(server.summary().resources.map(({ capacity }) => capacity))).toEqual(new Set([7]))
+  })
+
+  it('moves no more than a block when a client leaves', () => {
+    const { server } = serverWith(5_000)
+    const append = vi.spyOn(Blocks.prototype, 'append')
+    for (let i = 0; i < 5_000; i++) {
+      const before = append.mock.calls.length
+      server.releaseCapacity({ clientId: `client-${i}`, resourceId: ['db'] })
+      expect(append.mock.calls.length - before).toBeLessThanOrEqual(64)
+    }
+    expect(append.mock.calls.length, 'per client that leaves').toBeLessThanOrEqual(2 * 5_000)
+  })
+
+  it('tells a parent of few sums, whatever the priorities, and of clients that hold nothing', async () => {
+    const asked: GetServerCapacityRequest[] = []
+    const connect = () => ({
+      getServerCapacity: (request: GetServerCapacityRequest) => {
+        asked.push(request)
+        return Promise.reject(new Error('nobody is there'))
+      },
+    })
+    const parent = { connect } as unknown as NonNullable<LeaseServerOptions['parent']>
+    const { clock, ask } = serverWith(0, { parent, limits: {} })
+    for (let i = 0; i < 4_000; i++) ask(`client-${i}`, 'db', -(i % 40))
+    for (let round = 0; round < 20; round++) {
+      clock.advance(10_000)
+      for (let i = 0; i < 8; i++) await Promise.resolve()
+      ask('another')
+    }
+    expect(asked.length).toBeGreaterThan(1)
+    for (const { resource } of asked) expect(resource[0]!.wants.length).toBeLessThanOrEqual(65)
   })
 })

@@ -45,13 +45,15 @@ export class Child implements Waking {
   subclients = 0
   /** What it may still be using: it counts against the node's own lease. */
   held = 0
-  /** Never a small integer: the first correction of a clock would have V8 remake all children, for half a second. */
+  /** How often the ledger's unit had changed when `held` was written. */
+  unitsChanged: number
+  /** As the ledger's wall clock would have it that was never set forward. */
   heldUntil: number = Number.NEGATIVE_INFINITY
   /** The last answer. */
   granted = 0
   expiry = 0
   refreshSeconds = 0
-  /** When it last asked, and was answered. */
+  /** When it last asked, and was answered, as the ledger's wall clock would have it that was never corrected. */
   askedAt: number = Number.NEGATIVE_INFINITY
   /** Between its last two questions: some come less often than they are told. */
   gapSeconds = 0
@@ -61,9 +63,10 @@ export class Child implements Waking {
   waiting = 0
   wakeAt = 0
 
-  constructor(id: string, isServer: boolean, instance?: string) {
+  constructor(id: string, isServer: boolean, unitsChanged: number, instance?: string) {
     this.id = id
     this.isServer = isServer
+    this.unitsChanged = unitsChanged
     this.instance = instance
   }
 

@@ -37,9 +37,9 @@ export class ExpiryWheel<T extends Waking> {
 
   /**
    * Moves on to `second`, and calls `wake` for what is due, `most` at a time: the rest waits for the next call. It
-   * should schedule again what goes on.
+   * should schedule again what goes on. Returns how many were woken.
    */
-  advance(second: number, wake: (item: T) => void, most: number = Number.POSITIVE_INFINITY): void {
+  advance(second: number, wake: (item: T) => void, most: number = Number.POSITIVE_INFINITY): number {
     this.#now = Math.max(this.#now, second)
     let left = most
     const first = Math.max(this.#turned + 1, this.#now - SLOTS + 1)
@@ -51,7 +51,7 @@ export class ExpiryWheel<T extends Waking> {
         if (left === 0) {
           this.#slots.set(at % SLOTS, due.slice(i).concat(this.#slots.get(at % SLOTS) ?? []))
           this.#turned = at - 1
-          return
+          return most
         }
         // After a long time the wheel turns once, and meets those that were just put in again.
         if (item.wakeAt > this.#now && item.wakeAt % SLOTS === at % SLOTS) this.#slot(at).push(item)
@@ -63,6 +63,7 @@ export class ExpiryWheel<T extends Waking> {
       }
     }
     this.#turned = this.#now
+    return most - left
   }
 
   #slot(second: number): T[] {

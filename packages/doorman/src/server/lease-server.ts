@@ -12,6 +12,7 @@ import type {
   Transport,
 } from '@fairlead/core'
 import {
+  Alarm,
   requireAbove,
   requireFunction,
   requireNumber,
@@ -57,7 +58,7 @@ export interface LeaseServerOptions {
   clock?: Clock
   /** Milliseconds since the Unix epoch, for the ends of leases; may be corrected at any time. @default Date.now */
   wallClock?: Clock
-  /** The timer for questions to the parent; must not keep the process alive. @default the platform's */
+  /** Timers for the parent, and for what calls leave undone; must not keep the process alive. @default the platform's */
   after?: After
 }
 
@@ -94,8 +95,8 @@ const DRIFT_MS = 500
 /**
  * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
  *
- * Starts nothing when it is made. With a parent it has one timer while somebody wants something. All state is memory:
- * after a crash the next master learns from what children bring, and hands out nothing that may still be in use.
+ * Starts nothing when it is made. With a parent it has one timer while somebody wants something, and everywhere one
+ * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after a crash the next master learns from what children bring, and hands out nothing that may still be in use.
  *
  * @see the Doorman design document, "Server operation"
  */
@@ -104,6 +105,9 @@ export class LeaseServer implements CapacityService {
   readonly #mastership: Mastership
   readonly #address: string | undefined
   readonly #link: ParentLink | undefined
+  readonly #after: After
+  readonly #rest: Alarm
+  #isClosed = false
   readonly #clock: Clock
   readonly #wallClock: Clock
   /** What the wall clock is ahead of the steady one. */
@@ -124,6 +128,11 @@ export class LeaseServer implements CapacityService {
     this.#wallClock = wallClock
     this.#originMs = wallClock() - this.#clock()
     this.#address = address
+    this.#after = after
+    this.#rest = new Alarm(after, () => {
+      this.#node.proceed(this.#now())
+      this.#afterwards(undefined)
+    })
     this.#mastership = new Mastership(!elected, elected ? undefined : address)
     this.#node = new LeaseNode({
       id,
@@ -145,28 +154,23 @@ export class LeaseServer implements CapacityService {
 
   /** Throws a `CapacityError` `invalid_argument` on a bad request; nothing has changed then. */
   getCapacity(request: GetCapacityRequest): GetCapacityResponse {
-    const answer = this.#node.getCapacity(request, this.#now())
-    this.#link?.look()
-    return answer
+    return this.#afterwards(this.#node.getCapacity(request, this.#now()))
   }
 
   /** As {@link getCapacity}. */
   getServerCapacity(request: GetServerCapacityRequest): GetServerCapacityResponse {
-    const answer = this.#node.getServerCapacity(request, this.#now())
-    this.#link?.look()
-    return answer
+    return this.#afterwards(this.#node.getServerCapacity(request, this.#now()))
   }
 
   /** As {@link getCapacity}. */
   releaseCapacity(request: ReleaseCapacityRequest): ReleaseCapacityResponse {
-    const answer = this.#node.releaseCapacity(request, this.#now())
-    this.#link?.look()
-    return answer
+    return this.#afterwards(this.#node.releaseCapacity(request, this.#now()))
   }
 
   /** Takes another configuration. Throws when something in it is wrong; the old one then stays. */
   configure(repository: ResourceRepository): void {
     this.#node.configure(repository)
+    this.#afterwards(undefined)
   }
 
   /** It has been elected, and begins with nothing. `afterNobody`: the lock was never held before. */
@@ -201,21 +205,43 @@ export class LeaseServer implements CapacityService {
 
   /** What pages and metrics want to see. O(resources). */
   summary(): LeaseServerSummary {
-    return this.#withParent(this.#node.summary(this.#now()))
+    return this.#afterwards(this.#withParent(this.#node.summary(this.#now())))
   }
 
-  /** The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children). */
-  largest(resourceId: string, most: number): ChildSnapshot[] {
-    return this.#node.largest(resourceId, most, this.#now())
+  /**
+   * The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children), with
+   * pauses in which others are answered; who comes or goes meanwhile may be missed.
+   */
+  async largest(resourceId: string, most: number): Promise<ChildSnapshot[]> {
+    const walk = this.#node.largest(resourceId, most, this.#now())
+    for (;;) {
+      const step = walk.next()
+      if (step.done === true) return step.value
+      await new Promise<void>((resume) => this.#after(0, resume))
+    }
   }
 
-  /** Asks the parent no more. */
+  /** Why the parent did not answer the last question; `undefined` once one was, or where there is none. */
+  get parentError(): string | undefined {
+    return this.#link?.lastError
+  }
+
+  /** Asks the parent no more, and has no timer. */
   close(): void {
     this.#link?.close()
+    this.#isClosed = true
+    this.#rest.set(undefined, 0)
+  }
+
+  /** Has a timer do what the call left undone, so as to block nobody for long. */
+  #afterwards<A>(answer: A): A {
+    this.#link?.look()
+    if (this.#node.isBehind && !this.#isClosed) this.#rest.set(0, 0)
+    return answer
   }
 
   #withParent<S extends NodeSummary>(of: S): S & { parentError?: string } {
-    const error = this.#link?.lastError
+    const error = this.parentError
     return error === undefined ? of : { ...of, parentError: error }
   }
 

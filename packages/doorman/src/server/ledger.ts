@@ -1,11 +1,14 @@
 import { Bands } from './bands.js'
 import { Bucket, Child } from './child.js'
 import { ExpiryWheel } from './expiry-wheel.js'
-import { exponentOf, roundUp } from './grid.js'
+import { exponentOf } from './grid.js'
 import type { Rules } from './rules.js'
 
-/** More than that is not let go in one call, which would keep others waiting. */
-const MOST_WAKES = 1_000
+/** What one call may still do at all resources of a node together: more would keep other calls waiting. */
+export interface Turn {
+  /** Children that it may look at because their time has come. */
+  wakes: number
+}
 
 /** How many children there are on a node, and at how many resources each of them. */
 export class Census {
@@ -38,35 +41,48 @@ export class Census {
 /**
  * Who has asked for a resource, what they want and what they may still be using. Times are seconds since the epoch,
  * and are handed in.
+ *
+ * What it keeps of a child are steady times: those of the wall clock without its corrections. A correction is one sum
+ * more, and no child is touched.
  */
 export class Ledger {
   #rules: Rules
-  #bands: Bands
+  readonly #bands: Bands
   readonly #census: Census
+  readonly #turn: Turn
   readonly #clients = new Map<string, Child>()
   /** Clients under an id that another one had first, by id and instance. */
   readonly #rivals = new Map<string, Child>()
   readonly #servers = new Map<string, Child>()
-  #wheel = new ExpiryWheel<Child>()
-  #now = 0
+  readonly #wheel = new ExpiryWheel<Child>()
+  /** The wall clock without its corrections, which come to this much. */
+  #steady = 0
+  #corrected = 0
+  /** What of them set it forward. */
+  #forward = 0
   #held = 0
+  /** What those hold that have not let go, nor been given anything, since the unit last changed, and their number. */
+  #heldBefore = 0
+  #before = 0
+  #unitsChanged = 0
   #leased = 0
   #wants = 0
   #waiting = 0
   #exponent: number
   #unit: number
 
-  constructor(rules: Rules, capacity: number, census: Census) {
+  constructor(rules: Rules, capacity: number, census: Census, turn: Turn) {
     this.#census = census
+    this.#turn = turn
     this.#rules = rules
-    this.#bands = new Bands(rules.minimumShares, rules.headroom)
+    this.#bands = new Bands(rules)
     this.#exponent = exponentOf(capacity)
     this.#unit = 2 ** this.#exponent
   }
 
   /** What all may still be using. */
   get held(): number {
-    return this.#held
+    return this.#held + this.#heldBefore
   }
 
   /** Sum of all leases; what runs out is taken off within two seconds. */
@@ -116,7 +132,7 @@ export class Ledger {
   }
 
   addClient(id: string, instance: string | undefined): Child {
-    const child = new Child(id, false, instance)
+    const child = new Child(id, false, this.#unitsChanged, instance)
     if (this.#clients.has(id)) this.#rivals.set(rivalKey(id, instance), child)
     else this.#clients.set(id, child)
     this.#census.joined(id)
@@ -124,7 +140,7 @@ export class Ledger {
   }
 
   addServer(id: string): Child {
-    const child = new Child(id, true)
+    const child = new Child(id, true, this.#unitsChanged)
     this.#servers.set(id, child)
     this.#census.joined(id)
     return child
@@ -143,14 +159,6 @@ export class Ledger {
     if (child.isServer) this.#servers.delete(child.id)
     else if (this.#clients.get(child.id) === child) this.#clients.delete(child.id)
     else this.#rivals.delete(rivalKey(child.id, child.instance))
-  }
-
-  /** Nobody is known any more. */
-  clear(): void {
-    for (const child of this.children()) this.#census.left(child.id)
-    this.#clients.clear()
-    this.#rivals.clear()
-    this.#servers.clear()
   }
 
   *children(): Generator<Child> {
@@ -188,15 +196,34 @@ export class Ledger {
     for (const bucket of buckets) {
       child.wants += bucket.wants
       child.subclients += bucket.subclients
-      this.#bands.enter(bucket, bucket.wants, this.#priorityOf(bucket))
+      this.#bands.enter(bucket, bucket.wants)
     }
     this.#wants += child.wants
   }
 
-  /** From now on, and until `heldUntil`, this is what the child may be using. */
+  /** From now on, and until the time of {@link holdUntil}, this is what the child may be using. */
   hold(child: Child, held: number): void {
-    this.#held += held - child.held
+    if (child.unitsChanged === this.#unitsChanged) this.#held += held - child.held
+    else {
+      child.unitsChanged = this.#unitsChanged
+      // Units far apart do not add up exactly, so the last one leaves nothing behind.
+      this.#heldBefore = --this.#before === 0 ? 0 : this.#heldBefore - child.held
+      this.#held += held
+    }
     child.held = held
+  }
+
+  /**
+   * What the child may be using counts until then at least. If the clock is set back, that is waited for by the new
+   * one, as the child does; if it is set forward, it is not over any sooner.
+   */
+  holdUntil(child: Child, second: number): void {
+    child.heldUntil = Math.max(child.heldUntil, second - this.#forward)
+  }
+
+  /** When the child last asked, by the wall clock as it is now. */
+  askedAt(child: Child): number {
+    return child.askedAt + this.#corrected
   }
 
   /** This is what it was last given. */
@@ -216,81 +243,60 @@ export class Ledger {
     this.#wheel.schedule(child, this.#wakeOf(child))
   }
 
-  /** Lets go what has run out. O(1) per child and lease; no more than {@link MOST_WAKES} in one go. */
+  /** Lets go what has run out, as far as the turn allows. O(1) per child and lease. */
   advance(now: number): void {
-    if (now <= this.#now && !this.#wheel.behind) return
-    this.#now = Math.max(now, this.#now)
-    this.#wheel.advance(Math.floor(this.#now), (child) => this.#wake(child, this.#now), MOST_WAKES)
+    const steady = now - this.#corrected
+    if ((steady <= this.#steady && !this.#wheel.behind) || this.#turn.wakes <= 0) return
+    this.#steady = Math.max(steady, this.#steady)
+    const woken = this.#wheel.advance(Math.floor(this.#steady), (child) => this.#wake(child), this.#turn.wakes)
+    this.#turn.wakes -= woken
   }
 
-  /**
-   * The clock was corrected by so many seconds. What clients have ends when their clocks say so, and none of it is
-   * over sooner than it would have been: both are waited for. O(n).
-   */
+  /** The clock was corrected by so many seconds. O(1). */
   shift(seconds: number): void {
-    this.#now += seconds
-    const isBack = seconds < 0
-    // What is due too early looks again; a wheel that has turned too far would come too late.
-    if (isBack) {
-      this.#wheel = new ExpiryWheel()
-      this.#wheel.advance(Math.floor(this.#now), () => {})
-    }
-    for (const child of this.children()) {
-      child.askedAt += seconds
-      child.heldUntil += Math.max(0, seconds)
-      if (!isBack) continue
-      child.wakeAt = 0
-      this.watch(child)
-    }
+    this.#corrected += seconds
+    this.#forward += Math.max(0, seconds)
   }
 
-  /** The capacity has changed: its unit follows from far. O(n) when it does. */
+  /** The capacity has changed: its unit follows from far. O(1): who holds something keeps that as it is. */
   scale(capacity: number): void {
     const exponent = exponentOf(capacity, this.#exponent)
     if (exponent === this.#exponent) return
     this.#exponent = exponent
     this.#unit = 2 ** exponent
+    this.#unitsChanged++
+    this.#heldBefore += this.#held
     this.#held = 0
-    this.#leased = 0
-    for (const child of this.children()) {
-      child.held = roundUp(child.held, this.#unit)
-      this.#held += child.held
-      this.#leased += child.granted
-    }
+    this.#before = this.size
   }
 
-  /** Other rules hold from now on. O(n log n), or O(n) when only times are others. */
+  /** Other rules hold from now on; for what was given by the old ones, from when the child asks again. O(bands). */
   govern(rules: Rules): void {
-    const divides = divisionOf(rules) !== divisionOf(this.#rules)
     this.#rules = rules
-    if (divides) this.#bands = new Bands(rules.minimumShares, rules.headroom)
-    for (const child of this.children()) {
-      if (divides)
-        for (const bucket of child.buckets) this.#bands.enter(bucket, bucket.counted, this.#priorityOf(bucket))
-      this.watch(child)
-    }
-  }
-
-  /** Only our FAIR_SHARE knows priorities. */
-  #priorityOf(bucket: Bucket): number {
-    return this.#rules.kind === 'FAIR_SHARE' && !this.#rules.published ? bucket.priority : 0
+    this.#bands.govern(rules)
   }
 
   #heard(child: Child, now: number): void {
     if (child.askedAt > Number.NEGATIVE_INFINITY)
-      child.gapSeconds = Math.min(now - child.askedAt, this.#rules.leaseLengthSeconds)
-    child.askedAt = now
+      child.gapSeconds = Math.min(now - this.askedAt(child), this.#rules.leaseLengthSeconds)
+    child.askedAt = now - this.#corrected
   }
 
-  #wake(child: Child, now: number): void {
-    if (child.granted > 0 && child.expiry <= now) this.lease(child, 0)
-    if (child.held > 0 && child.heldUntil <= now) this.hold(child, 0)
-    if (child.held === 0 && child.askedAt + this.#rules.leaseLengthSeconds <= now) {
+  #wake(child: Child): void {
+    const steady = this.#steady
+    if (child.granted > 0 && child.expiry <= steady + this.#corrected) this.lease(child, 0)
+    if (child.held > 0 && this.#letsGoAt(child) <= steady) this.hold(child, 0)
+    if (child.held === 0 && child.askedAt + this.#rules.leaseLengthSeconds <= steady) {
       this.remove(child)
       return
     }
-    if (now > child.askedAt + patienceWith(child)) this.#silence(child)
+    if (steady > child.askedAt + patienceWith(child)) this.#silence(child)
     this.watch(child)
+  }
+
+  /** The steady time at which what the child holds counts no more. */
+  #letsGoAt(child: Child): number {
+    return child.heldUntil + this.#forward - this.#corrected
   }
 
   /** Who does not come back counts with what it has, not with what it once wanted. */
@@ -301,7 +307,8 @@ export class Ledger {
   }
 
   #wakeOf(child: Child): number {
-    let second = child.held > 0 ? Math.ceil(child.heldUntil) : Math.ceil(child.askedAt + this.#rules.leaseLengthSeconds)
+    const last = child.held > 0 ? this.#letsGoAt(child) : child.askedAt + this.#rules.leaseLengthSeconds
+    let second = Math.ceil(last)
     if (!child.silent) second = Math.min(second, Math.floor(child.askedAt + patienceWith(child)) + 1)
     return second
   }
@@ -314,11 +321,6 @@ function patienceWith({ refreshSeconds, gapSeconds }: Child): number {
 
 function rivalKey(id: string, instance: string | undefined): string {
   return `${instance ?? ''}\u0000${id}`
-}
-
-/** What of the rules decides how children are sorted. */
-function divisionOf({ kind, published, headroom, minimumShares }: Rules): string {
-  return JSON.stringify([kind, published, headroom, ...minimumShares])
 }
 
 function same(present: readonly Bucket[], next: readonly Bucket[]): boolean {

@@ -10,7 +10,7 @@ import {
   type ReleaseCapacityResponse,
 } from '@fairlead/core'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import { Census } from './ledger.js'
+import { Census, type Turn } from './ledger.js'
 import type { LeaseServerLimits } from './limits.js'
 import type { Mastership } from './mastership.js'
 import { Templates } from './repository.js'
@@ -29,6 +29,10 @@ export type LeaseServerNotice =
 
 /** How often resources are looked through for those that nobody uses any more. */
 const SWEEP_SECONDS = 60
+/** In one call, which would keep others waiting: resources that are looked through, */
+const MOST_LOOKS = 200
+/** and children whose time has come, once for that and once for what was asked. */
+const MOST_WAKES = 250
 
 export interface LeaseNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
@@ -59,11 +63,17 @@ export class LeaseNode {
   readonly #minimumSeconds: number
   readonly #limits: LeaseServerLimits
   readonly #notice: (notice: LeaseServerNotice) => void
-  readonly #census = new Census()
+  readonly #turn: Turn = { wakes: MOST_WAKES }
+  #census = new Census()
   readonly #resources = new Map<string, Resource>()
   #templates: Templates
   #question: Question | undefined
   #sweptAt = 0
+  /** Resources that are still to be looked through. */
+  #sweep: Iterator<Resource> | undefined
+  #swept: Resource | undefined
+  /** Resources that still go by an earlier configuration. */
+  #outdated = new Set<Resource>()
   /** Not after the earliest time at which a resource wants the parent to be asked. */
   #askAt = Number.POSITIVE_INFINITY
 
@@ -87,12 +97,13 @@ export class LeaseNode {
   getCapacity(request: GetCapacityRequest, now: number): GetCapacityResponse {
     requireGetCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
+    this.#begin(now)
     const { clientId, instance } = request
     const answer: GetCapacityResponse = { response: [] }
     let full: string | undefined
     for (const each of request.resource) {
       const { resourceId } = each
-      const present = this.#present(resourceId, now)
+      const present = this.#present(resourceId)
       const limit = present?.ledger.findClient(clientId, instance) ? undefined : this.#fullFor(clientId, present)
       if (limit !== undefined) full = this.#tellFull(clientId, resourceId, limit)
       else {
@@ -112,12 +123,13 @@ export class LeaseNode {
   getServerCapacity(request: GetServerCapacityRequest, now: number): GetServerCapacityResponse {
     requireGetServerCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
+    this.#begin(now)
     const { serverId } = request
     const answer: GetServerCapacityResponse = { response: [] }
     let full: string | undefined
     for (const each of request.resource) {
       const { resourceId } = each
-      const present = this.#present(resourceId, now)
+      const present = this.#present(resourceId)
       const limit = present?.ledger.findServer(serverId) ? undefined : this.#fullFor(undefined, present)
       if (limit !== undefined) full = this.#tellFull(serverId, resourceId, limit)
       else {
@@ -136,8 +148,9 @@ export class LeaseNode {
   releaseCapacity(request: ReleaseCapacityRequest, now: number): ReleaseCapacityResponse {
     requireReleaseCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { mastership: this.mastership.answer(now) }
+    this.#begin(now)
     for (const id of request.resourceId) {
-      const resource = this.#resources.get(id)
+      const resource = this.#present(id)
       resource?.release(request.clientId, request.instance, now)
       if (resource !== undefined) this.#mayAsk(resource)
     }
@@ -146,22 +159,26 @@ export class LeaseNode {
 
   /**
    * Another configuration, from the next request on. Throws when it is wrong; the old one then stays. What it has no
-   * more is kept until the leases of it have ended.
+   * more is kept until the leases of it have ended. A resource looks for its template when it is asked for, or when
+   * its turn comes in some later call.
    */
   configure(repository: ResourceRepository): void {
     this.#templates = new Templates(repository)
-    for (const [id, resource] of this.#resources) resource.configure(this.#templates.find(id))
+    this.#outdated = new Set(this.#resources.values())
   }
 
   /** Mastership has begun, or ended: everything is forgotten. */
   forget(): void {
-    for (const { ledger } of this.#resources.values()) ledger.clear()
+    this.#census = new Census()
     this.#resources.clear()
+    this.#sweep = undefined
+    this.#swept = undefined
+    this.#outdated.clear()
     this.#question = undefined
     this.#askAt = Number.POSITIVE_INFINITY
   }
 
-  /** The clock was corrected by so many seconds. O(children). */
+  /** The clock was corrected by so many seconds. O(resources). */
   shift(seconds: number): void {
     this.mastership.shift(seconds)
     this.#sweptAt += seconds
@@ -178,6 +195,7 @@ export class LeaseNode {
   /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
   ask(now: number): Question | undefined {
     if (this.askAt(now) > now) return undefined
+    this.#begin(now)
     const due = [...this.#resources.values()].filter(({ upstream }) => upstream!.nextAt <= now)
     const resource = due.map((each) => each.ask(now, this.#minimumSeconds))
     this.#lookWhenToAsk()
@@ -190,6 +208,7 @@ export class LeaseNode {
   answered(question: Question, answer: GetServerCapacityResponse, now: number): void {
     if (question !== this.#question) return
     this.#question = undefined
+    this.#begin(now)
     const answers = new Map(answer.response.map((response) => [response.resourceId, response]))
     for (const { resourceId } of question.request.resource) {
       const resource = this.#resources.get(resourceId)
@@ -216,27 +235,41 @@ export class LeaseNode {
 
   /** What people and pages want to see. O(resources). */
   summary(now: number): NodeSummary {
+    this.#begin(now)
     return summaryOf(this, this.#resources.values(), this.#templates.all, now)
   }
 
-  /** The children of one resource with the largest leases. O(children). */
-  largest(resourceId: string, most: number, now: number): ChildSnapshot[] {
+  /** The children of one resource with the largest leases, with stops on the way. */
+  *largest(resourceId: string, most: number, now: number): Generator<undefined, ChildSnapshot[], undefined> {
     const resource = this.#resources.get(resourceId)
-    return resource === undefined ? [] : largestOf(resource, most, now)
+    return resource === undefined ? [] : yield* largestOf(resource, most, now)
   }
 
-  /** The same with everybody. O(children log children). */
+  /** The same as a summary with everybody. O(children log children). */
   snapshot(now: number): NodeSnapshot {
     const { resources, ...node } = this.summary(now)
-    const all = Number.POSITIVE_INFINITY
     return {
       ...node,
       resources: resources.map((resource) => {
-        const children = this.largest(resource.id, all, now)
+        const walk = this.largest(resource.id, Number.POSITIVE_INFINITY, now)
+        let step = walk.next()
+        while (step.done !== true) step = walk.next()
+        const children = step.value
         // To the moment, where the sum of a summary may be two seconds behind.
         return { ...resource, sumHas: children.reduce((sum, { has }) => sum + has, 0), children }
       }),
     }
+  }
+
+  /** There is more to do than calls have done; {@link proceed} does a part of it. */
+  get isBehind(): boolean {
+    return this.#turn.wakes <= 0 || this.#outdated.size > 0 || this.#sweep !== undefined
+  }
+
+  /** Lets go of what has run out, and brings resources up to date: as much as a call may do. */
+  proceed(now: number): void {
+    this.#sweep ??= this.#resources.values()
+    this.#begin(now)
   }
 
   #mayAsk({ upstream }: Resource): void {
@@ -248,9 +281,47 @@ export class LeaseNode {
     for (const resource of this.#resources.values()) this.#mayAsk(resource)
   }
 
-  #present(id: string, now: number): Resource | undefined {
-    this.#sweep(now)
-    return this.#resources.get(id)
+  /** A call begins, and does its part of what has to be done for all resources. */
+  #begin(now: number): void {
+    this.#turn.wakes = MOST_WAKES
+    let looks = MOST_LOOKS
+    for (const resource of this.#outdated) {
+      if (looks-- === 0) break
+      this.#update(resource)
+    }
+    this.#lookThrough(looks, now)
+    this.#turn.wakes = MOST_WAKES
+  }
+
+  /** Drops resources that nobody has asked for, and that hold nothing of the parent's. */
+  #lookThrough(most: number, now: number): void {
+    if (this.#sweep === undefined && now - this.#sweptAt < SWEEP_SECONDS) return
+    this.#sweep ??= this.#resources.values()
+    this.#sweptAt = now
+    for (let looks = 0; looks < most; looks++) {
+      const resource = this.#swept ?? (this.#sweep.next().value as Resource | undefined)
+      this.#swept = resource
+      if (resource === undefined) {
+        this.#sweep = undefined
+        return
+      }
+      const { id, ledger, upstream } = resource
+      ledger.advance(now)
+      if (this.#turn.wakes <= 0) return
+      if (ledger.size === 0 && upstream?.lease(now) === undefined) this.#resources.delete(id)
+      this.#swept = undefined
+    }
+  }
+
+  #present(id: string): Resource | undefined {
+    const resource = this.#resources.get(id)
+    if (resource !== undefined && this.#outdated.has(resource)) this.#update(resource)
+    return resource
+  }
+
+  #update(resource: Resource): void {
+    this.#outdated.delete(resource)
+    resource.configure(this.#templates.find(resource.id))
   }
 
   #create(id: string): Resource | undefined {
@@ -263,6 +334,7 @@ export class LeaseNode {
       isRoot: this.#isRoot,
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
+      turn: this.#turn,
     })
     this.#resources.set(id, resource)
     return resource
@@ -281,16 +353,6 @@ export class LeaseNode {
   #tellFull(clientId: string, resourceId: string, limit: string): string {
     this.#notice({ kind: 'full', clientId, resourceId, limit })
     return limit
-  }
-
-  /** Drops resources that nobody has asked for, and that hold nothing of the parent's. */
-  #sweep(now: number): void {
-    if (now - this.#sweptAt < SWEEP_SECONDS) return
-    this.#sweptAt = now
-    for (const [id, { ledger, upstream }] of this.#resources) {
-      ledger.advance(now)
-      if (ledger.size === 0 && upstream?.lease(now) === undefined) this.#resources.delete(id)
-    }
   }
 }
 

@@ -19,7 +19,7 @@ function template(
 }
 
 function world(isRoot: boolean): ResourceWorld {
-  return { isRoot, minimumSeconds: MINIMUM_SECONDS, census: new Census() }
+  return { isRoot, minimumSeconds: MINIMUM_SECONDS, census: new Census(), turn: { wakes: Number.POSITIVE_INFINITY } }
 }
 
 function root(capacity = 100, parameters: NamedParameter[] = [], learnFrom: number = NEVER): Resource {

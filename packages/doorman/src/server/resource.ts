@@ -8,7 +8,7 @@ import { aggregate } from './aggregate.js'
 import { bucketsOf, type Child } from './child.js'
 import { grantOf } from './grant.js'
 import { roundDown, roundUp } from './grid.js'
-import { type Census, Ledger } from './ledger.js'
+import { type Census, Ledger, type Turn } from './ledger.js'
 import { Reserve } from './reserve.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, targetOf } from './shares.js'
@@ -33,6 +33,7 @@ export interface ResourceWorld {
   /** For children that ask again. */
   readonly minimumSeconds: number
   readonly census: Census
+  readonly turn: Turn
 }
 
 /**
@@ -59,7 +60,7 @@ export class Resource {
 
   /** `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. */
   constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
-    const { isRoot, minimumSeconds, census } = world
+    const { isRoot, minimumSeconds, census, turn } = world
     this.id = id
     this.#minimumSeconds = minimumSeconds
     this.#template = template
@@ -69,7 +70,7 @@ export class Resource {
     const inherited = none ? 0 : isRoot ? template.capacity : undefined
     this.#reserve = new Reserve(learnFrom + this.#rules.learningSeconds, inherited)
     this.#upstream = isRoot ? undefined : new Upstream()
-    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0, census)
+    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0, census, turn)
   }
 
   get rules(): Rules {
@@ -280,7 +281,7 @@ export class Resource {
     ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
     ledger.lease(child, granted)
     child.expiry = expiry
-    child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
+    ledger.holdUntil(child, expiry + GRACE_SECONDS)
     child.refreshSeconds = this.#refreshOf(child, target, expiry, now)
     ledger.watch(child)
     this.#considerAsking(now)
@@ -300,7 +301,7 @@ export class Resource {
       this.#ledger.lease(child, Math.min(capacity, held))
       child.expiry = Math.min(expiry, longest)
     }
-    child.heldUntil = Math.max(child.heldUntil, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
+    this.#ledger.holdUntil(child, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
   }
 
   /** NO_ALGORITHM and STATIC at the root look at nobody else. */
@@ -315,12 +316,12 @@ export class Resource {
   }
 
   #tooEarly(child: Child, now: number): boolean {
-    return now - child.askedAt < this.#minimum() * PUNCTUAL
+    return now - this.#ledger.askedAt(child) < this.#minimum() * PUNCTUAL
   }
 
   /** Somebody waits there, its wants have moved, or it lets go of something that it was asked for. */
   #isUrgent(child: Child, { wants, waiting = 0, inUse = 0, has }: ResourceRequest, now: number): boolean {
-    if (now - child.askedAt < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
+    if (now - this.#ledger.askedAt(child) < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
     if (Math.abs(wants - child.wants) > MOVED * child.wants) return true
     if (waiting > 0 && child.granted < wants) return true
     return child.held > child.granted && Math.max(has?.capacity ?? 0, inUse) < child.held * (1 - SETTLED)
@@ -338,8 +339,6 @@ export class Resource {
   }
 
   #govern(rules: Rules): void {
-    const { algorithm } = this.#rules
-    if (JSON.stringify(algorithm) === JSON.stringify(rules.algorithm)) return
     this.#rules = rules
     this.#ledger.govern(rules)
   }

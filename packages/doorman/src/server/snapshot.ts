@@ -79,13 +79,24 @@ export function summaryOf(
   }
 }
 
-/** The children with the largest leases, `most` of them at most, the largest first. O(children). */
-export function largestOf({ ledger }: Resource, most: number, now: number): ChildSnapshot[] {
-  ledger.advance(now)
+/** Between two pauses of a long look: more would keep calls waiting. */
+const WALKED_AT_ONCE = 5_000
+
+/**
+ * The children with the largest leases, `most` of them at most, the largest first. Stops after each few thousand, so
+ * that others have their turn; who comes or goes meanwhile may be missed.
+ */
+export function* largestOf(
+  { ledger }: Resource,
+  most: number,
+  now: number,
+): Generator<undefined, ChildSnapshot[], undefined> {
   const larger = (a: Child, b: Child): number => b.leased(now) - a.leased(now) || b.wants - a.wants
   let found: Child[] = []
   let least: Child | undefined
+  let looks = 0
   for (const child of ledger.children()) {
+    if (++looks % WALKED_AT_ONCE === 0) yield
     if (least !== undefined && larger(child, least) >= 0) continue
     found.push(child)
     // Seldom enough that it costs no more than the walk.
@@ -105,7 +116,7 @@ export function largestOf({ ledger }: Resource, most: number, now: number): Chil
       expiryTime: child.expiry,
       refreshInterval: child.refreshSeconds,
       held: child.held,
-      askedAt: child.askedAt,
+      askedAt: ledger.askedAt(child),
     }))
 }
 

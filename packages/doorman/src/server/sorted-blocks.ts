@@ -1,7 +1,7 @@
 import { BLOCK_SIZE, Blocks } from './blocks.js'
 import { SumTree } from './sum-tree.js'
 
-/** Below this mean number of entries the blocks are filled anew, to this number. */
+/** A block with fewer entries joins its neighbour, where both together have no more than this. */
 const SPARSE = BLOCK_SIZE / 4
 const PACKED = (BLOCK_SIZE * 3) / 4
 
@@ -19,13 +19,13 @@ export interface Placed {
 export class SortedBlocks<E extends Placed> {
   /** Where the blocks have an entry, by its number. */
   readonly #cellOf: number[] = []
-  #blocks = new Blocks(this.#cellOf)
+  readonly #blocks = new Blocks(this.#cellOf)
   /** The blocks by position. */
-  #row: number[] = [this.#blocks.create()]
+  readonly #row: number[] = [this.#blocks.create()]
   /** By position: the largest ratio that may be in there. It stays when that entry goes, and the last one is infinite. */
-  #bounds: number[] = [Number.POSITIVE_INFINITY]
+  readonly #bounds: number[] = [Number.POSITIVE_INFINITY]
   /** By block. */
-  #positions: number[] = [0]
+  readonly #positions: number[] = [0]
   readonly #tree = new SumTree()
   /** By number of the entry. */
   readonly #entries: (E | undefined)[] = []
@@ -62,7 +62,6 @@ export class SortedBlocks<E extends Placed> {
     this.#entries[entry.place] = undefined
     this.#freed.push(entry.place)
     this.#size--
-    this.#packIfSparse()
   }
 
   /** The same entry now wants this. O(log n). */
@@ -76,8 +75,8 @@ export class SortedBlocks<E extends Placed> {
       return
     }
     this.#takeOut(place)
-    this.#insert(position, place, wants, mass)
-    this.#packIfSparse()
+    // A neighbour may have moved down meanwhile.
+    this.#insert(this.#firstAbove(wants / mass), place, wants, mass)
   }
 
   /**
@@ -153,10 +152,20 @@ export class SortedBlocks<E extends Placed> {
     return this.#foundMass
   }
 
-  /** Calls `visit` with every entry, in the order of the ratios. */
-  forEach(visit: (entry: E, wants: number, mass: number) => void): void {
+  /**
+   * Calls `visit` with every entry, in the order of the ratios; but with the sums of a block, and no entry, where
+   * `together` says that all up to a ratio may be taken together.
+   */
+  forEach(
+    visit: (entry: E | undefined, wants: number, mass: number) => void,
+    together: (ratio: number) => boolean = () => false,
+  ): void {
     const blocks = this.#blocks
-    for (const block of this.#row) {
+    for (const [position, block] of this.#row.entries()) {
+      if (together(this.#bounds[position]!)) {
+        visit(undefined, blocks.wants[block]!, blocks.mass[block]!)
+        continue
+      }
       blocks.sort(block)
       const end = blocks.end(block)
       for (let cell = blocks.first(block); cell < end; cell++)
@@ -178,6 +187,7 @@ export class SortedBlocks<E extends Placed> {
     const block = this.#blocks.blockOf(place)
     this.#blocks.remove(place)
     this.#sum(block)
+    if (this.#blocks.sizes[block]! < SPARSE) this.#join(this.#positions[block]!)
   }
 
   /** A block has changed. */
@@ -207,28 +217,16 @@ export class SortedBlocks<E extends Placed> {
     this.#number()
   }
 
-  #packIfSparse(): void {
-    if (this.#row.length > 1 && this.#size < this.#row.length * SPARSE) this.#pack()
-  }
-
-  /** Fills blocks evenly again, after most of what was in them has gone. */
-  #pack(): void {
-    const packed = new Blocks(this.#cellOf)
-    let block = packed.create()
-    const row = [block]
-    const bounds: number[] = []
-    this.forEach((entry, wants, mass) => {
-      if (packed.sizes[block] === PACKED) {
-        bounds.push(packed.last(block))
-        block = packed.create()
-        row.push(block)
-      }
-      packed.append(block, entry.place, wants, mass)
-    })
-    bounds.push(Number.POSITIVE_INFINITY)
-    this.#blocks = packed
-    this.#row = row
-    this.#bounds = bounds
+  /** A block has few entries left: it and a neighbour become one, if that leaves room. O(blocks) when they do. */
+  #join(position: number): void {
+    const { sizes } = this.#blocks
+    const fits = (lower: number): boolean =>
+      lower >= 0 && lower + 1 < this.#row.length && sizes[this.#row[lower]!]! + sizes[this.#row[lower + 1]!]! <= PACKED
+    const lower = fits(position) ? position : position - 1
+    if (!fits(lower)) return
+    this.#blocks.merge(this.#row[lower]!, this.#row[lower + 1]!)
+    this.#row.splice(lower, 1)
+    this.#bounds.splice(lower, 1)
     this.#number()
   }
 

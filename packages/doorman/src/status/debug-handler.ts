@@ -43,13 +43,9 @@ export function debugHandler(standing: Standing): RequestListener {
         return
       }
       if (url.pathname === '/' || url.pathname.startsWith('/debug/')) {
-        const status = statusOf(standing, url.searchParams.get('resource'))
-        send(response, 200, 'text/html; charset=utf-8', statusPage(status))
-      } else if (url.pathname === '/metrics')
-        metrics.text().then(
-          (text) => send(response, 200, metrics.contentType, text),
-          (error: unknown) => send(response, 500, 'text/plain', String(error)),
-        )
+        const page = statusOf(standing, url.searchParams.get('resource')).then(statusPage)
+        sendWhenMade(page, response, 'text/html; charset=utf-8')
+      } else if (url.pathname === '/metrics') sendWhenMade(metrics.text(), response, metrics.contentType)
       else send(response, 404, 'text/plain', 'nothing here')
     }
   }
@@ -64,12 +60,11 @@ function sendHealth({ server, election }: Standing, pathname: string, response: 
     send(response, 200, 'application/json', JSON.stringify({ status: 'ok', isMaster, ...mastership }))
     return
   }
-  const { parentError } = server.summary()
-  const body = { ready, isMaster, ...mastership, etcdError: election?.lastError, parentError }
+  const body = { ready, isMaster, ...mastership, etcdError: election?.lastError, parentError: server.parentError }
   send(response, ready ? 200 : 503, 'application/json', JSON.stringify(body))
 }
 
-function statusOf(standing: Standing, resource: string | null): Status {
+async function statusOf(standing: Standing, resource: string | null): Promise<Status> {
   const { settings, server, addresses, election, configuration, startedAt, history } = standing
   const snapshot = server.summary()
   const problems: string[] = []
@@ -88,9 +83,16 @@ function statusOf(standing: Standing, resource: string | null): Status {
     now: Date.now() / 1_000,
     problems,
     resource: resource ?? undefined,
-    children: resource === null ? [] : server.largest(resource, MOST_CHILDREN + 1),
+    children: resource === null ? [] : await server.largest(resource, MOST_CHILDREN + 1),
     past: (id) => history.of(id),
   }
+}
+
+function sendWhenMade(body: Promise<string>, response: ServerResponse, type: string): void {
+  body.then(
+    (text) => send(response, 200, type, text),
+    (error: unknown) => send(response, 500, 'text/plain', String(error)),
+  )
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {

@@ -10,8 +10,9 @@ import type { Rig, RigOptions } from './rig.js'
 /** More than Node reads of a body that nobody wants, and more than that and the system's buffers. */
 const UNREAD = 300_000
 const FAR_TOO_MUCH = 3_000_000
-/** The least that the options allow. */
-const CLIENT_TIMEOUT_MS = 1_000
+/** Clients that keep a request waiting are cut off: as soon as the options allow, or never while a case runs. */
+const CUT_OFF = { hasty: true, options: { clientTimeoutMs: 1_000 } }
+const NOT_CUT_OFF = { hasty: true, options: { clientTimeoutMs: 3_600_000 } }
 /** What clients may get rid of after a refusal: what is read, and what the buffers of both ends hold. */
 const MOST_TAKEN = 20_000_000
 
@@ -24,8 +25,9 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   for (const how of ['end', 'reset'] as const)
     for (const size of [UNREAD, FAR_TOO_MUCH])
-      cases.plain(
+      cases.add(
         `a client that leaves (${how}) behind ${size} bytes that nobody reads: its signal fires`,
+        () => NOT_CUT_OFF,
         async (rig) => {
           const client = await rig.connect()
           client.post('/wait', size)
@@ -37,19 +39,23 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
         },
       )
 
-  cases.plain('a client that half-closes behind a body that nobody reads: ignored', async (rig) => {
-    const client = await rig.connect()
-    client.post('/wait', UNREAD)
-    client.halfClose()
-    await rig.until('the signal fired', () => rig.scenes.signalled === 1)
-    rig.scenes.raiseCurtain()
-    await rig.finished({ ignored: 1 })
-    await client.leave()
-  })
+  cases.add(
+    'a client that half-closes behind a body that nobody reads: ignored',
+    () => NOT_CUT_OFF,
+    async (rig) => {
+      const client = await rig.connect()
+      client.post('/wait', UNREAD)
+      client.halfClose()
+      await rig.until('the signal fired', () => rig.scenes.signalled === 1)
+      rig.scenes.raiseCurtain()
+      await rig.finished({ ignored: 1 })
+      await client.leave()
+    },
+  )
 
   cases.add(
     'a client that leaves while it waits behind a body that nobody reads: out of the line, not run',
-    () => ({ stages: [limitStage(1, { waiters: 10 })] }),
+    () => ({ ...NOT_CUT_OFF, stages: [limitStage(1, { waiters: 10 })] }),
     async (rig) => {
       const holder = await rig.connect()
       holder.get('/wait')
@@ -70,19 +76,23 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
     ['in the same packet', (rig: Rig<Target>) => Promise.resolve(void rig)],
     ['in packets of their own', (rig: Rig<Target>) => rig.begun('/open-stream')],
   ] as const)
-    cases.plain(`requests pipelined behind a stream, ${name}, whose client leaves: nothing is held`, async (rig) => {
-      const client = await rig.connect()
-      client.get('/open-stream')
-      await behind(rig)
-      for (let i = 0; i < 3; i++) client.get('/big/300000')
-      client.post('/big/300000', UNREAD)
-      await rig.begun('/open-stream')
-      await client.received('one,')
-      await client.leave()
-      await rig.until('nothing is held', () => rig.snapshot().inFlight === 0)
-      assert.equal(rig.scenes.begun.get('/big/300000'), undefined)
-      assert.deepEqual(rig.snapshot().finished, { success: 0, failure: 0, ignored: 1 })
-    })
+    cases.add(
+      `requests pipelined behind a stream, ${name}, whose client leaves: nothing is held`,
+      () => NOT_CUT_OFF,
+      async (rig) => {
+        const client = await rig.connect()
+        client.get('/open-stream')
+        await behind(rig)
+        for (let i = 0; i < 3; i++) client.get('/big/300000')
+        client.post('/big/300000', UNREAD)
+        await rig.begun('/open-stream')
+        await client.received('one,')
+        await client.leave()
+        await rig.until('nothing is held', () => rig.snapshot().inFlight === 0)
+        assert.equal(rig.scenes.begun.get('/big/300000'), undefined)
+        assert.deepEqual(rig.snapshot().finished, { success: 0, failure: 0, ignored: 1 })
+      },
+    )
 
   cases.plain('pipelined requests: one after the other, each answered', async (rig) => {
     const client = await rig.connect()
@@ -123,7 +133,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   cases.add(
     'a client whose body never comes: cut off in time, as one that left',
-    () => ({ options: { clientTimeoutMs: CLIENT_TIMEOUT_MS } }),
+    () => CUT_OFF,
     async (rig) => {
       const client = await rig.connect()
       client.write('POST /wait HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\nhalf a body')
@@ -138,7 +148,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   cases.add(
     'a client that reads nothing of a large answer: cut off in time',
-    () => ({ options: { clientTimeoutMs: CLIENT_TIMEOUT_MS } }),
+    () => CUT_OFF,
     async (rig) => {
       const client = await rig.connect()
       client.stopReading()
@@ -154,7 +164,10 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
     () => ({
       gate: { queue: { capacity: 4, maxWaitMs: 20_000 } },
       wrapped: true,
-      options: { slowBodyMs: 0, flow: (...target: Target) => harness.header(target, 'x-tenant') },
+      options: {
+        slowBodyMs: 0,
+        flow: (...target: Target) => harness.header(target, 'x-tenant'),
+      },
     }),
     async (rig) => {
       const clients = await Promise.all(Array.from({ length: 4 }, () => rig.connect()))
@@ -207,7 +220,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   overHttp2.add(
     'HTTP/2: a client that opens no window for a large answer: cut off in time, and the others are not',
-    () => ({ options: { clientTimeoutMs: CLIENT_TIMEOUT_MS } }),
+    () => CUT_OFF,
     async (rig) => {
       const client = await Http2Client.connect(rig.port, 0)
       const blocked = client.ask('/big/500000')
@@ -223,7 +236,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
 
   overHttp2.add(
     'HTTP/2: a stream whose body never comes: cut off in time',
-    () => ({ options: { clientTimeoutMs: CLIENT_TIMEOUT_MS } }),
+    () => CUT_OFF,
     async (rig) => {
       const client = await Http2Client.connect(rig.port)
       const upload = client.upload('/wait', '')

@@ -45,6 +45,7 @@ export function exchange(port: number, path: string, { method = 'GET', headers =
 export class RawClient {
   readonly #socket: Socket
   #received = ''
+  #drained = (): void => {}
   #waits: (() => void)[] = []
   /** Settles when the connection has closed, whoever closed it. */
   readonly closed: Promise<void>
@@ -57,6 +58,7 @@ export class RawClient {
       for (const check of this.#waits) check()
     })
     socket.on('error', () => {})
+    socket.on('drain', () => this.#drained())
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
   }
 
@@ -91,14 +93,15 @@ export class RawClient {
     for (let open = true; open && !this.#socket.destroyed; ) {
       written += chunk.length
       if (this.#socket.write(chunk)) continue
-      open = await new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => resolve(false), 500)
-        this.#socket.once('drain', () => {
-          clearTimeout(timer)
-          resolve(true)
-        })
-        this.#socket.once('close', () => resolve(false))
+      let timer: NodeJS.Timeout | undefined
+      const tired = new Promise<boolean>((resolve) => {
+        timer = setTimeout(() => resolve(false), 500)
       })
+      const drained = new Promise<boolean>((resolve) => {
+        this.#drained = () => resolve(true)
+      })
+      open = await Promise.race([tired, drained, this.closed.then(() => false)])
+      clearTimeout(timer)
     }
     return written - this.#socket.writableLength
   }

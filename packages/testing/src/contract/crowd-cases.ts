@@ -13,11 +13,10 @@ const CROWD = 1_000
 const AT_ONCE = 50
 const SEED = 20_261
 const TIMEOUT_MS = 300_000
-/**
- * Visits that closures of the last requests may still know, or Node: before version 26 it keeps a connection of HTTP/2
- * now and then whose client has left, with all its streams.
- */
-const MOST_KNOWN = 20 + AT_ONCE
+/** Visits that closures of the last requests may still know. */
+const MOST_KNOWN = 20
+/** Rounds of collecting that find nothing more, after which nothing more will be found. */
+const ROUNDS_IN_VAIN = 25
 
 /**
  * Crowds of all kinds of clients, who leave at random moments: before the request was read, while it waits, while it is
@@ -102,10 +101,12 @@ async function stillKnown(visits: readonly WeakRef<object>[]): Promise<number> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   let known = visits.length
-  for (let round = 0; round < 50 && known > MOST_KNOWN; round++) {
+  for (let inVain = 0; inVain < ROUNDS_IN_VAIN && known > MOST_KNOWN; ) {
     await turns(20)
     collect()
+    const before = known
     known = visits.filter((visit) => visit.deref() !== undefined).length
+    inVain = known < before ? 0 : inVain + 1
   }
   return known
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Gate, GateSnapshot, Stage } from '@fairlead/core'
 import { createGate, type GateOptions } from '@fairlead/core'
-import type { HttpOptions } from '@fairlead/core/http'
+import { type HttpOptions, hastenResponses } from '@fairlead/core/http'
 import { type ProbeStage, probeStage } from '@fairlead/core/testing'
 import { exchange, RawClient, type Reply, type Sent } from './client.js'
 import type { AdapterHarness, RunningApp } from './harness.js'
@@ -19,12 +19,15 @@ export interface RigOptions<Target extends readonly unknown[]> {
   inner?: readonly HttpOptions<Target>[]
   /** The handler is wrapped. */
   wrapped?: boolean
+  /** What waits for clients counts ten milliseconds for each: the case is about what comes of it, not how long it takes. */
+  hasty?: boolean
   /** Longest that the whole case may take, in milliseconds, if that is long. */
   timeoutMs?: number
 }
 
 /** Nothing waits for so long when all is well. */
 const WATCHDOG_MS = 10_000
+const HURRY_MS = 100
 
 /** A running app, its gate with a probe in it, and the means to wait for what happens to them. */
 export class Rig<Target extends readonly unknown[]> {
@@ -60,6 +63,7 @@ export class Rig<Target extends readonly unknown[]> {
       wrapped: options.wrapped ?? false,
       play: (path, fair) => rig.scenes.play(path, fair),
     })
+    const hurry = options.hasty === true ? setInterval(() => hastenResponses(HURRY_MS), HURRY_MS / 10) : undefined
     try {
       await rig.#guarded(act(rig), 'the case', options.timeoutMs)
       // Before the app closes, which would end whatever was forgotten.
@@ -67,6 +71,7 @@ export class Rig<Target extends readonly unknown[]> {
       await rig.until('every gate is empty', () => rig.#isEmpty())
       assert.equal(rig.probe.doubled, 0, 'a hold was given back twice')
     } finally {
+      clearInterval(hurry)
       await rig.#app.close()
     }
   }
