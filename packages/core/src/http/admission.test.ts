@@ -1,6 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
+import { requestQueue } from '../queue/stage.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'
@@ -47,7 +49,7 @@ describe('what adapters have in common', () => {
     new HttpAdmission({ ...framework, signals }, { gate: createGate() })
     expect(signals).not.toHaveBeenCalled()
     new HttpAdmission({ ...framework, signals }, {})
-    new HttpAdmission({ ...framework, signals }, { queue: { capacity: 2 } })
+    new HttpAdmission({ ...framework, signals }, { queue: requestQueue({ concurrency: 2 }) })
     expect(signals.mock.calls).toEqual([[false], [true]])
   })
 
@@ -152,7 +154,7 @@ describe('what adapters have in common', () => {
   })
 
   it('touches no response that has nothing to tell', () => {
-    const subject = admission({ budget: { limit: 100, windowMs: 1_000 }, shed: false })
+    const subject = admission({ budget: escrow({ limit: 100, windowMs: 1_000 }), shed: false })
     const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
     const writeHead = vi.fn()
     const response = { headersSent: false, getHeader: vi.fn(), setHeader: vi.fn(), writeHead }

@@ -2,4 +2,4 @@ import { defaultSignals } from '@fairlead/core/node'
 import type { Runtime } from './runtime.js'
 
 /** Bun has Node's signals; a response that an outer middleware threw away ends unheard. */
-export const runtime: Runtime = { signals: defaultSignals, leaseMs: 60_000 }
+export const runtime: Runtime = { signals: defaultSignals, permitTimeoutMs: 60_000 }

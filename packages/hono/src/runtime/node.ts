@@ -2,4 +2,4 @@ import { defaultSignals } from '@fairlead/core/node'
 import type { Runtime } from './runtime.js'
 
 /** Node tells how every response ends, and by what to shed. */
-export const runtime: Runtime = { signals: defaultSignals, leaseMs: undefined }
+export const runtime: Runtime = { signals: defaultSignals, permitTimeoutMs: undefined }

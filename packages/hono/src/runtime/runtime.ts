@@ -5,5 +5,5 @@ export interface Runtime {
   /** What to shed by, if the user does not say. */
   signals(queued: boolean): readonly LoadSignal[]
   /** How long a permit lasts at most, if the user does not say: where a response may end and nobody tell. */
-  readonly leaseMs: number | undefined
+  readonly permitTimeoutMs: number | undefined
 }
