@@ -4,8 +4,6 @@
  * @module @fairlead/hono
  */
 
-export { lease } from '@fairlead/core/doorman'
-export { escrow } from '@fairlead/core/escrow'
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
-export { adaptive, fixed, requestQueue } from '@fairlead/core/queue'
+export { adaptive, escrow, fixed, lease, requestQueue } from '@fairlead/core/mechanisms'
 export { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './middleware.js'

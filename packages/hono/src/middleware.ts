@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { type Answer, type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
+import type { Answer, FairRequest, Framework, HttpOptions } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { runtime } from '#runtime'
 import { addressOf, carryOn, headersOf, isWorkerd, statusOf } from './host.js'
@@ -42,7 +42,7 @@ const WAKE_EVERY_MS = 100
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = new HttpAdmission(hono, withPermitTimeout(options))
+  const admission = runtime.admission(hono, withPermitTimeout(options))
   const { gate } = admission
   const { handler } = options
 

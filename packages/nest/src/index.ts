@@ -5,10 +5,8 @@
  */
 
 export type { Gate } from '@fairlead/core'
-export { lease } from '@fairlead/core/doorman'
-export { escrow } from '@fairlead/core/escrow'
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
-export { adaptive, fixed, requestQueue } from '@fairlead/core/queue'
+export { adaptive, escrow, fixed, lease, requestQueue } from '@fairlead/core/mechanisms'
 export { FAIR_GATE, Fair, FairPermit, InjectGate, SkipFair } from './decorators.js'
 export { FairException } from './exception.js'
 export type { Exchange } from './exchange.js'

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 /** Names of the values and types that a module exports. */
 function exportsOf(specifier: string): string[] {
   const file = fileURLToPath(import.meta.resolve(specifier)).replace(/\.js$/, '.d.ts')
-  const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, skipLibCheck: true, types: [] })
+  const program = ts.createProgram([file], { module: ts.ModuleKind.NodeNext, noLib: true, types: [] })
   const checker = program.getTypeChecker()
   const source = program.getSourceFile(file)!
   return checker.getExportsOfModule(checker.getSymbolAtLocation(source)!).map(({ name }) => name)
