@@ -103,7 +103,7 @@ export function createGate(options: GateOptions = {}): Gate {
       throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
     chain.push(overrides)
   }
-  const fair = withWeight(options.fair ?? {}, weightOf)
+  const fair = withWeight(options.fair === undefined ? {} : options.fair, weightOf)
   if (fair !== false) {
     requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
