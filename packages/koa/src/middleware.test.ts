@@ -491,7 +491,7 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, exempt, fair,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, doorman, exempt, fair,',
     ],
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
     [{ handler: true }, 'handler must be a function, got true'],
