@@ -27,8 +27,8 @@ it('a gate alone loads at most 60 modules, and none of a mechanism that it is no
 })
 
 /** The adapters export the makers of all mechanisms, so a process loads them; a bundle drops them. */
-it('Express loads at most 195 modules', () => {
+it('Express loads at most 160 modules', () => {
   const modules = modulesOf("import { fairMiddleware } from '@fairlead/express'; fairMiddleware()")
   expect(modules.length).toBeGreaterThan(10)
-  expect(modules.length).toBeLessThanOrEqual(195)
+  expect(modules.length).toBeLessThanOrEqual(160)
 })
