@@ -30,7 +30,7 @@ describe('options', () => {
     const start = (module: ReturnType<typeof FairModule.forRoot>): Promise<unknown> =>
       listen({ imports: [module] }, new ExpressAdapter())
     await expect(start(FairModule.forRoot({ queue: requestQueue({ concurrency: 0 }) }))).rejects.toThrow(
-      'capacity must be ',
+      'concurrency must be ',
     )
     const useFactory = (): FairOptions => ({ ipv6Prefix: 0 })
     await expect(start(FairModule.forRootAsync({ useFactory }))).rejects.toThrow('ipv6Prefix must be an integer')
