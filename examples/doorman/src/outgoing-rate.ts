@@ -1,7 +1,7 @@
 // Two services call a partner that allows twenty calls a second to both together; they share them through a Doorman
 // server, over nothing but fetch. pnpm --filter @fairlead-examples/doorman start:outgoing
 import type { AddressInfo } from 'node:net'
-import { DoormanClient, overHttp } from '@fairlead/core'
+import { DoormanClient, overHttp } from '@fairlead/core/doorman'
 import { startDoorman } from '@fairlead/doorman'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'

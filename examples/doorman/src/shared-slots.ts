@@ -2,14 +2,17 @@
 // slots that it has been leased. Run it as often as you like, beside a Doorman server:
 //
 //     DOORMAN=http://127.0.0.1:8080 pnpm --filter @fairlead-examples/doorman start:slots
-import { createGate, DoormanClient, overHttp } from '@fairlead/core'
+
+import { createGate } from '@fairlead/core'
+import { DoormanClient, overHttp } from '@fairlead/core/doorman'
+import { requestQueue } from '@fairlead/core/queue'
 import express from 'express'
 
 const url = process.env['DOORMAN']
 if (url === undefined) throw new Error('DOORMAN must be the URL of a Doorman server')
 const client = new DoormanClient({ transport: overHttp({ url }), mode: 'pessimistic' })
 const slots = client.gauge('slots')
-const gate = createGate({ fair: false, queue: { capacity: slots, maxWaitMs: 60_000 } })
+const gate = createGate({ fair: false, queue: requestQueue({ concurrency: slots, maxWaitMs: 60_000 }) })
 
 const app = express()
 app.get('/work', async (req, res) => {

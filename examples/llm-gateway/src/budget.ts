@@ -1,4 +1,4 @@
-import { LeasedFairEscrow, WeightedFairEscrow } from '@fairlead/core'
+import { LeasedFairEscrow, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { RedisPoolStore } from '@fairlead/redis'
 import { createClient } from 'redis'
 

@@ -1,5 +1,6 @@
 // Tenants share a language model's tokens per minute, by weight: pnpm --filter @fairlead-examples/llm-gateway start
 import { once } from 'node:events'
+import { budgetStage } from '@fairlead/core/escrow'
 import { fairMiddleware } from '@fairlead/express'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { openBudget } from './budget.js'
@@ -35,7 +36,7 @@ const fair = fairMiddleware({
     const { prompt, maxTokens } = chats.get(req)!
     return tokensOf(prompt).length + maxTokens
   },
-  budget: budget.escrow,
+  budget: budgetStage(budget.escrow),
   rateLimit: 'always',
   // Nothing else decides here: the model's machines are elsewhere, and this process has little to do.
   fair: false,

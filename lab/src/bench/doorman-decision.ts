@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import type { AlgorithmKind, NamedParameter } from '@fairlead/core'
+import type { AlgorithmKind, NamedParameter } from '@fairlead/core/doorman'
 import { LeaseServer } from '@fairlead/doorman/server'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'

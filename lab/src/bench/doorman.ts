@@ -1,4 +1,4 @@
-import { type CapacityService, DoormanClient, inProcess } from '@fairlead/core'
+import { type CapacityService, DoormanClient, inProcess } from '@fairlead/core/doorman'
 import { type Cost, costOf } from './measure.js'
 import { printTable } from './table.js'
 

@@ -1,4 +1,4 @@
-import { FairQueue, type FairQueueOptions } from '@fairlead/core'
+import { FairQueue, type FairQueueOptions } from '@fairlead/core/queue'
 import PQueue from 'p-queue'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'

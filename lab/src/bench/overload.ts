@@ -7,13 +7,14 @@
  *
  *     pnpm bench:overload
  */
+
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { Agent, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { adaptive } from '@fairlead/core'
+import { adaptive, requestQueue } from '@fairlead/core/queue'
 import { fairMiddleware } from '@fairlead/express'
 import express from 'express'
 import { printTable } from './table.js'
@@ -53,7 +54,10 @@ function serve(mode: Mode): void {
   // Late enough that every connection is opened rather than used twice.
   app.get('/warm', (_req, res) => setTimeout(() => res.end(), WARM_MS))
   if (mode === 'fairlead') {
-    const fair = fairMiddleware({ flow: (req) => req.get('x-client'), queue: { capacity: adaptive() } })
+    const fair = fairMiddleware({
+      flow: (req) => req.get('x-client'),
+      queue: requestQueue({ concurrency: adaptive() }),
+    })
     app.use(fair)
     process.on('message', () => process.send?.(fair.gate.snapshot().refusedBy))
   } else process.on('message', () => process.send?.({}))

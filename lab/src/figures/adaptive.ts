@@ -1,4 +1,4 @@
-import { adaptive, type Capacity } from '@fairlead/core'
+import { adaptive, type Capacity } from '@fairlead/core/queue'
 import {
   type Machine,
   NEEDED,

@@ -1,4 +1,5 @@
-import type { Capacity, Outcome } from '@fairlead/core'
+import type { Outcome } from '@fairlead/core'
+import type { Capacity } from '@fairlead/core/queue'
 
 /**
  * Rules of Netflix's concurrency-limits (commit 78a74b9, January 2026) in the form that it recommends: on windows of a

@@ -1,4 +1,4 @@
-import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core'
+import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core/escrow'
 
 /** Rows that a statement gave. */
 export interface SqlRows {

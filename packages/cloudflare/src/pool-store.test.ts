@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core'
+import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core/escrow'
 import { poolStoreContract } from '@fairlead/testing'
 import { build } from 'esbuild'
 import { Miniflare } from 'miniflare'

@@ -5,7 +5,7 @@ import {
   PoolStoreError,
   poolTerms,
   requireLease,
-} from '@fairlead/core'
+} from '@fairlead/core/escrow'
 
 /** What is used of a binding of Durable Objects. */
 export interface DurableObjectNamespaceLike<Id = unknown> {

@@ -1,25 +1,20 @@
 import { keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
-import { Overrides } from './admission/overrides.js'
+import { type GateSeams, type Mechanism, stageOf } from './admission/mechanism.js'
+import type { Overrides } from './admission/overrides.js'
 import type { Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
-import { WeightedFairEscrow } from './escrow/escrow.js'
-import { BUDGET_OPTIONS, type BudgetOptions } from './escrow/options.js'
-import { budgetStage, type Escrow } from './escrow/stage.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions } from './fair/options.js'
-import { LEASE_OPTIONS, LeaseStage, type LeaseStageOptions } from './lease/stage.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
-import { type QueueOptions, WaitingRoom } from './queue/index.js'
-import { QUEUE_OPTIONS } from './queue/options.js'
-import { safely, safeWeight } from './queue/safely.js'
 import type { Random } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
+import { safeWeight } from './weight.js'
 
 /**
- * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `budget`, `lease`,
- * `queue`.
+ * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `budget`,
+ * `doorman`, `queue`.
  */
 export interface GateOptions {
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
@@ -29,20 +24,20 @@ export interface GateOptions {
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
   /**
-   * Weighted fair escrow: refuses what a tenant may not spend of a budget that all share. Its options, or an escrow of
-   * your own, which the gate does not close. `false` leaves it out. @default false
+   * Weighted fair escrow, made by `escrow()`: refuses what a tenant may not spend of a budget that all share. Or the
+   * stage of an escrow of yours, made by `budgetStage()`, which the gate does not close. @default false
    */
-  budget?: BudgetOptions | Escrow | false
-  /** Keeps all requests inside a Doorman lease, first come, first served. `false` leaves it out. @default false */
-  lease?: LeaseStageOptions | false
-  /** Lets requests wait for capacity, and in a fair order. `false` leaves it out. @default false */
-  queue?: QueueOptions | false
+  budget?: Mechanism<'budget'> | Stage | false
+  /** A Doorman lease, made by `lease()`: keeps all requests inside it, first come, first served. @default false */
+  doorman?: Mechanism<'doorman'> | false
+  /** A queue, made by `requestQueue()`: requests wait until they may run, and in a fair order. @default false */
+  queue?: Mechanism<'queue'> | false
   /**
    * A permit that nobody has finished after this many milliseconds is finished as `ignored`, at the next call of the
    * gate: the last resort where a handler may never settle, or a runtime never tell that a client has left. What runs
    * longer than that is no longer counted. @default none
    */
-  leaseMs?: number
+  permitTimeoutMs?: number
   /** What you decide about single flows at run time: blocks and boosts. Asked before all other stages. @default none */
   overrides?: Overrides
   /**
@@ -69,9 +64,9 @@ export const GATE_OPTIONS: readonly string[] = [
   'shed',
   'stages',
   'budget',
-  'lease',
+  'doorman',
   'queue',
-  'leaseMs',
+  'permitTimeoutMs',
   'nameSecret',
   'weightOf',
   'overrides',
@@ -86,33 +81,29 @@ export const GATE_OPTIONS: readonly string[] = [
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { stages = [], shed = false, lease = false } = options
-  const { after = systemAfter } = options
+  const { stages = [], shed = false, budget = false, doorman = false, queue = false } = options
+  const { after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
   requireFunction('clock', options.clock ?? systemClock)
   if (options.random !== undefined) requireFunction('random', options.random)
   requireFunction('after', after)
-  if (options.leaseMs !== undefined) requireAbove('leaseMs', options.leaseMs, 0)
-  if (options.nameSecret !== undefined) requireText('nameSecret', options.nameSecret)
+  if (permitTimeoutMs !== undefined) requireAbove('permitTimeoutMs', permitTimeoutMs, 0)
+  if (nameSecret !== undefined) requireText('nameSecret', nameSecret)
   if (!Array.isArray(stages)) throw new TypeError(`stages must be an array, got ${show(stages)}`)
-  const clock = steady(options.clock ?? systemClock)
-  const chain: Stage[] = []
-  let gate: Gate | undefined
-  const failed = (stage: string) => (error: unknown) => gate?.failed(stage, error)
   if (options.weightOf !== undefined) requireFunction('weightOf', options.weightOf)
-  const { overrides } = options
+  const clock = steady(options.clock ?? systemClock)
+  let gate: Gate | undefined
+  const failed = (option: string, error: unknown): void => gate?.failed(option, error)
+  const weightOf = weightsOf(options, (error) => failed('weightOf', error))
+  const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
+
+  const chain: Stage[] = []
   if (overrides !== undefined) {
-    if (!(overrides instanceof Overrides))
+    if (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function')
       throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
     chain.push(overrides)
   }
-  const given = options.weightOf
-  const boosted = overrides && ((flow: string) => (given?.(flow) ?? 1) * overrides.factor(flow))
-  const weights = boosted ?? given
-  const weightOf = weights && safeWeight(weights, failed('weightOf'))
-  const fair = withWeight<FairOptions>(options.fair === undefined ? {} : options.fair, weightOf)
-  const budget = withWeight(options.budget === undefined ? false : options.budget, weightOf)
-  const queue = withWeight(options.queue === undefined ? false : options.queue, weightOf)
+  const fair = withWeight(options.fair === undefined ? {} : options.fair, weightOf)
   if (fair !== false) {
     requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
@@ -125,40 +116,39 @@ export function createGate(options: GateOptions = {}): Gate {
     requireStage(stage)
     chain.push(stage)
   }
-  if (budget !== false) chain.push(budgetOf(budget, clock))
-  if (lease !== false) {
-    requireOptions('lease', lease, LEASE_OPTIONS)
-    chain.push(new LeaseStage({ ...lease, after }))
-  }
-  if (queue !== false) requireOptions('queue', queue, QUEUE_OPTIONS)
+  if (budget !== false) chain.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
+  if (doorman !== false) chain.push(stageOf('doorman', doorman, seams))
   const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
   for (const { name } of chain) {
     if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
     names.add(name)
   }
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
-  if (queue !== false) chain.push(new WaitingRoom({ ...safely(queue, failed('queue')), clock, ...random, after }))
-  const { leaseMs, nameSecret } = options
-  gate = new Gate(chain, clock, after, leaseMs, nameSecret === undefined ? undefined : keyOf(nameSecret))
+  if (queue !== false) chain.push(stageOf('queue', queue, seams))
+  const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
+  gate = new Gate(chain, clock, after, permitTimeoutMs, nameKey)
   return gate
 }
 
-/** The options of a mechanism, with the gate's weights where it has none of its own. */
-function withWeight<T extends object>(options: T | false, weightOf: ((flow: string) => number) | undefined): T | false {
-  const isOptions = typeof options === 'object' && options !== null && !Array.isArray(options)
-  if (weightOf === undefined || !isOptions) return options
-  // An escrow of somebody's own, and the rule that knows no weights.
-  const isWithout = 'check' in options || ('rule' in options && options.rule === 'blue')
-  if (isWithout || 'weightOf' in options) return options
-  return { ...options, weightOf }
+/** The gate's weights, boosts included; undefined where all weigh the same. */
+function weightsOf(
+  { weightOf, overrides }: GateOptions,
+  failed: (error: unknown) => void,
+): ((flow: string) => number) | undefined {
+  if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
+  return safeWeight((flow) => (weightOf?.(flow) ?? 1) * overrides.factor(flow), failed)
 }
 
-/** The budget's stage: around an escrow that somebody made, or that is made here. */
-function budgetOf(budget: BudgetOptions | Escrow, clock: Clock): Stage {
-  if (typeof budget === 'object' && budget !== null && 'check' in budget) return budgetStage(budget)
-  requireOptions('budget', budget, BUDGET_OPTIONS)
-  const { onError = 'admit', dryRun = false, ...options } = budget
-  return budgetStage(new WeightedFairEscrow({ ...options, clock }), { onError, dryRun })
+/** FAIR's options, with the gate's weights where they have none. Rule `blue` knows no weights. */
+function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']): FairOptions | false {
+  const isOptions = typeof fair === 'object' && fair !== null && !Array.isArray(fair)
+  if (weightOf === undefined || !isOptions || fair.rule === 'blue' || 'weightOf' in fair) return fair
+  return { ...fair, weightOf }
+}
+
+function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {
+  const isObject = typeof budget === 'object' && budget !== null
+  return isObject && 'admit' in budget && typeof budget.admit === 'function'
 }
 
 function requireStage(stage: unknown): void {

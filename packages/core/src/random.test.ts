@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createGate } from './create-gate.js'
 import { httpRefusal } from './http/refusal.js'
+import { requestQueue } from './queue/stage.js'
 import { coinRandom, randomUint32, secretRandom, systemRandom } from './random.js'
 
 afterEach(() => vi.restoreAllMocks())
@@ -25,7 +26,7 @@ describe('what clients can see of chance', () => {
     const fair = { rule: 'blue', failureIncrement: 0.5, rotateEveryMs: 1 } as const
     const shed = { signal: () => 0.5, from: 0, to: 1 }
     const gates = [{}, { fair }].map((options) =>
-      createGate({ ...options, shed, queue: { capacity: 4, queues: 8, perturbEveryMs: 5000 } }),
+      createGate({ ...options, shed, queue: requestQueue({ concurrency: 4, queues: 8, perturbEveryMs: 5000 }) }),
     )
     expect(platform).not.toHaveBeenCalled()
     for (const gate of gates)

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { fixed } from './capacity/index.js'
 import { createGate } from './create-gate.js'
 import { Line, waiting } from './lease/line.js'
+import { requestQueue } from './queue/stage.js'
 import { manualClock } from './testing/manual-clock.js'
 
 /** Requests as Workers have them: only the one that runs may touch its own signal, all others throw. */
@@ -47,7 +48,11 @@ describe('signals that only their own request may touch', () => {
   it('a queue lets in who waits when another ends, and hears who leaves', async () => {
     const requests = new Requests()
     const capacity = fixed(1)
-    const gate = createGate({ fair: false, queue: { capacity, maxWaitMs: 1_000 }, clock: manualClock() })
+    const gate = createGate({
+      fair: false,
+      queue: requestQueue({ concurrency: capacity, maxWaitMs: 1_000 }),
+      clock: manualClock(),
+    })
     const [first, second, third, fourth] = [requests.begin(), requests.begin(), requests.begin(), requests.begin()]
     const permit = first.run(() => gate.admit({ flow: 'a', signal: first.signal }))
     const answers = [second, third, fourth].map(({ run, signal }) =>

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { text } from 'node:stream/consumers'
-import { type CapacityService, overHttp } from '@fairlead/core'
+import { type CapacityService, overHttp } from '@fairlead/core/doorman'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { AccessRule } from './access.js'
 import { fairShare } from './fixtures/repository.js'

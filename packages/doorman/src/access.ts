@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { CapacityError, type CapacityService } from '@fairlead/core'
+import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
 import { requireBoolean, requireInteger, requireOptions, requireText, show } from '@fairlead/core/http'
 import { compileGlob, type Matches } from './server/index.js'
 

@@ -1,6 +1,6 @@
 import { connect as connectHttp2 } from 'node:http2'
 import { connect } from 'node:net'
-import { overHttp } from '@fairlead/core'
+import { overHttp } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { Child } from './fixtures/child.js'

@@ -1,5 +1,5 @@
 import { hostname as machine } from 'node:os'
-import type { Transport } from '@fairlead/core'
+import type { Transport } from '@fairlead/core/doorman'
 import {
   requireBoolean,
   requireFunction,

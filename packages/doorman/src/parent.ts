@@ -1,4 +1,4 @@
-import { overHttp, type Transport } from '@fairlead/core'
+import { overHttp, type Transport } from '@fairlead/core/doorman'
 import { overGrpc } from './grpc/transport.js'
 import type { DoormanOptions } from './options.js'
 import { grpcClientCredentials } from './tls.js'

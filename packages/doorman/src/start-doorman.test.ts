@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { get } from 'node:https'
 import { json } from 'node:stream/consumers'
-import { DoormanClient, inProcess, overHttp } from '@fairlead/core'
+import { DoormanClient, inProcess, overHttp } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { credentials } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it } from 'vitest'

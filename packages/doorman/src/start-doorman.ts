@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { CapacityError, type CapacityService } from '@fairlead/core'
+import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
 import { Access, type Credentials } from './access.js'
 import { Configuration } from './config/configuration.js'
 import { configSource } from './config/source.js'

@@ -1,4 +1,4 @@
-import { DoormanClient, type GaugeLease } from '@fairlead/core'
+import { DoormanClient, type GaugeLease } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'

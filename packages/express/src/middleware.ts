@@ -3,9 +3,9 @@ import {
   type Answer,
   type FairRequest,
   type Framework,
-  HttpAdmission,
   type HttpOptions,
   type HttpVisit,
+  NodeAdmission,
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -52,7 +52,7 @@ const express: Framework<[request: Request, response: Response]> = {
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = new HttpAdmission(express, options)
+  const admission = new NodeAdmission(express, options)
 
   function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer, next: NextFunction): void {
     if (decision === undefined) {

@@ -1,4 +1,5 @@
 import { createGate } from '@fairlead/core'
+import { requestQueue } from '@fairlead/core/queue'
 import express, { type Request, type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
 import { type FairMiddlewareOptions, fairMiddleware } from './index.js'
@@ -15,7 +16,7 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, exempt, fair, flow, gate,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, doorman, exempt, fair, flow, gate,',
     ],
     [{ keyGenerator: () => 'a' }, 'fairMiddleware has no option "keyGenerator"'],
     [{ onError: 'ignore' }, 'onError must be one of "address", "admit", "refuse", got "ignore"'],
@@ -58,14 +59,17 @@ describe('options', () => {
     [{ shed: { signal: () => 0, from: -1, to: 2 } }, 'from must be a number >= 0, got -1'],
     [{ shed: { signals: [] } }, 'signals must be an array of at least one signal'],
     [{ shed: { threshold: 3 } }, 'shed has no option "threshold"'],
-    [{ queue: true }, 'queue must be an object, got true'],
-    [{ queue: { capacity: 0 } }, 'capacity must be '],
-    [{ queue: { capacity: 'many' } }, 'capacity must be '],
-    [{ queue: { capacity: 4, maxWaitMs: Number.NaN } }, 'maxWaitMs must be '],
-    [{ queue: { capacity: 4, width: 5 } }, 'width must be '],
-    [{ queue: { capacity: 4, size: 5 } }, 'queue has no option "size"'],
-    [{ gate: createGate(), queue: { capacity: 4 } }, 'queue is an option of the gate'],
+    [{ queue: true }, 'queue must be made by requestQueue(), got true'],
+    [{ queue: { concurrency: 4 } }, 'queue must be made by requestQueue(), got an object'],
+    [{ queue: requestQueue({ concurrency: 0 }) }, 'concurrency must be '],
+    [{ queue: requestQueue({ concurrency: 'many' as never }) }, 'concurrency must be '],
+    [{ queue: requestQueue({ concurrency: 4, maxWaitMs: Number.NaN }) }, 'maxWaitMs must be '],
+    [{ queue: requestQueue({ concurrency: 4, width: 5 }) }, 'width must be '],
+    [{ gate: createGate(), queue: requestQueue({ concurrency: 4 }) }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
+
+  it('what a mechanism does not know is refused where the mechanism is made', () =>
+    expect(() => requestQueue({ concurrency: 4, size: 5 } as never)).toThrow('queue has no option "size"'))
 
   it.each([null, 1, 'default', [], true])('%j is no set of options', (options) =>
     expect(() => fairMiddleware(options as FairMiddlewareOptions)).toThrow('fairMiddleware must be an object, got '),
@@ -81,7 +85,7 @@ describe('options', () => {
   ])('%j is accepted', (options) => expect(fairMiddleware(options).gate.snapshot().closed).toBe(false))
 
   it('with a queue: sheds by event-loop delay later, because the queue bounds what runs', () => {
-    const { stages } = fairMiddleware({ queue: { capacity: 4 } }).gate.snapshot()
+    const { stages } = fairMiddleware({ queue: requestQueue({ concurrency: 4 }) }).gate.snapshot()
     expect(stages).toMatchObject({
       shed: { signals: [{ name: 'memory' }, { name: 'heap' }, { name: 'event-loop-delay', from: 100, to: 500 }] },
     })

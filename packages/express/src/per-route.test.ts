@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { fixed } from '@fairlead/core'
+import { escrow } from '@fairlead/core/escrow'
+import { fixed, requestQueue } from '@fairlead/core/queue'
 import { eventually } from '@fairlead-testing/waiting'
 import express from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -18,7 +19,11 @@ describe('a route with a limit of its own, beside the gate of the application', 
     const app = express()
     const everywhere = fairMiddleware({ shed: false })
     const slots = fixed(2)
-    const reports = fairMiddleware({ fair: false, shed: false, queue: { capacity: slots, maxWaitMs: 60_000 } })
+    const reports = fairMiddleware({
+      fair: false,
+      shed: false,
+      queue: requestQueue({ concurrency: slots, maxWaitMs: 60_000 }),
+    })
     const ends: (() => void)[] = []
     app.use(everywhere)
     app.use('/reports', reports)
@@ -46,7 +51,7 @@ describe('a route with a limit of its own, beside the gate of the application', 
   it('spends from a budget of its own', async () => {
     const app = express()
     app.use(fairMiddleware({ shed: false }))
-    app.use('/reports', fairMiddleware({ fair: false, shed: false, budget: { limit: 2, windowMs: 3_600_000 } }))
+    app.use('/reports', fairMiddleware({ fair: false, shed: false, budget: escrow({ limit: 2, windowMs: 3_600_000 }) }))
     app.use((_req, res) => void res.send('done'))
     server = app.listen(0, '127.0.0.1')
     await once(server, 'listening')

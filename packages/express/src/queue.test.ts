@@ -1,12 +1,12 @@
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
-import { adaptive } from '@fairlead/core'
+import { adaptive, type QueueOptions, requestQueue } from '@fairlead/core/queue'
 import { manualClock } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
 import express, { type Request } from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
-import { type FairMiddleware, type FairMiddlewareOptions, fairMiddleware } from './index.js'
+import { type FairMiddleware, fairMiddleware } from './index.js'
 
 /** A server whose handlers end when they are told to, in the order in which they were begun. */
 class Rig {
@@ -15,7 +15,7 @@ class Rig {
   readonly #server: Server
   readonly #ends: (() => void)[] = []
 
-  constructor(queue: FairMiddlewareOptions['queue']) {
+  constructor(queue: QueueOptions | undefined) {
     // On a clock that stands: nobody has waited for too long because the machine was busy.
     const options = {
       flow: (req: Request) => req.get('x-client'),
@@ -23,7 +23,7 @@ class Rig {
       shed: false,
       clock: manualClock(),
     } as const
-    this.fair = fairMiddleware({ ...options, queue: queue ?? false })
+    this.fair = fairMiddleware({ ...options, queue: queue === undefined ? false : requestQueue(queue) })
     const app = express()
     app.use(this.fair)
     app.get('/', (req, res) => {
@@ -61,7 +61,7 @@ class Rig {
 }
 
 let rig: Rig
-async function start(queue: FairMiddlewareOptions['queue']): Promise<Rig> {
+async function start(queue?: QueueOptions): Promise<Rig> {
   rig = new Rig(queue)
   await rig.listening()
   return rig
@@ -70,7 +70,7 @@ afterEach(() => rig.close())
 
 describe('a queue in front of Express', () => {
   it('runs as many handlers as the capacity says, and serves who waits in fair turns', async () => {
-    await start({ capacity: 2 })
+    await start({ concurrency: 2 })
     const loud = Array.from({ length: 8 }, () => rig.ask('loud'))
     await rig.holds(2, 6)
     const quiet = rig.ask('quiet')
@@ -88,7 +88,7 @@ describe('a queue in front of Express', () => {
   })
 
   it('answers 503 with Retry-After where no more may wait, and lets the quiet push out the loud', async () => {
-    await start({ capacity: 1, perFlowLimit: 2, maxWaiting: 2 })
+    await start({ concurrency: 1, perFlowLimit: 2, maxWaiting: 2 })
     const running = rig.ask('loud')
     await rig.holds(1, 0)
     const waiting = [rig.ask('loud'), rig.ask('loud')]
@@ -113,7 +113,7 @@ describe('a queue in front of Express', () => {
   })
 
   it('never runs the handler of a client that left while it waited', async () => {
-    await start({ capacity: 1 })
+    await start({ concurrency: 1 })
     const running = rig.ask('a')
     await rig.holds(1, 0)
     const leaving = connect(rig.port, '127.0.0.1')
@@ -129,7 +129,7 @@ describe('a queue in front of Express', () => {
   })
 
   it('may learn its capacity', async () => {
-    await start({ capacity: adaptive({ initial: 1, max: 1 }) })
+    await start({ concurrency: adaptive({ initial: 1, max: 1 }) })
     const asked = [rig.ask('a'), rig.ask('b')]
     await rig.holds(1, 1)
     rig.endOne()

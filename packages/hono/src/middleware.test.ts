@@ -132,8 +132,8 @@ describe('fairMiddleware, on Node', () => {
   it('has no lease on Node, unless the user says so', async () => {
     const clock = manualClock()
     const ends: (() => void)[] = []
-    const run = async (leaseMs: number | undefined): Promise<number> => {
-      const fair = fairMiddleware({ clock, fair: false, shed: false, ...(leaseMs && { leaseMs }) })
+    const run = async (permitTimeoutMs: number | undefined): Promise<number> => {
+      const fair = fairMiddleware({ clock, fair: false, shed: false, ...(permitTimeoutMs && { permitTimeoutMs }) })
       const app = newApp()
       app.use(fair)
       app.get('/', (c) => new Promise<Response>((resolve) => ends.push(() => resolve(c.text('late')))))
@@ -362,8 +362,9 @@ describe('refusals', () => {
 })
 
 describe('options', () => {
-  it.each([null, [], 'options', { flwo: () => 'a' }, { flow: 'a' }, { leaseMs: 0 }])('%j are refused', (options) =>
-    expect(() => fairMiddleware(options as never)).toThrow(/fairMiddleware|flow|leaseMs/),
+  it.each([null, [], 'options', { flwo: () => 'a' }, { flow: 'a' }, { permitTimeoutMs: 0 }])(
+    '%j are refused',
+    (options) => expect(() => fairMiddleware(options as never)).toThrow(/fairMiddleware|flow|permitTimeoutMs/),
   )
 
   it('without any: FAIR, and shedding by memory, heap and event-loop delay', () => {
@@ -376,6 +377,6 @@ describe('options', () => {
   it('with a gate: that gate, and no options of another', () => {
     const gate = gateOf()
     expect(fairMiddleware({ gate }).gate).toBe(gate)
-    expect(() => fairMiddleware({ gate, leaseMs: 1_000 })).toThrow('leaseMs')
+    expect(() => fairMiddleware({ gate, permitTimeoutMs: 1_000 })).toThrow('permitTimeoutMs')
   })
 })

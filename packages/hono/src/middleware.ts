@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { type Answer, type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
+import type { Answer, FairRequest, Framework, HttpOptions } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
 import { runtime } from '#runtime'
 import { addressOf, carryOn, headersOf, isWorkerd, statusOf } from './host.js'
@@ -42,7 +42,7 @@ const WAKE_EVERY_MS = 100
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = new HttpAdmission(hono, withLease(options))
+  const admission = runtime.admission(hono, withPermitTimeout(options))
   const { gate } = admission
   const { handler } = options
 
@@ -88,12 +88,18 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   return Object.assign(isWorkerd ? passWorkerd : pass, { gate })
 }
 
-/** The options, with the runtime's lease where there is none and the gate is made here. Bad ones stay as they are. */
-function withLease(options: FairMiddlewareOptions): FairMiddlewareOptions {
-  const { leaseMs } = runtime
+/** The options; for a gate that is made here, with the runtime's time-out of permits as the default. */
+function withPermitTimeout(options: FairMiddlewareOptions): FairMiddlewareOptions {
+  const { permitTimeoutMs } = runtime
   const isOptions = typeof options === 'object' && options !== null
-  if (leaseMs === undefined || !isOptions || options.gate !== undefined || options.leaseMs !== undefined) return options
-  return { ...options, leaseMs }
+  if (
+    permitTimeoutMs === undefined ||
+    !isOptions ||
+    options.gate !== undefined ||
+    options.permitTimeoutMs !== undefined
+  )
+    return options
+  return { ...options, permitTimeoutMs }
 }
 
 /** Waits for the decision, and sees to it that the gate looks at the clock meanwhile. */

@@ -1,6 +1,7 @@
-import type { EndListener, HttpAdmission, HttpVisit } from '@fairlead/core/http'
+import type { EndListener, HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf } from './host.js'
+import type { Admission } from './runtime/runtime.js'
 import { whenRead } from './when-read.js'
 
 /** Has to hear that everything behind the middleware has settled, to find out how the response ends. */
@@ -15,13 +16,9 @@ export interface Watch {
  * Deno says when a response is over, though not whether it was cut off in the middle. Other servers say only that a
  * client has left, if that: there a whole body counts as sent when the handler has settled, and a stream is followed.
  */
-export function watchResponse(
-  c: Context,
-  listener: HttpVisit<[Context]>,
-  admission: HttpAdmission<[Context]>,
-): Watch | undefined {
+export function watchResponse(c: Context, listener: HttpVisit<[Context]>, admission: Admission): Watch | undefined {
   const host = hostOf(c)
-  if (host?.incoming !== undefined && host.outgoing !== undefined) {
+  if (host?.incoming !== undefined && host.outgoing !== undefined && admission.watch !== undefined) {
     admission.watch(listener, host.incoming, host.outgoing)
     return undefined
   }

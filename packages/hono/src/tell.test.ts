@@ -1,5 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { escrow } from '@fairlead/core/escrow'
 import { manualClock } from '@fairlead/core/testing'
 import { type Context, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
@@ -10,7 +11,7 @@ const TOLD = '"budget";r=9;t=60'
 
 function appWith(handler: (c: Context) => Response | Promise<Response>, options: FairMiddlewareOptions = {}): Hono {
   const app = new Hono()
-  const budget = { limit: 10, windowMs: 60_000 }
+  const budget = escrow({ limit: 10, windowMs: 60_000 })
   const base = { flow: () => 'a', budget, clock: manualClock(), rateLimit: 'always', shed: false } as const
   app.use(fairMiddleware({ ...base, ...options }))
   app.all('*', handler)
@@ -58,7 +59,9 @@ describe('a budget is told, whichever way the handler answers:', () => {
 
   it('no handler at all', async () => {
     const app = new Hono()
-    app.use(fairMiddleware({ budget: { limit: 10, windowMs: 60_000 }, clock: manualClock(), rateLimit: 'always' }))
+    app.use(
+      fairMiddleware({ budget: escrow({ limit: 10, windowMs: 60_000 }), clock: manualClock(), rateLimit: 'always' }),
+    )
     const response = await app.request('/')
     expect([response.status, response.headers.get('ratelimit')]).toEqual([404, TOLD])
   })
@@ -71,7 +74,11 @@ describe('a budget is told, whichever way the handler answers:', () => {
 })
 
 it('an answer from elsewhere is followed to its end, though a copy of it tells a budget', async () => {
-  const fair = fairMiddleware({ budget: { limit: 10, windowMs: 60_000 }, clock: manualClock(), rateLimit: 'always' })
+  const fair = fairMiddleware({
+    budget: escrow({ limit: 10, windowMs: 60_000 }),
+    clock: manualClock(),
+    rateLimit: 'always',
+  })
   const app = new Hono()
   app.use(fair)
   app.all('*', () => fetch(`${url}/bare`))
@@ -94,7 +101,7 @@ it('a refusal tells it beside what the handler of refusals answers', async () =>
 it('an upgrade, which nothing can be added to, is left alone', async () => {
   const upgrade = { status: 101, headers: new Headers(), body: null } as Response
   const app = new Hono()
-  app.use(fairMiddleware({ budget: { limit: 10, windowMs: 60_000 }, rateLimit: 'always' }))
+  app.use(fairMiddleware({ budget: escrow({ limit: 10, windowMs: 60_000 }), rateLimit: 'always' }))
   app.all('*', () => upgrade)
   expect(await app.request('/')).toBe(upgrade)
 })

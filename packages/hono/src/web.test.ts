@@ -1,4 +1,5 @@
 import { createGate, type Stage } from '@fairlead/core'
+import { requestQueue } from '@fairlead/core/queue'
 import { limitStage, manualClock, probeStage } from '@fairlead/core/testing'
 import { type Context, Hono } from 'hono'
 import { etag } from 'hono/etag'
@@ -188,7 +189,7 @@ describe('the end of a response, where only its body tells', () => {
 
   it('is unknown where outer middleware throws the stream away: then the lease ends the permit', async () => {
     const clock = manualClock()
-    const fair = fairMiddleware({ clock, fair: false, shed: false, leaseMs: 60_000, onWarning: () => {} })
+    const fair = fairMiddleware({ clock, fair: false, shed: false, permitTimeoutMs: 60_000, onWarning: () => {} })
     const app = new Hono()
     app.use(async (c, next) => {
       await next()
@@ -269,7 +270,7 @@ describe('a request that waits where timers die with the request that set them',
       after: () => () => {},
       fair: false,
       shed: false,
-      queue: { capacity: 1, maxWaitMs: 1_000 },
+      queue: requestQueue({ concurrency: 1, maxWaitMs: 1_000 }),
       onWarning: () => {},
     })
     return { app: new Hono().use(fair).get('/', (c) => c.text('done')), fair, clock }

@@ -6,6 +6,8 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Ask, createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
+import { escrow } from '@fairlead/core/escrow'
+import { requestQueue } from '@fairlead/core/queue'
 import { limitStage, listen, probeStage } from '@fairlead/testing'
 import { eventually } from '@fairlead-testing/waiting'
 import type Application from 'koa'
@@ -47,7 +49,7 @@ describe.each(majors)('%s', (_, Koa) => {
   })
 
   it('tells a budget beside the headers of an error, which alone Koa keeps, and whatever answers it', async () => {
-    const budget = { limit: 10, windowMs: 60_000 }
+    const budget = escrow({ limit: 10, windowMs: 60_000 })
     const app = new Koa()
     app.use(fairMiddleware({ budget, clock: () => 0, rateLimit: 'always' }))
     app.use((ctx) => ctx.throw(418, 'tea', { headers: { 'x-tea': 'green' } }))
@@ -489,12 +491,12 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, exempt, fair,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, doorman, exempt, fair,',
     ],
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
     [{ handler: true }, 'handler must be a function, got true'],
     [{ gate: {} }, 'gate must be made by createGate, got an object'],
-    [{ gate: createGate(), queue: { capacity: 4 } }, 'queue is an option of the gate'],
+    [{ gate: createGate(), queue: requestQueue({ concurrency: 4 }) }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
 
   it('none: FAIR, and shedding by memory, heap and event-loop delay', () => {

@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { type FairRequest, type Framework, HttpAdmission, type HttpOptions } from '@fairlead/core/http'
+import { type FairRequest, type Framework, type HttpOptions, NodeAdmission } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
@@ -40,7 +40,7 @@ const koa: Framework<[ctx: Context]> = {
  * `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = new HttpAdmission(koa, options)
+  const admission = new NodeAdmission(koa, options)
 
   async function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
     const visit = admission.visit([ctx], ctx.state.fair)

@@ -4,9 +4,9 @@ import { type Decision, type Gate, type Permit, type Refusal, refuse } from '@fa
 import {
   type Answer,
   type Framework,
-  HttpAdmission,
   type HttpRefusal,
   type HttpVisit,
+  NodeAdmission,
   PROBLEM_JSON,
   refuseBody,
 } from '@fairlead/core/http'
@@ -50,7 +50,7 @@ const GONE: Refusal = refuse('gate', 'gone', false, 0)
 
 /** What guard and interceptor share: whom to ask, and how to say no. One for each `FairModule`. */
 export class FairAdmission {
-  readonly #http: HttpAdmission<[context: ExecutionContext]>
+  readonly #http: NodeAdmission<[context: ExecutionContext]>
   readonly #handler: FairOptions['handler']
   readonly #exchange: (context: ExecutionContext) => Exchange | undefined
   readonly #closesGate: boolean
@@ -61,7 +61,7 @@ export class FairAdmission {
   constructor(options: FairOptions) {
     requireFairOptions(options)
     const { at: _, exchange = exchangeOf, ...http } = options
-    this.#http = new HttpAdmission(nest, { ...http, ...withDecorators(http) })
+    this.#http = new NodeAdmission(nest, { ...http, ...withDecorators(http) })
     this.#handler = options.handler
     this.#exchange = exchange
     this.#closesGate = options.gate === undefined

@@ -1,4 +1,5 @@
 import { createGate } from '@fairlead/core'
+import { requestQueue } from '@fairlead/core/queue'
 import { Controller, Get } from '@nestjs/common'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { describe, expect, it } from 'vitest'
@@ -28,7 +29,9 @@ describe('options', () => {
   it('of the gate, and those that come late, are refused when the application starts', async () => {
     const start = (module: ReturnType<typeof FairModule.forRoot>): Promise<unknown> =>
       listen({ imports: [module] }, new ExpressAdapter())
-    await expect(start(FairModule.forRoot({ queue: { capacity: 0 } }))).rejects.toThrow('capacity must be ')
+    await expect(start(FairModule.forRoot({ queue: requestQueue({ concurrency: 0 }) }))).rejects.toThrow(
+      'concurrency must be ',
+    )
     const useFactory = (): FairOptions => ({ ipv6Prefix: 0 })
     await expect(start(FairModule.forRootAsync({ useFactory }))).rejects.toThrow('ipv6Prefix must be an integer')
     expect(() => FairModule.forRootAsync({ at: 'later' as never, useFactory })).toThrow('at must be one of')

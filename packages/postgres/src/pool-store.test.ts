@@ -1,4 +1,4 @@
-import { type LeaseCall, LeasedFairEscrow, poolTerms } from '@fairlead/core'
+import { type LeaseCall, LeasedFairEscrow, poolTerms } from '@fairlead/core/escrow'
 import { poolStoreContract } from '@fairlead/testing'
 import { type PostgresServer, startPostgres } from '@fairlead-testing/servers'
 import pg from 'pg'

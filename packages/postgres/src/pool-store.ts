@@ -9,7 +9,7 @@ import {
   poolTerms,
   requireLease,
   type StoreFailureKind,
-} from '@fairlead/core'
+} from '@fairlead/core/escrow'
 
 /** What is used of a `Pool` or a `Client` of the package `pg`. */
 export interface PostgresClient {

@@ -1,4 +1,4 @@
-import { LeasedFairEscrow, type OnStoreError } from '@fairlead/core'
+import { LeasedFairEscrow, type OnStoreError } from '@fairlead/core/escrow'
 import { manualClock } from '@fairlead/core/testing'
 import { type RedisServer, startRedis } from '@fairlead-testing/servers'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'

@@ -1,4 +1,4 @@
-import { FederatedFairEscrow, type LeaseAnswer, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
+import { FederatedFairEscrow, type LeaseAnswer, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core/escrow'
 import { poolStoreContract } from '@fairlead/testing'
 import { type RedisServer, startRedis, withRedisUrl } from '@fairlead-testing/servers'
 import { Cluster, Redis } from 'ioredis'

@@ -6,7 +6,7 @@ import {
   poolTerms,
   requireLease,
   type StoreFailureKind,
-} from '@fairlead/core'
+} from '@fairlead/core/escrow'
 import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
 import { LEASE_SCRIPT } from './lease-script.js'
 

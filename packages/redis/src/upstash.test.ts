@@ -1,4 +1,4 @@
-import { type LeaseCall, poolTerms } from '@fairlead/core'
+import { type LeaseCall, poolTerms } from '@fairlead/core/escrow'
 import { poolStoreContract } from '@fairlead/testing'
 import { type RedisServer, withRedisUrl } from '@fairlead-testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -4,6 +4,13 @@ import type { SourceLine } from './page.js'
 const IMPORTS = ['cloudflare', 'core', 'doorman', 'express', 'nest', 'postgres', 'redis']
   .map((name) => `import type * as ${name} from '@fairlead/${name}'`)
   .concat("import type * as server from '@fairlead/doorman/server'")
+  .concat(
+    [
+      ['queue', 'queue'],
+      ['escrow', 'escrow'],
+      ['lease', 'doorman'],
+    ].map(([name, entry]) => `import type * as ${name} from '@fairlead/core/${entry}'`),
+  )
   .concat("type Seams = Pick<core.GateOptions, 'clock' | 'random' | 'after'>")
   .join('; ')
 

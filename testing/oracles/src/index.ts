@@ -1,2 +1,3 @@
 export { PlainRoundRobin } from './plain-round-robin.js'
 export { propertyRuns } from './property-runs.js'
+export { PublishedPlacement, publishedPlaces, publishedWords } from './published-placement.js'

@@ -1,4 +1,4 @@
-import { type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core'
+import { type HierarchyNode, hierarchy, type Reserve, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock } from '@fairlead/core/testing'
 import { flowNames } from '../flow-names.js'
 import { costOf } from '../measure.js'

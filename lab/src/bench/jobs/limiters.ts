@@ -1,4 +1,5 @@
 import { createGate, FairTracker, type Permit } from '@fairlead/core'
+import { escrow } from '@fairlead/core/escrow'
 import { ThrottlerStorageService } from '@nestjs/throttler'
 import { MemoryStore as ExpressStore } from 'express-rate-limit'
 import { MemoryStore as HonoStore } from 'hono-rate-limiter'
@@ -34,7 +35,8 @@ export const LIMITERS: readonly Limiter[] = [
   {
     name: 'Fairlead: gate with a budget by tenant, admit and finish',
     by: 'ours',
-    make: () => admitAndFinish(createGate({ fair: false, budget: { limit: NEVER_REACHED, windowMs: WINDOW_MS } })),
+    make: () =>
+      admitAndFinish(createGate({ fair: false, budget: escrow({ limit: NEVER_REACHED, windowMs: WINDOW_MS }) })),
   },
   {
     name: 'a counter in a `Map`',

@@ -1,4 +1,5 @@
 import { createGate, type FairOptions, type FairRuleName, FairTracker, type Permit } from '@fairlead/core'
+import { PublishedPlacement } from '@fairlead-testing/oracles'
 import { flowNames } from '../flow-names.js'
 import { type Cost, costOf } from '../measure.js'
 import type { Section } from '../report/section.js'
@@ -24,7 +25,10 @@ export async function ours(): Promise<Section> {
   const few = flowNames(COUNTS[0]!)
   add('`performance.now()`', few.length, await costOf(() => performance.now(), few), first!)
   // Last: a process that has used both hashes runs neither as fast as one that keeps to its own.
-  const published = await costOf(registerAndReport({ rule: 'blue', hash: 'published' }, 0), few)
+  const published = await costOf(
+    registerAndReport({ rule: 'blue', placement: (buckets, random) => new PublishedPlacement(buckets, random) }, 0),
+    few,
+  )
   add('FAIR, `blue`, published hash', few.length, published, first!)
   return {
     file: 'bench-ours',

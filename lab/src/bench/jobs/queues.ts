@@ -1,4 +1,5 @@
 import { createGate } from '@fairlead/core'
+import { requestQueue } from '@fairlead/core/queue'
 import Bottleneck from 'bottleneck'
 import { bulkhead } from 'cockatiel'
 import PQueue from 'p-queue'
@@ -30,7 +31,7 @@ export const LINES: readonly LineKind[] = [
     name: 'Fairlead: gate with `queue`, fair between flows',
     by: 'ours',
     make() {
-      const queue = { capacity: 1, maxWaiting: MANY, perFlowLimit: MANY, maxWaitMs: LONG_MS }
+      const queue = requestQueue({ concurrency: 1, maxWaiting: MANY, perFlowLimit: MANY, maxWaitMs: LONG_MS })
       const gate = createGate({ fair: false, queue })
       return {
         async run(flow, task) {

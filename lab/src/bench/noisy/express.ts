@@ -1,3 +1,4 @@
+import { requestQueue } from '@fairlead/core/queue'
 import { fairMiddleware } from '@fairlead/express'
 import express from 'express'
 import { rateLimit } from 'express-rate-limit'
@@ -14,7 +15,7 @@ export const framework: Framework = {
     const window = windowOf(guard, peer)
     if (window) app.use(rateLimit({ ...window, standardHeaders: 'draft-8', legacyHeaders: false }))
     else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: requestQueue({ concurrency: capacity }) })
       app.use(fair)
       gate = fair.gate
     }

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { QueueOptions } from '@fairlead/core'
+import type { QueueOptions } from '@fairlead/core/queue'
 import { portOf } from '../http/framework.js'
 import { FAIR_LEVEL, HEAVY_DUE } from './scenario.js'
 
@@ -44,7 +44,7 @@ interface Parts {
   /** The handler's need: false when the resource is used up. */
   use(): boolean
   /** What a queue drains into, for the guard that has one. */
-  readonly capacity: QueueOptions['capacity']
+  readonly capacity: QueueOptions['concurrency']
 }
 
 /** A gate, as far as it is looked at afterwards. */

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http'
+import { requestQueue } from '@fairlead/core/queue'
 import { fairMiddleware } from '@fairlead/hono'
 import { type HttpBindings, serve } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
@@ -21,7 +22,7 @@ export const framework: Framework = {
     const keyGenerator = (c: Context): string => getConnInfo(c).remote.address ?? ''
     if (window) app.use(rateLimiter<Env>({ ...window, keyGenerator }))
     else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: requestQueue({ concurrency: capacity }) })
       app.use(fair)
       gate = fair.gate
     }

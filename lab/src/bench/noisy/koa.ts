@@ -1,3 +1,4 @@
+import { requestQueue } from '@fairlead/core/queue'
 import { fairMiddleware } from '@fairlead/koa'
 import Koa from 'koa'
 import ratelimit from 'koa-ratelimit'
@@ -16,7 +17,7 @@ export const framework: Framework = {
       const { limit: max, windowMs: duration } = window
       app.use(ratelimit({ driver: 'memory', db: new Map(), duration, max, id: (ctx) => ctx.ip }))
     } else if (guard !== 'nothing') {
-      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: { capacity } })
+      const fair = fairMiddleware(guard === 'fairlead' ? {} : { queue: requestQueue({ concurrency: capacity }) })
       app.use(fair)
       gate = fair.gate
     }

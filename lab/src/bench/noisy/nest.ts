@@ -1,3 +1,4 @@
+import { requestQueue } from '@fairlead/core/queue'
 import 'reflect-metadata'
 import type { Server } from 'node:http'
 import { FAIR_GATE, FairModule } from '@fairlead/nest'
@@ -30,7 +31,7 @@ export const framework: Framework = {
       const providers = [{ provide: APP_GUARD, useClass: ThrottlerGuard }]
       Module({ imports: [throttler], providers, controllers: [Answers] })(App)
     } else if (guarded) {
-      const fair = FairModule.forRoot(guard === 'fairlead' ? {} : { queue: { capacity } })
+      const fair = FairModule.forRoot(guard === 'fairlead' ? {} : { queue: requestQueue({ concurrency: capacity }) })
       Module({ imports: [fair], controllers: [Answers] })(App)
     } else Module({ controllers: [Answers] })(App)
     const app = await NestFactory.create(App, new ExpressAdapter(), { logger: ['error', 'warn'] })

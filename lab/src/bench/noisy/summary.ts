@@ -1,4 +1,4 @@
-import { weightedMaxMin } from '@fairlead/core'
+import { weightedMaxMin } from '@fairlead/core/escrow'
 import type { Answer } from './load.js'
 import { CLIENTS, RESOURCE } from './scenario.js'
 

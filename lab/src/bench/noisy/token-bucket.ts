@@ -1,4 +1,5 @@
-import type { After, Capacity, Clock } from '@fairlead/core'
+import type { After, Clock } from '@fairlead/core'
+import type { Capacity } from '@fairlead/core/queue'
 
 /** A resource of limited rate: `burst` tokens at most, of which `perSecond` come back. It starts full. */
 export class TokenBucket {

@@ -1,4 +1,5 @@
-import type { Clock, LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core'
+import type { Clock } from '@fairlead/core'
+import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core/escrow'
 
 /**
  * A pool as published: one counter per window, from which whoever comes gets a quantum while there is one. It knows no

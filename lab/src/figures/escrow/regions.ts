@@ -1,4 +1,4 @@
-import { FederatedFairEscrow, MemoryPoolStore, RegionFairPool } from '@fairlead/core'
+import { FederatedFairEscrow, MemoryPoolStore, RegionFairPool } from '@fairlead/core/escrow'
 import type { Effort, Findings, Tell } from '../figure.js'
 import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'

@@ -1,4 +1,5 @@
-import { type Clock, WeightedFairEscrow } from '@fairlead/core'
+import type { Clock } from '@fairlead/core'
+import { WeightedFairEscrow } from '@fairlead/core/escrow'
 import { PublishedRule } from './published-rule.js'
 
 /** Who asks is admitted, or told when to come back. */

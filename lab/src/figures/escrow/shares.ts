@@ -1,4 +1,4 @@
-import { weightedMaxMin } from '@fairlead/core'
+import { weightedMaxMin } from '@fairlead/core/escrow'
 import type { Effort, Findings, Tell } from '../figure.js'
 import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'

@@ -1,4 +1,4 @@
-import { type AdaptiveCapacity, adaptive } from '@fairlead/core'
+import { type AdaptiveCapacity, adaptive } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
 import { HOLD_OUTS, NEEDED, TABLE, type Trial, UNBOUNDED, unbounded } from './scenarios.js'
 import type { Machine } from './service.js'

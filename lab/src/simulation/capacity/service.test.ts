@@ -1,4 +1,4 @@
-import { fixed } from '@fairlead/core'
+import { fixed } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
 import type { Machine } from './service.js'
 import { type Second, simulate } from './simulate.js'

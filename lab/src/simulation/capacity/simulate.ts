@@ -1,4 +1,5 @@
-import type { Capacity, Outcome, Random } from '@fairlead/core'
+import type { Outcome, Random } from '@fairlead/core'
+import type { Capacity } from '@fairlead/core/queue'
 import { seededRandom } from '@fairlead/core/testing'
 import { type Job, type Machine, Service } from './service.js'
 

@@ -1,4 +1,4 @@
-import type { Lease } from '@fairlead/core'
+import type { Lease } from '@fairlead/core/doorman'
 import type { Job } from './job.js'
 import { type OurServer, RESOURCE } from './our-server.js'
 import { type Client, MINIMUM_SECONDS, RETRY_SECONDS, type World } from './system.js'

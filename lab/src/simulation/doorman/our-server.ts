@@ -3,7 +3,7 @@ import type {
   GetCapacityResponse,
   GetServerCapacityRequest,
   GetServerCapacityResponse,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import type { ResourceRepository } from '@fairlead/doorman/server'
 import { LeaseNode, limitsFrom, Mastership } from '@fairlead/doorman/server'
 import type { Job } from './job.js'

@@ -1,5 +1,6 @@
-import type { After, CapacityService, Clock, RateLease } from '@fairlead/core'
-import { DoormanClient } from '@fairlead/core'
+import type { After, Clock } from '@fairlead/core'
+import type { CapacityService, RateLease } from '@fairlead/core/doorman'
+import { DoormanClient } from '@fairlead/core/doorman'
 import type { Job } from './job.js'
 import { type OurServer, RESOURCE } from './our-server.js'
 import type { Client, World } from './system.js'

@@ -1,5 +1,6 @@
-import type { EscrowDecision, Random, Reserve } from '@fairlead/core'
-import { WeightedFairEscrow } from '@fairlead/core'
+import type { Random } from '@fairlead/core'
+import type { EscrowDecision, Reserve } from '@fairlead/core/escrow'
+import { WeightedFairEscrow } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { Heap } from '../capacity/heap.js'
 

@@ -1,5 +1,6 @@
-import type { Clock, OnStoreError, PoolStore, Random } from '@fairlead/core'
-import { LeasedFairEscrow, MemoryPoolStore } from '@fairlead/core'
+import type { Clock, Random } from '@fairlead/core'
+import type { OnStoreError, PoolStore } from '@fairlead/core/escrow'
+import { LeasedFairEscrow, MemoryPoolStore } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { Machine } from './machine.js'
 import { DistantStore, Site, type Weather } from './network.js'

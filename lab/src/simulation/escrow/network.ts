@@ -1,5 +1,5 @@
 import type { Random } from '@fairlead/core'
-import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '@fairlead/core'
+import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '@fairlead/core/escrow'
 import type { Machine } from './machine.js'
 import type { Timeline } from './timeline.js'
 

@@ -1,4 +1,4 @@
-import { weightedMaxMin } from '@fairlead/core'
+import { weightedMaxMin } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core'
+import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
 /** A tenant, and what it asks for in each region in a window: so many requests of cost 1, evenly spread. */

@@ -1,6 +1,7 @@
 import type { Clock, FairRuleName } from '@fairlead/core'
-import { FairTracker, tuneFair } from '@fairlead/core'
+import { FairTracker, type MakePlacement, tuneFair } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
+import { PublishedPlacement } from '@fairlead-testing/oracles'
 
 /** A population and the resource it shares: the published evaluator's terms. */
 export interface Scenario {
@@ -70,11 +71,13 @@ export function publishedDraws(random: () => number): Draws {
 /** Makes the tracker of a run of so many clients. */
 export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
 
+const published: MakePlacement = (buckets, random) => new PublishedPlacement(buckets, random)
+
 /** The published structure, with its own hash. */
 const publishedTracker: MakeTracker = (clients, clock, random) => {
   const { levels, bucketsPerLevel } = tuneFair({ flows: clients })
   const rotateEveryMs = Number.POSITIVE_INFINITY
-  return new FairTracker({ rule: 'blue', levels, bucketsPerLevel, hash: 'published', rotateEveryMs, clock, random })
+  return new FairTracker({ rule: 'blue', levels, bucketsPerLevel, placement: published, rotateEveryMs, clock, random })
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { FairQueueOptions } from '@fairlead/core'
-import { FairQueue } from '@fairlead/core'
+import type { FairQueueOptions } from '@fairlead/core/queue'
+import { FairQueue } from '@fairlead/core/queue'
 import { seededRandom } from '@fairlead/core/testing'
 import { PlainRoundRobin } from '@fairlead-testing/oracles'
 import type { Arrival, Discipline } from './isolation.js'

@@ -1,4 +1,4 @@
-import type { FairQueueOptions } from '@fairlead/core'
+import type { FairQueueOptions } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
 import { arrivalOrder, fairQueue, textbookRoundRobin } from './disciplines.js'
 import { type Discipline, type Isolation, isolate, type Outcome } from './isolation.js'

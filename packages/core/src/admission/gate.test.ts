@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
 import { createGate, type GateOptions } from '../create-gate.js'
+import { requestQueue } from '../queue/stage.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision, Permit } from './decision.js'
 import type { GateEvent } from './events.js'
@@ -572,10 +573,15 @@ describe('misuse', () => {
     [{ stages: [{ name: 'x', admit: () => undefined, deadlineMs: 0 }] }, 'stage x: deadlineMs must be a number > 0'],
     [{ stages: [{ name: 'fair', admit: () => undefined }] }, 'stages must have distinct names, got "fair" twice'],
     [
-      { queue: { capacity: 1 }, stages: [{ name: 'queue', admit: () => undefined }] },
+      { queue: requestQueue({ concurrency: 1 }), stages: [{ name: 'queue', admit: () => undefined }] },
       'stages must have distinct names',
     ],
-    [{ queue: [] }, 'queue must be an object, got an array'],
+    [{ queue: { concurrency: 4 } }, 'queue must be made by requestQueue(), got an object'],
+    [{ queue: [] }, 'queue must be made by requestQueue(), got an array'],
+    [{ doorman: null }, 'doorman must be made by lease(), got null'],
+    [{ budget: { limit: 1, windowMs: 1 } }, 'budget must be made by escrow(), got an object'],
+    [{ budget: requestQueue({ concurrency: 1 }) }, 'budget must be made by escrow(), got an object'],
+    [{ overrides: {} }, 'overrides must be made by new Overrides(), got an object'],
     [{ clock: 1 }, 'clock must be a function, got 1'],
     [{ random: 1 }, 'random must be a function, got 1'],
     [{ after: 1 }, 'after must be a function, got 1'],
@@ -602,9 +608,9 @@ describe('a gate that cannot be made', () => {
       snapshot: () => null,
     }
     const twice: Stage = { name: 'twice', admit: () => undefined }
-    expect(() => gateOf([twice, twice], { queue: { capacity } })).toThrow('distinct names')
+    expect(() => gateOf([twice, twice], { queue: requestQueue({ concurrency: capacity }) })).toThrow('distinct names')
     expect(listeners).toBe(0)
-    gateOf([twice], { queue: { capacity } }).close()
+    gateOf([twice], { queue: requestQueue({ concurrency: capacity }) }).close()
     expect(listeners).toBe(0)
   })
 })

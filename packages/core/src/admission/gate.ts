@@ -5,9 +5,9 @@ import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
 import { flowName, MAX_FLOW_LENGTH } from './flow.js'
-import { Leases } from './leases.js'
 import type { Outcome } from './outcome.js'
 import { Visit } from './permit.js'
+import { PermitTimeouts } from './permit-timeouts.js'
 import { type Refusal, refuse } from './refusal.js'
 import type { Hold, Stage, Verdict } from './stage.js'
 
@@ -54,7 +54,7 @@ export class Gate {
   readonly #stages: readonly Stage[]
   readonly #clock: Clock
   readonly #after: After
-  readonly #leases: Leases | undefined
+  readonly #timeouts: PermitTimeouts | undefined
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
   /** Settle what waits for a stage that is not prompt. */
@@ -79,11 +79,11 @@ export class Gate {
     stages: readonly Stage[],
     clock: Clock,
     after: After,
-    leaseMs: number | undefined,
+    permitTimeoutMs: number | undefined,
     nameKey: Words | undefined,
   ) {
     this.#nameKey = nameKey
-    this.#leases = leaseMs === undefined ? undefined : new Leases(leaseMs)
+    this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
     this.#stages = stages
     this.hasFair = stages.some(({ name }) => name === 'fair')
     this.#clock = clock
@@ -112,7 +112,7 @@ export class Gate {
       this.#clock(),
       this.#stages.length,
     )
-    if (this.#leases !== undefined) this.#expired += this.#leases.expire(visit.nowMs)
+    if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
     if (name !== this.#lastFlow) {
       if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs
       this.#lastFlow = name
@@ -156,7 +156,7 @@ export class Gate {
    */
   wake(): void {
     const nowMs = this.#clock()
-    if (this.#leases !== undefined) this.#expired += this.#leases.expire(nowMs)
+    if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(nowMs)
     for (const stage of this.#stages) {
       try {
         stage.wake?.(nowMs)
@@ -210,7 +210,7 @@ export class Gate {
   /** @internal Called by a permit, at most once. */
   finished(visit: Visit, outcome: Outcome, cost: number): void {
     this.#finished[outcome]++
-    this.#leases?.remove(visit)
+    this.#timeouts?.remove(visit)
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
@@ -311,7 +311,7 @@ export class Gate {
 
   #admit(visit: Visit): Decision {
     this.#admitted++
-    this.#leases?.add(visit)
+    this.#timeouts?.add(visit)
     if (this.#observers.any)
       this.#observers.tell({ type: 'admitted', flow: visit.flow, cost: visit.cost, waitedMs: visit.waitedMs })
     return visit

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision } from './decision.js'
 import { Overrides } from './overrides.js'
@@ -7,7 +8,7 @@ import { Overrides } from './overrides.js'
 function setUp() {
   const clock = manualClock()
   const overrides = new Overrides({ clock })
-  const budget = { limit: 100, windowMs: 600_000 }
+  const budget = escrow({ limit: 100, windowMs: 600_000 })
   const gate = createGate({ fair: false, budget, overrides, clock })
   const ask = (flow: string, exempt = false): Decision => gate.admit({ flow, exempt }) as Decision
   return { clock, overrides, gate, ask }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { createGate, type GateOptions } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
 import { FairTracker } from '../fair/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision } from './decision.js'
@@ -14,7 +15,7 @@ function setUp(options: GateOptions) {
 
 describe('resetFlow', () => {
   it('gives a tenant its share of what is left, as if it had used nothing, and nothing twice', () => {
-    const { gate, ask } = setUp({ budget: { limit: 100, windowMs: 60_000, reserve: 'strict' } })
+    const { gate, ask } = setUp({ budget: escrow({ limit: 100, windowMs: 60_000, reserve: 'strict' }) })
     ask('b')
     for (let i = 0; i < 200; i++) ask('a')
     expect(ask('a').admitted).toBe(false)
@@ -30,7 +31,7 @@ describe('resetFlow', () => {
   })
 
   it('is over with the window', () => {
-    const { gate, clock, ask } = setUp({ budget: { limit: 100, windowMs: 60_000 } })
+    const { gate, clock, ask } = setUp({ budget: escrow({ limit: 100, windowMs: 60_000 }) })
     ask('a', 60)
     gate.resetFlow('a')
     clock.advance(60_000)

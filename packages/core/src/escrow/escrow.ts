@@ -1,5 +1,6 @@
 import { type Clock, steady } from '../clock.js'
 import { requireNumber, requireText, show } from '../options.js'
+import { requireWeight, weightFrom } from '../weight.js'
 import type { Reserve } from './budget.js'
 import type { EscrowDecision, Settled } from './decision.js'
 import { Estimates } from './estimates.js'
@@ -13,9 +14,7 @@ import {
   requireLimit,
   requireTenant,
   settingsOf,
-  weightFrom,
 } from './options.js'
-import { requireWeight } from './shares.js'
 import { Sliding } from './sliding.js'
 import type { EscrowSnapshot } from './snapshot.js'
 import { ALL_PAID, NOTHING_SETTLED, Ticket } from './ticket.js'

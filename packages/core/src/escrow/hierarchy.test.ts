@@ -5,6 +5,7 @@ import { HierarchicalFairEscrow } from './escrow.js'
 import { Group } from './group.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
+import { budgetStage } from './stage.js'
 
 const WINDOW_MS = 1000
 
@@ -240,7 +241,7 @@ describe('a hierarchy', () => {
 
   it('is a gate’s budget as any other escrow', () => {
     const { escrow } = escrowOf()
-    const gate = createGate({ budget: escrow, clock: manualClock() })
+    const gate = createGate({ budget: budgetStage(escrow), clock: manualClock() })
     expect(gate.admit({ flow: 'b1', cost: 1000 })).toMatchObject({ admitted: true })
     expect(gate.admit({ flow: 's1' })).toMatchObject({ admitted: false, stage: 'budget', reason: 'exhausted' })
   })
@@ -257,7 +258,7 @@ describe('a hierarchy', () => {
     }
     expect(escrow.settle(escrow.check('stranger', 1), 0)).toEqual({ settled: false, unpaid: 0 })
     expect(escrow.snapshot()).toEqual({ ...before, refused: 3 })
-    const gate = createGate({ budget: escrow, clock: manualClock() })
+    const gate = createGate({ budget: budgetStage(escrow), clock: manualClock() })
     const refused = { admitted: false, stage: 'budget', reason: 'unknown', shortage: false, quota: undefined }
     expect(gate.admit({ flow: 'stranger' })).toMatchObject(refused)
   })

@@ -7,11 +7,9 @@ import {
   requireOneOf,
   requireOptions,
   requireText,
-  show,
 } from '../options.js'
 import type { Reserve } from './budget.js'
 import { type Hierarchy, requireTree } from './hierarchy.js'
-import { isWeight, requireWeight } from './shares.js'
 
 /** How a {@link WeightedFairEscrow} is made up. */
 export interface EscrowOptions {
@@ -114,14 +112,6 @@ export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings
 /** Checks for a limit. */
 export function requireLimit(limit: unknown): void {
   requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
-}
-
-/** The tenant's weight, checked. Throws what `weightOf` throws. */
-export function weightFrom(weightOf: ((tenant: string) => number) | undefined, tenant: string): number {
-  if (weightOf === undefined) return 1
-  const weight = weightOf(tenant)
-  if (!isWeight(weight)) requireWeight(`weightOf(${show(tenant)})`, weight)
-  return weight
 }
 
 /** Checks for a tenant's name. */

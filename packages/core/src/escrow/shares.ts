@@ -1,4 +1,5 @@
 import { requireNumber, show } from '../options.js'
+import { requireWeight } from '../weight.js'
 
 /**
  * Splits `limit` so that nobody gets more than they demand, and nobody's share per weight could be raised without
@@ -66,20 +67,6 @@ function requireSplit(demands: readonly number[], weights: readonly number[], li
     throw new RangeError(`weights must be as many as demands, got ${weights.length} for ${demands.length}`)
   for (const [i, demand] of demands.entries()) requireNumber(`demands[${i}]`, demand, 0)
   for (const [i, weight] of weights.entries()) requireWeight(`weights[${i}]`, weight)
-}
-
-/** Least and most weight: far apart enough for anybody, and near enough for sums of floats to tell apart. */
-const LEAST_WEIGHT = 1e-9
-const MOST_WEIGHT = 1e12
-
-/** True for a number from 1e-9 to 1e12. */
-export function isWeight(weight: unknown): boolean {
-  return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
-}
-
-/** Checks for a weight: a number from 1e-9 to 1e12. */
-export function requireWeight(name: string, weight: unknown): void {
-  if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }
 
 /** Of a sum this small part is hardly more than rounding. */

@@ -3,8 +3,10 @@ import type { Decision, Permit } from '../admission/decision.js'
 import { refuse } from '../admission/refusal.js'
 import type { Stage } from '../admission/stage.js'
 import { createGate, type GateOptions } from '../create-gate.js'
+import { requestQueue } from '../queue/stage.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
+import { escrow } from './mechanism.js'
 import type { EscrowSnapshot } from './snapshot.js'
 import { budgetStage, type Escrow } from './stage.js'
 
@@ -12,7 +14,7 @@ function gateOf(options: GateOptions = {}) {
   const clock = manualClock()
   // FAIR learns from the failures here; with this chance it refuses nobody.
   const random = () => 0.999
-  const gate = createGate({ budget: { limit: 100, windowMs: 1000 }, clock, random, ...options })
+  const gate = createGate({ budget: escrow({ limit: 100, windowMs: 1000 }), clock, random, ...options })
   const admit = (flow: string, cost: number, exempt = false): Decision => {
     const decision = gate.admit({ flow, cost, exempt })
     if (decision instanceof Promise) throw new Error('expected an answer at once')
@@ -73,7 +75,7 @@ describe('the budget of a gate', () => {
   })
 
   it('gives back what a later stage refuses', async () => {
-    const { gate, budget, permit } = gateOf({ queue: { capacity: 1, maxWaiting: 1 } })
+    const { gate, budget, permit } = gateOf({ queue: requestQueue({ concurrency: 1, maxWaiting: 1 }) })
     const running = permit('a', 10)
     const waiting = gate.admit({ flow: 'b', cost: 20 })
     expect(budget().used).toBe(30)
@@ -104,8 +106,8 @@ describe('the budget of a gate', () => {
       throw new Error('no plan')
     }
     const options = { limit: 100, windowMs: 1000, weightOf }
-    expect(gateOf({ budget: options }).admit('a', 1)).toMatchObject({ admitted: true })
-    expect(gateOf({ budget: { ...options, onError: 'refuse' } }).admit('a', 1)).toMatchObject({
+    expect(gateOf({ budget: escrow(options) }).admit('a', 1)).toMatchObject({ admitted: true })
+    expect(gateOf({ budget: escrow({ ...options, onError: 'refuse' }) }).admit('a', 1)).toMatchObject({
       admitted: false,
       stage: 'budget',
       reason: 'error',
@@ -113,22 +115,22 @@ describe('the budget of a gate', () => {
   })
 
   it('takes an escrow that others use, too', () => {
-    const escrow = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
-    const one = gateOf({ budget: escrow })
-    const two = gateOf({ budget: escrow })
+    const shared = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
+    const one = gateOf({ budget: budgetStage(shared) })
+    const two = gateOf({ budget: budgetStage(shared) })
     one.admit('a', 6)
     expect(two.admit('a', 6)).toMatchObject({ admitted: false, reason: 'exhausted' })
   })
 
   it('waits for an escrow that has to ask somebody, and gives back what came too late', async () => {
     const inner = new WeightedFairEscrow({ limit: 10, windowMs: 1000, clock: manualClock() })
-    const escrow: Escrow = {
+    const shared: Escrow = {
       check: (tenant, cost) => Promise.resolve(inner.check(tenant, cost)),
       settle: () => Promise.reject(new Error('away')),
       refund: (decision) => Promise.resolve(inner.refund(decision as ReturnType<typeof inner.check>)),
       snapshot: () => inner.snapshot(),
     }
-    const { gate } = gateOf({ budget: escrow })
+    const { gate } = gateOf({ budget: budgetStage(shared) })
     const permit = await gate.admit({ flow: 'a', cost: 4 })
     expect(permit.admitted).toBe(true)
     if (permit.admitted) permit.finish('success', { cost: 5 })
@@ -153,7 +155,7 @@ describe('the budget of a gate', () => {
   })
 
   it('counts the time that a request has waited after its budget was asked', async () => {
-    const { clock, gate, permit } = gateOf({ queue: { capacity: 1, maxWaiting: 1 } })
+    const { clock, gate, permit } = gateOf({ queue: requestQueue({ concurrency: 1, maxWaiting: 1 }) })
     const running = permit('a', 10)
     const waiting = gate.admit({ flow: 'b', cost: 10 })
     clock.advance(300)
@@ -179,20 +181,20 @@ describe('the budget of a gate', () => {
       { ...away, allowed: true },
       { ...away, allowed: false },
     ]
-    const escrow: Escrow = { check: () => answers.shift()!, settle: vi.fn(), refund: vi.fn() }
-    const { admit } = gateOf({ budget: escrow })
+    const shared: Escrow = { check: () => answers.shift()!, settle: vi.fn(), refund: vi.fn() }
+    const { admit } = gateOf({ budget: budgetStage(shared) })
     expect((admit('a', 1) as Permit).quotas()).toEqual([])
     expect(admit('a', 1)).toMatchObject({ reason: 'store-error', quota: undefined })
   })
 
   it('refuses bad options by name', () => {
-    const make = (budget: object) => () => createGate({ budget: budget as never })
+    const make = (budget: object) => () => createGate({ budget: escrow(budget as never) })
     expect(make({ limit: 100, windowMs: 1000, limits: 3 })).toThrow('budget has no option "limits"')
     expect(make({ limit: -1, windowMs: 1000 })).toThrow('limit must be a number > 0')
     expect(make({ limit: 1, windowMs: 1000, onError: 'shrug' })).toThrow('onError must be one of')
-    expect(make({ check: () => {} })).toThrow('budget.settle must be a function')
-    const escrow = new WeightedFairEscrow({ limit: 1, windowMs: 1000 })
-    const stage = (options: object) => () => budgetStage(escrow, options)
+    expect(() => budgetStage({ check: () => {} } as never)).toThrow('budget.settle must be a function')
+    const shared = new WeightedFairEscrow({ limit: 1, windowMs: 1000 })
+    const stage = (options: object) => () => budgetStage(shared, options)
     expect(stage({ name: '' })).toThrow('name must be a non-empty string, got ""')
     expect(stage({ title: 'org' })).toThrow(
       'budgetStage has no option "title"; it knows dryRun, name, onError, tenantOf, windowMs',
@@ -200,8 +202,10 @@ describe('the budget of a gate', () => {
     expect(stage({ onError: 'shrug' })).toThrow('onError must be one of')
     expect(stage({ tenantOf: 'org' })).toThrow('tenantOf must be a function')
     expect(stage({ windowMs: 0 })).toThrow('windowMs must be a number > 0, got 0')
-    expect(() => createGate({ stages: [budgetStage(escrow), budgetStage(escrow)] })).toThrow('distinct names')
-    expect(() => createGate({ budget: null as never })).toThrow('budget must be an object')
+    expect(() => createGate({ stages: [budgetStage(shared), budgetStage(shared)] })).toThrow('distinct names')
+    expect(() => escrow(null as never)).toThrow('budget must be an object')
+    const plain = { limit: 1, windowMs: 1000 }
+    expect(() => createGate({ budget: plain as never })).toThrow('budget must be made by escrow(), got an object')
   })
 })
 
@@ -269,8 +273,8 @@ describe('several budgets in one gate', () => {
 describe('a dry run', () => {
   it('judges as if it were in earnest, refuses nobody, counts, and tells clients nothing', () => {
     const budget = { limit: 100, windowMs: 1000 }
-    const dry = gateOf({ budget: { ...budget, dryRun: true } })
-    const real = gateOf({ budget })
+    const dry = gateOf({ budget: escrow({ ...budget, dryRun: true }) })
+    const real = gateOf({ budget: escrow(budget) })
     let refused = 0
     for (let at = 0; at < 60; at++) {
       const [flow, cost] = [`t${at % 3}`, 1 + (at % 7)]
@@ -285,13 +289,13 @@ describe('a dry run', () => {
   it('admits whatever becomes of weightOf, and settles what it spent', () => {
     const weightOf = (flow: string): number => (flow === 'bad' ? Number.NaN : 1)
     const { permit, budget } = gateOf({
-      budget: { limit: 100, windowMs: 1000, weightOf, onError: 'refuse', dryRun: true },
+      budget: escrow({ limit: 100, windowMs: 1000, weightOf, onError: 'refuse', dryRun: true }),
     })
     permit('bad', 1)
     permit('a', 60).finish('success', { cost: 20 })
     permit('a', 101).finish('success')
     expect(budget()).toMatchObject({ used: 20, wouldRefuse: 1 })
-    expect(() => gateOf({ budget: { limit: 1, windowMs: 1, dryRun: 1 as never } })).toThrow(
+    expect(() => gateOf({ budget: escrow({ limit: 1, windowMs: 1, dryRun: 1 as never }) })).toThrow(
       'dryRun must be true or false',
     )
   })

@@ -1,7 +1,7 @@
 import type { Outcome } from '../admission/outcome.js'
 import type { Random } from '../random.js'
 import type { BlueSettings } from './options.js'
-import { type FlowKey, IndependentPlacement, type Placement, PublishedPlacement } from './placement.js'
+import { type FlowKey, IndependentPlacement, type Placement } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
 import { BlueSketch } from './sketch.js'
 import type { FairTuning } from './tuning.js'
@@ -50,13 +50,10 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   #failed = false
 
   constructor(settings: BlueSettings, seeds: Random, coins: Random, nowMs: number) {
-    const { levels, bucketsPerLevel, hash } = settings
+    const { levels, bucketsPerLevel, placement } = settings
     this.#settings = settings
     this.#coins = coins
-    this.placement =
-      hash === 'published'
-        ? new PublishedPlacement(bucketsPerLevel, seeds)
-        : new IndependentPlacement(levels, bucketsPerLevel, seeds)
+    this.placement = placement?.(bucketsPerLevel, seeds) ?? new IndependentPlacement(levels, bucketsPerLevel, seeds)
     this.#places = new Int32Array(levels)
     this.#live = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)
     this.#shadow = new BlueSketch(levels, bucketsPerLevel, settings, nowMs)

@@ -8,6 +8,7 @@ import {
   requireOptions,
 } from '../options.js'
 import { coinRandom, type Random, secretRandom } from '../random.js'
+import type { MakePlacement } from './placement.js'
 import type { Combine } from './sketch.js'
 import { tuneFair } from './tuning.js'
 
@@ -59,10 +60,10 @@ export interface BlueOptions {
   /** How the levels' probabilities become one. @default 'min' */
   combine?: Combine
   /**
-   * `independent` bits per level, or the `published` library's double hashing, bit for bit: 30 times slower, and with
-   * collisions that anybody can compute. @default 'independent'
+   * Makes another hash: for traces that must agree with another program, bit for bit. @default bits of their own for
+   * every level, from a keyed hash
    */
-  hash?: 'independent' | 'published'
+  placement?: MakePlacement
 }
 
 /** Options of FAIR: those of its rule. */
@@ -85,7 +86,9 @@ export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf'>> 
 }
 
 /** The same of rule `blue`. */
-export type BlueSettings = Required<BlueOptions>
+export interface BlueSettings extends Required<Omit<BlueOptions, 'placement'>> {
+  readonly placement: MakePlacement | undefined
+}
 
 const CLOCK_OPTIONS: readonly string[] = [
   'rule',
@@ -106,7 +109,7 @@ const BLUE_OPTIONS: readonly string[] = [
   'decayPerSecond',
   'rotateEveryMs',
   'combine',
-  'hash',
+  'placement',
 ]
 
 const SEAMS: readonly string[] = ['clock', 'random']
@@ -156,7 +159,7 @@ function blueSettings(options: BlueOptions): BlueSettings {
     decayPerSecond = tuned.decayPerSecond,
     rotateEveryMs = tuned.rotateEveryMs,
     combine = 'min',
-    hash = 'independent',
+    placement,
   } = options
   requireSketch(levels, bucketsPerLevel, rotateEveryMs)
   requireAbove('fair.failureIncrement', failureIncrement, 0, 1)
@@ -168,7 +171,7 @@ function blueSettings(options: BlueOptions): BlueSettings {
     )
   requireNumber('fair.decayPerSecond', decayPerSecond, 0)
   if (typeof combine !== 'function') requireOneOf('fair.combine', combine, ['min', 'mean'])
-  requireOneOf('fair.hash', hash, ['independent', 'published'])
+  if (placement !== undefined) requireFunction('fair.placement', placement)
   return {
     rule: 'blue',
     levels,
@@ -178,7 +181,7 @@ function blueSettings(options: BlueOptions): BlueSettings {
     decayPerSecond,
     rotateEveryMs,
     combine,
-    hash,
+    placement,
   }
 }
 

@@ -1,4 +1,3 @@
-import murmur from 'murmurhash3js-revisited'
 import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import { type Random, randomUint32 } from '../random.js'
 
@@ -36,6 +35,9 @@ export class FlowKey implements Words {
 
 /** One of the two structures: the one that decides, or the one that only learns. */
 export type Structure = 'live' | 'shadow'
+
+/** Makes a {@link Placement} for levels of `bucketsPerLevel` buckets; seeds are drawn from `random`. */
+export type MakePlacement = (bucketsPerLevel: number, random: Random) => Placement
 
 /** Where flows lie in the two structures: one bucket index per level. */
 export interface Placement {
@@ -97,56 +99,4 @@ export class IndependentPlacement implements Placement {
   #reseed(seeds: Int32Array): void {
     for (let i = 0; i < seeds.length; i++) seeds[i] = randomUint32(this.#random) | (i & 1)
   }
-}
-
-/**
- * As the Go library satmihir/fair: the first 64 bits of MurmurHash3_x64_128 under a seed per structure, split in two
- * words, and level i at h1 + i·h2 (Kirsch and Mitzenmacher 2006). For traces that must agree with it: each structure
- * hashes the name anew, and with few buckets far more flows than (1/B)^L share all of theirs.
- */
-export class PublishedPlacement implements Placement {
-  readonly #random: Random
-  readonly #buckets: number
-  readonly #encoder = new TextEncoder()
-  #liveSeed: number
-  #shadowSeed: number
-
-  constructor(bucketsPerLevel: number, random: Random) {
-    this.#random = random
-    this.#buckets = bucketsPerLevel
-    // At once, as the library does, whose stream of draws is part of its traces.
-    this.#liveSeed = randomUint32(random)
-    this.#shadowSeed = randomUint32(random)
-  }
-
-  digest(key: FlowKey): void {
-    const bytes = this.#encoder.encode(key.flow)
-    const live = publishedWords(bytes, this.#liveSeed)
-    const shadow = publishedWords(bytes, this.#shadowSeed)
-    key.a = live.a
-    key.b = live.b
-    key.c = shadow.a
-    key.d = shadow.b
-  }
-
-  place(key: FlowKey, structure: Structure, places: Int32Array): void {
-    if (structure === 'live') publishedPlaces(key.a, key.b, this.#buckets, places)
-    else publishedPlaces(key.c, key.d, this.#buckets, places)
-  }
-
-  rotate(): void {
-    this.#liveSeed = this.#shadowSeed
-    this.#shadowSeed = randomUint32(this.#random)
-  }
-}
-
-/** Low and high word of the first 64 bits of MurmurHash3_x64_128. `seed` is unsigned. */
-export function publishedWords(bytes: Uint8Array, seed: number): Words {
-  const hex = murmur.x64.hash128(bytes, seed)
-  return { a: Number.parseInt(hex.slice(8, 16), 16) | 0, b: Number.parseInt(hex.slice(0, 8), 16) | 0 }
-}
-
-/** Bucket of level i: (h1 + i·h2 mod 2^32) mod `buckets`. */
-export function publishedPlaces(h1: number, h2: number, buckets: number, places: Int32Array): void {
-  for (let level = 0; level < places.length; level++) places[level] = ((h1 + Math.imul(level, h2)) >>> 0) % buckets
 }

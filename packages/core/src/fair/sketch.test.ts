@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
+import { publishedPlaces, publishedWords } from '@fairlead-testing/oracles'
 import { describe, expect, it } from 'vitest'
-import { publishedPlaces, publishedWords } from './placement.js'
 import { BlueSketch, type Combine } from './sketch.js'
 
 type Step =

@@ -1,3 +1,4 @@
+import { PublishedPlacement } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
@@ -80,7 +81,8 @@ describe('FairTracker', () => {
   })
 
   it('gives the same answer by key as by name, across a rotation', () => {
-    for (const hash of ['independent', 'published'] as const) {
+    const published = (buckets: number, random: () => number) => new PublishedPlacement(buckets, random)
+    for (const placement of [{}, { placement: published }]) {
       const clock = manualClock()
       const tracker = new FairTracker({
         rule: 'blue',
@@ -88,7 +90,7 @@ describe('FairTracker', () => {
         random: seededRandom(5),
         rotateEveryMs: 1000,
         decayPerSecond: 0,
-        hash,
+        ...placement,
       })
       const key = tracker.key('tenant-7')
       tracker.report(key, 'failure')
@@ -259,7 +261,7 @@ describe('options', () => {
     [{ decayPerSecond: Number.POSITIVE_INFINITY }, 'fair.decayPerSecond must be a number >= 0, got Infinity'],
     [{ rotateEveryMs: 0 }, 'fair.rotateEveryMs must be a number > 0, got 0'],
     [{ combine: 'max' }, 'fair.combine must be one of "min", "mean", got "max"'],
-    [{ hash: 'md5' }, 'fair.hash must be one of "independent", "published", got "md5"'],
+    [{ placement: 'md5' }, 'fair.placement must be a function, got "md5"'],
     [{ clock: 5 }, 'fair.clock must be a function, got 5'],
     [{ buckets: 10 }, 'fair has no option "buckets"'],
   ])('%j are refused by name', (options, message) => {

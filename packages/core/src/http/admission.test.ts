@@ -1,10 +1,13 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
+import { requestQueue } from '../queue/stage.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'
-import { type Framework, HttpAdmission } from './admission.js'
+import type { Framework } from './admission.js'
+import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 
 interface Call {
@@ -22,8 +25,8 @@ const framework: Framework<[call: Call]> = {
   signals: () => [{ name: 'idle', curve: { from: 1, to: 2, probability: () => 0 }, read: () => 0 }],
 }
 
-function admission(options: HttpOptions<[call: Call]> = {}): HttpAdmission<[call: Call]> {
-  return new HttpAdmission(framework, { onWarning: () => {}, ...options })
+function admission(options: HttpOptions<[call: Call]> = {}): NodeAdmission<[call: Call]> {
+  return new NodeAdmission(framework, { onWarning: () => {}, ...options })
 }
 
 describe('what adapters have in common', () => {
@@ -35,26 +38,26 @@ describe('what adapters have in common', () => {
 
   it('sheds nothing by itself where the framework knows no signals, and wants one from whoever asks for it', () => {
     const blind = { ...framework, signals: () => [] }
-    expect(Object.keys(new HttpAdmission(blind, {}).gate.snapshot().stages)).toEqual(['fair'])
-    expect(() => new HttpAdmission(blind, { shed: { sampleEveryMs: 500 } })).toThrow('signal')
-    expect(() => new HttpAdmission(blind, { shed: true as never })).toThrow('shed')
+    expect(Object.keys(new NodeAdmission(blind, {}).gate.snapshot().stages)).toEqual(['fair'])
+    expect(() => new NodeAdmission(blind, { shed: { sampleEveryMs: 500 } })).toThrow('signal')
+    expect(() => new NodeAdmission(blind, { shed: true as never })).toThrow('shed')
   })
 
   it('asks for signals only if they are needed, and says whether requests will wait', () => {
     const signals = vi.fn(framework.signals)
-    new HttpAdmission({ ...framework, signals }, { shed: false })
-    new HttpAdmission({ ...framework, signals }, { shed: { signal: () => 0, from: 1, to: 2 } })
-    new HttpAdmission({ ...framework, signals }, { gate: createGate() })
+    new NodeAdmission({ ...framework, signals }, { shed: false })
+    new NodeAdmission({ ...framework, signals }, { shed: { signal: () => 0, from: 1, to: 2 } })
+    new NodeAdmission({ ...framework, signals }, { gate: createGate() })
     expect(signals).not.toHaveBeenCalled()
-    new HttpAdmission({ ...framework, signals }, {})
-    new HttpAdmission({ ...framework, signals }, { queue: { capacity: 2 } })
+    new NodeAdmission({ ...framework, signals }, {})
+    new NodeAdmission({ ...framework, signals }, { queue: requestQueue({ concurrency: 2 }) })
     expect(signals.mock.calls).toEqual([[false], [true]])
   })
 
   it('does not heed options that are changed after they were checked', () => {
     const probe = probeStage()
     const options: HttpOptions<[call: Call]> = { fair: false, shed: false, stages: [probe], flow: () => 'before' }
-    const subject = new HttpAdmission(framework, options)
+    const subject = new NodeAdmission(framework, options)
     options.flow = () => 'after'
     subject.ask(subject.visit([{}], undefined))
     expect(probe.passages[0]?.flow).toBe('before')
@@ -101,7 +104,7 @@ describe('what adapters have in common', () => {
 
   it('warns on the console by default', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
-    const subject = new HttpAdmission(framework, {})
+    const subject = new NodeAdmission(framework, {})
     subject.ask(subject.visit([{ address: 'broken' }], undefined))
     expect(warn).toHaveBeenCalledOnce()
     warn.mockRestore()
@@ -170,7 +173,7 @@ describe('what adapters have in common', () => {
   })
 
   it('touches no response that has nothing to tell', () => {
-    const subject = admission({ budget: { limit: 100, windowMs: 1_000 }, shed: false })
+    const subject = admission({ budget: escrow({ limit: 100, windowMs: 1_000 }), shed: false })
     const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
     const writeHead = vi.fn()
     const response = { headersSent: false, getHeader: vi.fn(), setHeader: vi.fn(), writeHead }

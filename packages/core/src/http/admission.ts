@@ -11,8 +11,6 @@ import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRa
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
-import { type NodeRequest, type NodeResponse, onResponseEnd, PATIENCE, type Patience } from './response-end.js'
-import { type NodeHead, onResponseHead } from './response-head.js'
 import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 import { consoleWarning, Warnings } from './warnings.js'
 
@@ -48,7 +46,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   readonly #onError: OnError
   readonly #rateLimit: TellRateLimit
   readonly #random: Random
-  readonly #patience: Patience
   readonly #warnings: Warnings
   readonly #mistakes: Mistakes<Target>
   readonly #addresses: AddressFlows
@@ -63,8 +60,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#options = { ...options }
     this.#onError = onError
     this.#random = random
-    const { clientTimeoutMs = PATIENCE.clientTimeoutMs, slowBodyMs = PATIENCE.slowBodyMs } = options
-    this.#patience = { clientTimeoutMs, slowBodyMs }
     this.#warnings = new Warnings(onWarning)
     this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
@@ -77,11 +72,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   /** Begins a visit. `outer` is the visit to a gate that the request passed before. */
   visit(target: Target, outer: FairRequest | undefined): HttpVisit<Target> {
     return new HttpVisit(this, target, outer)
-  }
-
-  /** Lets a visit hear how its response on Node ends; {@link ask} after that. */
-  watch(visit: HttpVisit<Target>, request: NodeRequest, response: NodeResponse): void {
-    visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
   /**
@@ -140,11 +130,6 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       this.warn('The quota of a stage failed: clients are not told of it.', error)
       return undefined
     }
-  }
-
-  /** Sees to it that a response of Node tells {@link fields}, if there are any, whoever writes its head. */
-  tell(permit: Permit, response: NodeHead): void {
-    if (this.fields(permit) !== undefined) onResponseHead(response, (status) => this.fields(permit, status))
   }
 
   /** What to tell the user once, and never again. */

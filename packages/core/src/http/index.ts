@@ -18,6 +18,7 @@ export {
 } from '../options.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Answer, type Framework, HttpAdmission } from './admission.js'
+export { NodeAdmission } from './node-admission.js'
 export {
   type HttpOptions,
   type OnError,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
+import { requestQueue } from '../queue/stage.js'
 import { type Framework, HttpAdmission } from './admission.js'
 import type { HttpOptions } from './options.js'
 
@@ -45,7 +47,7 @@ const later = (): Promise<void> => Promise.resolve()
 
 describe('a gate that a request meets twice', () => {
   it('judges it once, and says so once', async () => {
-    const gate = createGate({ fair: false, budget: { limit: 10, windowMs: 60_000 } })
+    const gate = createGate({ fair: false, budget: escrow({ limit: 10, windowMs: 60_000 }) })
     const [outer, inner] = [rig({ gate }), rig({ gate })]
     for (let i = 0; i < 3; i++) {
       const { decision, visit } = await outer.send()
@@ -169,7 +171,7 @@ describe('a queue whose option function throws', () => {
     const weightOf = (): number => {
       throw new Error('no such tenant')
     }
-    const { admission, warnings } = rig({ queue: { capacity: 1, weightOf } })
+    const { admission, warnings } = rig({ queue: requestQueue({ concurrency: 1, weightOf }) })
     for (let i = 0; i < 5; i++) void admission.ask(admission.visit([{}], undefined))
     expect(admission.gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 4 })
     expect(warnings).toEqual([

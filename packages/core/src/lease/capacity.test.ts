@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Permit } from '../index.js'
 import type { WaitingRoomSnapshot } from '../queue/snapshot.js'
+import { requestQueue } from '../queue/stage.js'
 import { Office } from './fixtures/office.js'
 import type { GaugeLease, RateLease } from './index.js'
 
@@ -21,7 +22,7 @@ interface Trial {
 /** A gate whose queue drains into a lease. */
 function trialOf(office: Office, capacity: GaugeLease | RateLease, maxWaitMs = 60_000): Trial {
   const { clock, after } = office.world
-  const gate = createGate({ fair: false, queue: { capacity, maxWaitMs }, clock, after })
+  const gate = createGate({ fair: false, queue: requestQueue({ concurrency: capacity, maxWaitMs }), clock, after })
   const running: Permit[] = []
   const refused: string[] = []
   const startedMs: number[] = []
@@ -83,7 +84,12 @@ describe('a queue that drains into a leased gauge', () => {
     const gauge = office.client.gauge('g', { wants: 10 })
     const { clock, after } = office.world
     await office.advance(0)
-    const gate = createGate({ fair: false, queue: { capacity: gauge, width: 3, maxWaitMs: 60_000 }, clock, after })
+    const gate = createGate({
+      fair: false,
+      queue: requestQueue({ concurrency: gauge, width: 3, maxWaitMs: 60_000 }),
+      clock,
+      after,
+    })
     let admitted = false
     void Promise.resolve(gate.admit({ flow: 'a' })).then((decision) => {
       admitted = decision.admitted

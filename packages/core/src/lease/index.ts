@@ -1,3 +1,9 @@
+/**
+ * Doorman: leases of capacity that a fleet shares, and the protocol by which a client gets them from a server.
+ *
+ * @module @fairlead/core/doorman
+ */
+
 export { DoormanClient, type DoormanClientSnapshot } from './client.js'
 export { LeaseClosedError } from './closed.js'
 export { type HttpTransportOptions, overHttp } from './fetch-transport.js'
@@ -8,5 +14,5 @@ export { CAPACITY_ERROR_STATUS, CAPACITY_JSON, type MessageJson, type MethodJson
 export { RateBudget } from './rate-budget.js'
 export { RateLease, type RateSnapshot } from './rate-lease.js'
 export type { LeaseMode, ResourceSnapshot } from './resource.js'
-export { LeaseStage, type LeaseStageOptions } from './stage.js'
+export { LeaseStage, type LeaseStageOptions, lease } from './stage.js'
 export { inProcess, type Transport } from './transport.js'

@@ -1,9 +1,10 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type GateOptions, type Permit } from '../index.js'
+import { requestQueue } from '../queue/stage.js'
 import { settled } from '../testing/settled.js'
 import { Office } from './fixtures/office.js'
-import { type GaugeLease, LeaseStage, type LeaseStageOptions, type RateLease } from './index.js'
+import { type GaugeLease, LeaseStage, type LeaseStageOptions, lease, type RateLease } from './index.js'
 
 type Options = Omit<LeaseStageOptions, 'resource'>
 
@@ -17,7 +18,7 @@ async function gateOn(
   const resource = kind === 'rate' ? office.client.rate('x', { wants: 9 }) : office.client.gauge('x', { wants: 9 })
   await office.advance(0)
   const { clock, after } = office.world
-  const gate = createGate({ fair: false, lease: { resource, ...options }, clock, after, ...more })
+  const gate = createGate({ fair: false, doorman: lease({ resource, ...options }), clock, after, ...more })
   return { office, gate, resource }
 }
 
@@ -34,8 +35,13 @@ describe("a gate's stage that keeps inside a lease", () => {
     await office.advance(1_000)
     const decisions = await Promise.all(asked)
     expect(decisions.map(({ admitted }) => admitted)).toEqual([true, true, true, true, false, false])
-    expect(decisions[5]).toMatchObject({ stage: 'lease', reason: 'overload', shortage: true, detail: { capacity: 2 } })
-    expect(gate.snapshot()).toMatchObject({ waiting: 0, stages: { lease: { refused: 2, resource: { waiting: 0 } } } })
+    expect(decisions[5]).toMatchObject({
+      stage: 'doorman',
+      reason: 'overload',
+      shortage: true,
+      detail: { capacity: 2 },
+    })
+    expect(gate.snapshot()).toMatchObject({ waiting: 0, stages: { doorman: { refused: 2, resource: { waiting: 0 } } } })
     expect(office.world.timers).toBe(1)
   })
 
@@ -62,7 +68,7 @@ describe("a gate's stage that keeps inside a lease", () => {
   })
 
   it.each(['rate', 'gauge'] as const)('gives a %s back when a later stage refuses', async (kind) => {
-    const queue = { capacity: 1, maxWaiting: 1, maxWaitMs: 500 }
+    const queue = requestQueue({ concurrency: 1, maxWaiting: 1, maxWaitMs: 500 })
     const { office, gate, resource } = await gateOn(kind, 3, {}, { queue })
     permitOf(gate.admit({ flow: 'a' }))
     const waiting = gate.admit({ flow: 'b' })
@@ -174,11 +180,11 @@ describe("a gate's stage that keeps inside a lease", () => {
     [{ maxWaitMs: -1 }, 'maxWaitMs must be a number >= 0, got -1'],
     [{ maxWaiting: 0.5 }, 'maxWaiting must be an integer >= 0, got 0.5'],
     [{ onError: 'wait' }, 'onError must be one of "admit", "refuse", got "wait"'],
-    [{ wants: 1 }, 'lease has no option "wants"'],
+    [{ wants: 1 }, 'doorman has no option "wants"'],
   ])('refuses %o', async (options, message) => {
     const { resource } = await gateOn('rate', 1)
     const wrong: object = { resource, ...options }
     expect(() => new LeaseStage(wrong as LeaseStageOptions)).toThrow(message)
-    expect(() => createGate({ lease: wrong as LeaseStageOptions })).toThrow(message)
+    expect(() => createGate({ doorman: lease(wrong as LeaseStageOptions) })).toThrow(message)
   })
 })

@@ -1,3 +1,4 @@
+import type { Mechanism } from '../admission/mechanism.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type After, systemAfter } from '../clock.js'
@@ -20,15 +21,24 @@ export interface LeaseStageOptions {
   onError?: 'admit' | 'refuse'
 }
 
-/** Names of the options above, for whoever passes them on. */
-export const LEASE_OPTIONS: readonly string[] = ['resource', 'maxWaitMs', 'maxWaiting', 'onError']
+/** Names of the options above. */
+const LEASE_OPTIONS: readonly string[] = ['resource', 'maxWaitMs', 'maxWaiting', 'onError']
 
-const STAGE = 'lease'
+const STAGE = 'doorman'
 /** When to come back, if nothing tells. */
 const RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
 /** A wait that its own end never came for is a failure of ours: the gate goes on without us then. */
 const MARGIN_MS = 1_000
+
+/**
+ * A Doorman lease for `createGate({ doorman })`: keeps all requests inside it, first come, first served. Throws a
+ * `TypeError` on an option that does not exist; what an option's value may be is checked when the gate is made.
+ */
+export function lease(options: LeaseStageOptions): Mechanism<'doorman'> {
+  requireOptions('doorman', options, LEASE_OPTIONS)
+  return { place: 'doorman', stage: ({ after }) => new LeaseStage({ ...options, after }) }
+}
 
 /**
  * A gate's stage that keeps all its requests together inside a lease, in order of arrival: they wait for up to
@@ -38,7 +48,7 @@ const MARGIN_MS = 1_000
  * Exempt requests do not wait, and count. A cost that is settled later is charged, or given back within its second.
  */
 export class LeaseStage implements Stage {
-  readonly name: 'lease' = STAGE
+  readonly name: 'doorman' = STAGE
   readonly onError: 'admit' | 'refuse'
   readonly deadlineMs: number
   readonly #resource: RateLease | GaugeLease
@@ -49,7 +59,7 @@ export class LeaseStage implements Stage {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: LeaseStageOptions & { after?: After }) {
-    requireOptions('lease', options, [...LEASE_OPTIONS, 'after'])
+    requireOptions('doorman', options, [...LEASE_OPTIONS, 'after'])
     const { resource, maxWaitMs = 1_000, maxWaiting = 1_000, onError = 'admit', after = systemAfter } = options
     if (!(resource instanceof RateLease || resource instanceof GaugeLease))
       throw new TypeError(`resource must be a lease of a rate or a gauge, got ${show(resource)}`)

@@ -4,6 +4,7 @@ import type { Decision, Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
+import { requestQueue } from './stage.js'
 
 describe('a hundred thousand requests through a gate', () => {
   it.each([1, 2])(
@@ -14,7 +15,7 @@ describe('a hundred thousand requests through a gate', () => {
       const { clock, after } = world
       const gate = createGate({
         fair: false,
-        queue: { capacity: 2, maxWaitMs: 50, maxWaiting: 40, perFlowLimit: 10 },
+        queue: requestQueue({ concurrency: 2, maxWaitMs: 50, maxWaiting: 40, perFlowLimit: 10 }),
         clock,
         after,
         random: seededRandom(seed + 0.5),

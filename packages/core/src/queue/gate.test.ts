@@ -11,7 +11,7 @@ import { WaitingRoom } from './room.js'
 function gateOf(options: Partial<WaitingRoomOptions> = {}, later?: Stage) {
   const world = new World()
   const seams = { clock: world.clock, after: world.after, random: seededRandom(3) }
-  const room = new WaitingRoom({ capacity: 1, maxWaitMs: 100, ...seams, ...options })
+  const room = new WaitingRoom({ concurrency: 1, maxWaitMs: 100, ...seams, ...options })
   const gate = createGate({ stages: later === undefined ? [room] : [room, later], ...seams })
   const failures = (): unknown => gate.snapshot().stages['fair']
   const decisions = new Map<string, Decision>()

@@ -2,12 +2,14 @@ import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/index.js'
 import { fixed } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
+import { escrow } from '../escrow/mechanism.js'
 import type { QueueOptions } from './index.js'
+import { requestQueue } from './stage.js'
 
 /** A gate with a queue; `ask` says of whom, `running` who runs, in the order in which they started. */
 function gateOf(queue: QueueOptions) {
   const running: { flow: string; permit: Permit }[] = []
-  const gate = createGate({ fair: false, queue: { maxWaitMs: 60_000, ...queue }, after: () => () => {} })
+  const gate = createGate({ fair: false, queue: requestQueue({ maxWaitMs: 60_000, ...queue }), after: () => () => {} })
   return {
     gate,
     running,
@@ -37,13 +39,13 @@ async function settled(): Promise<void> {
 
 describe('slots of a flow', () => {
   it('are all there are while nobody else waits', async () => {
-    const { ask, flows } = gateOf({ capacity: 4 })
+    const { ask, flows } = gateOf({ concurrency: 4 })
     await ask('a', 'a', 'a', 'a', 'a')
     expect(flows()).toBe('aaaa')
   })
 
   it('come back to its share as they come free while others wait, whatever its turns', async () => {
-    const { ask, end, flows } = gateOf({ capacity: 4 })
+    const { ask, end, flows } = gateOf({ concurrency: 4 })
     await ask(...'aaaaaaaaaa', 'b', 'b', 'b', 'b')
     for (let i = 0; i < 4; i++) await end('a')
     // The requests of b run on; those of a would else get every second slot that comes free.
@@ -54,14 +56,14 @@ describe('slots of a flow', () => {
   })
 
   it('are shared by weight', async () => {
-    const { ask, end, flows } = gateOf({ capacity: 4, weightOf: (flow) => (flow === 'a' ? 3 : 1) })
+    const { ask, end, flows } = gateOf({ concurrency: 4, weightOf: (flow) => (flow === 'a' ? 3 : 1) })
     await ask(...'bbbbbb', ...'aaaaaa')
     for (let i = 0; i < 4; i++) await end('b')
     expect([...flows()].sort().join('')).toBe('aaab')
   })
 
   it('are used by whoever wants them, where all have their share', async () => {
-    const { ask, end, flows } = gateOf({ capacity: 3 })
+    const { ask, end, flows } = gateOf({ concurrency: 3 })
     await ask(...'aaa', 'b', 'a', 'a')
     await end('a')
     expect([...flows()].sort().join('')).toBe('aab')
@@ -70,7 +72,7 @@ describe('slots of a flow', () => {
   })
 
   it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
-    const { ask, end, flows, gate } = gateOf({ capacity: 4, perFlowConcurrency: 2 })
+    const { ask, end, flows, gate } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
     await ask(...'aaaaa')
     expect(flows()).toBe('aa')
     await ask('b', 'c')
@@ -83,10 +85,10 @@ describe('slots of a flow', () => {
   })
 
   it('perFlowConcurrency is checked', () => {
-    expect(() => gateOf({ capacity: 4, perFlowConcurrency: 0 })).toThrow(
+    expect(() => gateOf({ concurrency: 4, perFlowConcurrency: 0 })).toThrow(
       'perFlowConcurrency must be a number >= 1, got 0',
     )
-    expect(() => gateOf({ capacity: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
+    expect(() => gateOf({ concurrency: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
       "perFlowConcurrency needs inside: 'turns'",
     )
   })
@@ -95,7 +97,7 @@ describe('slots of a flow', () => {
 describe('a limit that is changed while it is in use', () => {
   it('lets more in at once, and fewer as what runs ends', async () => {
     const capacity = fixed(1)
-    const { ask, end, flows } = gateOf({ capacity })
+    const { ask, end, flows } = gateOf({ concurrency: capacity })
     await ask(...'aaaaa')
     capacity.resize(3)
     await settled()
@@ -110,7 +112,7 @@ describe('a limit that is changed while it is in use', () => {
 
 describe('who waits for what a permit holds', () => {
   it('nobody; others; and of a flow above its share, for what it started last', async () => {
-    const { ask, running } = gateOf({ capacity: 4 })
+    const { ask, running } = gateOf({ concurrency: 4 })
     await ask('a', 'a', 'a', 'a', 'a')
     const permits = running.map(({ permit }) => permit)
     const contests = (): string[] => permits.map((permit) => permit.contest())
@@ -134,7 +136,7 @@ describe('option functions of a queue in a gate', () => {
     ['a deadline that is none', { deadlineMsOf: () => Number.NaN }],
     ['a class that is none', { classOf: () => '' }],
   ])('%s: the limit holds, and the gate says what failed', async (_, options) => {
-    const { gate, ask, flows } = gateOf({ capacity: 1, ...options })
+    const { gate, ask, flows } = gateOf({ concurrency: 1, ...options })
     const errors: unknown[] = []
     gate.observe((event) => event.type === 'error' && errors.push(event.stage), 'error')
     await ask('a', 'a', 'b')
@@ -148,8 +150,8 @@ describe('option functions of a queue in a gate', () => {
     const asked: string[] = []
     const weights: Record<string, number> = { least: 1e-9, most: 1e12, wrong: 1e13 }
     const gate = createGate({
-      budget: { limit: 1_000, windowMs: 1_000 },
-      queue: { capacity: 10 },
+      budget: escrow({ limit: 1_000, windowMs: 1_000 }),
+      queue: requestQueue({ concurrency: 10 }),
       weightOf: (flow) => {
         asked.push(flow)
         return weights[flow]!

@@ -31,7 +31,7 @@ export interface BandOptions {
  */
 export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   /** What may run at once: a number of slots, or a capacity that learns or leases them. Not closed with the room. */
-  capacity: number | Capacity
+  concurrency: number | Capacity
   /** Longest that a request may wait, in milliseconds, above 0. @default 2000 */
   maxWaitMs?: number
   /**
@@ -87,7 +87,7 @@ export interface WaitingRoomOptions extends QueueOptions {
 }
 
 const OWN_OPTIONS = [
-  'capacity',
+  'concurrency',
   'maxWaitMs',
   'deadlineMsOf',
   'classOf',
@@ -134,7 +134,7 @@ export interface QueueSettings {
 export function settingsOf(options: WaitingRoomOptions): QueueSettings {
   requireOptions('queue', options, [...QUEUE_OPTIONS, 'clock', 'random', 'after'])
   const {
-    capacity,
+    concurrency,
     maxWaitMs = 2_000,
     deadlineMsOf,
     classOf,
@@ -151,7 +151,7 @@ export function settingsOf(options: WaitingRoomOptions): QueueSettings {
     after = systemAfter,
     ...fairQueue
   } = options
-  const slots = capacityFrom(capacity)
+  const slots = capacityFrom(concurrency)
   requireAbove('maxWaitMs', maxWaitMs, 0, MOST_WAIT_MS)
   if (deadlineMsOf !== undefined) requireFunction('deadlineMsOf', deadlineMsOf)
   if (classOf !== undefined) requireFunction('classOf', classOf)

@@ -44,7 +44,7 @@ class Trial {
   constructor(options: Partial<WaitingRoomOptions>) {
     const { clock, after } = this.world
     this.room = new WaitingRoom({
-      capacity: 4,
+      concurrency: 4,
       maxWaitMs: MAX_WAIT_MS,
       clock,
       after,
@@ -187,7 +187,7 @@ describe('one flow, in order of arrival', () => {
     async (bypass) => {
       await fc.assert(
         fc.asyncProperty(fc.array(step(['a'], CAPACITY), { maxLength: 80 }), async (steps) => {
-          const trial = new Trial({ capacity: CAPACITY, bypass, perFlowLimit: 1_000 })
+          const trial = new Trial({ concurrency: CAPACITY, bypass, perFlowLimit: 1_000 })
           for (const each of steps) {
             await apply(trial, each)
             const waiting = trial.all.filter(({ state }) => state === 'waiting')
@@ -213,7 +213,7 @@ describe('one flow, in order of arrival', () => {
 describe('several flows', () => {
   it.each<[string, Partial<WaitingRoomOptions> | (() => Partial<WaitingRoomOptions>)]>([
     ['exact', {}],
-    ['of a capacity that changes', () => ({ capacity: adaptive({ initial: 2, max: 4 }) })],
+    ['of a capacity that changes', () => ({ concurrency: adaptive({ initial: 2, max: 4 }) })],
     ['with little room', { maxWaiting: 3, perFlowLimit: 2 }],
     ['with little room, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
     ['stochastic', { queues: 2, hand: 1 }],
@@ -265,7 +265,7 @@ describe('a million operations', () => {
     'leave no record, timer, listener or promise: %s',
     async (_, options) => {
       const random = seededRandom(42)
-      const trial = new Trial({ capacity: 8, ...options })
+      const trial = new Trial({ concurrency: 8, ...options })
       const { world, room } = trial
       const bands = options.bands?.length ?? 1
       const running: Asked[] = []

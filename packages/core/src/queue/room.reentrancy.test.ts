@@ -166,7 +166,7 @@ describe('a signal of which somebody else hears first', () => {
   })
 
   it('does not start the one that is being passed either', async () => {
-    const { room, ask, permit, started, reason } = roomOf({ capacity: 4, bypass: 0 })
+    const { room, ask, permit, started, reason } = roomOf({ concurrency: 4, bypass: 0 })
     const controller = new AbortController()
     const { signal } = controller
     signal.addEventListener('abort', () => permit('x').finish())
@@ -200,7 +200,7 @@ describe('a signal of which somebody else hears first', () => {
 describe('a capacity that calls back', () => {
   it.each(['before', 'after'] as const)('may have the one leave that it is asked for, %s it answers', async (when) => {
     const hooks: { before?: () => void; after?: () => void } = {}
-    const { room, ask, end, started, reason } = roomOf({ capacity: capacityOf(1, hooks) })
+    const { room, ask, end, started, reason } = roomOf({ concurrency: capacityOf(1, hooks) })
     const controller = new AbortController()
     ask('x')
     ask('a1', { signal: controller.signal })
@@ -215,7 +215,7 @@ describe('a capacity that calls back', () => {
 
   it('may have the one leave that is being passed', async () => {
     const hooks: { after?: () => void } = {}
-    const { room, ask, end, started, reason } = roomOf({ capacity: capacityOf(4, hooks), bypass: 0 })
+    const { room, ask, end, started, reason } = roomOf({ concurrency: capacityOf(4, hooks), bypass: 0 })
     const controller = new AbortController()
     ask('x', { width: 2 })
     ask('w', { width: 4, signal: controller.signal })
@@ -229,7 +229,7 @@ describe('a capacity that calls back', () => {
 
   it('may let others in, who then come first, and nobody is lost', async () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, end, started } = roomOf({ capacity: capacityOf(1, hooks) })
+    const { room, ask, end, started } = roomOf({ concurrency: capacityOf(1, hooks) })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     await end('x')
     // b is new, and comes before a, which has had a turn.
@@ -243,7 +243,7 @@ describe('a capacity that calls back', () => {
 
   it('may close the room', async () => {
     const hooks: { after?: () => void } = {}
-    const { room, ask, end, reason, started, world } = roomOf({ capacity: capacityOf(1, hooks) })
+    const { room, ask, end, reason, started, world } = roomOf({ concurrency: capacityOf(1, hooks) })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     hooks.after = once(() => room.close())
     await end('x')
@@ -255,7 +255,7 @@ describe('a capacity that calls back', () => {
 
   it('may close the room at the door', () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, world } = roomOf({ capacity: capacityOf(1, hooks) })
+    const { room, ask, world } = roomOf({ concurrency: capacityOf(1, hooks) })
     ask('x')
     hooks.before = () => room.close()
     expect(ask('a1')).toMatchObject({ reason: 'closed' })
@@ -271,7 +271,7 @@ describe('a capacity that fails', () => {
     capacity.onAvailable(() => {
       if (throws) broken()
     })
-    const { room, ask, permit, started } = roomOf({ capacity })
+    const { room, ask, permit, started } = roomOf({ concurrency: capacity })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     throws = true
     // Whoever is told first changes with each time.
@@ -289,7 +289,7 @@ describe('a capacity that fails', () => {
 
   it('lets nobody pass for that', async () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, end, started } = roomOf({ capacity: capacityOf(2, hooks) })
+    const { room, ask, end, started } = roomOf({ concurrency: capacityOf(2, hooks) })
     for (const name of ['x', 'y', 'a1', 'b1']) ask(name)
     hooks.before = broken
     await end('x')
@@ -311,7 +311,7 @@ describe('a capacity that fails', () => {
       onAvailable: () => broken,
       snapshot: () => real.snapshot(),
     }
-    const { room, ask, reason, world } = roomOf({ capacity })
+    const { room, ask, reason, world } = roomOf({ concurrency: capacity })
     for (const name of ['x', 'a1']) ask(name)
     expect(() => room.close()).toThrow('broken')
     await settled()
@@ -324,8 +324,8 @@ describe('a capacity that fails', () => {
 describe('rooms that share a capacity', () => {
   it('forget everything when what waited turns out to be late by another room', async () => {
     const capacity = fixed(1)
-    const one = roomOf({ capacity })
-    const other = roomOf({ capacity, maxWaitMs: 100 })
+    const one = roomOf({ concurrency: capacity })
+    const other = roomOf({ concurrency: capacity, maxWaitMs: 100 })
     other.ask('x')
     for (const name of ['a1', 'a2', 'a3']) other.ask(name)
     await other.end('x')
@@ -341,7 +341,7 @@ describe('rooms that share a capacity', () => {
 
 describe('credit of a band', () => {
   it('is not given for what it never paid, when a wide request leaves', async () => {
-    const { room, ask } = roomOf({ capacity: 4, bypass: 0, bands: [{}, { minShare: 0.1 }] })
+    const { room, ask } = roomOf({ concurrency: 4, bypass: 0, bands: [{}, { minShare: 0.1 }] })
     const controller = new AbortController()
     ask('x', { width: 2 })
     ask('w', { width: 4, cost: 4, band: 1, signal: controller.signal })

@@ -13,7 +13,7 @@ const refusalOf = (answer: Answer | undefined): Refusal => {
 
 describe('starting', () => {
   it('answers at once while slots are free and nobody waits', () => {
-    const { room, ask, world } = roomOf({ capacity: 2 })
+    const { room, ask, world } = roomOf({ concurrency: 2 })
     expect(ask('a1')).toMatchObject({ admitted: true, waitedMs: 0, flow: 'a' })
     expect(ask('a2')?.admitted).toBe(true)
     expect(ask('a3')).toBeUndefined()
@@ -46,7 +46,7 @@ describe('starting', () => {
   })
 
   it('frees the width once, whatever is called afterwards', async () => {
-    const { room, ask, permit } = roomOf({ capacity: 3 })
+    const { room, ask, permit } = roomOf({ concurrency: 3 })
     ask('a1', { width: 2 })
     ask('a2')
     permit('a1').finish()
@@ -238,7 +238,7 @@ describe('bounds', () => {
   })
 
   it('refuses what is wider than the capacity can be, and keeps what may fit later', () => {
-    const { ask } = roomOf({ capacity: adaptive({ initial: 2, max: 5 }) })
+    const { ask } = roomOf({ concurrency: adaptive({ initial: 2, max: 5 }) })
     expect(ask('a1', { width: 6 })).toMatchObject({
       reason: 'too-wide',
       shortage: false,
@@ -302,7 +302,7 @@ describe('leaving', () => {
 
 describe('width', () => {
   it('lets narrow requests pass a wide one for twice its width, then keeps slots for it', async () => {
-    const { room, ask, started, end } = roomOf({ capacity: 4 })
+    const { room, ask, started, end } = roomOf({ concurrency: 4 })
     for (const name of ['a1', 'a2', 'a3', 'a4']) ask(name)
     ask('w', { width: 3 })
     for (let i = 0; i < 20; i++) ask(`b${i}`)
@@ -316,7 +316,7 @@ describe('width', () => {
   })
 
   it('starts a passer at the door while it may', () => {
-    const { ask } = roomOf({ capacity: 4, bypass: 0.5 })
+    const { ask } = roomOf({ concurrency: 4, bypass: 0.5 })
     ask('a1', { width: 1 })
     ask('w', { width: 4 })
     expect(ask('b1')?.admitted).toBe(true)
@@ -325,7 +325,7 @@ describe('width', () => {
   })
 
   it('gives its slots to others when the wide one leaves', async () => {
-    const { room, ask, started, world } = roomOf({ capacity: 4, bypass: 0, maxWaitMs: 100 })
+    const { room, ask, started, world } = roomOf({ concurrency: 4, bypass: 0, maxWaitMs: 100 })
     const controller = new AbortController()
     ask('a1', { width: 2 })
     ask('w', { width: 4, signal: controller.signal })
@@ -339,7 +339,7 @@ describe('width', () => {
   })
 
   it('charges a flow nothing for a wide request that left', async () => {
-    const { room, ask, started, end } = roomOf({ capacity: 8, bypass: 0, sparseFirst: false })
+    const { room, ask, started, end } = roomOf({ concurrency: 8, bypass: 0, sparseFirst: false })
     const controller = new AbortController()
     for (const name of ['x', 'y']) ask(name, { width: 4 })
     ask('a0', { width: 8, signal: controller.signal })
@@ -358,7 +358,7 @@ describe('width', () => {
   })
 
   it('runs what is wider than the present limit alone', async () => {
-    const { ask, started, end } = roomOf({ capacity: adaptive({ initial: 2, max: 5 }), bypass: 0 })
+    const { ask, started, end } = roomOf({ concurrency: adaptive({ initial: 2, max: 5 }), bypass: 0 })
     ask('a1')
     ask('a2')
     ask('w', { width: 5 })
@@ -562,7 +562,7 @@ describe('what throws', () => {
       onAvailable: (listener) => real.onAvailable(listener),
       snapshot: () => real.snapshot(),
     }
-    const { room, ask, started, end } = roomOf({ capacity })
+    const { room, ask, started, end } = roomOf({ concurrency: capacity })
     for (const name of ['x', 'y', 'a1', 'a2']) ask(name)
     fails = true
     await end('x')
@@ -581,7 +581,7 @@ describe('what throws', () => {
 
   it('throws at the door when the capacity does, and nothing is kept', () => {
     const { room, ask } = roomOf({
-      capacity: {
+      concurrency: {
         limit: 1,
         inFlight: 0,
         maximum: 1,

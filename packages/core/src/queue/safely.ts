@@ -1,22 +1,7 @@
 import type { Passage } from '../admission/stage.js'
-import { show } from '../options.js'
-import { requireWeight } from '../sfq/options.js'
+import { safeWeight } from '../weight.js'
 import type { QueueOptions } from './options.js'
 import { bandOfPriority, requireBand, requireClass, requireDeadline, requireWidth } from './wishes.js'
-
-/** The same weights, and 1 where `weightOf` throws or gives what it may not, of which `failed` is told. */
-export function safeWeight(weightOf: (flow: string) => number, failed: (error: unknown) => void): typeof weightOf {
-  return (flow) => {
-    try {
-      const weight = weightOf(flow)
-      requireWeight(`weightOf(${show(flow)})`, weight)
-      return weight
-    } catch (error) {
-      failed(error)
-      return 1
-    }
-  }
-}
 
 /**
  * The options of a queue, with functions that never throw: what they throw, or give that they may not, is told to

@@ -7,20 +7,21 @@ export const ROUNDING: number = 1e-9
 
 const METHODS = ['tryTake', 'release', 'undo', 'onAvailable', 'snapshot'] as const
 
-/** The option `capacity`, checked: a number of slots becomes a fixed capacity. */
-export function capacityFrom(capacity: unknown): Capacity {
-  if (typeof capacity === 'number') {
-    requireInteger('capacity', capacity, 1)
-    return fixed(capacity)
+/** The option `concurrency`, checked: a number of slots becomes a fixed capacity. */
+export function capacityFrom(concurrency: unknown): Capacity {
+  if (typeof concurrency === 'number') {
+    requireInteger('concurrency', concurrency, 1)
+    return fixed(concurrency)
   }
-  if (typeof capacity !== 'object' || capacity === null)
-    throw new TypeError(`capacity must be a number of slots or a capacity, got ${show(capacity)}`)
-  for (const method of METHODS) requireFunction(`capacity.${method}`, (capacity as Record<string, unknown>)[method])
-  const { limit, maximum, inFlight } = capacity as Capacity
-  requireNumber('capacity.limit', limit, 0)
-  requireNumber('capacity.inFlight', inFlight, 0)
-  if (maximum !== Number.POSITIVE_INFINITY) requireNumber('capacity.maximum', maximum, 0)
-  return capacity as Capacity
+  if (typeof concurrency !== 'object' || concurrency === null)
+    throw new TypeError(`concurrency must be a number of slots or a capacity, got ${show(concurrency)}`)
+  for (const method of METHODS)
+    requireFunction(`concurrency.${method}`, (concurrency as Record<string, unknown>)[method])
+  const { limit, maximum, inFlight } = concurrency as Capacity
+  requireNumber('concurrency.limit', limit, 0)
+  requireNumber('concurrency.inFlight', inFlight, 0)
+  if (maximum !== Number.POSITIVE_INFINITY) requireNumber('concurrency.maximum', maximum, 0)
+  return concurrency as Capacity
 }
 
 /** The capacity, asked on behalf of what waits: if it throws, all wait on, and are tried again at the next call. */

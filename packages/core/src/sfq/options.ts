@@ -141,7 +141,7 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
 }
 
 /** Checks for a weight, of the range that all mechanisms have. */
-export function requireWeight(name: string, weight: unknown): void {
+function requireWeight(name: string, weight: unknown): void {
   requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }
 

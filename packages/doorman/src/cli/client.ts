@@ -1,5 +1,5 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
-import { DoormanClient, type RateLease } from '@fairlead/core'
+import { DoormanClient, type RateLease } from '@fairlead/core/doorman'
 import { clientId } from '@fairlead/core/node'
 import { CONNECTION_FLAGS, transportTo } from './connection.js'
 import { durationMs } from './duration.js'

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { overHttp, type Transport } from '@fairlead/core'
+import { overHttp, type Transport } from '@fairlead/core/doorman'
 import { overGrpc } from '../grpc/transport.js'
 import { type ClientTls, grpcClientCredentials } from '../tls.js'
 import { type Flags, UsageError } from './flags.js'

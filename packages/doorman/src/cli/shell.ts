@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline'
-import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core'
+import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core/doorman'
 import { CONNECTION_FLAGS, transportTo } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
 import { rounded } from './rounded.js'

@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core'
+import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core/doorman'
 import { requireOptions, show } from '@fairlead/core/http'
 import { parse } from 'yaml'
 import type { ResourceRepository, ResourceTemplate } from '../server/index.js'

@@ -1,4 +1,4 @@
-import type { DiscoveryResponse, GetCapacityResponse } from '@fairlead/core'
+import type { DiscoveryResponse, GetCapacityResponse } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { CutProxy } from '../fixtures/cut-proxy.js'

@@ -9,7 +9,7 @@ import {
   type GetServerCapacityResponse,
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import { type MethodDefinition, status } from '@grpc/grpc-js'
 import { WIRE, type Wire } from './wire.js'
 

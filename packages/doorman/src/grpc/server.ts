@@ -6,7 +6,7 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2'
-import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core'
+import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core/doorman'
 import { type MethodDefinition, status } from '@grpc/grpc-js'
 import type { Credentials } from '../access.js'
 import type { Log } from '../observe/log.js'

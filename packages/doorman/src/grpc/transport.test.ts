@@ -1,5 +1,5 @@
 import { connect as connectHttp2, constants } from 'node:http2'
-import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core'
+import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core/doorman'
 import { attempt, until } from '@fairlead-testing/waiting'
 import { Client, credentials, status } from '@grpc/grpc-js'
 import { afterEach, describe, expect, it, vi } from 'vitest'

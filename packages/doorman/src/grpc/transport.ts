@@ -1,4 +1,4 @@
-import { CapacityError, type CapacityService, type Transport } from '@fairlead/core'
+import { CapacityError, type CapacityService, type Transport } from '@fairlead/core/doorman'
 import { requireOptions, requireText } from '@fairlead/core/http'
 import {
   type CallOptions,

@@ -14,7 +14,7 @@ import type {
   GetServerCapacityResponse,
   ReleaseCapacityRequest,
   ReleaseCapacityResponse,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import protobuf from 'protobufjs'
 
 /** A message, to and from its bytes. */

@@ -1,4 +1,4 @@
-import { CapacityError, type CapacityService, overHttp } from '@fairlead/core'
+import { CapacityError, type CapacityService, overHttp } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { capacityHandler } from './capacity-handler.js'

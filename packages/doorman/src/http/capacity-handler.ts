@@ -8,7 +8,7 @@ import {
   type Eventually,
   type Mastership,
   type MethodJson,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import type { Credentials } from '../access.js'
 import { namesOf } from '../tls.js'
 

@@ -1,4 +1,4 @@
-import type { CapacityService, Eventually } from '@fairlead/core'
+import type { CapacityService, Eventually } from '@fairlead/core/doorman'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { LeaseServer, ServerResourceSummary } from '../server/index.js'
 import { mostWanted } from './history.js'

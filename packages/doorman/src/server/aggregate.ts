@@ -1,4 +1,4 @@
-import type { PriorityBandAggregate } from '@fairlead/core'
+import type { PriorityBandAggregate } from '@fairlead/core/doorman'
 import type { Ledger } from './ledger.js'
 
 /** Clients of one priority whose wants differ by no more than this factor are told of together. */

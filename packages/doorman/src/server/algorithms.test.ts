@@ -1,4 +1,4 @@
-import type { AlgorithmKind } from '@fairlead/core'
+import type { AlgorithmKind } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import published from './fixtures/published-algorithms.json' with { type: 'json' }
 import { Census } from './ledger.js'

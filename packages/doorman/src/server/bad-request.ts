@@ -4,7 +4,7 @@ import {
   type GetServerCapacityRequest,
   type PriorityBandAggregate,
   type ReleaseCapacityRequest,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import { show } from '@fairlead/core/internal'
 import type { LeaseServerLimits } from './limits.js'
 

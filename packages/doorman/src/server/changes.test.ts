@@ -1,5 +1,5 @@
-import type { AlgorithmKind, GetCapacityRequest, Lease, ResourceRequest } from '@fairlead/core'
-import { inProcess } from '@fairlead/core'
+import type { AlgorithmKind, GetCapacityRequest, Lease, ResourceRequest } from '@fairlead/core/doorman'
+import { inProcess } from '@fairlead/core/doorman'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { LeaseServer, type LeaseServerOptions } from './lease-server.js'

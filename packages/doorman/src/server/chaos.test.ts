@@ -1,4 +1,4 @@
-import { type CapacityService, DoormanClient, type RateLease } from '@fairlead/core'
+import { type CapacityService, DoormanClient, type RateLease } from '@fairlead/core/doorman'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { LeaseServer } from './index.js'

@@ -1,4 +1,4 @@
-import type { PriorityBandAggregate } from '@fairlead/core'
+import type { PriorityBandAggregate } from '@fairlead/core/doorman'
 import type { Band } from './bands.js'
 import type { Waking } from './expiry-wheel.js'
 import { roundUp } from './grid.js'

@@ -6,7 +6,7 @@ import {
   type GaugeLease,
   type RateLease,
   type Slot,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { LeaseServer } from './index.js'

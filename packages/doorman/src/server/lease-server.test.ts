@@ -1,5 +1,11 @@
-import type { After, CapacityService, GetServerCapacityRequest, GetServerCapacityResponse, Lease } from '@fairlead/core'
-import { inProcess } from '@fairlead/core'
+import type { After } from '@fairlead/core'
+import type {
+  CapacityService,
+  GetServerCapacityRequest,
+  GetServerCapacityResponse,
+  Lease,
+} from '@fairlead/core/doorman'
+import { inProcess } from '@fairlead/core/doorman'
 import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { LeaseServer, type LeaseServerOptions } from './lease-server.js'

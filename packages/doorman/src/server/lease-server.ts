@@ -1,7 +1,6 @@
+import type { After, Clock } from '@fairlead/core'
 import type {
-  After,
   CapacityService,
-  Clock,
   DiscoveryResponse,
   GetCapacityRequest,
   GetCapacityResponse,
@@ -10,7 +9,7 @@ import type {
   ReleaseCapacityRequest,
   ReleaseCapacityResponse,
   Transport,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import {
   Alarm,
   requireAbove,

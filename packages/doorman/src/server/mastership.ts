@@ -1,4 +1,4 @@
-import type { Mastership as Answer } from '@fairlead/core'
+import type { Mastership as Answer } from '@fairlead/core/doorman'
 
 /** Whether a node is the master, since when, and who is if it is not. Times are seconds since the epoch. */
 export class Mastership {

@@ -1,11 +1,6 @@
-import {
-  type CapacityService,
-  createGate,
-  DoormanClient,
-  type Gate,
-  type GaugeLease,
-  type GetCapacityRequest,
-} from '@fairlead/core'
+import { createGate, type Gate } from '@fairlead/core'
+import { type CapacityService, DoormanClient, type GaugeLease, type GetCapacityRequest } from '@fairlead/core/doorman'
+import { requestQueue } from '@fairlead/core/queue'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { LeaseServer } from './index.js'
@@ -40,7 +35,12 @@ class Fleet {
         ...{ transport, id: `process-${i}`, mode: 'pessimistic', clock, wallClock, after, random },
       })
       const gauge = client.gauge('slots')
-      const gate = createGate({ fair: false, queue: { capacity: gauge, maxWaitMs: 600_000 }, clock, after })
+      const gate = createGate({
+        fair: false,
+        queue: requestQueue({ concurrency: gauge, maxWaitMs: 600_000 }),
+        clock,
+        after,
+      })
       return { client, gauge, gate }
     })
   }

@@ -1,4 +1,4 @@
-import { CapacityError, type GetCapacityRequest, type ResourceRequest } from '@fairlead/core'
+import { CapacityError, type GetCapacityRequest, type ResourceRequest } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import { limitsFrom } from './limits.js'
 import { Mastership } from './mastership.js'

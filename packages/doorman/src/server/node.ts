@@ -8,7 +8,7 @@ import {
   type Lease,
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
 import { Census, type Turn } from './ledger.js'
 import type { LeaseServerLimits } from './limits.js'

@@ -1,5 +1,6 @@
-import type { After, Transport } from '@fairlead/core'
-import { CapacityError, type CapacityService, type GetServerCapacityResponse } from '@fairlead/core'
+import type { After } from '@fairlead/core'
+import type { Transport } from '@fairlead/core/doorman'
+import { CapacityError, type CapacityService, type GetServerCapacityResponse } from '@fairlead/core/doorman'
 import { Alarm, withinDeadline } from '@fairlead/core/internal'
 import type { LeaseNode, Question } from './node.js'
 

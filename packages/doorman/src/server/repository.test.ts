@@ -1,4 +1,4 @@
-import type { Algorithm } from '@fairlead/core'
+import type { Algorithm } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import published from './fixtures/published-templates.json' with { type: 'json' }
 import { Templates } from './repository.js'

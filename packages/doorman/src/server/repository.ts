@@ -1,4 +1,4 @@
-import { ALGORITHM_KINDS, type Algorithm } from '@fairlead/core'
+import { ALGORITHM_KINDS, type Algorithm } from '@fairlead/core/doorman'
 import { requireInteger, requireNumber, requireOneOf, requireText, show } from '@fairlead/core/internal'
 import { compileGlob, type Matches } from './glob.js'
 import { requireParameters } from './rules.js'

@@ -1,4 +1,4 @@
-import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResponse } from '@fairlead/core'
+import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResponse } from '@fairlead/core/doorman'
 import { seededRandom } from '@fairlead/core/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

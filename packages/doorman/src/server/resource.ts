@@ -3,7 +3,7 @@ import type {
   ResourceRequest,
   ServerCapacityResourceRequest,
   ServerCapacityResourceResponse,
-} from '@fairlead/core'
+} from '@fairlead/core/doorman'
 import { aggregate } from './aggregate.js'
 import { bucketsOf, type Child } from './child.js'
 import { grantOf } from './grant.js'

@@ -1,4 +1,4 @@
-import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core'
+import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core/doorman'
 import { requireBoolean, requireInteger, requireNumber, requireOneOf, requireOptions } from '@fairlead/core/internal'
 
 /** An algorithm, read once: how a resource is divided at one level of the tree. */

@@ -1,4 +1,4 @@
-import type { Algorithm, Lease } from '@fairlead/core'
+import type { Algorithm, Lease } from '@fairlead/core/doorman'
 import type { Child } from './child.js'
 import type { LeaseNode } from './node.js'
 import type { Resource } from './resource.js'

@@ -1,4 +1,4 @@
-import type { Algorithm } from '@fairlead/core'
+import type { Algorithm } from '@fairlead/core/doorman'
 
 /** What a resource offers, and by which rule it is divided: an entry of the configuration. */
 export interface ResourceTemplate {

@@ -1,4 +1,4 @@
-import type { ServerCapacityResourceResponse } from '@fairlead/core'
+import type { ServerCapacityResourceResponse } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import { Upstream } from './upstream.js'
 

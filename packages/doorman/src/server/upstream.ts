@@ -1,4 +1,4 @@
-import type { Lease, ServerCapacityResourceResponse } from '@fairlead/core'
+import type { Lease, ServerCapacityResourceResponse } from '@fairlead/core/doorman'
 
 /** Wants that moved by this part since the parent was asked are worth a question of their own. */
 const MOVED = 0.2

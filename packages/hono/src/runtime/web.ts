@@ -1,4 +1,9 @@
+import { HttpAdmission } from '@fairlead/core/http'
 import type { Runtime } from './runtime.js'
 
-/** Any other runtime, such as workerd and Deno: no signals of its own, and nothing that only Node has. */
-export const runtime: Runtime = { signals: () => [], leaseMs: 60_000 }
+/** Any other runtime, such as workerd: no signals of its own, and nothing that only Node has. */
+export const runtime: Runtime = {
+  admission: (framework, options) => new HttpAdmission(framework, options),
+  signals: () => [],
+  permitTimeoutMs: 60_000,
+}

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { createGate, type GateOptions } from '@fairlead/core'
+import { escrow } from '@fairlead/core/escrow'
+import { requestQueue } from '@fairlead/core/queue'
 import { limitStage } from '@fairlead/core/testing'
 import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
@@ -162,7 +164,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   cases.add(
     'one flow with slow bodies on all slots: cut off once others wait, beyond its share',
     () => ({
-      gate: { queue: { capacity: 4, maxWaitMs: 20_000 } },
+      gate: { queue: requestQueue({ concurrency: 4, maxWaitMs: 20_000 }) },
       wrapped: true,
       options: {
         slowBodyMs: 0,
@@ -188,7 +190,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
     const onWarning = (message: string): void => void warnings.push(message)
     const twice = (): RigOptions<Target> => {
       warnings.length = 0
-      const inner = { gate: sharedGate({ budget: { limit: 10, windowMs: 60_000 } }), onWarning }
+      const inner = { gate: sharedGate({ budget: escrow({ limit: 10, windowMs: 60_000 }) }), onWarning }
       return { inner: [inner, inner] }
     }
     cases.add('one gate twice in a row: judged once, and said once for each that came second', twice, async (rig) => {

@@ -3,8 +3,8 @@ import { createServer as createHttp2Server, type Http2ServerRequest, type Http2S
 import { pipeline, Readable } from 'node:stream'
 import type { Decision, Permit } from '@fairlead/core'
 import {
-  HttpAdmission,
   type HttpVisit,
+  NodeAdmission,
   onResponseEnd,
   PROBLEM_JSON,
   refuseBody,
@@ -64,7 +64,7 @@ function plainHarness(defect?: Defect): AdapterHarness<Target> {
 }
 
 function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undefined): RequestListener {
-  const gates = middleware.map((options) => new HttpAdmission(framework, options))
+  const gates = middleware.map((options) => new NodeAdmission(framework, options))
   const remembered: Visit[] = []
   return async (request, response) => {
     let visit: Visit | undefined
@@ -82,7 +82,7 @@ function listener({ middleware, play }: AppSetup<Target>, defect: Defect | undef
   }
 }
 
-function hear(gate: HttpAdmission<Target>, visit: Visit, defect: Defect | undefined): void {
+function hear(gate: NodeAdmission<Target>, visit: Visit, defect: Defect | undefined): void {
   const [request, response] = visit.target
   if (defect === 'hears finish, not close') response.on('finish', () => visit.responseEnded(false))
   else if (defect === 'hears the response, not its socket')
@@ -101,7 +101,7 @@ function hear(gate: HttpAdmission<Target>, visit: Visit, defect: Defect | undefi
   else if (defect !== 'releases when the handler has settled') gate.watch(visit, request, response)
 }
 
-function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
+function enter(gate: NodeAdmission<Target>, visit: Visit, decision: Decision, defect: Defect | undefined): boolean {
   const [request, response] = visit.target
   if (decision.admitted) {
     tell(gate, visit, decision, defect)
@@ -123,7 +123,7 @@ function enter(gate: HttpAdmission<Target>, visit: Visit, decision: Decision, de
   return false
 }
 
-function tell(gate: HttpAdmission<Target>, visit: Visit, permit: Permit, defect: Defect | undefined): void {
+function tell(gate: NodeAdmission<Target>, visit: Visit, permit: Permit, defect: Defect | undefined): void {
   const [, response] = visit.target
   if (defect === 'tells nothing of budgets' || defect === 'tells budgets in refusals only') return
   if (defect === 'tells budgets before an error handler clears them away' || defect === 'forgets that it told another')

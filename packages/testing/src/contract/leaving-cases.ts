@@ -170,7 +170,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
   const clock = manualClock()
   cases.add(
     'a handler that never settles and whose client has left: the permit goes with its lease',
-    () => ({ wrapped: true, gate: { leaseMs: 60_000, clock } }),
+    () => ({ wrapped: true, gate: { permitTimeoutMs: 60_000, clock } }),
     async (rig) => {
       const client = await rig.connect()
       client.get('/never')

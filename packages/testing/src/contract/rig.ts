@@ -12,7 +12,7 @@ export interface RigOptions<Target extends readonly unknown[]> {
   /** Stages behind the probe. */
   stages?: readonly Stage[]
   /** Further options of the gate. */
-  gate?: Pick<GateOptions, 'leaseMs' | 'clock' | 'queue'>
+  gate?: Pick<GateOptions, 'permitTimeoutMs' | 'clock' | 'queue'>
   /** Further options of the middleware. */
   options?: Omit<HttpOptions<Target>, 'gate'>
   /** Options of further middleware, inside the first. */

@@ -7,7 +7,7 @@ import {
   type PoolStore,
   poolTerms,
   requireLease,
-} from '@fairlead/core'
+} from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { type PoolStoreHarness, poolStoreContract } from './index.js'

@@ -1,4 +1,4 @@
-import type { PoolStore } from '@fairlead/core'
+import type { PoolStore } from '@fairlead/core/escrow'
 
 /** What a store supplies to be tested by {@link poolStoreContract}. */
 export interface PoolStoreHarness {

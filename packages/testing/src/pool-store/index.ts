@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type LeaseCall, type PoolTerms, poolTerms } from '@fairlead/core'
+import { type LeaseCall, type PoolTerms, poolTerms } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { type ContractCase, TIMEOUT_MS } from '../contract/cases.js'
 import type { PoolStoreHarness } from './harness.js'

@@ -1,4 +1,4 @@
-import type { LeaseAnswer, LeaseCall, PoolMark, PoolStore, PoolTerms, TenantReport } from '@fairlead/core'
+import type { LeaseAnswer, LeaseCall, PoolMark, PoolStore, PoolTerms, TenantReport } from '@fairlead/core/escrow'
 import { Pool } from '@fairlead/core/internal'
 
 /** What a member knows by its last answer. */

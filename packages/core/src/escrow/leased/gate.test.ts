@@ -2,7 +2,9 @@ import { describe, expect, it } from 'vitest'
 import type { Permit, Refusal } from '../../admission/index.js'
 import { createGate } from '../../create-gate.js'
 import { statusOfRefusal } from '../../http/refusal.js'
+import { requestQueue } from '../../queue/stage.js'
 import { World } from '../../testing/world.js'
+import { budgetStage } from '../stage.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import { LeasedFairEscrow } from './leased-fair-escrow.js'
 import type { LeasedEscrowOptions } from './options.js'
@@ -13,7 +15,7 @@ function rig(options: Partial<LeasedEscrowOptions> = {}) {
   const store = new HeldStore(clock)
   const shared = { pool: 'api', limit: 100, windowMs: 1_000, quantum: 10, store, clock, after }
   const escrow = new LeasedFairEscrow({ ...shared, ...options })
-  const gate = createGate({ fair: false, budget: escrow, queue: false, clock, after })
+  const gate = createGate({ fair: false, budget: budgetStage(escrow), queue: false, clock, after })
   return { world, store, escrow, gate }
 }
 
@@ -36,8 +38,8 @@ describe('a leased escrow as the budget of a gate', () => {
     const { world, store, escrow } = rig()
     const gate = createGate({
       fair: false,
-      budget: escrow,
-      queue: { capacity: 1, maxWaiting: 1 },
+      budget: budgetStage(escrow),
+      queue: requestQueue({ concurrency: 1, maxWaiting: 1 }),
       clock: world.clock,
       after: world.after,
     })

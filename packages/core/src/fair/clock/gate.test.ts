@@ -3,6 +3,7 @@ import type { Decision, Permit } from '../../admission/decision.js'
 import { refuse } from '../../admission/refusal.js'
 import type { Stage } from '../../admission/stage.js'
 import { createGate } from '../../create-gate.js'
+import { requestQueue } from '../../queue/stage.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
 import { World } from '../../testing/world.js'
@@ -281,7 +282,7 @@ describe('before a waiting room', () => {
     const random = seededRandom(5)
     const gate = createGate({
       fair: { rule: 'fair-clock' },
-      queue: { capacity: 10, maxWaitMs: 200, maxWaiting: 40, queues: 8, choose: 'first' },
+      queue: requestQueue({ concurrency: 10, maxWaitMs: 200, maxWaiting: 40, queues: 8, choose: 'first' }),
       clock: world.clock,
       after: world.after,
       random,

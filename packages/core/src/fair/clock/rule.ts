@@ -1,6 +1,6 @@
 import type { Outcome } from '../../admission/outcome.js'
-import { weightFrom } from '../../escrow/options.js'
 import type { Random } from '../../random.js'
+import { weightFrom } from '../../weight.js'
 import type { ClockSettings } from '../options.js'
 import { type FlowKey, IndependentPlacement } from '../placement.js'
 import type { FairRefusal, FairRule } from '../rule.js'

@@ -199,7 +199,7 @@ describe('options of the fair clock', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ rule: 'red' }, 'fair.rule must be one of "fair-clock", "blue", got "red"'],
     [{ rule: 'fair-clock', failureIncrement: 0.1 }, 'fair has no option "failureIncrement"'],
-    [{ rule: 'fair-clock', hash: 'published' }, 'fair has no option "hash"'],
+    [{ rule: 'fair-clock', placement: () => {} }, 'fair has no option "placement"'],
     [{ rule: 'blue', credit: 12 }, 'fair has no option "credit"'],
     [{ rule: 'blue', weightOf: () => 1 }, 'fair has no option "weightOf"'],
     [{ rule: 'fair-clock', levels: 0 }, 'fair.levels must be an integer >= 1, got 0'],

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { fixed } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
+import { requestQueue } from '../queue/stage.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { probeStage } from '../testing/probe-stage.js'
 import type { Decision, Permit } from './decision.js'
@@ -17,7 +18,7 @@ describe('a permit with a lease', () => {
   it('ends as ignored at the next call once its time is up, and later words about it do nothing', () => {
     const clock = manualClock()
     const probe = probeStage()
-    const gate = createGate({ fair: false, stages: [probe], leaseMs: 1_000, clock })
+    const gate = createGate({ fair: false, stages: [probe], permitTimeoutMs: 1_000, clock })
     const forgotten = admit(gate)
     clock.advance(999)
     admit(gate).finish('success')
@@ -43,7 +44,13 @@ describe('a permit with a lease', () => {
 
   it('counts from the admission, not from the question', async () => {
     const clock = manualClock()
-    const gate = createGate({ fair: false, queue: { capacity: 1, maxWaitMs: 5_000 }, leaseMs: 1_000, clock, after })
+    const gate = createGate({
+      fair: false,
+      queue: requestQueue({ concurrency: 1, maxWaitMs: 5_000 }),
+      permitTimeoutMs: 1_000,
+      clock,
+      after,
+    })
     const first = admit(gate)
     const waiting = gate.admit({ flow: 'b' })
     clock.advance(900)
@@ -59,7 +66,13 @@ describe('a permit with a lease', () => {
 
   it('frees what it held for those that wait', async () => {
     const clock = manualClock()
-    const gate = createGate({ fair: false, queue: { capacity: 1, maxWaitMs: 5_000 }, leaseMs: 1_000, clock, after })
+    const gate = createGate({
+      fair: false,
+      queue: requestQueue({ concurrency: 1, maxWaitMs: 5_000 }),
+      permitTimeoutMs: 1_000,
+      clock,
+      after,
+    })
     admit(gate)
     const waiting = gate.admit({ flow: 'b' })
     clock.advance(1_000)
@@ -67,8 +80,8 @@ describe('a permit with a lease', () => {
     expect(await waiting).toMatchObject({ admitted: true })
   })
 
-  it.each([0, -1, Number.NaN, '5'])('of %j is refused', (leaseMs) => {
-    expect(() => createGate({ leaseMs: leaseMs as number })).toThrow(/^leaseMs must be/)
+  it.each([0, -1, Number.NaN, '5'])('of %j is refused', (permitTimeoutMs) => {
+    expect(() => createGate({ permitTimeoutMs: permitTimeoutMs as number })).toThrow(/^permitTimeoutMs must be/)
   })
 
   it('is over exactly for those admitted so long ago that nobody has finished', () => {
@@ -80,7 +93,7 @@ describe('a permit with a lease', () => {
     fc.assert(
       fc.property(fc.array(step), (steps) => {
         const clock = manualClock()
-        const gate = createGate({ fair: false, leaseMs: 100, clock })
+        const gate = createGate({ fair: false, permitTimeoutMs: 100, clock })
         const permits: { permit: Permit; atMs: number; done: boolean }[] = []
         for (const step of steps) {
           if (step.kind === 'pass') clock.advance(step.ms)
@@ -108,7 +121,12 @@ const after = (): (() => void) => () => {}
 describe('a gate whose timers have died', () => {
   it('turns away, when woken, what has waited for too long', async () => {
     const clock = manualClock()
-    const gate = createGate({ fair: false, queue: { capacity: fixed(1), maxWaitMs: 500 }, clock, after })
+    const gate = createGate({
+      fair: false,
+      queue: requestQueue({ concurrency: fixed(1), maxWaitMs: 500 }),
+      clock,
+      after,
+    })
     admit(gate)
     let decision: Decision | undefined
     const waiting = Promise.resolve(gate.admit({ flow: 'b' })).then((answer) => {

@@ -6,12 +6,12 @@ import type { Visit } from './permit.js'
  *
  * Permits are given one time for all, so they end in the order in which they were given. O(1) each; no timer.
  */
-export class Leases {
-  readonly #leaseMs: number
+export class PermitTimeouts {
+  readonly #timeoutMs: number
   readonly #open = new Set<Visit>()
 
-  constructor(leaseMs: number) {
-    this.#leaseMs = leaseMs
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
   }
 
   add(visit: Visit): void {
@@ -22,11 +22,11 @@ export class Leases {
     this.#open.delete(visit)
   }
 
-  /** Ends, as `ignored`, those that were admitted `leaseMs` ago or longer. Returns how many. */
+  /** Ends, as `ignored`, those that were admitted `permitTimeoutMs` ago or longer. Returns how many. */
   expire(nowMs: number): number {
     let expired = 0
     for (const visit of this.#open) {
-      if (nowMs - visit.nowMs < this.#leaseMs) break
+      if (nowMs - visit.nowMs < this.#timeoutMs) break
       visit.finish('ignored')
       expired++
     }

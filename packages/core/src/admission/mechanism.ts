@@ -1,0 +1,37 @@
+import type { After, Clock } from '../clock.js'
+import { show } from '../options.js'
+import type { Random } from '../random.js'
+import type { Stage } from './stage.js'
+
+/** What a gate lends to the mechanisms that it is made of. */
+export interface GateSeams {
+  readonly clock: Clock
+  readonly after: After
+  /** The gate's option; a mechanism without one takes the platform's. */
+  readonly random: Random | undefined
+  /** The gate's weights, which never throw; for mechanisms that have none of their own. */
+  readonly weightOf: ((flow: string) => number) | undefined
+  /** Tells the gate's observers of a function in a mechanism's options that threw, or gave what it may not. */
+  failed(option: string, error: unknown): void
+}
+
+/**
+ * A mechanism as a value: options that were checked, with the code that they are for. Each gate makes a stage of its own
+ * from it. What nobody makes is in nobody's bundle.
+ */
+export interface Mechanism<Place extends 'budget' | 'doorman' | 'queue' = 'budget' | 'doorman' | 'queue'> {
+  /** The option of `createGate` that takes it. */
+  readonly place: Place
+  /** Makes the stage. Throws a `RangeError` or `TypeError` that names the option and its value. */
+  stage(seams: GateSeams): Stage
+}
+
+/** The functions that make a mechanism for each option, for messages. */
+const MAKERS = { budget: 'escrow', doorman: 'lease', queue: 'requestQueue' } as const
+
+/** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
+export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
+  const isOurs = typeof mechanism === 'object' && mechanism !== null && mechanism.place === place
+  if (!isOurs) throw new TypeError(`${place} must be made by ${MAKERS[place]}(), got ${show(mechanism)}`)
+  return mechanism.stage(seams)
+}

@@ -1,0 +1,11 @@
+/**
+ * The makers of a gate's mechanisms, and nothing that stands beside them: what adapters export, too.
+ *
+ * @module @fairlead/core/mechanisms
+ */
+
+export { adaptive } from './capacity/adaptive.js'
+export { fixed } from './capacity/fixed.js'
+export { escrow } from './escrow/mechanism.js'
+export { lease } from './lease/stage.js'
+export { requestQueue } from './queue/stage.js'

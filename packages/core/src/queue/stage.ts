@@ -1,0 +1,26 @@
+import type { Mechanism } from '../admission/mechanism.js'
+import { requireOptions } from '../options.js'
+import { QUEUE_OPTIONS, type QueueOptions } from './options.js'
+import { WaitingRoom } from './room.js'
+import { safely } from './safely.js'
+
+/**
+ * A queue for `createGate({ queue })`: requests wait until they may run, and flows take turns. Each gate that is given
+ * it has a queue of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
+ * checked when the gate is made.
+ */
+export function requestQueue(options: QueueOptions): Mechanism<'queue'> {
+  requireOptions('queue', options, QUEUE_OPTIONS)
+  return {
+    place: 'queue',
+    stage: ({ clock, after, random, weightOf, failed }) => {
+      const weighted = weightOf === undefined || 'weightOf' in options ? options : { ...options, weightOf }
+      return new WaitingRoom({
+        ...safely(weighted, (error) => failed('queue', error)),
+        clock,
+        after,
+        ...(random === undefined ? {} : { random }),
+      })
+    },
+  }
+}

@@ -1,0 +1,35 @@
+import { requireNumber, show } from './options.js'
+
+/** Least and most weight: far apart enough for anybody, and near enough for sums of floats to tell apart. */
+const LEAST_WEIGHT = 1e-9
+const MOST_WEIGHT = 1e12
+
+/** Whether it may be a weight: a number from 1e-9 to 1e12. */
+function isWeight(weight: unknown): boolean {
+  return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
+}
+
+/** Checks for a weight. */
+export function requireWeight(name: string, weight: unknown): void {
+  if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+}
+
+/** The weight of a flow or tenant, checked; 1 without `weightOf`. Throws what `weightOf` throws. */
+export function weightFrom(weightOf: ((name: string) => number) | undefined, name: string): number {
+  if (weightOf === undefined) return 1
+  const weight = weightOf(name)
+  if (!isWeight(weight)) requireWeight(`weightOf(${show(name)})`, weight)
+  return weight
+}
+
+/** The same weights, and 1 where `weightOf` throws or gives what it may not, of which `failed` is told. */
+export function safeWeight(weightOf: (flow: string) => number, failed: (error: unknown) => void): typeof weightOf {
+  return (flow) => {
+    try {
+      return weightFrom(weightOf, flow)
+    } catch (error) {
+      failed(error)
+      return 1
+    }
+  }
+}

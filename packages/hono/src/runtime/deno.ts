@@ -1,0 +1,9 @@
+import { NodeAdmission } from '@fairlead/core/http'
+import type { Runtime } from './runtime.js'
+
+/** Deno runs Node's servers, too, but has not its signals. */
+export const runtime: Runtime = {
+  admission: (framework, options) => new NodeAdmission(framework, options),
+  signals: () => [],
+  permitTimeoutMs: 60_000,
+}

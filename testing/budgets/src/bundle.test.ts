@@ -1,0 +1,61 @@
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import { describe, expect, it } from 'vitest'
+
+/** Size of a worker made of `source`, minified and gzipped, in kB (1000 bytes). */
+async function kilobytesOf(source: string): Promise<number> {
+  const { outputFiles } = await build({
+    stdin: { contents: source, resolveDir: import.meta.dirname },
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'neutral',
+    conditions: ['workerd'],
+    external: ['node:*'],
+  })
+  return gzipSync(outputFiles[0]!.contents, { level: 9 }).length / 1_000
+}
+
+const gate = (options: string): string => `import { createGate } from '@fairlead/core'; export default ${options}`
+
+/** Most that each may be, in kB: what it was when this was written, and a few percent. */
+describe('an edge bundle', () => {
+  it.each<[string, string, number]>([
+    ['the default of Hono', `import { fairMiddleware } from '@fairlead/hono'; export default fairMiddleware()`, 23],
+    ['a gate with FAIR and shedding', gate('createGate()'), 16.5],
+    [
+      'a queue alone',
+      `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
+      16,
+    ],
+    [
+      'a budget alone',
+      `import { escrow } from '@fairlead/core/escrow'; export default escrow({ limit: 1, windowMs: 1 })`,
+      13,
+    ],
+    [
+      'a lease alone',
+      `import { DoormanClient, lease, overHttp } from '@fairlead/core/doorman'; export { DoormanClient, lease, overHttp }`,
+      12,
+    ],
+  ])('of %s', async (_what, source, most) => {
+    expect(await kilobytesOf(source)).toBeLessThanOrEqual(most)
+  })
+
+  it.each(['queue', 'sfq', 'capacity', 'escrow', 'lease'])('of a gate has nothing of %s', async (folder) => {
+    const { metafile } = await build({
+      stdin: { contents: gate('createGate()'), resolveDir: import.meta.dirname },
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'esm',
+      platform: 'neutral',
+      external: ['node:*'],
+    })
+    const { inputs } = Object.values(metafile.outputs)[0]!
+    const own = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
+    expect(own.some(([file]) => file.includes('core/dist/fair/'))).toBe(true)
+    expect(own.filter(([file]) => file.includes(`core/dist/${folder}/`))).toEqual([])
+  })
+})
