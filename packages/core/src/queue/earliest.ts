@@ -1,7 +1,7 @@
-import { Chain, type Link } from '../sfq/chain.js'
+import { LinkedList, type Linked } from '../linked-list.js'
 
 /** What is ordered: by time, and it is written down where each is, so that any can be taken out. */
-export interface Timed<W> extends Link<W> {
+export interface Timed<W> extends Linked<W> {
   readonly startByMs: number
   /** Written here alone: the place in the heap, or one of the two below. */
   position: number
@@ -15,7 +15,7 @@ const IN_LINE = -2
  * Where all may wait equally long, the usual case, everything is O(1); with those in the heap, O(log n).
  */
 export class Earliest<W extends Timed<W>> {
-  readonly #line = new Chain<W>()
+  readonly #line = new LinkedList<W>()
   readonly #heap: W[] = []
   #size = 0
 

@@ -1,11 +1,11 @@
 import type { Contest } from '../admission/stage.js'
-import { Chain } from '../sfq/chain.js'
+import { LinkedList } from '../linked-list.js'
 import type { Waiter } from './waiter.js'
 
 /** What one flow has: requests that run, oldest first, and how many wait. */
 interface Holding {
   readonly weight: number
-  readonly running: Chain<Waiter>
+  readonly running: LinkedList<Waiter>
   /** Slots that they take. */
   width: number
   waiting: number
@@ -89,7 +89,7 @@ export class Holdings {
   #open({ flow, weight }: Waiter): Holding {
     let holding = this.#flows.get(flow)
     if (holding !== undefined) return holding
-    holding = { weight, running: new Chain(), width: 0, waiting: 0 }
+    holding = { weight, running: new LinkedList(), width: 0, waiting: 0 }
     this.#weight += weight
     this.#flows.set(flow, holding)
     return holding

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './request.js'
+import type { Ticket } from './ring.js'
 import { PlainRoundRobin } from './simulation/plain-round-robin.js'
 
 interface Item {
