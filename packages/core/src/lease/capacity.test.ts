@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Permit } from '../index.js'
-import type { WaitingRoomSnapshot } from '../queue/snapshot.js'
+import type { WaitingRoomSnapshot } from '../queue/index.js'
 import { Office } from './fixtures/office.js'
 import type { GaugeLease, RateLease } from './index.js'
 

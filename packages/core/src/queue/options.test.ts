@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
-import { QUEUE_OPTIONS, type WaitingRoomOptions } from './options.js'
-import { WaitingRoom } from './room.js'
+import { QUEUE_OPTIONS, type RequestQueueOptions } from './options.js'
+import { RequestQueue } from './request-queue.js'
 
-const make = (options: Partial<Record<keyof WaitingRoomOptions, unknown>>) => () =>
-  new WaitingRoom({ capacity: 5, ...options } as WaitingRoomOptions)
+const make = (options: Partial<Record<keyof RequestQueueOptions, unknown>>) => () =>
+  new RequestQueue({ capacity: 5, ...options } as RequestQueueOptions)
 
 const slots: Capacity = {
   limit: 5,
@@ -82,8 +82,8 @@ describe('options', () => {
     [{ flow: 'a', band: 1 }, 'band must be an integer from 0 to 0, got 1'],
     [{ flow: 'a', deadlineMs: Number.NaN }, 'deadlineMs must be'],
   ])('a request %o is refused by name', (request, message) => {
-    const room = make({})()
-    expect(() => room.enter(request)).toThrow(message)
-    expect(room.snapshot().came).toBe(0)
+    const queue = make({})()
+    expect(() => queue.enter(request)).toThrow(message)
+    expect(queue.snapshot().came).toBe(0)
   })
 })

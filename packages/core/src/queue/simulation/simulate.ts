@@ -1,9 +1,9 @@
 import type { Refusal } from '../../admission/refusal.js'
 import { Heap } from '../../capacity/simulation/heap.js'
 import { seededRandom } from '../../testing/seeded-random.js'
-import type { WaitingRoomOptions } from '../options.js'
-import type { QueuePermit } from '../permit.js'
-import { WaitingRoom } from '../room.js'
+import type { RequestQueueOptions } from '../options.js'
+import type { QueuePermit } from '../queued-request.js'
+import { RequestQueue } from '../request-queue.js'
 import { World } from './world.js'
 
 /** Requests of one flow: Poisson arrivals from `fromMs` to `untilMs`. */
@@ -26,7 +26,7 @@ export interface Scenario {
   seed: number
   seconds: number
   traffic: readonly Traffic[]
-  options: Partial<WaitingRoomOptions>
+  options: Partial<RequestQueueOptions>
   /** Instead of what the room says: how long a refused client stays away, in milliseconds. */
   tellMs?: number
 }
@@ -53,7 +53,7 @@ export async function simulate({ seed, seconds, traffic, options, tellMs }: Scen
   const random = seededRandom(seed)
   const world = new World()
   const { clock, after } = world
-  const room = new WaitingRoom({ capacity: 10, clock, after, random: seededRandom(seed + 0.5), ...options })
+  const room = new RequestQueue({ capacity: 10, clock, after, random: seededRandom(seed + 0.5), ...options })
   const events = new Heap<() => void>()
   const stories: Story[] = []
   const exponential = (mean: number): number => -mean * Math.log(1 - random())
