@@ -342,7 +342,7 @@ describe('width', () => {
     const { queue, ask, started, end } = queueOf({ capacity: 8, bypass: 0, sparseFirst: false })
     const controller = new AbortController()
     for (const name of ['x', 'y']) ask(name, { width: 4 })
-    ask('a0', { width: 8, signal: controller.signal })
+    ask('a0', { width: 8, cost: 32, signal: controller.signal })
     for (let i = 1; i <= 30; i++) for (const flow of ['a', 'b']) ask(`${flow}${i}`, { width: 4, cost: 1 })
     // Turn after turn of a goes into the cost of its wide request, while b is served.
     let ended = 0

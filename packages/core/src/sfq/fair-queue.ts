@@ -5,7 +5,8 @@ import { HashedQueues } from './hashed-queues.js'
 import { ArrivalLanes, FlowLanes, type Lanes } from './lanes.js'
 import { LongestQueue } from './longest-queue.js'
 import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, MOST_SEED, requireCost, weightFrom } from './options.js'
-import { type IsLive, Lane, Quantum, Request, Ring, type RingRules, type Ticket } from './ring.js'
+import { Quantum } from './quantum.js'
+import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
 
 const MOST_AUTO_QUEUES = 4096
 

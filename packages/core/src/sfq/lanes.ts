@@ -95,6 +95,7 @@ function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   lane.up = queue
   lane.deficit = deficit
   lane.counted = 0
+  lane.pooled = 0
   lane.next = undefined
   lane.previous = undefined
   queue.ring!.put(lane, place)
@@ -102,6 +103,7 @@ function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   queue.cost += lane.cost
   queue.deficit += deficit
   if (queue.place === 'out') queue.up!.ring!.put(queue, place)
+  else queue.up!.ring!.corrected(queue)
   lane.recount()
   queue.recount()
   queue.up!.count += lane.count

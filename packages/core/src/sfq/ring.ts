@@ -1,9 +1,11 @@
 import { type Linked, LinkedList } from '../linked-list.js'
+import type { Quantum } from './quantum.js'
 
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
-const CLOSE = 1 - 1e-9
-/** Requests that the average cost remembers. */
-const COST_MEMORY = 100
+const ROUNDING = 1e-9
+const CLOSE = 1 - ROUNDING
+/** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
+const IN_ADVANCE = 0.25
 
 /** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
 export interface Ticket<T> {
@@ -12,8 +14,8 @@ export interface Ticket<T> {
   /** The cost that its flow is charged: the cost it was enqueued with or, once it is settled, its real cost. */
   readonly cost: number
   /**
-   * The request that was evicted to make room for this one. It will not be dequeued, so whoever enqueued this one must
-   * turn it away. Forgotten when this one leaves.
+   * The request that was evicted to make room for this one: whoever enqueued this one must turn it away. Forgotten when
+   * this one leaves.
    */
   readonly evicted: Ticket<T> | undefined
 }
@@ -44,34 +46,8 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
 /** Asks whether a request is still wanted; takes it off its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean
 
-/** Whether a lane is in the ring of its parent: on the list of new lanes, or among the lanes that go round. */
+/** Where a lane is in the ring of its parent: out of it, on the list of new lanes, or among those that go round. */
 type Place = 'out' | 'new' | 'old'
-
-/**
- * The quantum: the cost that a lane of weight 1 is credited in a round. It is the moving average of the costs that were
- * served, so that a turn is worth about one request, and at least the smallest cost seen. With the *largest* cost
- * instead, one flow of costly requests would give every flow long turns.
- */
-export class Quantum {
-  #average = 0
-  #served = 0
-  #least: number = Number.POSITIVE_INFINITY
-
-  /** A request of this cost arrives. */
-  see(cost: number): void {
-    if (cost < this.#least) this.#least = cost
-  }
-
-  /** A request of this cost, which was seen before, is served. */
-  learn(cost: number): void {
-    if (this.#served < COST_MEMORY) this.#served++
-    this.#average += (cost - this.#average) / this.#served
-  }
-
-  get value(): number {
-    return Math.max(this.#average, this.#least)
-  }
-}
 
 /** What all rings of one queue share. */
 export interface RingRules<T> {
@@ -95,9 +71,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   up: Lane<T> | undefined
   /** Its share of the turns. For a lane with a ring: the sum over its members that wait or owe. */
   weight: number
-  /** Number of requests that wait in it. */
+  /** Number of requests that wait in it, and their cost. */
   count = 0
-  /** Their total cost. */
   cost = 0
   /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
   deficit = 0
@@ -108,8 +83,7 @@ export class Lane<T> implements Linked<Lane<T>> {
   newestFirst = false
   /** The turns of the lanes below; `undefined` in a line. */
   ring: Ring<T> | undefined = undefined
-
-  // Written by the parent's ring alone.
+  // From here on, written by the parent's ring alone.
   place: Place = 'out'
   /** The round of its turn: the present round or the next. */
   round = 0
@@ -118,7 +92,10 @@ export class Lane<T> implements Linked<Lane<T>> {
   served = -1
   next: Lane<T> | undefined = undefined
   previous: Lane<T> | undefined = undefined
-
+  /** Whether its head cost more than its turn was worth when it was last looked at. */
+  costly = false
+  /** Its part of the pool in its parent's ring now. */
+  pooled = 0
   /** The weight with which it counts in its parent now. */
   counted = 0
 
@@ -183,8 +160,7 @@ export class Lane<T> implements Linked<Lane<T>> {
 
   /** Charges the cost of a request to this lane and the lanes above it. */
   charge(cost: number): void {
-    let lane: Lane<T> = this
-    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) up.ring!.charge(lane, cost)
+    for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
   }
 
   /** Corrects an earlier charge by `change`, below zero to give back. An empty lane keeps its debt, but not its credit. */
@@ -196,7 +172,7 @@ export class Lane<T> implements Linked<Lane<T>> {
       if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0
       // Credit forfeited here must not become a present to the flows that share a queue with this one.
       change = before - lane.deficit
-      if (lane.deficit < 0 && lane.place === 'out') up.ring!.put(lane, 'old')
+      up.ring!.corrected(lane)
       lane.recount()
     }
   }
@@ -225,20 +201,26 @@ export class Lane<T> implements Linked<Lane<T>> {
  * At its turn a lane is credited once and served while its deficit (the credit it holds) covers its head; then it goes
  * to the end of the ring. Unused credit stays with a lane while it waits and is forfeited when it empties; debt stays
  * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane
- * the same, whatever was served in the middle of it. While both wait, the service per weight of two lanes i and j thus
- * never differs by more than quantum + largest cost · (1/weight_i + 1/weight_j), over any interval.
+ * the same, whatever was served in the middle of it.
+ *
+ * A head that costs more than a turn is served in advance, at the price of a debt, as soon as all lanes with such heads
+ * have saved up a quarter of its cost together. So costly requests start evenly spread. If each waited for its own credit, lanes
+ * that began together would save up together and start together, and would hold all slots for as long as they run.
+ * A lane in debt gets nothing in advance. While both wait, the service per weight of two lanes i and j thus never
+ * differs by more than quantum + 2 · largest cost · (1/weight_i + 1/weight_j), over any interval.
  *
  * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum;
  * then it joins the ring. A lane that empties after it was served stays in the ring, empty, until its turn has passed:
  * only then may it be new again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Each lane is stamped with the round of its next turn, and stamps never fall along the ring; by them a ring knows
- * when a round has ended. Choosing costs O(1) amortised, while requests cost about a quantum per weight; rounds in
- * which no lane's credit would suffice are not walked, but credited in one pass.
+ * Each lane is stamped with the round of its next turn. Choosing costs O(1) amortised; rounds in which no lane can be
+ * served are not walked, but credited in one pass.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
  *   which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
+ * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which spreads
+ *   costly requests by the slot that asks; spreading them by what lanes have saved up needs no slots
  */
 export class Ring<T> {
   readonly #owner: Lane<T>
@@ -248,6 +230,8 @@ export class Ring<T> {
   #round = 1
   #quantum = 0
   #servedInRound = true
+  /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
+  #pool = 0
 
   constructor(owner: Lane<T>, rules: RingRules<T>) {
     this.#owner = owner
@@ -275,12 +259,19 @@ export class Ring<T> {
       lane.round = this.#round + 1
       this.#old.push(lane)
     }
+    this.#pay(lane)
+  }
+
+  /** The credit of a lane was corrected. A lane that owes takes turns until they have paid. */
+  corrected(lane: Lane<T>): void {
+    this.#pay(lane)
+    if (lane.deficit < 0 && lane.place === 'out') this.put(lane, 'old')
   }
 
   /**
    * The request to be served next; asked again, the same, unless something arrived or left. Credits lanes and moves
-   * them on, but takes off only the requests that `isLive` finds dead. It does so before it looks at any credit, so the
-   * dead cost neither credit nor a turn. A lane whose head `mayStart` turns down passes its turn, unless all do.
+   * them on. Takes off the requests that `isLive` finds dead before it looks at any credit, so they cost neither credit
+   * nor a turn. A lane whose head `mayStart` turns down passes its turn, unless all do.
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     let first: Lane<T> | undefined
@@ -307,7 +298,9 @@ export class Ring<T> {
 
   /** Charges the lane at the front, whose head is being served. */
   charge(lane: Lane<T>, cost: number): void {
-    lane.deficit = Math.max(0, lane.deficit - cost)
+    const deficit = lane.deficit - cost
+    lane.deficit = Math.abs(deficit) < cost * ROUNDING ? 0 : deficit
+    this.#pay(lane)
     lane.served = this.#round
     this.#servedInRound = true
   }
@@ -315,6 +308,8 @@ export class Ring<T> {
   /** The last request of a lane has gone, served or not. */
   emptied(lane: Lane<T>): void {
     if (lane.deficit > 0) lane.deficit = 0
+    lane.costly = false
+    this.#pay(lane)
     // Served in this turn or, between two turns, in the last one.
     const passes = this.#rules.sparseFirst && lane.served >= lane.round - 1
     if (lane.deficit === 0 && !passes) this.#leave(lane)
@@ -330,18 +325,25 @@ export class Ring<T> {
     return this.#new.first ?? this.#old.first
   }
 
-  /** Whether a lane can pay `cost` in this turn; 0 for an empty lane, which only has to be out of debt. */
+  /** Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt. */
   #covers(lane: Lane<T>, cost: number): boolean {
     if (lane.deficit >= cost * CLOSE) return true
-    this.#credit(lane)
-    return lane.deficit >= cost * CLOSE
+    lane.costly = cost > this.#worth(lane)
+    // Once in a turn; a lane in the new list was credited when it arrived.
+    if (lane.place === 'old' && lane.credited !== this.#round) {
+      lane.credited = this.#round
+      lane.deficit += this.#worth(lane)
+    }
+    this.#pay(lane)
+    return lane.deficit >= cost * CLOSE || (lane.costly && lane.deficit >= 0 && this.#pool >= IN_ADVANCE * cost * CLOSE)
   }
 
-  /** Credits a lane once in a turn; a lane in the new list was credited when it arrived. */
-  #credit(lane: Lane<T>): void {
-    if (lane.place === 'new' || lane.credited === this.#round) return
-    lane.credited = this.#round
-    lane.deficit += this.#worth(lane)
+  /** Brings the pool up to date with a lane's credit or debt. */
+  #pay(lane: Lane<T>): void {
+    const pools = lane.costly || lane.deficit < 0 ? lane.deficit : 0
+    if (pools === lane.pooled) return
+    this.#pool += pools - lane.pooled
+    lane.pooled = pools
   }
 
   /** What a turn is worth to a lane. (An empty queue that owes for flows that have left pays as one flow would.) */
@@ -360,6 +362,10 @@ export class Ring<T> {
     this.#listOf(lane).delete(lane)
     lane.place = 'out'
     lane.deficit = 0
+    lane.costly = false
+    this.#pay(lane)
+    // Sums of floats are inexact; without lanes the pool is exactly 0.
+    if (this.#front() === undefined) this.#pool = 0
     lane.ring?.clear()
     lane.recount()
     this.#rules.left(lane)
@@ -378,16 +384,29 @@ export class Ring<T> {
 
   /** Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served. */
   #skipRounds(): void {
+    // What the pool gains in a round, at most.
+    let gain = 0
+    for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
+      const head = lane.head(undefined)
+      lane.costly = head !== undefined && head.cost > this.#worth(lane)
+      this.#pay(lane)
+      if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
+    }
     let rounds = Number.POSITIVE_INFINITY
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
       if (head === undefined) continue
-      rounds = Math.min(rounds, Math.ceil((head.cost * CLOSE - lane.deficit) / this.#worth(lane)))
+      const worth = this.#worth(lane)
+      const cost = head.cost * CLOSE
+      rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
+      if (lane.costly)
+        rounds = Math.min(rounds, Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, -lane.deficit / worth)))
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
       next = lane.next
       if (lane.count > 0 || lane.deficit < 0) lane.deficit += (rounds - 1) * this.#worth(lane)
+      this.#pay(lane)
       if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }
