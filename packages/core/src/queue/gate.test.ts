@@ -3,9 +3,9 @@ import type { Ask, Decision, Permit } from '../admission/decision.js'
 import type { Stage } from '../admission/stage.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { World } from '../testing/world.js'
 import type { RequestQueueOptions } from './options.js'
 import { RequestQueue } from './request-queue.js'
-import { World } from './simulation/world.js'
 
 /** A gate of FAIR and a waiting queue, and a count of what FAIR was told. */
 function gateOf(options: Partial<RequestQueueOptions> = {}, later?: Stage) {

@@ -1,10 +1,10 @@
+import { PlainRoundRobin } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
 import type { Ticket } from './ring.js'
-import { PlainRoundRobin } from './simulation/plain-round-robin.js'
 
 interface Item {
   readonly id: number
@@ -98,7 +98,6 @@ describe('shares of flows that wait', () => {
         })
         const entry = options.sparseFirst === false ? 0 : quantum
         leads.forEach(([least, most], i) => {
-          // A flow is at most one request ahead, and at most one behind.
           const bound = quantum + entry + 2 * largest * (1 / all[i]!.weight + 1 / all[0]!.weight)
           expect(most! - least!).toBeLessThanOrEqual(bound + 1e-6)
         })
