@@ -73,3 +73,39 @@ export function requireText(name: string, value: unknown): void {
 export function requireOneOf(name: string, value: unknown, words: readonly string[]): void {
   if (typeof value !== 'string' || !words.includes(value)) fail(name, `one of ${words.map(show).join(', ')}`, value)
 }
+
+/** Checks the value of one option; throws an error that names it. */
+export type Check = (name: string, value: unknown) => void
+
+/** One of the checks above with its bounds: `by(requireInteger, 1, 16)`. */
+export function by<A extends unknown[]>(
+  require: (name: string, value: unknown, ...bounds: A) => void,
+  ...bounds: A
+): Check {
+  return (name, value) => require(name, value, ...bounds)
+}
+
+/** For each option its check and its default; those of `U` have none. */
+export type OptionRules<O, U extends keyof O = never> = {
+  readonly [K in keyof O]-?: K extends U ? readonly [Check] : readonly [Check, Exclude<O[K], undefined>]
+}
+
+/** Options with their defaults; those of `U` may be undefined. */
+export type Settings<O, U extends keyof O = never> = Readonly<Required<Omit<O, U>> & { [K in U]: O[K] | undefined }>
+
+/** Checks options against `rules`, which name all there are, and fills in the defaults. */
+export function settingsFrom<O extends object, U extends keyof O = never>(
+  name: string,
+  options: O,
+  rules: OptionRules<O, U>,
+): Settings<O, U> {
+  requireOptions(name, options, Object.keys(rules))
+  const settings: Partial<Record<keyof O, unknown>> = {}
+  for (const option of Object.keys(rules) as (keyof O & string)[]) {
+    const [check, otherwise]: readonly [Check, unknown?] = rules[option]
+    const given: unknown = options[option]
+    if (given !== undefined) check(option, given)
+    settings[option] = given === undefined ? otherwise : given
+  }
+  return settings as Settings<O, U>
+}

@@ -1,8 +1,10 @@
+import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { fixed } from './capacity/index.js'
 import { createGate } from './create-gate.js'
 import { Line, waiting } from './lease/line.js'
 import { requestQueue } from './queue/stage.js'
+import { AbortListeners } from './signals.js'
 import { manualClock } from './testing/manual-clock.js'
 
 /** Requests as Workers have them: only the one that runs may touch its own signal, all others throw. */
@@ -87,5 +89,42 @@ describe('signals that only their own request may touch', () => {
     await expect(served).resolves.toBeUndefined()
     run(leave)
     expect([left, line.length]).toEqual([0, 0])
+  })
+})
+
+describe('listeners to signals', () => {
+  it('hears once, of its own signal, by one listener per signal', () => {
+    const listeners = new AbortListeners<{ aborted(): void }>()
+    const signals = [new AbortController(), new AbortController()]
+    const heard: number[] = []
+    const all = Array.from({ length: 100 }, (_, i) => ({ aborted: () => void heard.push(i) }))
+    for (const [i, one] of all.entries()) listeners.add(signals[i % 2]!.signal, one)
+    expect(signals.map(({ signal }) => getEventListeners(signal, 'abort').length)).toEqual([1, 1])
+    listeners.remove(signals[0]!.signal, all[0]!)
+    signals[0]!.abort()
+    signals[0]!.signal.dispatchEvent(new Event('abort'))
+    expect(new Set(heard)).toEqual(new Set(all.map((_, i) => i).filter((i) => i > 0 && i % 2 === 0)))
+  })
+
+  it('leaves no listener behind', () => {
+    const listeners = new AbortListeners<{ aborted(): void }>()
+    const { signal } = new AbortController()
+    const all = Array.from({ length: 3 }, () => ({ aborted: () => {} }))
+    for (const one of all) listeners.add(signal, one)
+    for (const one of all) listeners.remove(signal, one)
+    expect(getEventListeners(signal, 'abort')).toEqual([])
+    listeners.add(signal, all[0]!)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1)
+  })
+
+  it('is let go although its signal may not be touched any more', () => {
+    const listeners = new AbortListeners<{ aborted(): void }>()
+    const { signal } = new AbortController()
+    signal.removeEventListener = () => {
+      throw new Error('another request')
+    }
+    const one = { aborted: () => {} }
+    listeners.add(signal, one)
+    expect(() => listeners.remove(signal, one)).not.toThrow()
   })
 })

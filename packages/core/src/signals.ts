@@ -18,3 +18,39 @@ export function unlisten(signal: AbortSignal | undefined, listener: () => void):
     // It ends with its request.
   }
 }
+
+/** Hears that a signal fired. */
+interface AbortListener {
+  aborted(): void
+}
+
+/**
+ * Listens to signals on behalf of many: one listener per signal, however many share it. Platforms warn of signals with
+ * more than ten listeners, and compare each new one with all others.
+ */
+export class AbortListeners<T extends AbortListener> {
+  readonly #signals = new WeakMap<AbortSignal, { readonly listeners: Set<T>; readonly fired: () => void }>()
+
+  /** Tells `listener` when `signal` fires, once. Throws what the signal throws, and then keeps nothing. */
+  add(signal: AbortSignal, listener: T): void {
+    const known = this.#signals.get(signal)
+    if (known !== undefined) {
+      known.listeners.add(listener)
+      return
+    }
+    const listeners = new Set([listener])
+    const fired = (): void => {
+      for (const one of listeners) one.aborted()
+    }
+    signal.addEventListener('abort', fired)
+    this.#signals.set(signal, { listeners, fired })
+  }
+
+  /** No longer tells `listener`. Never throws. */
+  remove(signal: AbortSignal, listener: T): void {
+    const known = this.#signals.get(signal)
+    if (known === undefined || !known.listeners.delete(listener) || known.listeners.size > 0) return
+    this.#signals.delete(signal)
+    unlisten(signal, known.fired)
+  }
+}

@@ -5,24 +5,28 @@
  * `sparseFirst` it has the new list, too. A round is the array of those still to come; whoever has had a turn is in
  * the array of the next.
  *
- * A flow whose credit is used up goes to the next round when the next request is asked for, as in the code that ships;
- * `eager` moves it at once, as papers write it. That puts a flow which arrives in between one turn later.
+ * `textbook` is round robin as papers write it: the quantum is the mean cost, a request is served only when its flow's
+ * credit covers it, and a flow whose credit is used up goes to the next round at once. In the code that ships the
+ * quantum is a geometric mean; costly requests are served in advance when all flows that wait for such have credit for
+ * a quarter of one; and a flow goes to the next round when the next request is asked for.
  */
 export class PlainRoundRobin<T> {
   quantum = 0
   readonly #sparseFirst: boolean
-  readonly #eager: boolean
+  readonly #textbook: boolean
   readonly #flows = new Map<string, PlainFlow<T>>()
   #fresh: PlainFlow<T>[] = []
   #round: PlainFlow<T>[] = []
   #nextRound: PlainFlow<T>[] = []
   #average = 0
+  #averageLog = 0
+  #spread = 0
   #served = 0
   #least = Number.POSITIVE_INFINITY
 
-  constructor(sparseFirst: boolean, eager = false) {
+  constructor(sparseFirst: boolean, textbook = false) {
     this.#sparseFirst = sparseFirst
-    this.#eager = eager
+    this.#textbook = textbook
   }
 
   get flows(): readonly PlainFlow<T>[] {
@@ -40,7 +44,15 @@ export class PlainRoundRobin<T> {
   enqueue(name: string, item: T, cost: number, weight = 1): void {
     this.#least = Math.min(this.#least, cost)
     const known = this.#flows.get(name)
-    const flow: PlainFlow<T> = known ?? { name, weight, requests: [], deficit: 0, credited: false, served: 'no' }
+    const flow: PlainFlow<T> = known ?? {
+      name,
+      weight,
+      requests: [],
+      deficit: 0,
+      credited: false,
+      served: 'no',
+      costly: false,
+    }
     flow.weight = weight
     flow.requests.push({ item, cost })
     if (known) return
@@ -74,11 +86,15 @@ export class PlainRoundRobin<T> {
         continue
       }
       const cost = flow.requests[0]?.cost ?? Number.POSITIVE_INFINITY
-      if (!covers(flow, cost) && !fresh && !flow.credited) {
-        flow.deficit += this.quantum * flow.weight
-        flow.credited = true
+      if (!covers(flow, cost)) {
+        flow.costly = flow.requests.length > 0 && cost > this.quantum * flow.weight
+        if (!fresh && !flow.credited) {
+          flow.deficit += this.quantum * flow.weight
+          flow.credited = true
+        }
       }
-      if (covers(flow, cost)) return this.#serve(flow)
+      const inAdvance = !this.#textbook && flow.costly && flow.deficit >= 0 && this.#pool() >= 0.24999999975 * cost
+      if (covers(flow, cost) || inAdvance) return this.#serve(flow)
       if (flow.requests.length === 0 && flow.deficit >= 0) this.#leave(flow)
       else this.#pass(flow)
     }
@@ -97,7 +113,7 @@ export class PlainRoundRobin<T> {
     let flow = this.#flows.get(name)
     if (flow === undefined) {
       if (change <= 0) return
-      flow = { name, weight, requests: [], deficit: 0, credited: false, served: 'no' }
+      flow = { name, weight, requests: [], deficit: 0, credited: false, served: 'no', costly: false }
       this.#flows.set(name, flow)
       this.#nextRound.push(flow)
     }
@@ -107,17 +123,24 @@ export class PlainRoundRobin<T> {
 
   #serve(flow: PlainFlow<T>): PlainRequest<T> {
     const request = flow.requests.shift()!
-    flow.deficit = Math.max(0, flow.deficit - request.cost)
+    flow.deficit -= request.cost
+    if (Math.abs(flow.deficit) < 1e-9 * request.cost) flow.deficit = 0
     this.#served++
-    this.#average += (request.cost - this.#average) / Math.min(this.#served, 100)
+    const memory = Math.min(this.#served, this.#textbook ? 100 : 300)
+    const log = Math.log(request.cost)
+    const off = this.#served === 1 ? 0 : Math.abs(log - this.#averageLog)
+    this.#average += (request.cost - this.#average) / memory
+    this.#averageLog += (log - this.#averageLog) / memory
+    this.#spread += (off - this.#spread) / memory
     flow.served = 'now'
     if (flow.requests.length === 0) this.#emptied(flow)
-    else if (this.#eager && !covers(flow, flow.requests[0]!.cost)) this.#pass(flow)
+    else if (this.#textbook && !covers(flow, flow.requests[0]!.cost)) this.#pass(flow)
     return request
   }
 
   #emptied(flow: PlainFlow<T>): void {
     flow.deficit = Math.min(0, flow.deficit)
+    flow.costly = false
     const passes = this.#sparseFirst && flow.served !== 'no'
     if (!passes && flow.deficit === 0) this.#leave(flow)
     else if (this.#fresh.includes(flow) || (flow.served === 'now' && this.#round.includes(flow))) this.#pass(flow)
@@ -141,8 +164,15 @@ export class PlainRoundRobin<T> {
     this.#nextRound = this.#nextRound.filter(others)
   }
 
+  /** What flows have saved up for costly requests, less what flows owe. */
+  #pool(): number {
+    return this.flows.reduce((sum, { deficit, costly }) => sum + (costly || deficit < 0 ? deficit : 0), 0)
+  }
+
   #pace(): number {
-    return Math.max(this.#average, this.#least)
+    if (this.#textbook) return Math.max(this.#average, this.#least)
+    const typical = this.#served === 0 ? 0 : Math.exp(this.#averageLog)
+    return Math.max((1 + Math.min(0.25, 2 * this.#spread)) * typical, this.#average / 16, this.#least)
   }
 }
 
@@ -158,6 +188,8 @@ interface PlainFlow<T> {
   deficit: number
   /** Whether it got its quantum in this round. */
   credited: boolean
+  /** Whether its next request was worth more than a turn when it was last looked at. */
+  costly: boolean
   /** Whether it was served in its present turn, or in its last one. */
   served: 'no' | 'now' | 'last turn'
 }

@@ -1,6 +1,6 @@
 import type { Refusal } from '@fairlead/core'
-import type { QueuePermit, WaitingRoomOptions } from '@fairlead/core/queue'
-import { WaitingRoom } from '@fairlead/core/queue'
+import type { QueuePermit, RequestQueueOptions } from '@fairlead/core/queue'
+import { RequestQueue } from '@fairlead/core/queue'
 import { seededRandom, World } from '@fairlead/core/testing'
 import { Heap } from '../capacity/heap.js'
 
@@ -24,7 +24,7 @@ export interface Scenario {
   seed: number
   seconds: number
   traffic: readonly Traffic[]
-  options: Partial<WaitingRoomOptions>
+  options: Partial<RequestQueueOptions>
   /** Instead of what the room says: how long a refused client stays away, in milliseconds. */
   tellMs?: number
 }
@@ -51,7 +51,7 @@ export async function simulate({ seed, seconds, traffic, options, tellMs }: Scen
   const random = seededRandom(seed)
   const world = new World()
   const { clock, after } = world
-  const room = new WaitingRoom({ concurrency: 10, clock, after, random: seededRandom(seed + 0.5), ...options })
+  const room = new RequestQueue({ concurrency: 10, clock, after, random: seededRandom(seed + 0.5), ...options })
   const events = new Heap<() => void>()
   const stories: Story[] = []
   const exponential = (mean: number): number => -mean * Math.log(1 - random())

@@ -1,4 +1,4 @@
-import { Bell } from './bell.js'
+import { AvailabilityListeners } from './availability-listeners.js'
 
 /** What sums of fractional widths may be off by. */
 const ROUNDING = 1e-9
@@ -7,7 +7,7 @@ const ROUNDING = 1e-9
  * The slots of a capacity: how many are taken, and who wants to know when there are more. No clock; O(1) but for
  * the listeners.
  */
-export class Slots extends Bell {
+export class Slots extends AvailabilityListeners {
   #inFlight = 0
   /** Requests among which the slots are divided. */
   #holders = 0

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type Permit } from '../index.js'
-import type { WaitingRoomSnapshot } from '../queue/snapshot.js'
+import type { RequestQueueSnapshot } from '../queue/index.js'
 import { requestQueue } from '../queue/stage.js'
 import { Office } from './fixtures/office.js'
 import type { GaugeLease, RateLease } from './index.js'
@@ -108,7 +108,7 @@ describe('a queue that drains into a leased gauge', () => {
     ask(100)
     await office.advance(40_000)
     expect(running.length).toBe(40)
-    expect((gate.snapshot().stages['queue'] as WaitingRoomSnapshot).waiting).toBe(60)
+    expect((gate.snapshot().stages['queue'] as RequestQueueSnapshot).waiting).toBe(60)
   })
 
   it('runs no more than was granted when it started, and forgets nobody', async () => {
@@ -133,7 +133,7 @@ describe('a queue that drains into a leased gauge', () => {
           await office.advance(ms)
           expect(over).toEqual([])
           expect(gauge.inFlight).toBe(running.length)
-          const { waiting } = gate.snapshot().stages['queue'] as WaitingRoomSnapshot
+          const { waiting } = gate.snapshot().stages['queue'] as RequestQueueSnapshot
           if (waiting > 0) expect(running.length).toBeGreaterThanOrEqual(gauge.capacity)
         }
       }),

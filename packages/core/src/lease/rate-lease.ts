@@ -1,6 +1,6 @@
 import type { Outcome } from '../admission/outcome.js'
 import { Alarm } from '../alarm.js'
-import { Bell } from '../capacity/bell.js'
+import { AvailabilityListeners } from '../capacity/availability-listeners.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
@@ -41,7 +41,7 @@ export class RateLease implements Capacity {
   readonly #budget: RateBudget
   readonly #attempts: Attempts
   readonly #line = new Line()
-  readonly #bell = new Bell()
+  readonly #listeners = new AvailabilityListeners()
   readonly #alarm: Alarm
   readonly #take: (cost: number) => boolean
   #nowMs = 0
@@ -60,7 +60,7 @@ export class RateLease implements Capacity {
     this.#stake = new Stake(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => 0,
-      waiting: () => this.#line.cost + (this.#bell.waiting ?? 0),
+      waiting: () => this.#line.cost + (this.#listeners.waiting ?? 0),
       wake: (nowMs) => this.#serve(nowMs),
     })
     this.#resource = this.#stake.resource
@@ -108,7 +108,7 @@ export class RateLease implements Capacity {
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     // A queue tries again and again for the same request.
-    if (this.#stake.open && this.#attempt(cost, !this.#bell.heard)) return true
+    if (this.#stake.open && this.#attempt(cost, !this.#listeners.heard)) return true
     this.#turnAway(cost)
     return false
   }
@@ -154,7 +154,7 @@ export class RateLease implements Capacity {
   undo(_width: number, _nowMs: number): void {}
 
   onAvailable(listener: () => void, waiting?: () => number): () => void {
-    return this.#bell.onAvailable(listener, waiting)
+    return this.#listeners.onAvailable(listener, waiting)
   }
 
   /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
@@ -214,8 +214,8 @@ export class RateLease implements Capacity {
   }
 
   #turnAway(cost: number): void {
-    this.#bell.want()
-    if (!this.#bell.awaited) return
+    this.#listeners.want()
+    if (!this.#listeners.awaited) return
     this.#pressedMs = this.#clock()
     if (cost < this.#refused) this.#refused = cost
     this.#arm()
@@ -224,16 +224,16 @@ export class RateLease implements Capacity {
   #serve(nowMs: number): void {
     this.#nowMs = nowMs
     this.#line.serve(this.#take)
-    if (this.#line.length === 0 && this.#bell.awaited) {
+    if (this.#line.length === 0 && this.#listeners.awaited) {
       this.#refused = Number.POSITIVE_INFINITY
-      this.#resource.shield(() => this.#bell.tell())
+      this.#resource.shield(() => this.#listeners.tell())
     }
     this.#arm()
   }
 
   /** Has the alarm ring when the first in line may be served, or those who listen. */
   #arm(): void {
-    const cost = this.#line.first ?? (this.#bell.awaited ? this.#refused : undefined)
+    const cost = this.#line.first ?? (this.#listeners.awaited ? this.#refused : undefined)
     const nowMs = this.#clock()
     const nextMs =
       cost === undefined || this.closed
@@ -243,11 +243,11 @@ export class RateLease implements Capacity {
   }
 
   #wants(nowMs: number): number {
-    const queued = this.#bell.waiting
+    const queued = this.#listeners.waiting
     // Whoever waits in a queue has not been counted as an attempt.
     const measured = this.#attempts.perSecond(nowMs) + (queued ?? 0)
     if (queued !== undefined) return measured
-    if (!this.#bell.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured
+    if (!this.#listeners.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured
     return Math.max(measured, 2 * this.#resource.capacityAt(nowMs))
   }
 }

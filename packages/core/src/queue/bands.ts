@@ -1,30 +1,44 @@
-import { FairQueue, type FairQueueOptions, type Standing } from '../sfq/index.js'
-import { Appointments, UNKNOWN_MS } from './appointments.js'
-import { Average } from './average.js'
-import { Backlogs } from './backlogs.js'
-import { DrainRate } from './drain-rate.js'
+import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing } from '../sfq/index.js'
+import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
 /** Mean costs of credit that a band may save up. */
 const MOST_CREDIT = 10
-/** A cost is covered by credit this close to it: sums of fractions need not be exact. */
+/** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
 const CLOSE = 1 - 1e-9
 
-/** A band of the room: a fair queue of its own, and what it is promised beside the bands above. */
+/** The state of one band, as plain JSON. */
+export interface BandSnapshot {
+  readonly waiting: number
+  /** Cost that it may start before the bands above it. */
+  readonly credit: number
+  /** Cost started per second while something waited; `undefined` until known. */
+  readonly drainPerSecond: number | undefined
+  readonly queue: FairQueueSnapshot
+}
+
+/** The flow of a request, and its cost. */
+interface Asked {
+  readonly flow: string
+  readonly cost: number
+}
+
+/** One band: a fair queue, its minimum share, and how fast it is served. */
 export class Band<T> {
   /** 0 is the highest. */
   readonly index: number
   readonly queue: FairQueue<T>
-  /** Share of the cost started that it gets at least, while it waits. */
+  /** Share of the started cost that it gets at least, while it waits. */
   readonly minShare: number
-  readonly drain: DrainRate = new DrainRate()
-  readonly backlogs: Backlogs = new Backlogs()
-  readonly appointments: Appointments = new Appointments()
-  /** Cost that it may start before its betters. */
+  /** Cost that it may start before the bands above it. */
   credit = 0
-  /** Requests that wait: those in the queue, and one that left it but is too wide for the slots free. */
+  /** Requests that wait: those in the queue, and one that left it but is too wide for the free slots. */
   waiting = 0
+  readonly #drain = new DrainRate()
+  readonly #retries = new RetrySchedule()
+  /** For each waiting flow, its waiting requests and since when it has had one without a break. */
+  readonly #backlogs = new Map<string, { waiting: number; readonly sinceMs: number }>()
 
   constructor(index: number, minShare: number, options: FairQueueOptions) {
     this.index = index
@@ -32,75 +46,105 @@ export class Band<T> {
     this.queue = new FairQueue(options)
   }
 
-  /** A request of this band starts to wait. */
+  /** A request starts to wait. */
   came(nowMs: number): void {
-    if (this.waiting++ === 0) this.drain.set(true, nowMs)
+    if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
-  /** One waits no more, whatever became of it. */
+  /** A waiting request starts; `left` follows. */
+  started(cost: number, nowMs: number): void {
+    this.#drain.started(cost, nowMs)
+  }
+
+  /** A request waits no more, for whatever reason. */
   left(nowMs: number): void {
     if (--this.waiting > 0) return
-    this.drain.set(false, nowMs)
+    this.#drain.set(false, nowMs)
     this.credit = 0
   }
 
+  /** A request of the flow starts to wait. Gives the age of the flow's backlog in milliseconds: 0 for a new one. */
+  backlogGrew(flow: string, nowMs: number): number {
+    const backlog = this.#backlogs.get(flow)
+    if (backlog === undefined) {
+      this.#backlogs.set(flow, { waiting: 1, sinceMs: nowMs })
+      return 0
+    }
+    backlog.waiting++
+    return nowMs - backlog.sinceMs
+  }
+
+  /** A request of the flow waits no more. */
+  backlogShrank(flow: string): void {
+    const backlog = this.#backlogs.get(flow)
+    if (backlog !== undefined && --backlog.waiting === 0) this.#backlogs.delete(flow)
+  }
+
+  /** How `flow` stands, and how long its next request would wait, in milliseconds; `undefined` until that is known. */
+  outlook(flow: string, nowMs: number): { readonly standing: Standing; readonly expectedMs: number } | undefined {
+    const perMs = this.#drain.perMs(nowMs)
+    if (perMs === undefined) return undefined
+    const standing = this.queue.standing(flow)
+    return { standing, expectedMs: standing.cost / (standing.share * perMs) }
+  }
+
   /**
-   * How long a refused client should stay away, in milliseconds: until what its flow has waiting will have been served,
-   * except for the last `mayWaitMs`, and those of its flow that were refused before it.
+   * How long a client whose request was refused should stay away, in milliseconds: until the flow's waiting requests,
+   * except for the last `mayWaitMs`, and its earlier refused requests have been served.
    */
-  comeBackMs(
-    { flow, cost }: Asking,
-    standing: Pick<Standing, 'cost' | 'share'>,
-    mayWaitMs: number,
-    nowMs: number,
-  ): number {
-    const perMs = this.drain.perMs(nowMs)
+  retryMs({ flow, cost }: Asked, standing: Pick<Standing, 'cost' | 'share'>, mayWaitMs: number, nowMs: number): number {
+    const perMs = this.#drain.perMs(nowMs)
     if (perMs === undefined) return UNKNOWN_MS
     const own = standing.share * perMs
-    return this.appointments.give(flow, Math.max(0, standing.cost / own - mayWaitMs), cost / own, nowMs)
+    return this.#retries.schedule(flow, Math.max(0, standing.cost / own - mayWaitMs), cost / own, nowMs)
   }
 
-  /** The same where not the flow but the band is too long. (A flow's name is never empty.) */
-  comeBackToAllMs(cost: number, nowMs: number): number {
-    const perMs = this.drain.perMs(nowMs)
-    return perMs === undefined ? UNKNOWN_MS : this.appointments.give('', this.queue.cost / perMs, cost / perMs, nowMs)
+  /** The same where the whole band is full. Its line is '', which is no flow's name. */
+  retryWhenFullMs(cost: number, nowMs: number): number {
+    const perMs = this.#drain.perMs(nowMs)
+    return perMs === undefined ? UNKNOWN_MS : this.#retries.schedule('', this.queue.cost / perMs, cost / perMs, nowMs)
   }
-}
 
-/** Who asks. */
-interface Asking {
-  readonly flow: string
-  readonly cost: number
+  /** The band is used no more. */
+  close(): void {
+    this.#retries.clear()
+  }
+
+  snapshot(nowMs: number): BandSnapshot {
+    const perMs = this.#drain.perMs(nowMs)
+    const drainPerSecond = perMs === undefined ? undefined : 1_000 * perMs
+    return { waiting: this.waiting, credit: this.credit, drainPerSecond, queue: this.queue.snapshot() }
+  }
 }
 
 /**
- * Chooses between bands. The highest that waits comes first, except that a band with a minimum share earns that part of
- * every cost that starts while it waits, and goes first when its credit covers its head. What it saves up is bounded by
- * ten mean costs, or its head's; it has none when nothing of it waits.
+ * Chooses between bands. The highest waiting band comes first, except that a band with a minimum share earns that part
+ * of every cost that starts while it waits, and goes first when its credit covers its head. It saves at most ten mean
+ * costs, or the cost of its head, and loses its credit when none of its requests wait.
  *
- * A start is paid from the band's credit whether the credit brought it about or the band was the highest anyway: a
+ * A band pays for a start from its credit whether the credit brought it about or the band was the highest anyway: a
  * minimum share is part of what a band gets, not on top of it. O(bands) per start.
  */
 export class Bands<T> {
   readonly all: readonly Band<T>[]
   readonly #shared: boolean
-  readonly #meanCost = new Average(MEAN_MEMORY)
+  readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
   constructor(all: readonly Band<T>[]) {
     this.all = all
     this.#shared = all.some(({ minShare }) => minShare > 0)
   }
 
-  /** Whether something waits in the queue of `band` or of a higher one. */
+  /** Whether a request waits in the queue of `band` or of a higher one. */
   anyUpTo(band: Band<T>): boolean {
     for (let i = 0; i <= band.index; i++) if (this.all[i]!.queue.waiting > 0) return true
     return false
   }
 
   /**
-   * The request that comes next; `undefined` if none waits in a queue. Those of which `isGone` says so at their turn
-   * are dropped from their queue, and cost their flow nothing. In its band, one of which `mayStart` says no comes only
-   * if that is so of all.
+   * The next request; `undefined` if none waits in a queue. Requests that `isGone` calls gone at their turn are dropped
+   * from their queue, at no cost to their flow. A request that `mayStart` turns down is passed over in its band, unless
+   * all are turned down.
    */
   next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
     for (let i = this.all.length - 1; i > 0; i--) {
@@ -116,7 +160,7 @@ export class Bands<T> {
     return undefined
   }
 
-  /** A request of `band` has had its turn; it is out of the queue. Gives the credit that it took. */
+  /** A request of `band` has had its turn and is out of the queue. Gives the credit that it took from its band. */
   started(band: Band<T>, cost: number): number {
     if (!this.#shared) return 0
     this.#meanCost.add(cost)
@@ -136,7 +180,7 @@ export class Bands<T> {
     return paid
   }
 
-  /** A request that had its turn, and took so much credit, will not run after all. */
+  /** A request that had its turn, and took this credit for it, will not run after all. */
   refund(band: Band<T>, paid: number): void {
     if (band.queue.waiting > 0) band.credit += paid
   }

@@ -4,15 +4,15 @@ import type { Stage } from '../admission/stage.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
-import type { WaitingRoomOptions } from './options.js'
-import { WaitingRoom } from './room.js'
+import type { RequestQueueOptions } from './options.js'
+import { RequestQueue } from './request-queue.js'
 
-/** A gate of FAIR and a waiting room, and a count of what FAIR was told. */
-function gateOf(options: Partial<WaitingRoomOptions> = {}, later?: Stage) {
+/** A gate of FAIR and a waiting queue, and a count of what FAIR was told. */
+function gateOf(options: Partial<RequestQueueOptions> = {}, later?: Stage) {
   const world = new World()
   const seams = { clock: world.clock, after: world.after, random: seededRandom(3) }
-  const room = new WaitingRoom({ concurrency: 1, maxWaitMs: 100, ...seams, ...options })
-  const gate = createGate({ stages: later === undefined ? [room] : [room, later], ...seams })
+  const queue = new RequestQueue({ concurrency: 1, maxWaitMs: 100, ...seams, ...options })
+  const gate = createGate({ stages: later === undefined ? [queue] : [queue, later], ...seams })
   const failures = (): unknown => gate.snapshot().stages['fair']
   const decisions = new Map<string, Decision>()
   const ask = async (name: string, wish: Partial<Ask> = {}): Promise<void> => {
@@ -26,7 +26,7 @@ function gateOf(options: Partial<WaitingRoomOptions> = {}, later?: Stage) {
     if (decision?.admitted !== true) throw new Error(`${name} does not run`)
     return decision
   }
-  return { world, room, gate, failures, decisions, ask, permit }
+  return { world, queue, gate, failures, decisions, ask, permit }
 }
 
 async function settled(): Promise<void> {
@@ -35,7 +35,7 @@ async function settled(): Promise<void> {
 
 describe('in a gate', () => {
   it('lets what waited run, and hears how it ended', async () => {
-    const { ask, decisions, permit, world, room, gate } = gateOf()
+    const { ask, decisions, permit, world, queue, gate } = gateOf()
     await ask('a')
     await ask('b')
     expect(decisions.has('b')).toBe(false)
@@ -44,7 +44,7 @@ describe('in a gate', () => {
     await settled()
     expect(permit('b').waitedMs).toBe(40)
     permit('b').finish('success', { cost: 5 })
-    expect(room.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
     expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 0 })
   })
 
@@ -106,7 +106,7 @@ describe('in a gate', () => {
           ? { admitted: false, stage: 'later', reason: 'no', shortage: false, retryAfterMs: 0, detail: {} }
           : undefined,
     }
-    const { ask, permit, room, decisions } = gateOf({}, refusing)
+    const { ask, permit, queue, decisions } = gateOf({}, refusing)
     await ask('x')
     await ask('a')
     await ask('b')
@@ -114,11 +114,11 @@ describe('in a gate', () => {
     await settled()
     expect(decisions.get('a')).toMatchObject({ admitted: false, reason: 'no' })
     expect(decisions.get('b')?.admitted).toBe(true)
-    expect(room.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 1 } })
   })
 
   it('gives the slot on when the client leaves in the moment in which it starts', async () => {
-    const { ask, permit, room, decisions } = gateOf()
+    const { ask, permit, queue, decisions } = gateOf()
     const controller = new AbortController()
     await ask('x')
     await ask('a', { signal: controller.signal })
@@ -126,10 +126,10 @@ describe('in a gate', () => {
     controller.abort()
     await settled()
     expect(decisions.get('a')).toMatchObject({ reason: 'gone' })
-    expect(room.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, concurrency: { inFlight: 0 } })
   })
 
-  it('refuses when it is given a room whose option throws, unless onError says otherwise', async () => {
+  it('refuses when it is given a queue whose option throws, unless onError says otherwise', async () => {
     const width = (): number => {
       throw new Error('broken')
     }
@@ -148,14 +148,14 @@ describe('in a gate', () => {
       if (!works) throw new Error('broken')
       return 1
     }
-    const { ask, permit, room, gate } = gateOf({ weightOf })
+    const { ask, permit, queue, gate } = gateOf({ weightOf })
     await ask('x')
     await ask('a')
     permit('x').finish('success')
     await settled()
     works = false
     permit('a').finish('success', { cost: 7 })
-    expect(room.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, concurrency: { inFlight: 0 } })
     expect(gate.snapshot()).toMatchObject({ inFlight: 0 })
   })
 })

@@ -6,9 +6,8 @@
 
 export * from '../capacity/index.js'
 export * from '../sfq/index.js'
-export type { BandOptions, QueueOptions, WaitingRoomOptions } from './options.js'
-export type { QueuePermit, QueueRequest } from './permit.js'
-export type { QueueReason } from './reasons.js'
-export { WaitingRoom } from './room.js'
-export type { BandSnapshot, WaitingRoomSnapshot } from './snapshot.js'
+export type { BandSnapshot } from './bands.js'
+export type { BandOptions, QueueOptions, RequestQueueOptions } from './options.js'
+export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
+export { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
 export { requestQueue } from './stage.js'

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
-import { QUEUE_OPTIONS, type WaitingRoomOptions } from './options.js'
-import { WaitingRoom } from './room.js'
+import { QUEUE_OPTIONS, type RequestQueueOptions } from './options.js'
+import { RequestQueue } from './request-queue.js'
 
-const make = (options: Partial<Record<keyof WaitingRoomOptions, unknown>>) => () =>
-  new WaitingRoom({ concurrency: 5, ...options } as WaitingRoomOptions)
+const make = (options: Partial<Record<keyof RequestQueueOptions, unknown>>) => () =>
+  new RequestQueue({ concurrency: 5, ...options } as RequestQueueOptions)
 
 const slots: Capacity = {
   limit: 5,
@@ -19,14 +19,14 @@ const slots: Capacity = {
 
 describe('options', () => {
   it.each<[Partial<Record<string, unknown>>, string]>([
-    [{ concurrency: undefined }, 'concurrency must be a number of slots or a capacity, got undefined'],
-    [{ concurrency: 0 }, 'concurrency must be an integer >= 1, got 0'],
-    [{ concurrency: 1.5 }, 'concurrency must be an integer >= 1, got 1.5'],
-    [{ concurrency: Number.NaN }, 'concurrency must be an integer >= 1, got NaN'],
-    [{ concurrency: {} }, 'concurrency.tryTake must be a function, got undefined'],
-    [{ concurrency: { ...slots, limit: Number.NaN } }, 'concurrency.limit must be a number >= 0, got NaN'],
-    [{ concurrency: { ...slots, inFlight: undefined } }, 'concurrency.inFlight must be a number >= 0, got undefined'],
-    [{ concurrency: { ...slots, maximum: undefined } }, 'concurrency.maximum must be a number >= 0, got undefined'],
+    [{ capacity: undefined }, 'capacity must be a number of slots or a capacity, got undefined'],
+    [{ concurrency: 0 }, 'capacity must be an integer >= 1, got 0'],
+    [{ concurrency: 1.5 }, 'capacity must be an integer >= 1, got 1.5'],
+    [{ capacity: Number.NaN }, 'capacity must be an integer >= 1, got NaN'],
+    [{ concurrency: {} }, 'capacity.tryTake must be a function, got undefined'],
+    [{ concurrency: { ...slots, limit: Number.NaN } }, 'capacity.limit must be a number >= 0, got NaN'],
+    [{ concurrency: { ...slots, inFlight: undefined } }, 'capacity.inFlight must be a number >= 0, got undefined'],
+    [{ concurrency: { ...slots, maximum: undefined } }, 'capacity.maximum must be a number >= 0, got undefined'],
     [{ maxWaitMs: 0 }, 'maxWaitMs must be a number > 0 and <= 86400000, got 0'],
     [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be a number > 0 and <= 86400000, got NaN'],
     [{ maxWaitMS: 5 }, 'queue has no option "maxWaitMS"'],
@@ -59,7 +59,7 @@ describe('options', () => {
   })
 
   it('lists the names that a gate passes on, without its own seams', () => {
-    expect(QUEUE_OPTIONS).toContain('concurrency')
+    expect(QUEUE_OPTIONS).toContain('capacity')
     expect(QUEUE_OPTIONS).toContain('weightOf')
     for (const seam of ['clock', 'random', 'after']) expect(QUEUE_OPTIONS).not.toContain(seam)
     expect(new Set(QUEUE_OPTIONS).size).toBe(QUEUE_OPTIONS.length)
@@ -82,8 +82,8 @@ describe('options', () => {
     [{ flow: 'a', band: 1 }, 'band must be an integer from 0 to 0, got 1'],
     [{ flow: 'a', deadlineMs: Number.NaN }, 'deadlineMs must be'],
   ])('a request %o is refused by name', (request, message) => {
-    const room = make({})()
-    expect(() => room.enter(request)).toThrow(message)
-    expect(room.snapshot().came).toBe(0)
+    const queue = make({})()
+    expect(() => queue.enter(request)).toThrow(message)
+    expect(queue.snapshot().came).toBe(0)
   })
 })

@@ -1,54 +1,59 @@
 import type { Passage } from '../admission/stage.js'
-import type { Capacity } from '../capacity/index.js'
+import { type Capacity, fixed } from '../capacity/index.js'
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
 import {
+  by,
+  type OptionRules,
   requireAbove,
   requireFunction,
   requireInteger,
   requireNumber,
   requireOneOf,
   requireOptions,
+  requireText,
+  type Settings,
+  settingsFrom,
   show,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
 import type { FairQueueOptions } from '../sfq/index.js'
-import { FAIR_QUEUE_OPTIONS } from '../sfq/options.js'
-import { capacityFrom } from './supply.js'
+import { FAIR_QUEUE_OPTIONS, weightFrom } from '../sfq/options.js'
+import { safeWeight } from '../weight.js'
 
-/** What one of several bands is promised. */
+/** One of several bands. */
 export interface BandOptions {
   /**
-   * Part of the cost started that this band gets at least, while it waits: from 0 to below 1, and below 1 for all bands
-   * together. With 0 the band starves for as long as the bands above it can use all there is. Not for the highest
-   * band, which comes first anyway. @default 0
+   * Part of the started cost that this band gets at least, while it waits: from 0 to below 1, and below 1 for all bands
+   * together. With 0 the band starves for as long as the bands above it can use all slots. Not for the highest band,
+   * which comes first anyway. @default 0
    */
   minShare?: number
 }
 
 /**
- * What a waiting room is made of. The options of its fair queue go here too; with several bands, each has a queue of
- * its own, so `maxWaiting` and `perFlowLimit` hold for each band.
+ * How a request queue is made up. The options of its fair queue go here too; with several bands, each has a fair queue
+ * of its own, so `maxWaiting` and `perFlowLimit` hold for each band.
  */
 export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
-  /** What may run at once: a number of slots, or a capacity that learns or leases them. Not closed with the room. */
+  /** How much may run at once: a number of slots, or a capacity that learns or leases them. Not closed with the queue. */
   concurrency: number | Capacity
   /** Longest that a request may wait, in milliseconds, above 0. @default 2000 */
   maxWaitMs?: number
   /**
-   * In how many milliseconds from now the request's answer will be worth nothing any more; `undefined` for never. It
-   * then waits no longer than leaves it the time that requests of its class take. @default never
+   * Milliseconds from now until the request's answer becomes worthless; `undefined` for never. The request then waits
+   * only as long as the time that requests of its class take is left. @default never
    */
   deadlineMsOf?: (passage: Passage) => number | undefined
-  /** What requests of like duration have in common: a route, a plan. Up to 1000. @default one class for all */
+  /** Name of a class of requests that take about equally long: a route, a plan. Up to 1000. @default one class for all */
   classOf?: (passage: Passage) => string
   /** Slots that a request takes while it runs: above 0, up to the capacity. @default 1 */
   width?: number | ((passage: Passage) => number)
   /**
-   * Width that may pass a request which is too wide for the slots free at its turn, as a multiple of its own, at least
+   * Width that may pass a request which is too wide for the free slots at its turn, as a multiple of its own, at least
    * 0. More uses slots that would stand empty, and makes wide requests wait longer. @default 2
    */
   bypass?: number
-  /** Bands, from 1 to 16, the highest first. A band is served when those above it want nothing, or by its share. */
+  /** Bands, from 1 to 16, the highest first. A band is served when nothing waits above it, or by its share. */
   bands?: readonly BandOptions[]
   /**
    * The band of a request, a whole number from 0. @default by priority: 2 is in the highest, -2 in the lowest band, the
@@ -56,28 +61,28 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   bandOf?: (passage: Passage) => number
   /**
-   * Within a flow, whom to serve first. `'overloaded'`: once something of the flow has been waiting for 100 ms or 5
-   * mean durations, whichever is longer, without a break, its newest, until nothing of it waits: a few are served soon
-   * instead of all too late. `false`: the oldest. Flows take the same turns in either case. @default false
+   * Which request of a flow is served first. `'overloaded'`: once the flow has had waiting requests for 100 ms or 5 mean
+   * durations, whichever is longer, without a break, its newest, until none of its requests waits: a few are served
+   * soon instead of all too late. `false`: the oldest. Flows take the same turns in either case. @default false
    */
   newestFirst?: 'overloaded' | false
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
   /**
-   * Slots that one flow may have at most, however many are free: at least 1. Without it a flow may have all, while no
-   * other waits; while others do, none gets more than its share by weight. Not with `inside: 'arrival'`.
+   * Slots that one flow may have at most, even if more are free: at least 1. Without it a flow may have all slots while
+   * no other flow waits; while others wait, none gets more than its share by weight. Not with `inside: 'arrival'`.
    * @default Infinity
    */
   perFlowConcurrency?: number
   /**
-   * What a gate does when the capacity throws. (What an option's function throws, in a gate, makes the request one of
-   * weight 1, one slot and no deadline.) @default 'refuse'
+   * What a gate does when the capacity throws. (If an option's function throws in a gate, the request gets weight 1, one
+   * slot and no deadline.) @default 'refuse'
    */
   onError?: 'admit' | 'refuse'
 }
 
-/** {@link QueueOptions}, and the world. In a gate, they must be the gate's. */
-export interface WaitingRoomOptions extends QueueOptions {
+/** {@link QueueOptions}, with clock, timer and chance. In a gate, those must be the gate's. */
+export interface RequestQueueOptions extends QueueOptions {
   /** Milliseconds since some fixed point. @default performance.now */
   clock?: Clock
   /** Where keys of SFQ come from: keep it secret. @default the platform's cryptographic generator */
@@ -86,110 +91,75 @@ export interface WaitingRoomOptions extends QueueOptions {
   after?: After
 }
 
-const OWN_OPTIONS = [
-  'concurrency',
-  'maxWaitMs',
-  'deadlineMsOf',
-  'classOf',
-  'width',
-  'bypass',
-  'bands',
-  'bandOf',
-  'newestFirst',
-  'perturbEveryMs',
-  'perFlowConcurrency',
-  'onError',
-] as const
-const OF_THE_FAIR_QUEUE = FAIR_QUEUE_OPTIONS.filter((name) => name !== 'random')
-
-/** Names of the options above, for whoever passes them on. */
-export const QUEUE_OPTIONS: readonly string[] = [...OWN_OPTIONS, ...OF_THE_FAIR_QUEUE]
-
 const MOST_BANDS = 16
 const MOST_WAIT_MS = 86_400_000
 
+/** The options of a request queue that are not its fair queue's. */
+type OwnOptions = Omit<RequestQueueOptions, Exclude<keyof FairQueueOptions, 'random'>>
+type WithoutDefault = 'deadlineMsOf' | 'classOf' | 'bandOf'
+
+const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
+  concurrency: [() => {}],
+  maxWaitMs: [by(requireAbove, 0, MOST_WAIT_MS), 2_000],
+  deadlineMsOf: [requireFunction],
+  classOf: [requireFunction],
+  width: [() => {}, 1],
+  bypass: [by(requireNumber, 0), 2],
+  bands: [() => {}, [{}]],
+  bandOf: [requireFunction],
+  newestFirst: [(name, value) => value === false || requireOneOf(name, value, ['overloaded']), false],
+  perturbEveryMs: [by(requireNumber, 5_000, 600_000), 60_000],
+  perFlowConcurrency: [
+    (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 1),
+    Number.POSITIVE_INFINITY,
+  ],
+  onError: [by(requireOneOf, ['admit', 'refuse']), 'refuse'],
+  clock: [requireFunction, systemClock],
+  random: [requireFunction, secretRandom],
+  after: [requireFunction, systemAfter],
+}
+
+const SEAMS: readonly string[] = ['clock', 'random', 'after']
+const OWN_OPTIONS = Object.keys(RULES) as (keyof OwnOptions)[]
+
+/** Names of the options in {@link QueueOptions}, for callers that pass them on. */
+export const QUEUE_OPTIONS: readonly string[] = [...new Set([...OWN_OPTIONS, ...FAIR_QUEUE_OPTIONS])].filter(
+  (name) => !SEAMS.includes(name),
+)
+
 /** Options that were checked, with every default in its place. */
-export interface QueueSettings {
+export interface QueueSettings
+  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'bands' | 'newestFirst' | 'random'> {
   readonly capacity: Capacity
-  readonly maxWaitMs: number
-  readonly deadlineMsOf: ((passage: Passage) => number | undefined) | undefined
-  readonly classOf: ((passage: Passage) => string) | undefined
-  readonly width: number | ((passage: Passage) => number)
-  readonly bypass: number
   /** Minimum share of each band; at least one band. */
   readonly minShares: readonly number[]
-  readonly bandOf: ((passage: Passage) => number) | undefined
   readonly newestFirst: boolean
-  /** `undefined` where there is nothing to perturb. */
-  readonly perturbEveryMs: number | undefined
-  readonly perFlowConcurrency: number
-  readonly onError: 'admit' | 'refuse'
-  readonly clock: Clock
-  readonly after: After
+  /** False where there is nothing to perturb. */
+  readonly perturbs: boolean
   /** For each band's fair queue, which checks them. */
   readonly fairQueue: FairQueueOptions
 }
 
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
-export function settingsOf(options: WaitingRoomOptions): QueueSettings {
-  requireOptions('queue', options, [...QUEUE_OPTIONS, 'clock', 'random', 'after'])
-  const {
-    concurrency,
-    maxWaitMs = 2_000,
-    deadlineMsOf,
-    classOf,
-    width = 1,
-    bypass = 2,
-    bands = [{}],
-    bandOf,
-    newestFirst = false,
-    perturbEveryMs = 60_000,
-    onError = 'refuse',
-    perFlowConcurrency = Number.POSITIVE_INFINITY,
-    clock = systemClock,
-    random = secretRandom,
-    after = systemAfter,
-    ...fairQueue
-  } = options
-  const slots = capacityFrom(concurrency)
-  requireAbove('maxWaitMs', maxWaitMs, 0, MOST_WAIT_MS)
-  if (deadlineMsOf !== undefined) requireFunction('deadlineMsOf', deadlineMsOf)
-  if (classOf !== undefined) requireFunction('classOf', classOf)
-  if (typeof width !== 'function') requireAbove('width', width, 0, slots.maximum)
-  requireNumber('bypass', bypass, 0)
-  const minShares = minSharesFrom(bands)
-  if (bandOf !== undefined) requireFunction('bandOf', bandOf)
-  if (newestFirst !== false) requireOneOf('newestFirst', newestFirst, ['overloaded'])
-  requireNumber('perturbEveryMs', perturbEveryMs, 5_000, 600_000)
-  requireOneOf('onError', onError, ['admit', 'refuse'])
-  requireFunction('clock', clock)
-  requireFunction('random', random)
-  requireFunction('after', after)
-  const stochastic = fairQueue.queues !== undefined && fairQueue.queues !== 'perFlow'
-  if (newestFirst !== false && stochastic && fairQueue.inside === 'arrival')
-    throw new RangeError("newestFirst: 'overloaded' needs inside: 'turns'; in arrival order flows share their lines")
-  if (perFlowConcurrency !== Number.POSITIVE_INFINITY) {
-    requireNumber('perFlowConcurrency', perFlowConcurrency, 1)
-    if (stochastic && fairQueue.inside === 'arrival')
+export function queueSettings(options: RequestQueueOptions): QueueSettings {
+  requireOptions('queue', options, [...QUEUE_OPTIONS, ...SEAMS])
+  const own: Partial<Record<string, unknown>> = {}
+  const fairQueue: Partial<Record<string, unknown>> = {}
+  for (const [name, value] of Object.entries(options)) (name in RULES ? own : fairQueue)[name] = value
+  const { concurrency, random, bands, ...settings } = settingsFrom('queue', own as unknown as OwnOptions, RULES)
+  const capacity = capacityFrom(concurrency)
+  if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
+  const { queues = 'perFlow', inside } = fairQueue as FairQueueOptions
+  const perturbs = queues !== 'perFlow'
+  const newestFirst = settings.newestFirst !== false
+  if (perturbs && inside === 'arrival') {
+    if (newestFirst)
+      throw new RangeError("newestFirst: 'overloaded' needs inside: 'turns'; in arrival order flows share their lines")
+    if (settings.perFlowConcurrency !== Number.POSITIVE_INFINITY)
       throw new RangeError("perFlowConcurrency needs inside: 'turns'; in arrival order a flow cannot be passed over")
   }
-  return {
-    capacity: slots,
-    maxWaitMs,
-    deadlineMsOf,
-    classOf,
-    width,
-    bypass,
-    minShares,
-    bandOf,
-    newestFirst: newestFirst !== false,
-    perturbEveryMs: stochastic ? perturbEveryMs : undefined,
-    perFlowConcurrency,
-    onError,
-    clock,
-    after,
-    fairQueue: { ...fairQueue, random },
-  }
+  const minShares = minSharesFrom(bands)
+  return { ...settings, capacity, minShares, newestFirst, perturbs, fairQueue: { ...fairQueue, random } }
 }
 
 function minSharesFrom(bands: readonly BandOptions[]): readonly number[] {
@@ -207,4 +177,135 @@ function minSharesFrom(bands: readonly BandOptions[]): readonly number[] {
   }
   if (sum >= 1) throw new RangeError(`bands: the sum of minShare must be below 1, got ${sum}`)
   return shares
+}
+
+const CAPACITY_METHODS = ['tryTake', 'release', 'undo', 'onAvailable', 'snapshot'] as const
+
+/** The option `concurrency`, checked: a number of slots becomes a fixed capacity. */
+function capacityFrom(concurrency: unknown): Capacity {
+  if (typeof concurrency === 'number') {
+    requireInteger('concurrency', concurrency, 1)
+    return fixed(concurrency)
+  }
+  if (typeof concurrency !== 'object' || concurrency === null)
+    throw new TypeError(`concurrency must be a number of slots or a capacity, got ${show(concurrency)}`)
+  for (const method of CAPACITY_METHODS)
+    requireFunction(`concurrency.${method}`, (concurrency as Record<string, unknown>)[method])
+  const { limit, maximum, inFlight } = concurrency as Capacity
+  requireNumber('concurrency.limit', limit, 0)
+  requireNumber('concurrency.inFlight', inFlight, 0)
+  if (maximum !== Number.POSITIVE_INFINITY) requireNumber('concurrency.maximum', maximum, 0)
+  return concurrency as Capacity
+}
+
+/** Slots that a request takes. This and the next four throw what the option's function throws, or what is wrong. */
+export function widthOf({ width }: QueueSettings, passage: Passage): number {
+  if (typeof width === 'number') return width
+  const given = width(passage)
+  requireWidth('width()', given)
+  return given
+}
+
+/** Index of a request's band. */
+export function bandIndexOf({ bandOf, minShares }: QueueSettings, passage: Passage): number {
+  if (bandOf === undefined) return bandOfPriority(passage.priority, minShares.length)
+  const band = bandOf(passage)
+  requireInteger('bandOf()', band, 0, minShares.length - 1)
+  return band
+}
+
+/** Milliseconds to a request's deadline; infinite if it has none. */
+export function deadlineOf({ deadlineMsOf }: QueueSettings, passage: Passage): number {
+  const deadlineMs = deadlineMsOf?.(passage)
+  if (deadlineMs === undefined) return Number.POSITIVE_INFINITY
+  requireDeadline('deadlineMsOf()', deadlineMs)
+  return deadlineMs
+}
+
+/** The class under which a request's duration is remembered. */
+export function classNameOf({ classOf }: QueueSettings, passage: Passage): string {
+  if (classOf === undefined) return ''
+  const name = classOf(passage)
+  requireText('classOf()', name)
+  return name
+}
+
+/** A flow's share relative to others. */
+export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: string): number {
+  return weightOf === undefined ? 1 : weightFrom(weightOf, flow)
+}
+
+/** Checks for slots that a request may take. */
+export function requireWidth(name: string, width: unknown): void {
+  requireAbove(name, width, 0)
+}
+
+/** Checks for milliseconds to a deadline: any number, even infinite, or below zero for one that has passed. */
+export function requireDeadline(name: string, value: unknown): void {
+  if (typeof value === 'number' && !Number.isNaN(value)) return
+  requireNumber(name, value, Number.NEGATIVE_INFINITY)
+}
+
+/** The band of a priority from -2 to 2, where there are this many bands. */
+function bandOfPriority(priority: number, bands: number): number {
+  return Math.floor(((2 - priority) * bands) / 5)
+}
+
+/**
+ * The options of a queue, with functions that never throw. Errors and bad answers are told to `failed`, and the request
+ * then has weight 1, one slot, the band of its priority, no deadline and no class: an option that fails for a request
+ * must not lift the limit.
+ */
+export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
+  const { weightOf, width, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
+  const safe: QueueOptions = { ...options }
+  if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
+  if (typeof width === 'function')
+    safe.width = guarded(
+      width,
+      (slots) => requireWidth('width()', slots),
+      () => 1,
+      failed,
+    )
+  if (typeof bandOf === 'function')
+    safe.bandOf = guarded(
+      bandOf,
+      (band) => requireInteger('bandOf()', band, 0, bands.length - 1),
+      ({ priority }) => bandOfPriority(priority, bands.length),
+      failed,
+    )
+  if (typeof deadlineMsOf === 'function')
+    safe.deadlineMsOf = guarded(
+      deadlineMsOf,
+      (deadlineMs) => deadlineMs === undefined || requireDeadline('deadlineMsOf()', deadlineMs),
+      () => undefined,
+      failed,
+    )
+  if (typeof classOf === 'function')
+    safe.classOf = guarded(
+      classOf,
+      (name) => requireText('classOf()', name),
+      () => 'unknown',
+      failed,
+    )
+  return safe
+}
+
+/** The same function, which gives `otherwise` instead of throwing, or of an answer that `check` does not accept. */
+function guarded<In, Out>(
+  of: (input: In) => Out,
+  check: (answer: Out, input: In) => unknown,
+  otherwise: (input: In) => Out,
+  failed: (error: unknown) => void,
+): (input: In) => Out {
+  return (input) => {
+    try {
+      const answer = of(input)
+      check(answer, input)
+      return answer
+    } catch (error) {
+      failed(error)
+      return otherwise(input)
+    }
+  }
 }

@@ -1,8 +1,7 @@
 import type { Mechanism } from '../admission/mechanism.js'
 import { requireOptions } from '../options.js'
-import { QUEUE_OPTIONS, type QueueOptions } from './options.js'
-import { WaitingRoom } from './room.js'
-import { safely } from './safely.js'
+import { QUEUE_OPTIONS, type QueueOptions, safely } from './options.js'
+import { RequestQueue } from './request-queue.js'
 
 /**
  * A queue for `createGate({ queue })`: requests wait until they may run, and flows take turns. Each gate that is given
@@ -15,7 +14,7 @@ export function requestQueue(options: QueueOptions): Mechanism<'queue'> {
     place: 'queue',
     stage: ({ clock, after, random, weightOf, failed }) => {
       const weighted = weightOf === undefined || 'weightOf' in options ? options : { ...options, weightOf }
-      return new WaitingRoom({
+      return new RequestQueue({
         ...safely(weighted, (error) => failed('queue', error)),
         clock,
         after,

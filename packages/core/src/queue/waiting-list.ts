@@ -1,222 +1,359 @@
+import type { Refusal } from '../admission/refusal.js'
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
+import { type Linked, LinkedList } from '../linked-list.js'
 import type { Refused } from '../sfq/index.js'
-import { hasFired } from '../signals.js'
-import { UNKNOWN_MS } from './appointments.js'
-import { Band, Bands } from './bands.js'
-import { Bypass } from './bypass.js'
-import { Departures } from './departures.js'
-import type { Durations } from './durations.js'
-import { Earliest } from './earliest.js'
-import { Holdings } from './holdings.js'
+import { AbortListeners, hasFired } from '../signals.js'
+import { Band, type BandSnapshot, Bands } from './bands.js'
+import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { QueueSettings } from './options.js'
-import type { QueueReason, Refusals } from './reasons.js'
-import type { Waiter } from './waiter.js'
+import type { QueuedRequest, QueueReason } from './queued-request.js'
+import { Backfill, type FlowSlots } from './slots.js'
 
-/** How long a flow waits before its newest request is served first. */
+/** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */
 const OVERLOADED_MS = 100
 const OVERLOADED_DURATIONS = 5
+/** Calls per perturbation, at least. */
+const PERTURB_EVERY_CALLS = 100
+
+/** What a waiting list needs from its queue. */
+export interface WaitingListHost {
+  readonly clock: Clock
+  readonly durations: Durations
+  readonly slots: FlowSlots
+  /** Makes and counts a refusal. */
+  refuse(reason: QueueReason, retryMs: number, detail: Readonly<Record<string, unknown>>): Refusal
+  /** Called when it is time to {@link WaitingList.expire}, or sooner. */
+  due(): void
+}
 
 /**
- * All that waits: in fair turns by band, by the time until which it may, and with an ear to its signal.
+ * All waiting requests: in fair turns by band, by the time at which they expire, and with an ear to their signals.
  *
- * What is added leaves once: by its turn, or turned away, and then nothing of it is kept here. Turns are looked at
- * before they are taken, so whoever takes one must know that nobody came or left since; see {@link changes}.
+ * A request that is added leaves once: by its turn, or refused; then nothing of it is kept here. Turns are looked at
+ * before they are taken, so a caller that takes one must know that no request was added or left since; see
+ * {@link changes}.
  *
- * Of the options' functions only `weightOf` is called here, and where it is, everything is in order, because it may
- * call anything.
+ * Of the options' functions only `weightOf` is called here, always in a consistent state, because it may call anything.
  */
 export class WaitingList {
-  readonly bands: Bands<Waiter>
-  readonly bypass: Bypass<Waiter>
-  readonly holdings: Holdings
-  /** Counts what comes and leaves. */
+  /** Counts the requests that were added or left. */
   changes = 0
   closed = false
-  readonly #byTime = new Earliest<Waiter>()
-  readonly #departures = new Departures<Waiter>()
+  readonly #bands: Bands<QueuedRequest>
+  readonly #backfill: Backfill
+  readonly #byTime = new DeadlineQueue<QueuedRequest>()
+  readonly #signals = new AbortListeners<QueuedRequest>()
   readonly #alarm: Alarm
-  readonly #durations: Durations
-  readonly #refusals: Refusals
-  readonly #clock: Clock
+  readonly #host: WaitingListHost
   readonly #maxWaitMs: number
   readonly #newestFirst: boolean
-  /** A fair queue may remember flows that wait no more. */
+  readonly #perturbEveryMs: number
+  #perturbedMs: number
+  #callsSince = 0
+  /** A fair queue may still remember flows without waiting requests. */
   #untidy = false
 
-  /** `ring` is called when it is time to {@link expire}, or sooner. */
-  constructor(settings: QueueSettings, durations: Durations, refusals: Refusals, clock: Clock, ring: () => void) {
-    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst, perFlowConcurrency } = settings
-    this.bands = new Bands(minShares.map((minShare, index) => new Band<Waiter>(index, minShare, fairQueue)))
-    this.bypass = new Bypass(bypass)
-    this.holdings = new Holdings(perFlowConcurrency)
-    this.#alarm = new Alarm(after, ring)
-    this.#durations = durations
-    this.#refusals = refusals
-    this.#clock = clock
+  constructor(settings: QueueSettings, host: WaitingListHost) {
+    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
+    this.#bands = new Bands(minShares.map((minShare, index) => new Band<QueuedRequest>(index, minShare, fairQueue)))
+    this.#backfill = new Backfill(bypass)
+    this.#alarm = new Alarm(after, () => host.due())
+    this.#host = host
     this.#maxWaitMs = maxWaitMs
     this.#newestFirst = newestFirst
+    this.#perturbEveryMs = perturbs ? perturbEveryMs : Number.POSITIVE_INFINITY
+    this.#perturbedMs = host.clock()
   }
 
+  /** Number of waiting requests. */
   get size(): number {
     return this.#byTime.size
   }
 
+  /** The band of this index, from 0. */
+  band(index: number): Band<QueuedRequest> {
+    return this.#bands.all[index]!
+  }
+
+  /** Whether a request that arrives may start before all that wait, if its slots are free. */
+  mayStart({ band, width }: QueuedRequest): boolean {
+    return !this.#bands.anyUpTo(band) && this.#backfill.allows(width)
+  }
+
+  /** A request that arrived started at once. */
+  startedAtOnce({ band, cost, width }: QueuedRequest): void {
+    this.#bands.started(band, cost)
+    this.#backfill.pass(width)
+  }
+
   /**
-   * Takes a request in, or says why its queue does not. It may be turned away before this returns. Throws what
-   * `weightOf`, the timer or the signal throws, and then nothing of it is kept.
+   * Adds a request, or says why its fair queue refuses it. It may be refused before this returns. Throws what
+   * `weightOf`, the timer or the signal throws, and then keeps nothing of it.
    */
-  add(waiter: Waiter, signal: AbortSignal | undefined, nowMs: number): Refused | undefined {
-    const { band, flow, cost } = waiter
-    const ticket = band.queue.enqueue(flow, waiter, cost)
+  add(request: QueuedRequest, signal: AbortSignal | undefined, nowMs: number): Refused | undefined {
+    this.#perturbIfDue(nowMs)
+    const { band, flow, cost } = request
+    const ticket = band.queue.enqueue(flow, request, cost)
     if ('refused' in ticket) return ticket
     const evicted = ticket.evicted?.item
     this.#untidy = true
     this.changes++
-    waiter.ticket = ticket
-    waiter.state = 'waiting'
+    request.ticket = ticket
+    request.state = 'waiting'
     band.came(nowMs)
-    this.holdings.waits(waiter)
-    this.#byTime.add(waiter)
-    if (this.#newestFirst && band.backlogs.came(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
+    this.#host.slots.waits(request)
+    this.#byTime.add(request)
+    if (this.#newestFirst && band.backlogGrew(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
     try {
       this.#alarm.set(this.#byTime.first!.startByMs, nowMs)
-      if (signal !== undefined) this.#departures.add(signal, waiter)
-      waiter.signal = signal
+      if (signal !== undefined) this.#signals.add(signal, request)
+      request.signal = signal
     } catch (error) {
-      waiter.state = 'done'
+      request.state = 'done'
       band.queue.remove(ticket)
-      this.#forget(waiter, nowMs)
+      this.#forget(request, nowMs)
       throw error
     } finally {
       if (evicted !== undefined) this.#turnAway(evicted, 'evicted', nowMs)
     }
-    // What was called in between may have called anything.
-    if (this.closed) this.remove(waiter, 'closed', nowMs)
-    else if (signal?.aborted === true) this.remove(waiter, 'gone', nowMs)
+    // The functions called since may have called anything.
+    if (this.closed) this.remove(request, 'closed', nowMs)
+    else if (signal?.aborted === true) this.remove(request, 'gone', nowMs)
     return undefined
   }
 
-  /** The request that is being passed, while it waits for slots. */
-  passing(nowMs: number): Waiter | undefined {
-    const { head } = this.bypass
+  /** The request that is being passed while it waits for its slots. */
+  passed(nowMs: number): QueuedRequest | undefined {
+    const { head } = this.#backfill
     if (head !== undefined && hasFired(head.signal)) this.remove(head, 'gone', nowMs)
-    return this.bypass.head
+    return this.#backfill.head
   }
 
-  /** The request whose turn it is. */
-  next(mayStart?: (waiter: Waiter) => boolean): Waiter | undefined {
-    return this.bands.next(this.#isGone, mayStart)
+  /** The request whose turn it is; see {@link Bands.next}. */
+  next(mayStart?: (request: QueuedRequest) => boolean): QueuedRequest | undefined {
+    return this.#bands.next(this.#isGone, mayStart)
   }
 
-  /** The one of {@link next} has its turn, but does not fit: it leaves the queue, so that nobody overtakes it there. */
-  hold(waiter: Waiter): void {
-    this.bypass.hold(waiter, this.#takeTurn(waiter))
+  /** Whether that request may pass the one that is being passed. */
+  mayPass({ width }: QueuedRequest): boolean {
+    return this.#backfill.allows(width)
   }
 
-  /** The one of {@link next} or {@link passing} starts. */
-  start(waiter: Waiter, nowMs: number): void {
-    if (waiter === this.bypass.head) this.bypass.clear()
-    else this.#takeTurn(waiter)
-    waiter.band.drain.started(waiter.cost, nowMs)
-    this.#forget(waiter, nowMs)
+  /** The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on. */
+  hold(request: QueuedRequest): void {
+    this.#backfill.hold(request, this.#takeTurn(request))
   }
 
-  /** Whether something waits whose time is up. */
+  /** The request of {@link next} or {@link passed} starts. */
+  start(request: QueuedRequest, nowMs: number): void {
+    if (request === this.#backfill.head) this.#backfill.clear()
+    else this.#takeTurn(request)
+    request.band.started(request.cost, nowMs)
+    this.#forget(request, nowMs)
+    this.#backfill.pass(request.width)
+  }
+
+  /** Whether a request has waited for as long as it may. */
   isDue(nowMs: number): boolean {
     const { first } = this.#byTime
     return first !== undefined && first.startByMs <= nowMs
   }
 
-  /** Turns away what waited for as long as it could, and sees to it that the next will be. */
+  /** Refuses the requests that have waited for as long as they may, and sets the timer for the next. */
   expire(nowMs: number): void {
     while (this.isDue(nowMs)) this.remove(this.#byTime.first!, 'expired', nowMs)
-    // Where the timer was early too, or this was called without it.
+    // The timer may have been early, or somebody else may have called this.
     this.#alarm.set(this.#byTime.first?.startByMs, nowMs)
   }
 
-  /** Turns away what waits, wherever it does, and charges its flow nothing. Does nothing if it waits no more. */
-  remove(waiter: Waiter, reason: QueueReason, nowMs: number): void {
-    if (waiter.state !== 'waiting') return
-    if (waiter === this.bypass.head) {
+  /** Refuses a waiting request and charges its flow nothing. Does nothing if it no longer waits. */
+  remove(request: QueuedRequest, reason: QueueReason, nowMs: number): void {
+    if (request.state !== 'waiting') return
+    if (request === this.#backfill.head) {
       // It had its turn, and gives back what that took.
-      this.bands.refund(waiter.band, this.bypass.paid)
-      this.bypass.clear()
-      this.settle(waiter, 0)
-    } else waiter.band.queue.remove(waiter.ticket!)
-    this.#turnAway(waiter, reason, nowMs)
+      this.#bands.refund(request.band, this.#backfill.paid)
+      this.#backfill.clear()
+      this.settle(request, 0)
+    } else request.band.queue.remove(request.ticket!)
+    this.#turnAway(request, reason, nowMs)
   }
 
-  /** What one that had its turn really cost. Throws what `weightOf` throws. */
-  settle(waiter: Waiter, cost: number): void {
-    if (waiter.ticket === undefined || this.closed) return
+  /** Tells the real cost of a request that had its turn. Throws what `weightOf` throws. */
+  settle(request: QueuedRequest, cost: number): void {
+    if (request.ticket === undefined || this.closed) return
     this.#untidy = true
-    waiter.band.queue.settle(waiter.ticket, cost)
+    request.band.queue.settle(request.ticket, cost)
   }
 
-  /** Nobody waits: the fair queues may forget whose turn it was, and who owes. */
+  /** When nothing waits, the fair queues may forget whose turn it was, and who owes. */
   tidy(): void {
     if (!this.#untidy || this.size > 0) return
     this.#untidy = false
-    for (const { queue } of this.bands.all) queue.dequeue()
+    for (const { queue } of this.#bands.all) queue.dequeue()
   }
 
-  /** Turns everybody away, and whoever is added later. */
+  /** Refuses every waiting request, and those that are added later. */
   close(nowMs: number): void {
     this.closed = true
     for (let first = this.#byTime.first; first !== undefined; first = this.#byTime.first)
       this.remove(first, 'closed', nowMs)
     this.tidy()
-    for (const { appointments } of this.bands.all) appointments.clear()
+    for (const band of this.#bands.all) band.close()
   }
 
-  /** Gives the credit that this took from its band. */
-  #takeTurn(waiter: Waiter): number {
-    waiter.band.queue.dequeue()
-    return this.bands.started(waiter.band, waiter.cost)
+  snapshot(nowMs: number): {
+    waiting: number
+    passing: { readonly width: number; readonly passed: number } | undefined
+    bands: BandSnapshot[]
+  } {
+    const { head, passed } = this.#backfill
+    const bands = this.#bands.all.map((band) => band.snapshot(nowMs))
+    return { waiting: this.size, passing: head && { width: head.width, passed }, bands }
   }
 
-  /** Turns away one that is gone, though its signal has told others first: they may have asked whose turn it is. */
-  readonly #isGone = (waiter: Waiter): boolean => {
-    if (!hasFired(waiter.signal)) return false
-    this.#turnAway(waiter, 'gone', this.#clock())
+  /** Gives the credit that this took from the request's band. */
+  #takeTurn({ band, cost }: QueuedRequest): number {
+    band.queue.dequeue()
+    return this.#bands.started(band, cost)
+  }
+
+  /** Refuses a request whose client is gone; its signal has told others first, which may have asked whose turn it is. */
+  readonly #isGone = (request: QueuedRequest): boolean => {
+    if (!hasFired(request.signal)) return false
+    this.#turnAway(request, 'gone', this.#host.clock())
     return true
   }
 
   get #overloadedMs(): number {
-    return Math.max(OVERLOADED_MS, OVERLOADED_DURATIONS * this.#durations.mean)
+    return Math.max(OVERLOADED_MS, OVERLOADED_DURATIONS * this.#host.durations.mean)
   }
 
-  /** Refuses a request that is out of its queue, or about to be. */
-  #turnAway(waiter: Waiter, reason: QueueReason, nowMs: number): void {
-    waiter.state = 'done'
-    this.#forget(waiter, nowMs)
-    const waitedMs = nowMs - waiter.arrivedMs
-    const retryMs = this.#retryMs(waiter, reason, nowMs)
-    waiter.answer(this.#refusals.make(reason, retryMs, { waitedMs, band: waiter.band.index }))
+  /** Refuses a request that is out of its fair queue, or about to be. */
+  #turnAway(request: QueuedRequest, reason: QueueReason, nowMs: number): void {
+    request.state = 'done'
+    this.#forget(request, nowMs)
+    const waitedMs = nowMs - request.arrivedMs
+    const retryMs = this.#retryMs(request, reason, nowMs)
+    request.answer(this.#host.refuse(reason, retryMs, { waitedMs, band: request.band.index }))
   }
 
   /** When a client that waited in vain should come back. Never throws, unlike `weightOf`. */
-  #retryMs(waiter: Waiter, reason: QueueReason, nowMs: number): number {
+  #retryMs(request: QueuedRequest, reason: QueueReason, nowMs: number): number {
     if (reason === 'gone') return 0
     if (reason === 'closed') return UNKNOWN_MS
+    const { band, flow } = request
     try {
-      const mayWaitMs = reason === 'expired' ? this.#maxWaitMs : 0
-      return waiter.band.comeBackMs(waiter, waiter.band.queue.standing(waiter.flow), mayWaitMs, nowMs)
+      return band.retryMs(request, band.queue.standing(flow), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)
     } catch {
       return UNKNOWN_MS
     }
   }
 
-  /** It waits no more: no timer, no listener, and what is known of its flow and band is up to date. */
-  #forget(waiter: Waiter, nowMs: number): void {
+  /** The request waits no more: no timer, no listener, and the records of its flow and band are up to date. */
+  #forget(request: QueuedRequest, nowMs: number): void {
     this.changes++
-    this.#byTime.delete(waiter)
+    this.#byTime.delete(request)
     if (this.size === 0) this.#alarm.set(undefined, nowMs)
-    if (waiter.signal !== undefined) this.#departures.remove(waiter.signal, waiter)
-    waiter.signal = undefined
-    waiter.band.left(nowMs)
-    this.holdings.waitsNoMore(waiter)
-    if (this.#newestFirst) waiter.band.backlogs.left(waiter.flow)
+    if (request.signal !== undefined) this.#signals.remove(request.signal, request)
+    request.signal = undefined
+    request.band.left(nowMs)
+    this.#host.slots.waitsNoMore(request)
+    if (this.#newestFirst) request.band.backlogShrank(request.flow)
+  }
+
+  #perturbIfDue(nowMs: number): void {
+    if (++this.#callsSince < PERTURB_EVERY_CALLS || nowMs - this.#perturbedMs < this.#perturbEveryMs) return
+    this.#perturbedMs = nowMs
+    this.#callsSince = 0
+    for (const { queue } of this.#bands.all) queue.perturb()
+  }
+}
+
+/** A member of a {@link DeadlineQueue}. */
+export interface Timed<W> extends Linked<W> {
+  readonly startByMs: number
+  /** Written by the queue alone: the index in the heap, or one of the two constants below. */
+  position: number
+}
+
+const NOWHERE = -1
+const IN_LINE = -2
+
+/**
+ * A priority queue by `startByMs`, earliest first: a line of the members that were added in order, and a binary heap of
+ * the others. O(1) where all may wait equally long, the usual case; O(log n) for members in the heap.
+ */
+export class DeadlineQueue<W extends Timed<W>> {
+  readonly #line = new LinkedList<W>()
+  readonly #heap: W[] = []
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  /** The earliest; `undefined` if there is none. */
+  get first(): W | undefined {
+    const { first } = this.#line
+    if (this.#heap.length === 0) return first
+    const top = this.#heap[0]!
+    return first !== undefined && first.startByMs <= top.startByMs ? first : top
+  }
+
+  add(item: W): void {
+    this.#size++
+    const { last } = this.#line
+    if (last === undefined || last.startByMs <= item.startByMs) {
+      item.position = IN_LINE
+      this.#line.push(item)
+      return
+    }
+    this.#heap.push(item)
+    this.#rise(item, this.#heap.length - 1)
+  }
+
+  /** Does nothing if the item is not there. */
+  delete(item: W): void {
+    const { position } = item
+    if (position === NOWHERE) return
+    item.position = NOWHERE
+    this.#size--
+    if (position === IN_LINE) {
+      this.#line.delete(item)
+      return
+    }
+    const last = this.#heap.pop()!
+    if (last === item) return
+    this.#sink(last, position)
+    if (last.position === position) this.#rise(last, position)
+  }
+
+  #rise(item: W, position: number): void {
+    while (position > 0) {
+      const up = (position - 1) >> 1
+      const parent = this.#heap[up]!
+      if (parent.startByMs <= item.startByMs) break
+      this.#put(parent, position)
+      position = up
+    }
+    this.#put(item, position)
+  }
+
+  #sink(item: W, position: number): void {
+    for (;;) {
+      let child = 2 * position + 1
+      if (child >= this.#heap.length) break
+      if (child + 1 < this.#heap.length && this.#heap[child + 1]!.startByMs < this.#heap[child]!.startByMs) child++
+      if (this.#heap[child]!.startByMs >= item.startByMs) break
+      this.#put(this.#heap[child]!, position)
+      position = child
+    }
+    this.#put(item, position)
+  }
+
+  #put(item: W, position: number): void {
+    this.#heap[position] = item
+    item.position = position
   }
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FairQueue } from './fair-queue.js'
+import { FairQueue, type Refused } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
-import type { Refused, Ticket } from './request.js'
+import type { Ticket } from './ring.js'
 
 type Answer = ReturnType<FairQueue<string>['enqueue']>
 

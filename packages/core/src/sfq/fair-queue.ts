@@ -1,46 +1,91 @@
-import { keyFrom } from '../hash.js'
-import { requireFunction, requireText, show } from '../options.js'
+import { keyFrom, type Words } from '../hash.js'
+import { requireFunction, requireInteger, requireText, show } from '../options.js'
 import type { Random } from '../random.js'
-import { Buckets } from './buckets.js'
-import { Fattest } from './fattest.js'
-import { FlowLanes } from './flow-lanes.js'
-import { type IsLive, Lane } from './lane.js'
-import type { Lanes } from './lanes.js'
-import { AUTO_QUEUES, type FairQueueOptions, keyOf, requireCost, settingsOf, weightFrom } from './options.js'
-import { Pace } from './pace.js'
-import { QueueLanes } from './queue-lanes.js'
-import { type Refused, Request, type Standing, type Ticket } from './request.js'
-import { Ring, type RingRules } from './ring.js'
-import type { FairQueueSnapshot } from './snapshot.js'
+import { HashedQueues } from './hashed-queues.js'
+import { ArrivalLanes, FlowLanes, type Lanes } from './lanes.js'
+import { LongestQueue } from './longest-queue.js'
+import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, MOST_SEED, requireCost, weightFrom } from './options.js'
+import { Quantum } from './quantum.js'
+import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
 
 const MOST_AUTO_QUEUES = 4096
 
-/** Whether a request is still wanted: as it was put, and as lanes ask it. */
+/** How a flow stands: what it has waiting, and its part of the service. */
+export interface Standing {
+  /** Requests of the flow that wait; in arrival order, those of the queue that its next one would join. */
+  readonly waiting: number
+  /** Their cost. */
+  readonly cost: number
+  /** Its weight over the weights of all that wait or owe, itself included: above 0, at most 1. */
+  readonly share: number
+}
+
+/** A request that was not taken in. Nothing of it is kept. */
+export interface Refused extends Standing {
+  /** `flow-full`: its flow (in arrival order, its queue) is at its limit; `full`: the whole queue is. */
+  readonly refused: 'flow-full' | 'full'
+  /** The bound that it met, in requests. */
+  readonly limit: number
+}
+
+/** A queue's state, as plain JSON. Every request ever enqueued waits, or has left in exactly one of four ways. */
+export interface FairQueueSnapshot {
+  /** Requests that wait, and their cost. */
+  readonly waiting: number
+  readonly cost: number
+  /** Flows of which something is remembered. */
+  readonly records: number
+  /** Cost that a turn is worth to weight 1. */
+  readonly quantum: number
+  readonly enqueued: number
+  readonly refused: number
+  readonly dequeued: number
+  readonly removed: number
+  readonly evicted: number
+  /** Taken off because `isDead` said so. */
+  readonly dead: number
+  /** SFQ only. */
+  readonly sfq: SfqSnapshot | undefined
+}
+
+/** The state of SFQ's queues. */
+export interface SfqSnapshot {
+  readonly queues: number
+  readonly perturbations: number
+  /** Requests that wait in each queue. */
+  readonly lengths: readonly number[]
+  /** Queues with at least four requests. */
+  readonly occupied: number
+  /** More than a third of the queues has been occupied at each of the last 256 arrivals: too few queues. */
+  readonly crowded: boolean
+}
+
+/** The `isDead` of a caller, and the question that lanes ask with it. */
 interface Question<T> {
   readonly isDead: (item: T) => boolean
   readonly isLive: IsLive<T>
 }
 
 /**
- * Whose turn is it? Holds requests that wait, and hands them out so that every flow gets its share of the *cost* that
- * is served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
+ * Whose turn is it? Holds waiting requests, and hands them out so that every flow gets its share of the *cost* that is
+ * served, whatever the others ask for. A plain data structure: no clock, timer, or promise.
  *
  * Flows take turns by deficit round robin, see `Ring`; the requests of a flow keep their order. With
  * `queues: 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to
  * queues by a hash, queues take turns, and so do the flows inside a queue, unless it is served in order of arrival.
- * Beside a record per waiting flow a fixed number of queues saves nothing; it is for those who need that number, and in
- * the forms without such records (`choose: 'first' | 'shortest'` with `inside: 'arrival'`) memory is constant but for
- * the requests themselves. `'shortest'` in that form may spread a flow over its hand: then its order is not kept.
+ * A fixed number of queues saves nothing beside a record per waiting flow. Only `choose: 'first' | 'shortest'` with
+ * `inside: 'arrival'` needs no such records: memory is constant, apart from the requests themselves. `'shortest'` in
+ * that form may spread a flow over its hand, and then does not keep its order.
  *
- * All operations are O(1) amortised, but for a perturbation, which sorts what waits; memory is in proportion to what
- * waits. A record outlives its flow's last request while it owes, and for one round after it was served.
+ * All operations are O(1) amortised, except a perturbation, which sorts what waits; memory is in proportion to the
+ * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served.
  */
 export class FairQueue<T> {
   readonly #root: Lane<T> = new Lane<T>('', 0, undefined)
-  readonly #pace = new Pace()
+  readonly #quantum = new Quantum()
   readonly #lanes: Lanes<T>
-  readonly #buckets: Buckets<T> | undefined
-  readonly #fattest: Fattest<T> | undefined
+  readonly #queues: HashedQueues<T> | undefined
+  readonly #longest: LongestQueue<T> | undefined
   readonly #auto: boolean
   readonly #weightOf: ((flow: string) => number) | undefined
   readonly #perFlowLimit: number
@@ -57,26 +102,33 @@ export class FairQueue<T> {
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairQueueOptions = {}) {
-    const { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, key, random } =
-      settingsOf(options)
+    const { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, seed, random } =
+      fairQueueSettings(options)
     this.#auto = queues === 'auto'
     this.#weightOf = weightOf
     this.#perFlowLimit = perFlowLimit
     this.#maxWaiting = maxWaiting
     this.#random = random
-    const rules: RingRules<T> = { pace: this.#pace, sparseFirst, left: (lane) => this.#lanes.forget(lane) }
+    const rules: RingRules<T> = { quantum: this.#quantum, sparseFirst, left: (lane) => this.#lanes.forget(lane) }
     if (queues === 'perFlow') {
       this.#root.ring = new Ring(this.#root, rules)
       this.#lanes = new FlowLanes(this.#root, undefined)
     } else {
       const count = queues === 'auto' ? AUTO_QUEUES : queues
-      this.#buckets = new Buckets(this.#root, rules, { choose, inside, hand }, count, key, random)
+      this.#queues = new HashedQueues(
+        this.#root,
+        rules,
+        { choose, inside, hand },
+        count,
+        seed === undefined ? undefined : keyOf(seed),
+        random,
+      )
       this.#lanes =
         inside === 'turns'
-          ? new FlowLanes(this.#root, this.#buckets)
-          : new QueueLanes(this.#buckets, choose === 'foreign')
+          ? new FlowLanes(this.#root, this.#queues)
+          : new ArrivalLanes(this.#queues, choose === 'foreign')
     }
-    if (overflow === 'evict') this.#fattest = new Fattest()
+    if (overflow === 'evict') this.#longest = new LongestQueue()
   }
 
   /** Requests that wait. */
@@ -91,7 +143,7 @@ export class FairQueue<T> {
 
   /**
    * Takes a request of `flow` in, or refuses it because too many wait. `cost` is from 1e-9 to 1e12, in the units of the
-   * service. If another request had to leave for it, that is the ticket's `evicted`, and the caller must turn it away.
+   * service. If it evicted another request, that is the ticket's `evicted`, and the caller must turn it away.
    *
    * Throws, and changes nothing, on an empty flow, a bad cost, or if `weightOf` throws or gives a bad weight.
    */
@@ -108,51 +160,51 @@ export class FairQueue<T> {
       if (evicted === undefined) return this.#refuse('full', this.#maxWaiting, lane, weight)
       this.#evicted++
       this.#leave(evicted)
-      // What it left behind may have gone with it: a queue that empties forgets the flows that only passed.
+      // The flow's lane may have gone with it: a queue that empties forgets the flows that had nothing waiting.
       lane = this.#lanes.find(flow)
     }
     const request = new Request(flow, item, cost, this.#sequence++)
     request.evicted = evicted
-    this.#pace.see(cost)
+    this.#quantum.see(cost)
     lane ??= this.#lanes.open(flow, weight)
     if (lane.weight !== weight && this.#weightOf !== undefined) {
       lane.weight = weight
       lane.recount()
     }
     lane.add(request)
-    this.#lanes.came(request, lane)
-    this.#fattest?.update(lane)
-    if (this.#buckets !== undefined) this.#watch(this.#buckets, lane)
+    this.#lanes.added(request, lane)
+    this.#longest?.update(lane)
+    if (this.#queues !== undefined) this.#watch(this.#queues, lane)
     return request
   }
 
   /**
-   * The next request, charged its cost; `undefined` if none waits. Then what was owed is forgiven, and no record left.
+   * The next request, charged its cost. `undefined` if none waits: then all debts are forgiven, and no record is left.
    *
-   * Those at whose turn `isDead` says that they are no longer wanted are dropped instead: they cost nobody credit or a
-   * turn, and their flow goes on with its next. It may be asked about the same request again, until it says yes; it may
+   * A request that `isDead` calls dead at its turn is dropped instead: it costs its flow neither credit nor the turn,
+   * and the flow goes on with its next. `isDead` may be asked about the same request again until it says yes; it may
    * use this queue, and if it throws nothing is lost.
    */
   dequeue(isDead?: (item: T) => boolean): Ticket<T> | undefined {
     const request = this.#root.head(isDead && this.#isLive(isDead))
     if (request === undefined) {
-      // All turns could pass at once, and nobody would mind.
+      // All turns could pass at once without a difference.
       this.#root.ring!.clear()
       return undefined
     }
     this.#dequeued++
     request.served = true
     request.lane!.charge(request.cost)
-    this.#pace.learn(request.cost)
+    this.#quantum.learn(request.cost)
     this.#leave(request)
     return request
   }
 
   /**
-   * The request that `dequeue` would give, still waiting; another once something came, left, or was settled. Drops
-   * those that are no longer wanted, as `dequeue` does: without `isDead`, one of them could be shown.
+   * The request that `dequeue` would give, still waiting; another once something arrived, left, or was settled. Drops
+   * dead requests, as `dequeue` does.
    *
-   * Flows of whose next request `mayStart` says no are passed over, and their turn is lost, unless that is so of all.
+   * A flow whose next request `mayStart` turns down is passed over and loses its turn, unless all are turned down.
    */
   peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
     return this.#root.head(isDead && this.#isLive(isDead), mayStart)
@@ -177,10 +229,10 @@ export class FairQueue<T> {
   }
 
   /**
-   * Says what a request that was dequeued really cost, from 0 to 1e12. Its flow (in arrival order, its queue) is
+   * Tells the real cost of a request that was dequeued, from 0 to 1e12. Its flow (in arrival order, its queue) is
    * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that
-   * its next turns pay, even if nothing of it waits. Of several figures the last counts; of a request that was never
-   * dequeued, none does.
+   * its next turns pay, even if nothing of it waits. If called more than once, the last figure counts; settling a
+   * request that was never dequeued has no effect.
    */
   settle(ticket: Ticket<T>, actualCost: number): void {
     requireCost('actualCost', actualCost, 0)
@@ -194,15 +246,15 @@ export class FairQueue<T> {
   }
 
   /**
-   * Deals all that waits to SFQ's queues anew, by another seed, so that flows that shared a queue no longer do. Every
+   * Deals all waiting requests to SFQ's queues anew, by another seed, so that flows no longer share the same queues. Every
    * flow keeps its order, its credit and its debts; nothing is refused. With `'perFlow'` it does nothing.
    */
   perturb(seed?: number): void {
     const key = seed === undefined ? keyFrom(this.#random) : keyOf(seed)
-    const buckets = this.#buckets
-    if (buckets === undefined) return
-    const { length } = buckets.lanes
-    const shrinks = this.#auto && length > AUTO_QUEUES && buckets.crowding.sparse
+    const queues = this.#queues
+    if (queues === undefined) return
+    const { length } = queues.lanes
+    const shrinks = this.#auto && length > AUTO_QUEUES && queues.occupancy.sparse
     this.#perturbations++
     this.#lanes.rehome(shrinks ? length / 2 : length, key)
   }
@@ -215,24 +267,24 @@ export class FairQueue<T> {
 
   /** Plain JSON for people, metrics and pages. */
   snapshot(): FairQueueSnapshot {
-    const buckets = this.#buckets
+    const queues = this.#queues
     return {
       waiting: this.#root.count,
       cost: this.#root.cost,
       records: this.#lanes.records,
-      quantum: this.#sequence === 0 ? 0 : this.#pace.quantum,
+      quantum: this.#sequence === 0 ? 0 : this.#quantum.value,
       enqueued: this.#sequence,
       refused: this.#refused,
       dequeued: this.#dequeued,
       removed: this.#removed,
       evicted: this.#evicted,
       dead: this.#dead,
-      sfq: buckets && {
-        queues: buckets.lanes.length,
+      sfq: queues && {
+        queues: queues.lanes.length,
         perturbations: this.#perturbations,
-        lengths: buckets.lanes.map(({ count }) => count),
-        occupied: buckets.crowding.occupied,
-        crowded: buckets.crowding.crowded,
+        lengths: queues.lanes.map(({ count }) => count),
+        occupied: queues.occupancy.occupied,
+        crowded: queues.occupancy.crowded,
       },
     }
   }
@@ -250,13 +302,13 @@ export class FairQueue<T> {
     return request
   }
 
-  /** Made once for each `isDead`: whoever asks whose turn it is asks for every request. */
+  /** Made once per `isDead`, because a caller passes the same one with every call. */
   #isLive(isDead: (item: T) => boolean): IsLive<T> {
     if (this.#question?.isDead !== isDead) this.#question = this.#put(isDead)
     return this.#question.isLive
   }
 
-  /** Apart from `#isLive`, which would make room for this closure at every call. */
+  /** Apart from `#isLive`, which would otherwise allocate this closure's context at every call. */
   #put(isDead: (item: T) => boolean): Question<T> {
     requireFunction('isDead', isDead)
     return { isDead, isLive: (request) => this.#keeps(request, isDead) }
@@ -276,21 +328,21 @@ export class FairQueue<T> {
     request.evicted = undefined
     lane.delete(request)
     this.#lanes.left(request)
-    this.#fattest?.update(lane)
-    this.#buckets?.left(lane)
+    this.#longest?.update(lane)
+    this.#queues?.left(lane)
   }
 
-  /** What a fattest flow would serve last, if that is fatter than `size`, in cost per weight. */
+  /** The last request of a longest flow, if that flow is longer than `size`, in cost per weight. */
   #victim(size: number): Request<T> | undefined {
-    const lane = this.#fattest?.find()
+    const lane = this.#longest?.find()
     return lane !== undefined && lane.cost / lane.weight > size ? lane.lastInTurn : undefined
   }
 
   /** Counts an arrival, and grows when too many queues are occupied. */
-  #watch(buckets: Buckets<T>, lane: Lane<T>): void {
-    buckets.came(lane)
-    const { length } = buckets.lanes
-    if (this.#auto && buckets.crowding.crowded && length < MOST_AUTO_QUEUES) this.#lanes.rehome(2 * length, buckets.key)
+  #watch(queues: HashedQueues<T>, lane: Lane<T>): void {
+    queues.added(lane)
+    const { length } = queues.lanes
+    if (this.#auto && queues.occupancy.crowded && length < MOST_AUTO_QUEUES) this.#lanes.rehome(2 * length, queues.key)
   }
 
   #refuse(refused: Refused['refused'], limit: number, lane: Lane<T> | undefined, weight: number): Refused {
@@ -303,4 +355,9 @@ export class FairQueue<T> {
     const others = Math.max(0, this.#root.weight - (lane?.counted ?? 0))
     return { waiting: lane?.count ?? 0, cost: lane?.cost ?? 0, share: weight / (others + weight) }
   }
+}
+
+function keyOf(seed: number): Words {
+  requireInteger('seed', seed, 0, MOST_SEED)
+  return { a: seed | 0, b: 0 }
 }

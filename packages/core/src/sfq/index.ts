@@ -1,4 +1,4 @@
+export type { FairQueueSnapshot, Refused, SfqSnapshot, Standing } from './fair-queue.js'
 export { FairQueue } from './fair-queue.js'
 export type { FairQueueOptions } from './options.js'
-export type { Refused, Standing, Ticket } from './request.js'
-export type { FairQueueSnapshot, SfqSnapshot } from './snapshot.js'
+export type { Ticket } from './ring.js'

@@ -1,20 +1,177 @@
 import type { Words } from '../hash.js'
-import type { Lane } from './lane.js'
-import type { Request } from './request.js'
+import type { HashedQueues } from './hashed-queues.js'
+import { Lane, type Request } from './ring.js'
 
-/** Where the requests of a flow wait. */
+/** Finds the lane in which a flow's requests wait. */
 export interface Lanes<T> {
-  /** Flows of which something is remembered. */
+  /** Number of flows of which something is remembered. */
   readonly records: number
-  /** The line that the flow's next request joins, if there is one already. */
+  /** The lane that the flow's next request joins, if it exists already. */
   find(flow: string): Lane<T> | undefined
-  /** Makes that line, where `find` found none. */
+  /** Makes that lane, where `find` found none. */
   open(flow: string, weight: number): Lane<T>
-  /** A request was added to its lane, or has left it. */
-  came(request: Request<T>, lane: Lane<T>): void
+  /** A request was added to its lane. */
+  added(request: Request<T>, lane: Lane<T>): void
+  /** A request has left its lane. */
   left(request: Request<T>): void
   /** A lane is empty and out of its ring. */
   forget(lane: Lane<T>): void
-  /** Deals all that waits to the queues anew: nothing is lost or refused, and every flow keeps its order. */
+  /** Deals all waiting requests to the queues anew: nothing is lost or refused, and every flow keeps its order. */
   rehome(queues: number, key: Words | undefined): void
+}
+
+/**
+ * One lane per waiting flow: below the root or, given SFQ's `queues`, in one of them.
+ *
+ * A flow waits in one queue at a time. The queue is chosen when the flow starts to wait and kept until nothing of it
+ * waits (or everything is dealt anew), so its requests keep their order, it has one weight, and a heavy flow is not
+ * served as if it were several.
+ */
+export class FlowLanes<T> implements Lanes<T> {
+  readonly #root: Lane<T>
+  readonly #queues: HashedQueues<T> | undefined
+  readonly #lanes = new Map<string, Lane<T>>()
+
+  constructor(root: Lane<T>, queues: HashedQueues<T> | undefined) {
+    this.#root = root
+    this.#queues = queues
+  }
+
+  get records(): number {
+    return this.#lanes.size
+  }
+
+  find(flow: string): Lane<T> | undefined {
+    return this.#lanes.get(flow)
+  }
+
+  open(flow: string, weight: number): Lane<T> {
+    const lane = new Lane(flow, weight, this.#queues?.pick(flow) ?? this.#root)
+    this.#lanes.set(flow, lane)
+    return lane
+  }
+
+  added(): void {}
+
+  left(): void {}
+
+  forget(lane: Lane<T>): void {
+    this.#lanes.delete(lane.flow)
+  }
+
+  /**
+   * Credit, debt and newness go with the flow, in order of their oldest requests. The queues start from the sum of
+   * what their flows bring; a flow that was alone brings its queue's deficit, which was its own.
+   */
+  rehome(queues: number, key: Words | undefined): void {
+    const hashed = this.#queues
+    if (hashed === undefined) return
+    const moves = [...this.#lanes.values()].sort((x, y) => ageOf(x) - ageOf(y)).map(moveOf)
+    hashed.renew(queues, key)
+    for (const move of moves) settleIn(move, hashed.pick(move.lane.flow))
+    hashed.dealt()
+  }
+}
+
+interface Move<T> {
+  readonly lane: Lane<T>
+  readonly deficit: number
+  readonly place: 'new' | 'old'
+}
+
+function ageOf<T>(lane: Lane<T>): number {
+  return lane.requests.first?.sequence ?? Number.MAX_SAFE_INTEGER
+}
+
+function moveOf<T>(lane: Lane<T>): Move<T> {
+  const up = lane.up!
+  const alone = up.count === lane.count && up.weight === lane.weight
+  const deficit = alone ? up.deficit : lane.deficit
+  return { lane, deficit, place: up.place === 'new' && lane.place === 'new' ? 'new' : 'old' }
+}
+
+/** Puts a flow's lane with all its waiting requests into a queue. */
+function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
+  lane.up = queue
+  lane.deficit = deficit
+  lane.counted = 0
+  lane.pooled = 0
+  lane.next = undefined
+  lane.previous = undefined
+  queue.ring!.put(lane, place)
+  queue.count += lane.count
+  queue.cost += lane.cost
+  queue.deficit += deficit
+  if (queue.place === 'out') queue.up!.ring!.put(queue, place)
+  else queue.up!.ring!.corrected(queue)
+  lane.recount()
+  queue.recount()
+  queue.up!.count += lane.count
+  queue.up!.cost += lane.cost
+}
+
+/** The queue in which a flow waits, and how many of its requests wait there. */
+interface Stay<T> {
+  readonly lane: Lane<T>
+  waiting: number
+}
+
+/**
+ * One lane per queue of SFQ, in which the requests of different flows wait in order of arrival.
+ *
+ * With `stays`, a waiting flow stays in its queue, which takes a record per waiting flow. Without, nothing at all is
+ * kept per flow: each request is dealt by itself, so the requests of a flow may wait in several queues of its hand.
+ */
+export class ArrivalLanes<T> implements Lanes<T> {
+  readonly #queues: HashedQueues<T>
+  readonly #stays: Map<string, Stay<T>> | undefined
+
+  constructor(queues: HashedQueues<T>, stays: boolean) {
+    this.#queues = queues
+    this.#stays = stays ? new Map() : undefined
+  }
+
+  get records(): number {
+    return this.#stays?.size ?? 0
+  }
+
+  find(flow: string): Lane<T> {
+    return this.#stays?.get(flow)?.lane ?? this.#queues.pick(flow)
+  }
+
+  open(flow: string): Lane<T> {
+    return this.find(flow)
+  }
+
+  added({ flow }: Request<T>, lane: Lane<T>): void {
+    if (this.#stays === undefined) return
+    const stay = this.#stays.get(flow)
+    if (stay === undefined) this.#stays.set(flow, { lane, waiting: 1 })
+    else stay.waiting++
+  }
+
+  left({ flow }: Request<T>): void {
+    const stay = this.#stays?.get(flow)
+    if (stay !== undefined && --stay.waiting === 0) this.#stays!.delete(flow)
+  }
+
+  forget(): void {}
+
+  /** Credit and debt of the queues lapse, because nobody knows any more which flows they belonged to. */
+  rehome(queues: number, key: Words | undefined): void {
+    const requests: Request<T>[] = []
+    for (const { requests: line } of this.#queues.lanes)
+      for (let request = line.first; request !== undefined; request = request.next) requests.push(request)
+    requests.sort((x, y) => x.sequence - y.sequence)
+    this.#queues.renew(queues, key)
+    this.#stays?.clear()
+    for (const request of requests) {
+      request.next = undefined
+      request.previous = undefined
+      const lane = this.find(request.flow)
+      lane.add(request)
+      this.added(request, lane)
+    }
+    this.#queues.dealt()
+  }
 }

@@ -1,22 +1,23 @@
-import type { Words } from '../hash.js'
 import {
+  by,
+  type OptionRules,
   requireBoolean,
   requireFunction,
   requireInteger,
   requireNumber,
   requireOneOf,
-  requireOptions,
+  type Settings,
+  settingsFrom,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
-import type { Choose, Inside } from './buckets.js'
-import { MOST_CARDS } from './hand.js'
+import { type Choose, type Inside, MOST_CARDS } from './hashed-queues.js'
 
 /** How a {@link FairQueue} is made up. */
 export interface FairQueueOptions {
   /**
    * `'perFlow'`: every flow that waits has a queue of its own: exact, fastest, and nothing to tune. A number: SFQ with
-   * so many queues, which flows share. `'auto'`: SFQ with 64 queues, doubled (to 4096 at most) when they are crowded,
-   * halved again, at a perturbation, when nearly none has been occupied. @default 'perFlow'
+   * that number of queues, which flows share. `'auto'`: SFQ with 64 queues, doubled (to 4096 at most) when they are
+   * crowded, halved again, at a perturbation, when nearly none has been occupied. @default 'perFlow'
    */
   queues?: 'perFlow' | 'auto' | number
   /** SFQ: queues in a flow's hand, from 1 to 8, and not more than there are queues. @default 4, or all if fewer */
@@ -45,8 +46,8 @@ export interface FairQueueOptions {
   /** Requests that may wait in all. At least 1. @default 3200 */
   maxWaiting?: number
   /**
-   * When as many wait as may: `'refuse'` the newcomer, or `'evict'` the last arrival of the flow with the most cost
-   * waiting per weight (within a factor of 2), unless the newcomer's own flow would be as fat as that. Not with
+   * At `maxWaiting`: `'refuse'` the new request, or `'evict'` the last arrival of the flow with the most cost waiting
+   * per weight (within a factor of 2), unless the new request would make its own flow as long as that. Not with
    * `inside: 'arrival'`, where flows have no place of their own. @default 'evict', in arrival order 'refuse'
    */
   overflow?: 'refuse' | 'evict'
@@ -59,89 +60,67 @@ export interface FairQueueOptions {
   random?: Random
 }
 
-/** Names of the options above, for whoever passes them on. */
-export const FAIR_QUEUE_OPTIONS: readonly string[] = [
-  'queues',
-  'hand',
-  'choose',
-  'inside',
-  'sparseFirst',
-  'weightOf',
-  'perFlowLimit',
-  'maxWaiting',
-  'overflow',
-  'seed',
-  'random',
-]
-
-/** Options that were checked, with every default in its place. */
-export interface FairQueueSettings extends Required<Omit<FairQueueOptions, 'weightOf' | 'seed'>> {
-  /** From the option `seed`; undefined: one is to be drawn. */
-  readonly key: Words | undefined
-  readonly weightOf: ((flow: string) => number) | undefined
-}
+/** {@link FairQueueOptions} that were checked, with every default in its place. */
+export type FairQueueSettings = Settings<FairQueueOptions, 'weightOf' | 'seed'>
 
 /** Queues that `'auto'` starts from, and never has fewer than. */
 export const AUTO_QUEUES = 64
 const MOST_QUEUES = 65_536
-const MOST_SEED = 2 ** 32 - 1
-/** Costs that sums of floats tell apart. */
+export const MOST_SEED: number = 2 ** 32 - 1
+/** The range of costs in which sums of floats still tell requests apart. */
 export const LEAST_COST = 1e-9
 export const MOST_COST = 1e12
 const LEAST_WEIGHT = 1e-9
 const MOST_WEIGHT = 1e12
-/** Steps of a weight: sums of such weights up to 8 million are exact, so that when all have left, nothing is left. */
+/** Steps of a weight: sums of such weights up to 8 million are exact, so that nothing remains when all have left. */
 const WEIGHT_STEPS = 2 ** 30
 
+const RULES: OptionRules<FairQueueOptions, 'weightOf' | 'seed' | 'hand' | 'overflow'> = {
+  queues: [requireQueues, 'perFlow'],
+  hand: [by(requireInteger, 1, MOST_CARDS)],
+  choose: [by(requireOneOf, ['foreign', 'shortest', 'first']), 'foreign'],
+  inside: [by(requireOneOf, ['turns', 'arrival']), 'turns'],
+  sparseFirst: [requireBoolean, true],
+  weightOf: [requireFunction],
+  perFlowLimit: [by(requireInteger, 1), 50],
+  maxWaiting: [by(requireInteger, 1), 3200],
+  overflow: [by(requireOneOf, ['refuse', 'evict'])],
+  seed: [by(requireInteger, 0, MOST_SEED)],
+  random: [requireFunction, secretRandom],
+}
+
+/** Names of the options above, for callers that pass them on. */
+export const FAIR_QUEUE_OPTIONS: readonly string[] = Object.keys(RULES)
+
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
-export function settingsOf(options: FairQueueOptions): FairQueueSettings {
-  requireOptions('fairQueue', options, FAIR_QUEUE_OPTIONS)
-  const { queues = 'perFlow', random = secretRandom } = options
-  if (typeof queues === 'number') requireInteger('queues', queues, 1, MOST_QUEUES)
-  else requireOneOf('queues', queues, ['perFlow', 'auto'])
-  requireFunction('random', random)
-  const {
-    hand = typeof queues === 'number' ? Math.min(4, queues) : 4,
-    choose = 'foreign',
-    inside = 'turns',
-    sparseFirst = true,
-    weightOf,
-    perFlowLimit = 50,
-    maxWaiting = 3200,
-    seed,
-  } = options
-  requireInteger('hand', hand, 1, typeof queues === 'number' ? Math.min(MOST_CARDS, queues) : MOST_CARDS)
-  requireOneOf('choose', choose, ['foreign', 'shortest', 'first'])
-  requireOneOf('inside', inside, ['turns', 'arrival'])
-  requireBoolean('sparseFirst', sparseFirst)
-  requireInteger('perFlowLimit', perFlowLimit, 1)
-  requireInteger('maxWaiting', maxWaiting, 1)
-  const key = seed === undefined ? undefined : keyOf(seed)
-  const shared = queues !== 'perFlow' && inside === 'arrival'
-  const { overflow = shared ? 'refuse' : 'evict' } = options
-  requireOneOf('overflow', overflow, ['refuse', 'evict'])
-  if (weightOf !== undefined) requireFunction('weightOf', weightOf)
-  if (shared && weightOf !== undefined)
+export function fairQueueSettings(options: FairQueueOptions): FairQueueSettings {
+  const settings = settingsFrom('fairQueue', options, RULES)
+  const { queues, inside, weightOf } = settings
+  const most = typeof queues === 'number' ? queues : MOST_CARDS
+  const { hand = Math.min(4, most) } = settings
+  requireInteger('hand', hand, 1, Math.min(MOST_CARDS, most))
+  const flowsMix = queues !== 'perFlow' && inside === 'arrival'
+  const { overflow = flowsMix ? 'refuse' : 'evict' } = settings
+  if (flowsMix && weightOf !== undefined)
     throw new RangeError("weightOf cannot be kept with inside: 'arrival'; use inside: 'turns'")
-  if (shared && overflow === 'evict')
+  if (flowsMix && overflow === 'evict')
     throw new RangeError("overflow: 'evict' needs inside: 'turns'; in arrival order a flow has no place of its own")
-  return { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, key, random }
+  return { ...settings, hand, overflow }
 }
 
-/** The key that a seed stands for, a whole number of 32 bits. */
-export function keyOf(seed: number): Words {
-  requireInteger('seed', seed, 0, MOST_SEED)
-  return { a: seed | 0, b: 0 }
+function requireQueues(name: string, queues: unknown): void {
+  if (typeof queues === 'number') requireInteger(name, queues, 1, MOST_QUEUES)
+  else requireOneOf(name, queues, ['perFlow', 'auto'])
 }
 
-/** Checks for a cost. The unit is the caller's; the range is what sums of floats can tell apart. */
+/** Checks for a cost. The unit is the caller's. */
 export function requireCost(name: string, cost: unknown, least: number = LEAST_COST): void {
   if (typeof cost === 'number' && cost >= least && cost <= MOST_COST) return
   requireNumber(name, cost, least, MOST_COST)
 }
 
-/** Checks for a weight, of the range that all mechanisms have. */
-function requireWeight(name: string, weight: unknown): void {
+/** Checks for a weight; all mechanisms have the same range. */
+export function requireWeight(name: string, weight: unknown): void {
   requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }
 

@@ -1,48 +1,237 @@
-import { Chain } from './chain.js'
-import type { IsLive, Lane, Place } from './lane.js'
-import type { Pace } from './pace.js'
-import type { Request } from './request.js'
+import { type Linked, LinkedList } from '../linked-list.js'
+import type { Quantum } from './quantum.js'
 
-/** A cost is covered by credit this close to it: sums of fractions need not be exact. */
-const CLOSE = 1 - 1e-9
+/** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
+const ROUNDING = 1e-9
+const CLOSE = 1 - ROUNDING
+/** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
+const IN_ADVANCE = 0.25
 
-/** What the rings of one queue have in common. */
+/** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
+export interface Ticket<T> {
+  readonly flow: string
+  readonly item: T
+  /** The cost that its flow is charged: the cost it was enqueued with or, once it is settled, its real cost. */
+  readonly cost: number
+  /**
+   * The request that was evicted to make room for this one: whoever enqueued this one must turn it away. Forgotten when
+   * this one leaves.
+   */
+  readonly evicted: Ticket<T> | undefined
+}
+
+/** A ticket as the queue sees it. */
+export class Request<T> implements Ticket<T>, Linked<Request<T>> {
+  readonly flow: string
+  readonly item: T
+  cost: number
+  evicted: Ticket<T> | undefined = undefined
+  /** Position in the order of arrival. */
+  readonly sequence: number
+  /** The lane in which it waits; `undefined` once it has left. */
+  lane: Lane<T> | undefined = undefined
+  /** True once it has been dequeued and charged. */
+  served = false
+  next: Request<T> | undefined = undefined
+  previous: Request<T> | undefined = undefined
+
+  constructor(flow: string, item: T, cost: number, sequence: number) {
+    this.flow = flow
+    this.item = item
+    this.cost = cost
+    this.sequence = sequence
+  }
+}
+
+/** Asks whether a request is still wanted; takes it off its lane if it is not. */
+export type IsLive<T> = (request: Request<T>) => boolean
+
+/** Where a lane is in the ring of its parent: out of it, on the list of new lanes, or among those that go round. */
+type Place = 'out' | 'new' | 'old'
+
+/** What all rings of one queue share. */
 export interface RingRules<T> {
-  readonly pace: Pace
+  readonly quantum: Quantum
   readonly sparseFirst: boolean
-  /** A lane has left its ring, empty and owing nothing. */
+  /** Called when a lane has left its ring, empty and without debt. */
   left(lane: Lane<T>): void
+}
+
+/**
+ * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
+ *
+ * Lanes form a tree. Its root is the whole queue. Below the root are the flows; or SFQ's queues, and in each of them
+ * the flows that share it; or SFQ's queues with their requests in order of arrival. A waiting request counts in every
+ * lane above it.
+ */
+export class Lane<T> implements Linked<Lane<T>> {
+  /** The flow's name; empty for a lane that does not belong to a single flow. */
+  readonly flow: string
+  /** The lane in whose ring this one takes turns; `undefined` at the root. */
+  up: Lane<T> | undefined
+  /** Its share of the turns. For a lane with a ring: the sum over its members that wait or owe. */
+  weight: number
+  /** Number of requests that wait in it, and their cost. */
+  count = 0
+  cost = 0
+  /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
+  deficit = 0
+
+  /** The requests of a line, oldest first. */
+  readonly requests: LinkedList<Request<T>> = new LinkedList()
+  /** Whether the newest request is served first; holds until the line is empty. */
+  newestFirst = false
+  /** The turns of the lanes below; `undefined` in a line. */
+  ring: Ring<T> | undefined = undefined
+  // From here on, written by the parent's ring alone.
+  place: Place = 'out'
+  /** The round of its turn: the present round or the next. */
+  round = 0
+  /** The rounds in which it was last credited and last served. */
+  credited = -1
+  served = -1
+  next: Lane<T> | undefined = undefined
+  previous: Lane<T> | undefined = undefined
+  /** Whether its head cost more than its turn was worth when it was last looked at. */
+  costly = false
+  /** Its part of the pool in its parent's ring now. */
+  pooled = 0
+  /** The weight with which it counts in its parent now. */
+  counted = 0
+
+  // Written by `LongestQueue` alone.
+  sizeClass = 0
+  sizeIndex = 0
+
+  constructor(flow: string, weight: number, up: Lane<T> | undefined) {
+    this.flow = flow
+    this.weight = weight
+    this.up = up
+  }
+
+  /** Adds a request at the end of the line. */
+  add(request: Request<T>): void {
+    request.lane = this
+    this.requests.push(request)
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      lane.count++
+      lane.cost += request.cost
+      if (lane.place === 'out') up.ring!.start(lane)
+      if (lane.count === 1) lane.recount()
+    }
+    lane.count++
+    lane.cost += request.cost
+  }
+
+  /** Deletes a request from anywhere in the line. */
+  delete(request: Request<T>): void {
+    request.lane = undefined
+    this.requests.delete(request)
+    if (this.requests.first === undefined) this.newestFirst = false
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      lane.#subtract(request.cost)
+      if (lane.count > 0) continue
+      up.ring!.emptied(lane)
+      lane.recount()
+    }
+    lane.#subtract(request.cost)
+  }
+
+  /** The request whose turn it is in this lane; `undefined` if none waits. */
+  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+    if (this.ring !== undefined) return this.ring.head(isLive, mayStart)
+    for (;;) {
+      const next = this.#firstInTurn
+      // Compared again, because `isLive` may itself have changed the line.
+      if (next === undefined || isLive === undefined || (isLive(next) && next === this.#firstInTurn)) return next
+    }
+  }
+
+  /** The request of a line that would be served last. */
+  get lastInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.first : this.requests.last
+  }
+
+  get #firstInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.last : this.requests.first
+  }
+
+  /** Charges the cost of a request to this lane and the lanes above it. */
+  charge(cost: number): void {
+    for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
+  }
+
+  /** Corrects an earlier charge by `change`, below zero to give back. An empty lane keeps its debt, but not its credit. */
+  correct(change: number): void {
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      const before = lane.deficit
+      lane.deficit -= change
+      if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0
+      // Credit forfeited here must not become a present to the flows that share a queue with this one.
+      change = before - lane.deficit
+      up.ring!.corrected(lane)
+      lane.recount()
+    }
+  }
+
+  /** Brings the weights above up to date: a lane counts while it waits or owes. */
+  recount(): void {
+    const { up } = this
+    if (up === undefined) return
+    const counts = this.count > 0 || this.deficit < 0 ? this.weight : 0
+    if (counts === this.counted) return
+    up.weight += counts - this.counted
+    this.counted = counts
+    up.recount()
+  }
+
+  #subtract(cost: number): void {
+    this.count--
+    // Differences of floats are inexact; when nothing waits, the cost is exactly 0.
+    this.cost = this.count === 0 ? 0 : this.cost - cost
+  }
 }
 
 /**
  * Deficit round robin: lanes take turns, and a turn is worth a quantum of cost per unit of weight.
  *
  * At its turn a lane is credited once and served while its deficit (the credit it holds) covers its head; then it goes
- * to the end of the ring. What it did not use stays with it while it waits, and is forfeited when it empties; what it
- * owes stays until its turns have paid. The quantum is fixed for the length of a round, so a round brings everybody
- * the same, whatever was served in the middle of it. While both wait, the service per weight of two lanes i and j thus
- * never differs by more than quantum + largest cost · (1/weight_i + 1/weight_j), over any interval.
+ * to the end of the ring. Unused credit stays with a lane while it waits and is forfeited when it empties; debt stays
+ * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane
+ * the same, whatever was served in the middle of it.
+ *
+ * A head that costs more than a turn is served in advance, at the price of a debt, as soon as all lanes with such heads
+ * have saved up a quarter of its cost together. So costly requests start evenly spread. If each waited for its own credit, lanes
+ * that began together would save up together and start together, and would hold all slots for as long as they run.
+ * A lane in debt gets nothing in advance. While both wait, the service per weight of two lanes i and j thus never
+ * differs by more than quantum + 2 · largest cost · (1/weight_i + 1/weight_j), over any interval.
  *
  * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum;
- * then it joins the ring. One that empties after it was served stays in the ring, empty, until its turn has passed:
- * only then may it be new again. Without that, flows that send their requests one at a time would always come first.
+ * then it joins the ring. A lane that empties after it was served stays in the ring, empty, until its turn has passed:
+ * only then may it be new again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Each lane is stamped with the round of its next turn, and stamps never fall along the ring; by them a ring knows
- * when a round has ended. Choosing costs O(1) amortised, while requests cost about a quantum per weight; rounds in
- * which nobody's credit would suffice are not walked, but credited in one pass.
+ * Each lane is stamped with the round of its next turn. Choosing costs O(1) amortised; rounds in which no lane can be
+ * served are not walked, but credited in one pass.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
- *   which we extend to lanes that empty in the ring, and by `served` to those that empty because they gave up
+ *   which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
+ * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which spreads
+ *   costly requests by the slot that asks; spreading them by what lanes have saved up needs no slots
  */
 export class Ring<T> {
   readonly #owner: Lane<T>
   readonly #rules: RingRules<T>
-  readonly #fresh = new Chain<Lane<T>>()
-  readonly #old = new Chain<Lane<T>>()
+  readonly #new = new LinkedList<Lane<T>>()
+  readonly #old = new LinkedList<Lane<T>>()
   #round = 1
   #quantum = 0
   #servedInRound = true
+  /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
+  #pool = 0
 
   constructor(owner: Lane<T>, rules: RingRules<T>) {
     this.#owner = owner
@@ -52,8 +241,8 @@ export class Ring<T> {
   /** A lane starts to wait. Its weight must be up to date. */
   start(lane: Lane<T>): void {
     if (this.#rules.sparseFirst) {
-      lane.deficit = this.#rules.pace.quantum * lane.weight
-      this.put(lane, 'fresh')
+      lane.deficit = this.#rules.quantum.value * lane.weight
+      this.put(lane, 'new')
     } else this.put(lane, 'old')
   }
 
@@ -63,20 +252,26 @@ export class Ring<T> {
     lane.place = place
     lane.served = -1
     lane.credited = -1
-    if (place === 'fresh') {
+    if (place === 'new') {
       lane.round = this.#round
-      this.#fresh.push(lane)
+      this.#new.push(lane)
     } else {
       lane.round = this.#round + 1
       this.#old.push(lane)
     }
+    this.#pay(lane)
+  }
+
+  /** The credit of a lane was corrected. A lane that owes takes turns until they have paid. */
+  corrected(lane: Lane<T>): void {
+    this.#pay(lane)
+    if (lane.deficit < 0 && lane.place === 'out') this.put(lane, 'old')
   }
 
   /**
-   * The request that is to be served next; asked again, the same, unless something came or left. Credits lanes and
-   * moves them on, but takes nothing off except what `isLive` finds dead. That happens before anybody's credit is
-   * looked at, so the dead cost neither credit nor a turn. A lane whose head `mayStart` turns down passes its turn,
-   * unless all do.
+   * The request to be served next; asked again, the same, unless something arrived or left. Credits lanes and moves
+   * them on. Takes off the requests that `isLive` finds dead before it looks at any credit, so they cost neither credit
+   * nor a turn. A lane whose head `mayStart` turns down passes its turn, unless all do.
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     let first: Lane<T> | undefined
@@ -85,10 +280,10 @@ export class Ring<T> {
       const lane = this.#front()!
       if (lane.round > this.#round) this.#beginRound(lane.round)
       const head = lane.head(isLive, mayStart)
-      // What was dead may have taken the lane with it.
+      // A dead request may have taken the lane with it.
       if (lane !== this.#front()) continue
       if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) {
-        // Once round. (The first may have left meanwhile; then the count ends it.)
+        // All the way round. (If the first lane has left meanwhile, the count ends it.)
         if (lane === first || ++passed > this.#owner.count) mayStart = undefined
         first ??= lane
         if (mayStart !== undefined) this.#toEnd(lane)
@@ -103,7 +298,9 @@ export class Ring<T> {
 
   /** Charges the lane at the front, whose head is being served. */
   charge(lane: Lane<T>, cost: number): void {
-    lane.deficit = Math.max(0, lane.deficit - cost)
+    const deficit = lane.deficit - cost
+    lane.deficit = Math.abs(deficit) < cost * ROUNDING ? 0 : deficit
+    this.#pay(lane)
     lane.served = this.#round
     this.#servedInRound = true
   }
@@ -111,33 +308,42 @@ export class Ring<T> {
   /** The last request of a lane has gone, served or not. */
   emptied(lane: Lane<T>): void {
     if (lane.deficit > 0) lane.deficit = 0
+    lane.costly = false
+    this.#pay(lane)
     // Served in this turn or, between two turns, in the last one.
     const passes = this.#rules.sparseFirst && lane.served >= lane.round - 1
     if (lane.deficit === 0 && !passes) this.#leave(lane)
-    else if (lane.place === 'fresh' || (lane.served === this.#round && lane.round === this.#round)) this.#toEnd(lane)
+    else if (lane.place === 'new' || (lane.served === this.#round && lane.round === this.#round)) this.#toEnd(lane)
   }
 
-  /** Lets everyone go: nobody waits, so all turns could pass at once. */
+  /** Lets every lane go. For when no request waits: all turns could pass at once. */
   clear(): void {
     for (let lane = this.#front(); lane !== undefined; lane = this.#front()) this.#leave(lane)
   }
 
   #front(): Lane<T> | undefined {
-    return this.#fresh.first ?? this.#old.first
+    return this.#new.first ?? this.#old.first
   }
 
-  /** Whether a lane can pay `cost` in this turn; 0 where nothing of it waits, and it only has to be out of debt. */
+  /** Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt. */
   #covers(lane: Lane<T>, cost: number): boolean {
     if (lane.deficit >= cost * CLOSE) return true
-    this.#credit(lane)
-    return lane.deficit >= cost * CLOSE
+    lane.costly = cost > this.#worth(lane)
+    // Once in a turn; a lane in the new list was credited when it arrived.
+    if (lane.place === 'old' && lane.credited !== this.#round) {
+      lane.credited = this.#round
+      lane.deficit += this.#worth(lane)
+    }
+    this.#pay(lane)
+    return lane.deficit >= cost * CLOSE || (lane.costly && lane.deficit >= 0 && this.#pool >= IN_ADVANCE * cost * CLOSE)
   }
 
-  /** Once in a turn; a lane in the new list was credited when it came. */
-  #credit(lane: Lane<T>): void {
-    if (lane.place === 'fresh' || lane.credited === this.#round) return
-    lane.credited = this.#round
-    lane.deficit += this.#worth(lane)
+  /** Brings the pool up to date with a lane's credit or debt. */
+  #pay(lane: Lane<T>): void {
+    const pools = lane.costly || lane.deficit < 0 ? lane.deficit : 0
+    if (pools === lane.pooled) return
+    this.#pool += pools - lane.pooled
+    lane.pooled = pools
   }
 
   /** What a turn is worth to a lane. (An empty queue that owes for flows that have left pays as one flow would.) */
@@ -146,44 +352,61 @@ export class Ring<T> {
   }
 
   #toEnd(lane: Lane<T>): void {
-    this.#chainOf(lane).delete(lane)
+    this.#listOf(lane).delete(lane)
     lane.place = 'old'
     lane.round = this.#round + 1
     this.#old.push(lane)
   }
 
   #leave(lane: Lane<T>): void {
-    this.#chainOf(lane).delete(lane)
+    this.#listOf(lane).delete(lane)
     lane.place = 'out'
     lane.deficit = 0
+    lane.costly = false
+    this.#pay(lane)
+    // Sums of floats are inexact; without lanes the pool is exactly 0.
+    if (this.#front() === undefined) this.#pool = 0
     lane.ring?.clear()
     lane.recount()
     this.#rules.left(lane)
   }
 
-  #chainOf(lane: Lane<T>): Chain<Lane<T>> {
-    return lane.place === 'fresh' ? this.#fresh : this.#old
+  #listOf(lane: Lane<T>): LinkedList<Lane<T>> {
+    return lane.place === 'new' ? this.#new : this.#old
   }
 
   #beginRound(round: number): void {
     this.#round = round
-    this.#quantum = this.#rules.pace.quantum
+    this.#quantum = this.#rules.quantum.value
     if (!this.#servedInRound) this.#skipRounds()
     this.#servedInRound = false
   }
 
-  /** Credits everybody at once for the rounds, all but the last, that would pass before anybody can be served. */
+  /** Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served. */
   #skipRounds(): void {
+    // What the pool gains in a round, at most.
+    let gain = 0
+    for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
+      const head = lane.head(undefined)
+      lane.costly = head !== undefined && head.cost > this.#worth(lane)
+      this.#pay(lane)
+      if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
+    }
     let rounds = Number.POSITIVE_INFINITY
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
       if (head === undefined) continue
-      rounds = Math.min(rounds, Math.ceil((head.cost * CLOSE - lane.deficit) / this.#worth(lane)))
+      const worth = this.#worth(lane)
+      const cost = head.cost * CLOSE
+      rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
+      if (lane.costly)
+        rounds = Math.min(rounds, Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, -lane.deficit / worth)))
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
       next = lane.next
       if (lane.count > 0 || lane.deficit < 0) lane.deficit += (rounds - 1) * this.#worth(lane)
+      this.#pay(lane)
       if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './request.js'
+import type { Ticket } from './ring.js'
 
 interface Item {
   readonly id: number
@@ -76,7 +76,7 @@ const forms: [string, FairQueueOptions][] = [
 ]
 
 describe('shares of flows that wait', () => {
-  it.each(forms)('never differ by more than a turn and the largest costs, %s', (_, options) => {
+  it.each(forms)('never differ by more than a turn and twice the largest costs, %s', (_, options) => {
     const flows = fc.array(fc.record({ weight, most: fc.integer({ min: 1, max: 40 }) }), { minLength: 2, maxLength: 6 })
     fc.assert(
       fc.property(flows, fc.nat(), (all, seed) => {
@@ -98,7 +98,7 @@ describe('shares of flows that wait', () => {
         })
         const entry = options.sparseFirst === false ? 0 : quantum
         leads.forEach(([least, most], i) => {
-          const bound = quantum + entry + largest * (1 / all[i]!.weight + 1 / all[0]!.weight)
+          const bound = quantum + entry + 2 * largest * (1 / all[i]!.weight + 1 / all[0]!.weight)
           expect(most! - least!).toBeLessThanOrEqual(bound + 1e-6)
         })
       }),
@@ -356,14 +356,38 @@ describe('flows that share a queue', () => {
   })
 })
 
+describe('costly requests', () => {
+  it.each(forms)('start evenly spread, though their flows began to wait together, %s', (_, options) => {
+    const queue = new FairQueue<string>(options)
+    const names = (kind: string): string[] => Array.from({ length: 10 }, (_, i) => `${kind}-${i}`)
+    const costOf = (name: string): number => (name.startsWith('costly') ? 100 : 1)
+    const costs = new Map([...names('small'), ...names('costly')].map((name) => [name, () => costOf(name)]))
+    const total = (served: ReadonlyMap<string, number>, kind: string): number =>
+      names(kind).reduce((sum, name) => sum + served.get(name)!, 0)
+    // What the small ones are served between one start of a costly one and the next: their share of it is 100.
+    const between: number[] = []
+    let [starts, from] = [0, 0]
+    backlogged(queue, costs, 20_000, (served) => {
+      const [costly, small] = [total(served, 'costly'), total(served, 'small')]
+      if (costly === starts) return
+      between.push(small - from)
+      ;[starts, from] = [costly, small]
+    })
+    expect(between.length).toBeGreaterThan(100)
+    expect(Math.min(...between.slice(1))).toBeGreaterThan(75)
+    expect(Math.max(...between.slice(1))).toBeLessThan(125)
+  })
+})
+
 describe('rounds that serve nobody', () => {
   it('are not walked', () => {
     const queue = new FairQueue<string>()
     for (let i = 0; i < 200; i++) queue.enqueue(`${i}`, 'small', 1)
     for (let i = 0; i < 200; i++) queue.dequeue()
     for (const name of ['a', 'b', 'c']) queue.enqueue(name, name, name === 'b' ? 0.9e12 : 1e12)
-    // A walk would take 10^12 rounds.
-    expect([1, 2, 3].map(() => queue.dequeue()!.item)).toEqual(['b', 'a', 'c'])
+    // A walk would take 10^11 rounds.
+    expect(queue.dequeue()!.item).toBe('b')
+    expect([1, 2].map(() => queue.dequeue()!.item).sort()).toEqual(['a', 'c'])
   })
 })
 

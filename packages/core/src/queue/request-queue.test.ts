@@ -3,8 +3,8 @@ import { describe, expect, it } from 'vitest'
 import type { Refusal } from '../admission/refusal.js'
 import { adaptive, type Capacity, fixed } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { type Answer, roomOf, settled } from './fixtures/room-of.js'
-import type { WaitingRoomOptions } from './options.js'
+import { type Answer, queueOf, settled } from './fixtures/queue-of.js'
+import type { RequestQueueOptions } from './options.js'
 
 const refusalOf = (answer: Answer | undefined): Refusal => {
   if (answer === undefined || answer.admitted) throw new Error('not refused')
@@ -13,23 +13,23 @@ const refusalOf = (answer: Answer | undefined): Refusal => {
 
 describe('starting', () => {
   it('answers at once while slots are free and nobody waits', () => {
-    const { room, ask, world } = roomOf({ concurrency: 2 })
+    const { queue, ask, world } = queueOf({ concurrency: 2 })
     expect(ask('a1')).toMatchObject({ admitted: true, waitedMs: 0, flow: 'a' })
     expect(ask('a2')?.admitted).toBe(true)
     expect(ask('a3')).toBeUndefined()
-    expect(room.snapshot()).toMatchObject({ came: 3, startedAtOnce: 2, startedLater: 0, running: 2, waiting: 1 })
+    expect(queue.snapshot()).toMatchObject({ came: 3, startedAtOnce: 2, startedLater: 0, running: 2, waiting: 1 })
     expect(world.timers).toBe(1)
   })
 
   it('starts what waits when a slot comes back, and says how long it waited', async () => {
-    const { room, ask, world, end, permit } = roomOf()
+    const { queue, ask, world, end, permit } = queueOf()
     ask('a1')
     ask('b1')
     world.advance(30)
     await end('a1')
     expect(permit('b1').waitedMs).toBe(30)
     await end('b1')
-    expect(room.snapshot()).toMatchObject({
+    expect(queue.snapshot()).toMatchObject({
       running: 0,
       waiting: 0,
       startedLater: 1,
@@ -39,34 +39,34 @@ describe('starting', () => {
   })
 
   it('gives flows their turns, and keeps the order of each', async () => {
-    const { ask, end, started } = roomOf({ sparseFirst: false })
+    const { ask, end, started } = queueOf({ sparseFirst: false })
     for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'c1']) ask(name)
     for (let i = 0; i < 7; i++) await end(started[i]!)
     expect(started).toEqual(['x', 'a1', 'b1', 'c1', 'a2', 'b2', 'a3'])
   })
 
   it('frees the width once, whatever is called afterwards', async () => {
-    const { room, ask, permit } = roomOf({ concurrency: 3 })
+    const { queue, ask, permit } = queueOf({ concurrency: 3 })
     ask('a1', { width: 2 })
     ask('a2')
     permit('a1').finish()
     permit('a1').finish('failure')
-    expect(room.snapshot().capacity).toMatchObject({ inFlight: 1 })
+    expect(queue.snapshot().capacity).toMatchObject({ inFlight: 1 })
     expect(() => permit('a2').finish('success', { cost: Number.NaN })).toThrow(/cost/)
-    expect(room.snapshot().capacity).toMatchObject({ inFlight: 1 })
+    expect(queue.snapshot().capacity).toMatchObject({ inFlight: 1 })
   })
 
   it('lets the exempt pass, and counts them', () => {
-    const { room, ask, permit } = roomOf()
+    const { queue, ask, permit } = queueOf()
     ask('a1')
     ask('b1')
     expect(ask('health', { exempt: true })?.admitted).toBe(true)
     permit('health').finish()
-    expect(room.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, capacity: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, concurrency: { inFlight: 1 } })
   })
 
   it('settles what a request really cost', async () => {
-    const { ask, permit, end, started } = roomOf({ sparseFirst: false })
+    const { ask, permit, end, started } = queueOf({ sparseFirst: false })
     for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'b3']) ask(name)
     await end('x')
     expect(started.at(-1)).toBe('a1')
@@ -80,7 +80,7 @@ describe('starting', () => {
 
 describe('time', () => {
   it('turns away what has waited for too long, by one timer', async () => {
-    const { room, ask, world, reason } = roomOf({ maxWaitMs: 100 })
+    const { queue, ask, world, reason } = queueOf({ maxWaitMs: 100 })
     ask('a1')
     ask('b1')
     world.advance(60)
@@ -98,11 +98,11 @@ describe('time', () => {
     await settled()
     expect(reason('b2')).toBe('expired')
     expect(world.timers).toBe(0)
-    expect(room.snapshot()).toMatchObject({ waiting: 0, refusedBy: { expired: 2 } })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, refusedBy: { expired: 2 } })
   })
 
   it('never starts what is too late, when the timer is late too', async () => {
-    const { ask, world, end, reason, started } = roomOf({ maxWaitMs: 100 })
+    const { ask, world, end, reason, started } = queueOf({ maxWaitMs: 100 })
     ask('a1')
     ask('b1')
     world.stall(50)
@@ -114,7 +114,7 @@ describe('time', () => {
   })
 
   it('sets its timer again for what has less time, and again when it rang for nothing', async () => {
-    const { ask, world, reason, end } = roomOf({ maxWaitMs: 100 })
+    const { ask, world, reason, end } = queueOf({ maxWaitMs: 100 })
     ask('x')
     ask('a1')
     ask('b1', { deadlineMs: 30 })
@@ -134,7 +134,7 @@ describe('time', () => {
   })
 
   it('refuses nobody for what is too late, when the timer is late too', async () => {
-    const { ask, world, reason } = roomOf({ maxWaitMs: 100, maxWaiting: 1, overflow: 'refuse' })
+    const { ask, world, reason } = queueOf({ maxWaitMs: 100, maxWaiting: 1, overflow: 'refuse' })
     ask('x')
     ask('a1')
     world.stall(100)
@@ -144,7 +144,7 @@ describe('time', () => {
   })
 
   it('leaves the time that such requests take before a deadline', async () => {
-    const { ask, world, end, reason } = roomOf({
+    const { ask, world, end, reason } = queueOf({
       maxWaitMs: 1_000,
       classOf: ({ flow }) => (flow === 's' ? 'slow' : 'fast'),
     })
@@ -172,7 +172,7 @@ describe('time', () => {
   })
 
   it('refuses at the door what its deadline makes impossible, and no one is blamed', async () => {
-    const { ask, world, end } = roomOf()
+    const { ask, world, end } = queueOf()
     expect(ask('a0', { deadlineMs: 0 })).toMatchObject({ reason: 'deadline', shortage: false })
     ask('a1')
     world.advance(200)
@@ -182,7 +182,7 @@ describe('time', () => {
   })
 
   it('never closes the door for good because requests once took long', async () => {
-    const { ask, world, end, answers } = roomOf()
+    const { ask, world, end, answers } = queueOf()
     ask('a1')
     world.advance(500)
     await end('a1')
@@ -197,7 +197,7 @@ describe('time', () => {
   })
 
   it('refuses at the door what would wait too long, once it knows how fast it drains', async () => {
-    const { ask, world, end, started } = roomOf({ maxWaitMs: 2_000 })
+    const { ask, world, end, started } = queueOf({ maxWaitMs: 2_000 })
     ask('x')
     for (let i = 0; i < 12; i++) ask(`a${i}`)
     for (let i = 0; i < 12; i++) {
@@ -218,8 +218,8 @@ describe('time', () => {
 })
 
 describe('bounds', () => {
-  it('refuses a flow that has too many waiting, and others for the room as a whole', () => {
-    const { ask } = roomOf({ perFlowLimit: 2, maxWaiting: 3, overflow: 'refuse' })
+  it('refuses a flow that has too many waiting, and others for the queue as a whole', () => {
+    const { ask } = queueOf({ perFlowLimit: 2, maxWaiting: 3, overflow: 'refuse' })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     expect(ask('a3')).toMatchObject({ reason: 'flow-full', shortage: true, detail: { waiting: 2, limit: 2 } })
     expect(ask('b1')).toBeUndefined()
@@ -227,18 +227,18 @@ describe('bounds', () => {
   })
 
   it('evicts from the fattest flow, and answers the evicted at once', async () => {
-    const { room, ask, answers, world } = roomOf({ maxWaiting: 4 })
+    const { queue, ask, answers, world } = queueOf({ maxWaiting: 4 })
     for (const name of ['x', 'a1', 'a2', 'a3', 'a4']) ask(name)
     const { signal } = new AbortController()
     expect(ask('b1', { signal })).toBeUndefined()
     await settled()
     expect(answers.get('a4')).toMatchObject({ reason: 'evicted', shortage: true })
-    expect(room.snapshot().waiting).toBe(4)
+    expect(queue.snapshot().waiting).toBe(4)
     expect(world.timers).toBe(1)
   })
 
   it('refuses what is wider than the capacity can be, and keeps what may fit later', () => {
-    const { ask } = roomOf({ concurrency: adaptive({ initial: 2, max: 5 }) })
+    const { ask } = queueOf({ concurrency: adaptive({ initial: 2, max: 5 }) })
     expect(ask('a1', { width: 6 })).toMatchObject({
       reason: 'too-wide',
       shortage: false,
@@ -251,7 +251,7 @@ describe('bounds', () => {
 
 describe('leaving', () => {
   it('lets go at once when the signal fires, and stops listening in every case', async () => {
-    const { room, ask, world, answers, end } = roomOf({ maxWaitMs: 100, perFlowLimit: 1 })
+    const { queue, ask, world, answers, end } = queueOf({ maxWaitMs: 100, perFlowLimit: 1 })
     const controllers = Array.from({ length: 5 }, () => new AbortController())
     const [one, two, three, four, five] = controllers.map(({ signal }) => signal)
     ask('x')
@@ -268,7 +268,7 @@ describe('leaving', () => {
     world.advance(100)
     await settled()
     expect(answers.get('c1')).toMatchObject({ reason: 'expired' })
-    expect(room.snapshot()).toMatchObject({
+    expect(queue.snapshot()).toMatchObject({
       waiting: 0,
       running: 1,
       refusedBy: { gone: 1, expired: 2, 'flow-full': 1 },
@@ -278,45 +278,45 @@ describe('leaving', () => {
   })
 
   it('does not take in what is gone', () => {
-    const { ask, world } = roomOf()
+    const { ask, world } = queueOf()
     ask('x')
     expect(ask('a1', { signal: AbortSignal.abort() })).toMatchObject({ reason: 'gone' })
     expect(world.timers).toBe(0)
   })
 
   it('refuses what waits and what comes when it is closed, and hears of what runs', async () => {
-    const { room, ask, world, answers, permit } = roomOf()
+    const { queue, ask, world, answers, permit } = queueOf()
     ask('x')
     ask('a1')
-    room.close()
-    room.close()
+    queue.close()
+    queue.close()
     await settled()
     expect(answers.get('a1')).toMatchObject({ reason: 'closed', shortage: false })
     expect(ask('b1')).toMatchObject({ reason: 'closed' })
     permit('x').finish('success', { cost: 9 })
-    expect(room.snapshot()).toMatchObject({ closed: true, waiting: 0, running: 0, capacity: { inFlight: 0 } })
-    expect(room.snapshot().bands[0]!.queue.records).toBe(0)
+    expect(queue.snapshot()).toMatchObject({ closed: true, waiting: 0, running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot().bands[0]!.queue.records).toBe(0)
     expect(world.timers).toBe(0)
   })
 })
 
 describe('width', () => {
   it('lets narrow requests pass a wide one for twice its width, then keeps slots for it', async () => {
-    const { room, ask, started, end } = roomOf({ concurrency: 4 })
+    const { queue, ask, started, end } = queueOf({ concurrency: 4 })
     for (const name of ['a1', 'a2', 'a3', 'a4']) ask(name)
     ask('w', { width: 3 })
     for (let i = 0; i < 20; i++) ask(`b${i}`)
     let passed = 0
     for (let i = 0; !started.includes('w'); i++) {
       await end(started[i]!)
-      if (room.snapshot().passing !== undefined) passed = Math.max(passed, room.snapshot().passing!.passed)
+      if (queue.snapshot().passing !== undefined) passed = Math.max(passed, queue.snapshot().passing!.passed)
     }
     expect(passed).toBe(6)
-    expect(room.snapshot()).toMatchObject({ running: 2, passing: undefined })
+    expect(queue.snapshot()).toMatchObject({ running: 2, passing: undefined })
   })
 
   it('starts a passer at the door while it may', () => {
-    const { ask } = roomOf({ concurrency: 4, bypass: 0.5 })
+    const { ask } = queueOf({ concurrency: 4, bypass: 0.5 })
     ask('a1', { width: 1 })
     ask('w', { width: 4 })
     expect(ask('b1')?.admitted).toBe(true)
@@ -325,7 +325,7 @@ describe('width', () => {
   })
 
   it('gives its slots to others when the wide one leaves', async () => {
-    const { room, ask, started, world } = roomOf({ concurrency: 4, bypass: 0, maxWaitMs: 100 })
+    const { queue, ask, started, world } = queueOf({ concurrency: 4, bypass: 0, maxWaitMs: 100 })
     const controller = new AbortController()
     ask('a1', { width: 2 })
     ask('w', { width: 4, signal: controller.signal })
@@ -335,18 +335,18 @@ describe('width', () => {
     await settled()
     expect(started).toEqual(['a1', 'b1'])
     world.advance(200)
-    expect(room.snapshot()).toMatchObject({ waiting: 0, passing: undefined })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, passing: undefined })
   })
 
   it('charges a flow nothing for a wide request that left', async () => {
-    const { room, ask, started, end } = roomOf({ concurrency: 8, bypass: 0, sparseFirst: false })
+    const { queue, ask, started, end } = queueOf({ concurrency: 8, bypass: 0, sparseFirst: false })
     const controller = new AbortController()
     for (const name of ['x', 'y']) ask(name, { width: 4 })
-    ask('a0', { width: 8, signal: controller.signal })
+    ask('a0', { width: 8, cost: 32, signal: controller.signal })
     for (let i = 1; i <= 30; i++) for (const flow of ['a', 'b']) ask(`${flow}${i}`, { width: 4, cost: 1 })
     // Turn after turn of a goes into the cost of its wide request, while b is served.
     let ended = 0
-    while (room.snapshot().passing === undefined) await end(started[ended++]!)
+    while (queue.snapshot().passing === undefined) await end(started[ended++]!)
     const before = started.length
     expect(before).toBeGreaterThan(4)
     controller.abort()
@@ -358,7 +358,7 @@ describe('width', () => {
   })
 
   it('runs what is wider than the present limit alone', async () => {
-    const { ask, started, end } = roomOf({ concurrency: adaptive({ initial: 2, max: 5 }), bypass: 0 })
+    const { ask, started, end } = queueOf({ concurrency: adaptive({ initial: 2, max: 5 }), bypass: 0 })
     ask('a1')
     ask('a2')
     ask('w', { width: 5 })
@@ -374,13 +374,13 @@ describe('bands', () => {
     'serves the highest that waits, but each lower one for its share: %j',
     async (shares) => {
       const bands = shares.map((minShare) => (minShare === 0 ? {} : { minShare }))
-      const { room, ask, permit, started } = roomOf({ bands, maxWaiting: 30, perFlowLimit: 30 })
+      const { queue, ask, permit, started } = queueOf({ bands, maxWaiting: 30, perFlowLimit: 30 })
       const random = seededRandom(5)
       const costs = new Map<string, number>()
       ask('x')
       for (let i = 0; i < 10_000; i++) {
         for (let band = 0; band < shares.length; band++)
-          while (room.snapshot().bands[band]!.waiting < 20) {
+          while (queue.snapshot().bands[band]!.waiting < 20) {
             const name = `${band}-${costs.size}`
             costs.set(name, 0.5 + random())
             ask(name, { band, cost: costs.get(name)! })
@@ -399,7 +399,7 @@ describe('bands', () => {
   )
 
   it('counts what a band gets as the highest that waits towards its share', async () => {
-    const { ask, started, end } = roomOf({ bands: [{}, { minShare: 0.5 }], perFlowLimit: 100 })
+    const { ask, started, end } = queueOf({ bands: [{}, { minShare: 0.5 }], perFlowLimit: 100 })
     ask('x')
     for (let i = 0; i < 40; i++) ask(`b${i}`, { band: 1 })
     for (let i = 0; i < 20; i++) await end(started[i]!)
@@ -410,7 +410,7 @@ describe('bands', () => {
   })
 
   it('starves a band without a share while others want everything', async () => {
-    const { ask, started, end } = roomOf({ bands: [{}, {}] })
+    const { ask, started, end } = queueOf({ bands: [{}, {}] })
     for (const name of ['x', 'a1', 'a2', 'a3']) ask(name)
     ask('low', { priority: -1 })
     for (let i = 0; i < 4; i++) await end(started[i]!)
@@ -423,12 +423,12 @@ describe('bands', () => {
     [3, [0, 0, 1, 1, 2]],
     [5, [0, 1, 2, 3, 4]],
   ])('spreads priorities over %d bands', (count, expected) => {
-    const { room, ask } = roomOf({ bands: Array.from({ length: count }, () => ({})) })
+    const { queue, ask } = queueOf({ bands: Array.from({ length: count }, () => ({})) })
     ask('x')
     const found = [2, 1, 0, -1, -2].map((priority) => {
-      const before = room.snapshot().bands.map(({ waiting }) => waiting)
+      const before = queue.snapshot().bands.map(({ waiting }) => waiting)
       ask(`p${priority}`, { priority })
-      return room.snapshot().bands.findIndex(({ waiting }, band) => waiting > before[band]!)
+      return queue.snapshot().bands.findIndex(({ waiting }, band) => waiting > before[band]!)
     })
     expect(found).toEqual(expected)
   })
@@ -436,7 +436,7 @@ describe('bands', () => {
 
 describe('newestFirst', () => {
   it('serves the newest of a flow that has been waiting for long, until nothing of it waits', async () => {
-    const { ask, world, started, end, permit } = roomOf({ newestFirst: 'overloaded', sparseFirst: false })
+    const { ask, world, started, end, permit } = queueOf({ newestFirst: 'overloaded', sparseFirst: false })
     for (const name of ['x', 'a1', 'a2', 'b1']) ask(name)
     world.advance(99)
     ask('a3')
@@ -452,9 +452,9 @@ describe('newestFirst', () => {
 })
 
 describe('Retry-After', () => {
-  /** A room that serves two requests per second, with `limit` waiting of each flow. */
-  async function busyRoom(flows: readonly string[], options: Partial<WaitingRoomOptions>, limit = 20) {
-    const busy = roomOf({ perFlowLimit: limit, maxWaitMs: 600_000, overflow: 'refuse', ...options })
+  /** A queue that serves two requests per second, with `limit` waiting of each flow. */
+  async function busyRoom(flows: readonly string[], options: Partial<RequestQueueOptions>, limit = 20) {
+    const busy = queueOf({ perFlowLimit: limit, maxWaitMs: 600_000, overflow: 'refuse', ...options })
     let asked = 0
     busy.ask('x')
     for (let i = 0; i < limit; i++) for (const flow of flows) busy.ask(`${flow}${asked++}`)
@@ -472,7 +472,7 @@ describe('Retry-After', () => {
   }
 
   it('is a second while the rate is not known', () => {
-    const { ask } = roomOf({ perFlowLimit: 1 })
+    const { ask } = queueOf({ perFlowLimit: 1 })
     for (const name of ['x', 'a1']) ask(name)
     expect(refusalOf(ask('a2')).retryAfterMs).toBe(1_000)
   })
@@ -492,7 +492,7 @@ describe('Retry-After', () => {
     near(refusalOf(ask('b-')).retryAfterMs, 20_000)
   })
 
-  it('is when all that waits has been served where the room is full, one line for all', async () => {
+  it('is when all that waits has been served where the queue is full, one line for all', async () => {
     const { ask } = await busyRoom(['a'], { maxWaiting: 20, perFlowLimit: 50 })
     near(refusalOf(ask('b-')).retryAfterMs, 10_000)
     near(refusalOf(ask('c-')).retryAfterMs, 10_500)
@@ -517,14 +517,14 @@ describe('what throws', () => {
     const fn = { width: () => 1, bandOf: () => 0, deadlineMsOf: () => 500, classOf: () => 'c', weightOf: () => 1 }[
       option
     ]
-    const { room, ask, world, answers, started, end } = roomOf({ [option]: () => (works ? fn() : broken()) })
+    const { queue, ask, world, answers, started, end } = queueOf({ [option]: () => (works ? fn() : broken()) })
     const { signal } = new AbortController()
     ask('x')
     ask('a1')
     works = false
     expect(() => ask('a2', { signal })).toThrow('broken')
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-    expect(room.snapshot()).toMatchObject({ came: 2, waiting: 1 })
+    expect(queue.snapshot()).toMatchObject({ came: 2, waiting: 1 })
     await end('x')
     expect(started).toEqual(['x', 'a1'])
     await end('a1')
@@ -539,10 +539,10 @@ describe('what throws', () => {
   })
 
   it('names the bad value that an option gave', () => {
-    expect(() => roomOf({ width: () => 0 }).ask('a')).toThrow('width() must be a number > 0, got 0')
-    expect(() => roomOf({ bandOf: () => 1 }).ask('a')).toThrow('bandOf() must be an integer from 0 to 0, got 1')
-    expect(() => roomOf({ deadlineMsOf: () => Number.NaN }).ask('a')).toThrow('deadlineMsOf() must be')
-    expect(() => roomOf({ classOf: () => '' }).ask('a')).toThrow('classOf() must be a non-empty string')
+    expect(() => queueOf({ width: () => 0 }).ask('a')).toThrow('width() must be a number > 0, got 0')
+    expect(() => queueOf({ bandOf: () => 1 }).ask('a')).toThrow('bandOf() must be an integer from 0 to 0, got 1')
+    expect(() => queueOf({ deadlineMsOf: () => Number.NaN }).ask('a')).toThrow('deadlineMsOf() must be')
+    expect(() => queueOf({ classOf: () => '' }).ask('a')).toThrow('classOf() must be a non-empty string')
   })
 
   it.each(['arrives', 'ends'])('waits on when the capacity fails, and tries again when something %s', async (next) => {
@@ -562,13 +562,13 @@ describe('what throws', () => {
       onAvailable: (listener) => real.onAvailable(listener),
       snapshot: () => real.snapshot(),
     }
-    const { room, ask, started, end } = roomOf({ concurrency: capacity })
+    const { queue, ask, started, end } = queueOf({ concurrency: capacity })
     for (const name of ['x', 'y', 'a1', 'a2']) ask(name)
     fails = true
     await end('x')
     expect(started).toEqual(['x', 'y'])
-    expect(room.snapshot()).toMatchObject({ waiting: 2, running: 1 })
-    expect(room.snapshot().capacityErrors).toBeGreaterThan(0)
+    expect(queue.snapshot()).toMatchObject({ waiting: 2, running: 1 })
+    expect(queue.snapshot().capacityErrors).toBeGreaterThan(0)
     fails = false
     if (next === 'arrives') {
       ask('a3')
@@ -580,7 +580,7 @@ describe('what throws', () => {
   })
 
   it('throws at the door when the capacity does, and nothing is kept', () => {
-    const { room, ask } = roomOf({
+    const { queue, ask } = queueOf({
       concurrency: {
         limit: 1,
         inFlight: 0,
@@ -593,14 +593,14 @@ describe('what throws', () => {
       },
     })
     expect(() => ask('a1')).toThrow('broken')
-    expect(room.snapshot()).toMatchObject({ came: 0, waiting: 0, running: 0 })
+    expect(queue.snapshot()).toMatchObject({ came: 0, waiting: 0, running: 0 })
   })
 })
 
 describe('perturbation', () => {
   it('comes with a call when it is due, not more often than each hundred', () => {
-    const { room, ask, world } = roomOf({ queues: 16, perturbEveryMs: 5_000, maxWaitMs: 1_000 })
-    const perturbations = (): number | undefined => room.snapshot().bands[0]!.queue.sfq?.perturbations
+    const { queue, ask, world } = queueOf({ queues: 16, perturbEveryMs: 5_000, maxWaitMs: 1_000 })
+    const perturbations = (): number | undefined => queue.snapshot().bands[0]!.queue.sfq?.perturbations
     ask('x')
     for (let i = 0; i < 99; i++) ask(`${i}`)
     world.advance(10_000)

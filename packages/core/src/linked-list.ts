@@ -1,11 +1,11 @@
-/** What a chain links: its neighbours, written by the chain alone. */
-export interface Link<N> {
+/** What a member of a {@link LinkedList} carries: its neighbours, written by the list alone. */
+export interface Linked<N> {
   next: N | undefined
   previous: N | undefined
 }
 
-/** A doubly linked list whose links lie in its members: adding, and taking out anywhere, is O(1) without allocation. */
-export class Chain<N extends Link<N>> {
+/** A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), without allocation. */
+export class LinkedList<N extends Linked<N>> {
   first: N | undefined = undefined
   last: N | undefined = undefined
 

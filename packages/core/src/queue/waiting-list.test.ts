@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { Earliest, type Timed } from './earliest.js'
+import { DeadlineQueue, type Timed } from './waiting-list.js'
 
 interface Item extends Timed<Item> {}
 
-it('always knows the earliest of what was added and not taken out', () => {
+it('a deadline queue always knows the earliest item that was added and not deleted', () => {
   const step = fc.oneof(
     fc.nat(20).map((startByMs) => ({ startByMs })),
     fc.nat(30).map((which) => ({ which })),
   )
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-      const heap = new Earliest<Item>()
+      const heap = new DeadlineQueue<Item>()
       const all: Item[] = []
       for (const each of steps) {
         if ('which' in each) {

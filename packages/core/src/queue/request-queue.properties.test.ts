@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest'
 import { adaptive } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
-import type { WaitingRoomOptions } from './options.js'
-import type { QueuePermit, QueueRequest } from './permit.js'
-import { WaitingRoom } from './room.js'
+import type { RequestQueueOptions } from './options.js'
+import type { QueuePermit, QueueRequest } from './queued-request.js'
+import { RequestQueue } from './request-queue.js'
 
 interface Asked {
   readonly flow: string
@@ -32,18 +32,18 @@ const REASONS = [
   'closed',
 ]
 
-/** A room under random operations, with a naive record of everything that it was asked. */
+/** A queue under random operations, with a naive record of everything that it was asked. */
 class Trial {
   readonly world = new World()
-  readonly room: WaitingRoom
+  readonly queue: RequestQueue
   readonly all: Asked[] = []
   readonly controllers: AbortController[] = []
   /** In the order in which they started. */
   readonly started: Asked[] = []
 
-  constructor(options: Partial<WaitingRoomOptions>) {
+  constructor(options: Partial<RequestQueueOptions>) {
     const { clock, after } = this.world
-    this.room = new WaitingRoom({
+    this.queue = new RequestQueue({
       concurrency: 4,
       maxWaitMs: MAX_WAIT_MS,
       clock,
@@ -66,7 +66,7 @@ class Trial {
       permit: undefined,
     }
     this.all.push(asked)
-    const note = (answer: Exclude<ReturnType<WaitingRoom['enter']>, Promise<unknown>>): void => {
+    const note = (answer: Exclude<ReturnType<RequestQueue['enter']>, Promise<unknown>>): void => {
       asked.answers++
       if (!answer.admitted) {
         if (!REASONS.includes(answer.reason)) throw new Error(`unknown reason ${answer.reason}`)
@@ -78,7 +78,7 @@ class Trial {
       asked.permit = answer
       this.started.push(asked)
     }
-    const answer = this.room.enter({ flow, width, band, deadlineMs, ...rest })
+    const answer = this.queue.enter({ flow, width, band, deadlineMs, ...rest })
     if (answer instanceof Promise) void answer.then(note)
     else note(answer)
     return asked
@@ -98,7 +98,7 @@ class Trial {
   /** What must hold at any time once answers have been heard. */
   check(): void {
     const { came, exempted, startedAtOnce, startedLater, refused, waiting, running, capacity, capacityErrors } =
-      this.room.snapshot()
+      this.queue.snapshot()
     expect(came).toBe(exempted + startedAtOnce + startedLater + refused + waiting)
     expect(waiting).toBe(this.all.filter(({ state }) => state === 'waiting').length)
     const runs = this.all.filter(({ state }) => state === 'running')
@@ -113,13 +113,13 @@ class Trial {
     this.check()
     for (const { answers } of this.all) expect(answers).toBe(1)
     for (const { signal } of this.controllers) expect(getEventListeners(signal, 'abort')).toHaveLength(0)
-    expect(this.room.snapshot()).toMatchObject({
+    expect(this.queue.snapshot()).toMatchObject({
       waiting: 0,
       running: 0,
       passing: undefined,
-      capacity: { inFlight: 0 },
+      concurrency: { inFlight: 0 },
     })
-    for (const { queue, credit, waiting } of this.room.snapshot().bands) {
+    for (const { queue, credit, waiting } of this.queue.snapshot().bands) {
       expect(queue).toMatchObject({ waiting: 0, cost: 0, records: 0 })
       expect({ credit, waiting }).toEqual({ credit: 0, waiting: 0 })
     }
@@ -171,7 +171,7 @@ async function empty(trial: Trial): Promise<void> {
     for (const each of running) trial.finish(each)
     trial.world.advance(10)
     await settled()
-    if (trial.room.snapshot().waiting === 0 && trial.room.snapshot().running === 0) return
+    if (trial.queue.snapshot().waiting === 0 && trial.queue.snapshot().running === 0) return
   }
 }
 
@@ -211,11 +211,11 @@ describe('one flow, in order of arrival', () => {
 })
 
 describe('several flows', () => {
-  it.each<[string, Partial<WaitingRoomOptions> | (() => Partial<WaitingRoomOptions>)]>([
+  it.each<[string, Partial<RequestQueueOptions> | (() => Partial<RequestQueueOptions>)]>([
     ['exact', {}],
     ['of a capacity that changes', () => ({ concurrency: adaptive({ initial: 2, max: 4 }) })],
-    ['with little room', { maxWaiting: 3, perFlowLimit: 2 }],
-    ['with little room, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
+    ['with little queue', { maxWaiting: 3, perFlowLimit: 2 }],
+    ['with little queue, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
     ['stochastic', { queues: 2, hand: 1 }],
     ['stochastic, in arrival order', { queues: 2, choose: 'first', inside: 'arrival' }],
     ['newest first', { newestFirst: 'overloaded' }],
@@ -235,7 +235,7 @@ describe('several flows', () => {
     )
   })
 
-  it.each<[string, Partial<WaitingRoomOptions>]>([
+  it.each<[string, Partial<RequestQueueOptions>]>([
     ['exact', {}],
     ['stochastic', { queues: 4, hand: 2 }],
   ])('keep their order while all are equally wide: %s', async (_, options) => {
@@ -256,7 +256,7 @@ describe('several flows', () => {
 })
 
 describe('a million operations', () => {
-  it.each<[string, Partial<WaitingRoomOptions>]>([
+  it.each<[string, Partial<RequestQueueOptions>]>([
     ['exact', { maxWaiting: 60, perFlowLimit: 10 }],
     ['growing and perturbed', { queues: 'auto', perturbEveryMs: 5_000, maxWaiting: 300 }],
     ['in arrival order', { queues: 8, hand: 2, choose: 'shortest', inside: 'arrival', perturbEveryMs: 5_000 }],
@@ -266,7 +266,7 @@ describe('a million operations', () => {
     async (_, options) => {
       const random = seededRandom(42)
       const trial = new Trial({ concurrency: 8, ...options })
-      const { world, room } = trial
+      const { world, queue } = trial
       const bands = options.bands?.length ?? 1
       const running: Asked[] = []
       let heard = 0
@@ -298,7 +298,7 @@ describe('a million operations', () => {
         if (i % 10 === 0) await settled()
         while (next < trial.started.length) running.push(trial.started[next++]!)
       }
-      room.close()
+      queue.close()
       await settled()
       while (next < trial.started.length) running.push(trial.started[next++]!)
       for (const asked of running) trial.finish(asked)

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { type Capacity, fixed } from '../capacity/index.js'
-import { roomOf, settled } from './fixtures/room-of.js'
+import { queueOf, settled } from './fixtures/queue-of.js'
 
 /** A fixed capacity that calls `before` when it is asked for slots, and `after` when it has given some. */
 function capacityOf(slots: number, hooks: { before?: () => void; after?: () => void }): Capacity {
@@ -40,30 +40,30 @@ const broken = (): never => {
 }
 
 describe('a weightOf that calls back', () => {
-  it('may close the room while a request comes in', async () => {
+  it('may close the queue while a request comes in', async () => {
     let act = (): void => {}
     const weightOf = (flow: string): number => {
       if (flow === 'b') act()
       return 1
     }
-    const { room, ask, world, end, reason } = roomOf({ weightOf })
+    const { queue, ask, world, end, reason } = queueOf({ weightOf })
     const { signal } = new AbortController()
     ask('x')
     ask('a1')
-    act = () => room.close()
+    act = () => queue.close()
     expect(ask('b1', { signal })).toMatchObject({ reason: 'closed' })
     await settled()
     expect(reason('a1')).toBe('closed')
     await end('x')
-    expect(room.snapshot()).toMatchObject({ waiting: 0, running: 0, capacity: { inFlight: 0 } })
-    expect(room.snapshot().bands[0]!.queue).toMatchObject({ waiting: 0, records: 0 })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot().bands[0]!.queue).toMatchObject({ waiting: 0, records: 0 })
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
     expect(world.timers).toBe(0)
   })
 
   it('may end what runs, and what came in starts at once', () => {
     let act = (): void => {}
-    const { room, ask, permit } = roomOf({
+    const { queue, ask, permit } = queueOf({
       weightOf: () => {
         act()
         return 1
@@ -72,12 +72,12 @@ describe('a weightOf that calls back', () => {
     ask('x')
     act = once(() => permit('x').finish())
     expect(ask('b1')?.admitted).toBe(true)
-    expect(room.snapshot()).toMatchObject({ waiting: 0, running: 1, capacity: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 1, concurrency: { inFlight: 1 } })
   })
 
   it('may take so long that what comes in is late already', async () => {
     let act = (): void => {}
-    const { room, ask, world, end, permit } = roomOf({
+    const { queue, ask, world, end, permit } = queueOf({
       maxWaitMs: 100,
       weightOf: () => {
         act()
@@ -94,8 +94,8 @@ describe('a weightOf that calls back', () => {
     await settled()
     world.advance(200)
     await end('y')
-    expect(room.snapshot()).toMatchObject({ came: 3, waiting: 0, capacity: { inFlight: room.snapshot().running } })
-    expect(room.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
+    expect(queue.snapshot()).toMatchObject({ came: 3, waiting: 0, concurrency: { inFlight: queue.snapshot().running } })
+    expect(queue.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
     expect(world.timers).toBe(0)
   })
 
@@ -103,7 +103,7 @@ describe('a weightOf that calls back', () => {
     const controller = new AbortController()
     const { signal } = controller
     let act = (): void => {}
-    const { room, ask, world } = roomOf({
+    const { queue, ask, world } = queueOf({
       weightOf: () => {
         act()
         return 1
@@ -112,19 +112,19 @@ describe('a weightOf that calls back', () => {
     ask('x')
     act = () => controller.abort()
     expect(ask('b1', { signal })).toMatchObject({ reason: 'gone' })
-    expect(room.snapshot()).toMatchObject({ waiting: 0, bands: [{ waiting: 0, queue: { waiting: 0 } }] })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, bands: [{ waiting: 0, queue: { waiting: 0 } }] })
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
     expect(world.timers).toBe(0)
   })
 
-  it('may close the room while somebody is evicted', async () => {
+  it('may close the queue while somebody is evicted', async () => {
     let act = (): void => {}
     let asked = 0
     const weightOf = (flow: string): number => {
       if (flow === 'a' && ++asked > 4) act()
       return 1
     }
-    const { room, ask, world, end, reason, started } = roomOf({ weightOf, maxWaiting: 4, perFlowLimit: 20 })
+    const { queue, ask, world, end, reason, started } = queueOf({ weightOf, maxWaiting: 4, perFlowLimit: 20 })
     const { signal } = new AbortController()
     // So that it knows its rate, and asks what share the evicted have.
     ask('x')
@@ -134,7 +134,7 @@ describe('a weightOf that calls back', () => {
       await end(started[i]!)
     }
     for (const name of ['a1', 'a2', 'a3', 'a4']) ask(name)
-    act = () => room.close()
+    act = () => queue.close()
     expect(ask('b1', { signal })).toMatchObject({ reason: 'closed' })
     await settled()
     expect(['a1', 'a2', 'a3', 'a4'].map(reason)).toEqual(['closed', 'closed', 'closed', 'evicted'])
@@ -145,7 +145,7 @@ describe('a weightOf that calls back', () => {
 
 describe('a signal of which somebody else hears first', () => {
   it('starts nothing of a client that is gone, and costs its flow no turn', async () => {
-    const { room, ask, permit, started, reason, end } = roomOf({ sparseFirst: false })
+    const { queue, ask, permit, started, reason, end } = queueOf({ sparseFirst: false })
     const controller = new AbortController()
     const { signal } = controller
     signal.addEventListener('abort', () => permit('x').finish())
@@ -160,29 +160,29 @@ describe('a signal of which somebody else hears first', () => {
     expect(started).toEqual(['x', 'a3'])
     await end('a3')
     await end('b1')
-    expect(room.snapshot()).toMatchObject({ waiting: 0, running: 0, refusedBy: { gone: 2 } })
-    expect(room.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0, records: 0 } })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 0, refusedBy: { gone: 2 } })
+    expect(queue.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0, records: 0 } })
     expect(getEventListeners(signal, 'abort')).toHaveLength(1)
   })
 
   it('does not start the one that is being passed either', async () => {
-    const { room, ask, permit, started, reason } = roomOf({ concurrency: 4, bypass: 0 })
+    const { queue, ask, permit, started, reason } = queueOf({ concurrency: 4, bypass: 0 })
     const controller = new AbortController()
     const { signal } = controller
     signal.addEventListener('abort', () => permit('x').finish())
     ask('x', { width: 2 })
     ask('w', { width: 4, signal })
     ask('b1', { width: 4 })
-    expect(room.snapshot().passing).toMatchObject({ width: 4 })
+    expect(queue.snapshot().passing).toMatchObject({ width: 4 })
     controller.abort()
     await settled()
     expect(reason('w')).toBe('gone')
     expect(started).toEqual(['x', 'b1'])
-    expect(room.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 4 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 4 } })
   })
 
   it('looks at the next band where all of one are gone', async () => {
-    const { ask, permit, started, reason } = roomOf({ bands: [{}, { minShare: 0.3 }, {}] })
+    const { ask, permit, started, reason } = queueOf({ bands: [{}, { minShare: 0.3 }, {}] })
     const controller = new AbortController()
     const { signal } = controller
     signal.addEventListener('abort', () => permit('x').finish())
@@ -200,7 +200,7 @@ describe('a signal of which somebody else hears first', () => {
 describe('a capacity that calls back', () => {
   it.each(['before', 'after'] as const)('may have the one leave that it is asked for, %s it answers', async (when) => {
     const hooks: { before?: () => void; after?: () => void } = {}
-    const { room, ask, end, started, reason } = roomOf({ concurrency: capacityOf(1, hooks) })
+    const { queue, ask, end, started, reason } = queueOf({ concurrency: capacityOf(1, hooks) })
     const controller = new AbortController()
     ask('x')
     ask('a1', { signal: controller.signal })
@@ -209,13 +209,13 @@ describe('a capacity that calls back', () => {
     await end('x')
     expect(reason('a1')).toBe('gone')
     expect(started).toEqual(['x', 'a2'])
-    expect(room.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 1 } })
-    expect(room.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
   })
 
   it('may have the one leave that is being passed', async () => {
     const hooks: { after?: () => void } = {}
-    const { room, ask, end, started, reason } = roomOf({ concurrency: capacityOf(4, hooks), bypass: 0 })
+    const { queue, ask, end, started, reason } = queueOf({ concurrency: capacityOf(4, hooks), bypass: 0 })
     const controller = new AbortController()
     ask('x', { width: 2 })
     ask('w', { width: 4, signal: controller.signal })
@@ -224,12 +224,12 @@ describe('a capacity that calls back', () => {
     await end('x')
     expect(reason('w')).toBe('gone')
     expect(started).toEqual(['x', 'b1'])
-    expect(room.snapshot()).toMatchObject({ running: 1, waiting: 0, passing: undefined, capacity: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, passing: undefined, concurrency: { inFlight: 1 } })
   })
 
   it('may let others in, who then come first, and nobody is lost', async () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, end, started } = roomOf({ concurrency: capacityOf(1, hooks) })
+    const { queue, ask, end, started } = queueOf({ concurrency: capacityOf(1, hooks) })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     await end('x')
     // b is new, and comes before a, which has had a turn.
@@ -238,28 +238,28 @@ describe('a capacity that calls back', () => {
     expect(started).toHaveLength(3)
     for (let i = 2; i < 4; i++) await end(started[i]!)
     expect(started.toSorted()).toEqual(['a1', 'a2', 'b1', 'x'])
-    expect(room.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
   })
 
-  it('may close the room', async () => {
+  it('may close the queue', async () => {
     const hooks: { after?: () => void } = {}
-    const { room, ask, end, reason, started, world } = roomOf({ concurrency: capacityOf(1, hooks) })
+    const { queue, ask, end, reason, started, world } = queueOf({ concurrency: capacityOf(1, hooks) })
     for (const name of ['x', 'a1', 'a2']) ask(name)
-    hooks.after = once(() => room.close())
+    hooks.after = once(() => queue.close())
     await end('x')
     expect(['a1', 'a2'].map(reason)).toEqual(['closed', 'closed'])
     expect(started).toEqual(['x'])
-    expect(room.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
     expect(world.timers).toBe(0)
   })
 
-  it('may close the room at the door', () => {
+  it('may close the queue at the door', () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, world } = roomOf({ concurrency: capacityOf(1, hooks) })
+    const { queue, ask, world } = queueOf({ concurrency: capacityOf(1, hooks) })
     ask('x')
-    hooks.before = () => room.close()
+    hooks.before = () => queue.close()
     expect(ask('a1')).toMatchObject({ reason: 'closed' })
-    expect(room.snapshot().waiting).toBe(0)
+    expect(queue.snapshot().waiting).toBe(0)
     expect(world.timers).toBe(0)
   })
 })
@@ -271,7 +271,7 @@ describe('a capacity that fails', () => {
     capacity.onAvailable(() => {
       if (throws) broken()
     })
-    const { room, ask, permit, started } = roomOf({ concurrency: capacity })
+    const { queue, ask, permit, started } = queueOf({ concurrency: capacity })
     for (const name of ['x', 'a1', 'a2']) ask(name)
     throws = true
     // Whoever is told first changes with each time.
@@ -284,16 +284,16 @@ describe('a capacity that fails', () => {
       await settled()
     }
     expect(started).toEqual(['x', 'a1', 'a2'])
-    expect(room.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
   })
 
   it('lets nobody pass for that', async () => {
     const hooks: { before?: () => void } = {}
-    const { room, ask, end, started } = roomOf({ concurrency: capacityOf(2, hooks) })
+    const { queue, ask, end, started } = queueOf({ concurrency: capacityOf(2, hooks) })
     for (const name of ['x', 'y', 'a1', 'b1']) ask(name)
     hooks.before = broken
     await end('x')
-    expect(room.snapshot()).toMatchObject({ waiting: 2, passing: undefined })
+    expect(queue.snapshot()).toMatchObject({ waiting: 2, passing: undefined })
     delete hooks.before
     await end('y')
     expect(started).toEqual(['x', 'y', 'a1', 'b1'])
@@ -311,21 +311,21 @@ describe('a capacity that fails', () => {
       onAvailable: () => broken,
       snapshot: () => real.snapshot(),
     }
-    const { room, ask, reason, world } = roomOf({ concurrency: capacity })
+    const { queue, ask, reason, world } = queueOf({ concurrency: capacity })
     for (const name of ['x', 'a1']) ask(name)
-    expect(() => room.close()).toThrow('broken')
+    expect(() => queue.close()).toThrow('broken')
     await settled()
     expect(reason('a1')).toBe('closed')
-    expect(room.snapshot().waiting).toBe(0)
+    expect(queue.snapshot().waiting).toBe(0)
     expect(world.timers).toBe(0)
   })
 })
 
-describe('rooms that share a capacity', () => {
-  it('forget everything when what waited turns out to be late by another room', async () => {
+describe('queues that share a capacity', () => {
+  it('forget everything when what waited turns out to be late by another queue', async () => {
     const capacity = fixed(1)
-    const one = roomOf({ concurrency: capacity })
-    const other = roomOf({ concurrency: capacity, maxWaitMs: 100 })
+    const one = queueOf({ concurrency: capacity })
+    const other = queueOf({ concurrency: capacity, maxWaitMs: 100 })
     other.ask('x')
     for (const name of ['a1', 'a2', 'a3']) other.ask(name)
     await other.end('x')
@@ -334,20 +334,20 @@ describe('rooms that share a capacity', () => {
     expect(one.started).toEqual(['y'])
     other.world.stall(200)
     await one.end('y')
-    expect(other.room.snapshot()).toMatchObject({ running: 0, waiting: 0, bands: [{ queue: { records: 0 } }] })
+    expect(other.queue.snapshot()).toMatchObject({ running: 0, waiting: 0, bands: [{ queue: { records: 0 } }] })
     expect(other.world.timers).toBe(0)
   })
 })
 
 describe('credit of a band', () => {
   it('is not given for what it never paid, when a wide request leaves', async () => {
-    const { room, ask } = roomOf({ concurrency: 4, bypass: 0, bands: [{}, { minShare: 0.1 }] })
+    const { queue, ask } = queueOf({ concurrency: 4, bypass: 0, bands: [{}, { minShare: 0.1 }] })
     const controller = new AbortController()
     ask('x', { width: 2 })
     ask('w', { width: 4, cost: 4, band: 1, signal: controller.signal })
     for (const name of ['b1', 'b2']) ask(name, { width: 4, band: 1 })
     controller.abort()
     await settled()
-    expect(room.snapshot().bands[1]!.credit).toBeLessThanOrEqual(0.1)
+    expect(queue.snapshot().bands[1]!.credit).toBeLessThanOrEqual(0.1)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DrainRate } from './drain-rate.js'
+import { DrainRate, RetrySchedule } from './estimates.js'
 
 /** Starts something of `cost` every `everyMs`. */
 function serve(drain: DrainRate, fromMs: number, untilMs: number, everyMs: number, cost = 1): void {
@@ -67,5 +67,40 @@ describe('the rate of drain', () => {
     drain.set(true, 1_000)
     for (let i = 0; i < 10; i++) drain.started(1, 2_000)
     expect(drain.perMs(500)).toBe(drain.perMs(400))
+  })
+})
+
+describe('the retry schedule', () => {
+  it('are one after the other, at the rate at which a line is served', () => {
+    const retries = new RetrySchedule()
+    const told = [1, 2, 3].map(() => retries.schedule('a', 2_000, 500, 0))
+    expect(told).toEqual([2_000, 2_500, 3_000])
+    expect(retries.schedule('a', 2_000, 500, 1_000)).toBe(2_500)
+  })
+
+  it('of one line do not put off another', () => {
+    const retries = new RetrySchedule()
+    for (let i = 0; i < 100; i++) retries.schedule('a', 2_000, 500, 0)
+    expect(retries.schedule('b', 1_500, 500, 0)).toBe(1_500)
+  })
+
+  it('are from a second to a minute away, and no line grows beyond that', () => {
+    const retries = new RetrySchedule()
+    expect(retries.schedule('a', 0, 1, 0)).toBe(1_000)
+    for (let i = 0; i < 100; i++) retries.schedule('b', 50_000, 10_000, 0)
+    expect(retries.schedule('b', 50_000, 10_000, 0)).toBe(60_000)
+    expect(retries.schedule('b', 0, 1, 60_000)).toBe(1_000)
+  })
+
+  it('are forgotten when nobody is to come any more, and never more than ten thousand', () => {
+    const retries = new RetrySchedule()
+    for (let i = 0; i < 50; i++) retries.schedule(`a${i}`, 1_000, 100, i)
+    expect(retries.size).toBe(50)
+    retries.schedule('b', 1_000, 100, 1_125)
+    expect(retries.size).toBe(25)
+    for (let i = 0; i < 20_000; i++) retries.schedule(`c${i}`, 1_000, 100, 1_200)
+    expect(retries.size).toBeLessThanOrEqual(10_000)
+    retries.clear()
+    expect(retries.size).toBe(0)
   })
 })

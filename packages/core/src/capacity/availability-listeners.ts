@@ -1,27 +1,27 @@
-/** Who wants to know when there is more of a capacity. No clock; O(1) but for the listeners. */
-export class Bell {
+/** Notifies listeners when capacity becomes available again. No clock; O(1), apart from the listeners themselves. */
+export class AvailabilityListeners {
   #listeners: readonly (() => void)[] = []
-  /** Of the same listeners: how many wait there, where they say so. */
+  /** For each listener, the number of requests that wait there, if it says so. */
   #waiting: readonly ((() => number) | undefined)[] = []
-  /** Whom to call first: each in its turn, so that the first of several rooms does not get all that comes free. */
+  /** The listener to call first: each in its turn, so that the first of several queues does not get all free slots. */
   #first = 0
-  /** Somebody was turned away and has not been told since. */
+  /** A request was turned away, and the listeners have not been told since. */
   #wanted = false
   #telling = false
-  /** Slots came back while listeners were being told. */
+  /** Slots came back while the listeners were being told. */
   #again = false
 
-  /** Somebody listens. */
+  /** Whether there are listeners. */
   get heard(): boolean {
     return this.#listeners.length > 0
   }
 
-  /** Somebody listens, and was turned away and has not been told since. */
+  /** Whether there are listeners, which have not been told since a request was turned away. */
   get awaited(): boolean {
     return this.#wanted && this.#listeners.length > 0
   }
 
-  /** How many wait at all listeners; `undefined` if one of them does not say. */
+  /** Requests that wait at all listeners together; `undefined` if one of them does not say. */
   get waiting(): number | undefined {
     let sum = 0
     for (const waiting of this.#waiting) {
@@ -44,16 +44,16 @@ export class Bell {
     }
   }
 
-  /** Somebody was turned away, and is to be told. */
+  /** A request was turned away: the listeners are to be told. */
   want(): void {
     this.#wanted = true
   }
 
-  /** Calls the listeners if somebody was turned away since the last time. To be called last: they may call anything. */
+  /** Calls the listeners if a request was turned away since the last time. To be called last: they may call anything. */
   tell(): void {
     if (!this.#wanted) return
     this.#again = true
-    // Not deeper: the call further out goes on when this listener is done.
+    // No nested round: the outer call goes on when this listener is done.
     if (this.#telling) return
     this.#telling = true
     try {
@@ -67,7 +67,7 @@ export class Bell {
         for (let i = 0; i < count; i++) listeners[(first + i) % count]!()
       }
     } catch (error) {
-      // Those that were not reached are told next time.
+      // The listeners that were not reached are told next time.
       this.#wanted = true
       throw error
     } finally {

@@ -1,0 +1,174 @@
+import type { Settlement } from '../admission/decision.js'
+import { type Outcome, outcomes } from '../admission/outcome.js'
+import type { Refusal } from '../admission/refusal.js'
+import type { Contest, Hold, Verdict } from '../admission/stage.js'
+import { requireNumber, requireOneOf } from '../options.js'
+import type { Ticket } from '../sfq/index.js'
+import type { Band } from './bands.js'
+import type { Timed } from './waiting-list.js'
+
+/**
+ * Why a queue refuses.
+ *
+ * For lack of capacity, which teaches FAIR (`shortage: true`):
+ * - `flow-full`: its flow has as many waiting requests as it may;
+ * - `queue-full`: its band has as many waiting requests as it may;
+ * - `would-wait-too-long`: at the rate at which the queue drains, its turn would not come in time;
+ * - `expired`: it waited for as long as it could;
+ * - `evicted`: it waited, and its place went to a flow that had less waiting.
+ *
+ * For other reasons, which teach nothing (`shortage: false`):
+ * - `deadline`: on arrival its deadline had passed, or would have passed before it could wait and run. It took nothing
+ *   from other requests, and its client may have asked for the impossible; a request that waited and then ran out of
+ *   time is `expired`, because more capacity would have saved it;
+ * - `too-wide`: it needs more slots than there can ever be, so `retryAfterMs` is infinite: it need not come back;
+ * - `gone`: its signal fired;
+ * - `closed`: the queue was closed.
+ */
+export type QueueReason = keyof typeof SHORTAGE
+
+/** Whether a refusal for this reason means that there was not enough capacity. */
+export const SHORTAGE = {
+  'flow-full': true,
+  'queue-full': true,
+  'would-wait-too-long': true,
+  expired: true,
+  evicted: true,
+  deadline: false,
+  'too-wide': false,
+  gone: false,
+  closed: false,
+} as const
+
+/** A request, where the queue is used without a gate. What is missing, the queue's options decide. */
+export interface QueueRequest {
+  /** What we are fair between. Not empty. */
+  flow: string
+  /** What it is expected to cost its flow, from 1e-9 to 1e12, in units of your choice. @default its width */
+  cost?: number
+  /** Slots that it takes while it runs, above 0. */
+  width?: number
+  /** From -2 to 2, whole. @default 0 */
+  priority?: number
+  /** Its band, a whole number from 0, the highest. */
+  band?: number
+  /** True for a request that must never wait. It is only counted. @default false */
+  exempt?: boolean
+  /** Milliseconds from now until its answer becomes worthless. */
+  deadlineMs?: number | undefined
+  /** Fires when the client is gone. */
+  signal?: AbortSignal | undefined
+}
+
+/** A request that runs, where the queue is used without a gate. */
+export interface QueuePermit {
+  readonly admitted: true
+  readonly flow: string
+  /** How long it waited, in milliseconds. */
+  readonly waitedMs: number
+  /**
+   * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
+   * unknown outcome or a bad cost, and then it did not count.
+   */
+  finish(outcome?: Outcome, settlement?: Settlement): void
+}
+
+/** The queue's side of a request: it hears what becomes of it. */
+export interface RequestHost {
+  /** The signal of a request that may be waiting fired. */
+  aborted(request: QueuedRequest): void
+  /** A running request has ended; called once. */
+  finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void
+  /** A request that started did not run after all; called once, instead. */
+  undone(request: QueuedRequest, nowMs: number): void
+  /** Who waits for the slots of a running request. */
+  contest(request: QueuedRequest): Contest
+}
+
+/** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
+export class QueuedRequest implements Hold, Timed<QueuedRequest> {
+  readonly #host: RequestHost
+  readonly flow: string
+  readonly cost: number
+  readonly width: number
+  readonly band: Band<QueuedRequest>
+  /** The class under which its duration is remembered. */
+  readonly className: string
+  /** Its flow's weight at its arrival. */
+  readonly weight: number
+  readonly arrivedMs: number
+  startByMs = 0
+  position = -1
+  next: QueuedRequest | undefined = undefined
+  previous: QueuedRequest | undefined = undefined
+  state: 'new' | 'waiting' | 'running' | 'done' = 'new'
+  startedMs = 0
+  /** Its ticket in the fair queue, set when it waits. */
+  ticket: Ticket<QueuedRequest> | undefined = undefined
+  /** The signal that it listens to. */
+  signal: AbortSignal | undefined = undefined
+  /** Settles the promise, once there is one. */
+  resolve: ((verdict: Verdict) => void) | undefined = undefined
+  /** The answer: itself, or a refusal. */
+  verdict: Verdict = undefined
+
+  constructor(
+    host: RequestHost,
+    flow: string,
+    cost: number,
+    width: number,
+    band: Band<QueuedRequest>,
+    className: string,
+    weight: number,
+    arrivedMs: number,
+  ) {
+    this.#host = host
+    this.flow = flow
+    this.cost = cost
+    this.width = width
+    this.band = band
+    this.className = className
+    this.weight = weight
+    this.arrivedMs = arrivedMs
+  }
+
+  answer(verdict: Verdict): void {
+    this.verdict = verdict
+    this.resolve?.(verdict)
+    this.resolve = undefined
+  }
+
+  aborted(): void {
+    this.#host.aborted(this)
+  }
+
+  finish(outcome: Outcome, cost: number, nowMs: number): void {
+    if (this.state !== 'running') return
+    this.state = 'done'
+    this.#host.finished(this, outcome, cost, nowMs)
+  }
+
+  contest(): Contest {
+    return this.#host.contest(this)
+  }
+
+  undo(_refusal: Refusal, nowMs: number): void {
+    if (this.state !== 'running') return
+    this.state = 'done'
+    this.#host.undone(this, nowMs)
+  }
+
+  /** The permit of a running request, for a caller without a gate. */
+  permit(clock: () => number): QueuePermit {
+    return {
+      admitted: true,
+      flow: this.flow,
+      waitedMs: this.startedMs - this.arrivedMs,
+      finish: (outcome: Outcome = 'success', { cost = this.cost }: Settlement = {}) => {
+        requireOneOf('outcome', outcome, outcomes)
+        requireNumber('cost', cost, 0)
+        this.finish(outcome, cost, clock())
+      },
+    }
+  }
+}

@@ -1,0 +1,430 @@
+import type { Outcome } from '../admission/outcome.js'
+import { type Refusal, refuse } from '../admission/refusal.js'
+import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import { type Clock, steady } from '../clock.js'
+import { requireBoolean, requireInteger, requireText } from '../options.js'
+import type { Refused } from '../sfq/index.js'
+import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
+import type { BandSnapshot } from './bands.js'
+import { Durations, UNKNOWN_MS } from './estimates.js'
+import {
+  bandIndexOf,
+  classNameOf,
+  deadlineOf,
+  flowWeight,
+  type QueueSettings,
+  queueSettings,
+  type RequestQueueOptions,
+  requireDeadline,
+  requireWidth,
+  widthOf,
+} from './options.js'
+import {
+  QueuedRequest,
+  type QueuePermit,
+  type QueueReason,
+  type QueueRequest,
+  type RequestHost,
+  SHORTAGE,
+} from './queued-request.js'
+import { FlowSlots, ROUNDING, SlotSupply } from './slots.js'
+import { WaitingList } from './waiting-list.js'
+
+const NAME: 'queue' = 'queue'
+/** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
+const LONG_BACKLOG = 4
+/** Part of its waiting time that a request may be expected to need. */
+const TOO_LONG = 0.8
+
+const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
+
+/** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
+export interface RequestQueueSnapshot {
+  readonly closed: boolean
+  readonly came: number
+  /** Let through because they were exempt. */
+  readonly exempted: number
+  readonly startedAtOnce: number
+  readonly startedLater: number
+  readonly refused: number
+  /** Refusals by reason. */
+  readonly refusedBy: Readonly<Record<string, number>>
+  readonly waiting: number
+  /** Started, and neither finished nor undone; without the exempt. */
+  readonly running: number
+  /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
+  readonly durationMs: number
+  /** The request that is being passed because it is too wide for the free slots, and the width that passed it. */
+  readonly passing: { readonly width: number; readonly passed: number } | undefined
+  /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
+  readonly capacityErrors: number
+  readonly bands: readonly BandSnapshot[]
+  /** The capacity's own. */
+  readonly capacity: unknown
+}
+
+/**
+ * Lets requests wait for capacity, and lets them out in fair turns.
+ *
+ * A request starts at once if slots are free and no request waits before it; otherwise it takes its place in the fair
+ * queue of its band. It leaves exactly once: it starts; its time is up; its signal fires; it is evicted for a flow with
+ * less waiting; or the queue closes. It never starts at or after its time, however late timers are. A request that has
+ * left holds nothing.
+ *
+ * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
+ *   start at once is refused for its deadline only if that has passed; otherwise one slow period would have every
+ *   request refused, and the estimate of durations could never recover.
+ * - Width: at its turn a request may be too wide for the free slots; see `Backfill`.
+ * - Bands: see `Bands`. Exempt requests neither wait nor take slots.
+ *
+ * A stage of a gate, and useful alone by {@link RequestQueue.enter}. It has one timer, while a request waits, and no
+ * background work. Starting at once is O(bands); waiting, and leaving, O(log n) where n wait. Memory is in proportion to
+ * the waiting requests and to the flows whose refused clients are to come back within the minute, up to ten thousand
+ * per band. Reasons for refusals are listed at {@link QueueReason}.
+ */
+export class RequestQueue implements Stage {
+  readonly name: 'queue' = NAME
+  readonly onError: 'admit' | 'refuse'
+  readonly prompt = true
+
+  readonly #settings: QueueSettings
+  readonly #clock: Clock
+  readonly #durations = new Durations()
+  readonly #slots: FlowSlots
+  readonly #supply: SlotSupply
+  readonly #list: WaitingList
+  readonly #stopListening: () => void
+  readonly #refusedBy = new Map<QueueReason, number>()
+  #came = 0
+  #exempted = 0
+  #refused = 0
+  #running = 0
+  #startedAtOnce = 0
+  #startedLater = 0
+  #dispatching = false
+  /** A request waits although slots are free, because its flow has as many as it may. */
+  #capped = false
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. Starts no timer. */
+  constructor(options: RequestQueueOptions) {
+    const settings = queueSettings(options)
+    this.#settings = settings
+    this.onError = settings.onError
+    this.#clock = steady(settings.clock)
+    this.#slots = new FlowSlots(settings.perFlowConcurrency)
+    this.#supply = new SlotSupply(settings.capacity)
+    this.#list = new WaitingList(settings, {
+      clock: this.#clock,
+      durations: this.#durations,
+      slots: this.#slots,
+      refuse: this.#refuse,
+      due: () => this.wake(this.#clock()),
+    })
+    this.#stopListening = settings.capacity.onAvailable(
+      () => this.#slotsCameFree(),
+      () => this.#list.size,
+    )
+  }
+
+  /** The gate's question. Takes the time from `passage`, and answers at once unless the request has to wait. */
+  admit(passage: Passage): Verdict | Promise<Verdict> {
+    const cost = Math.min(MOST_COST, Math.max(LEAST_COST, passage.cost))
+    return this.#admit(passage, cost, undefined, undefined, undefined)
+  }
+
+  /**
+   * The same without a gate: a permit, or a refusal, or the promise of one of them, which never rejects. Throws what
+   * the options' functions throw, and a `RangeError` or `TypeError` that names what is wrong with `request`; then
+   * nothing of it is kept.
+   */
+  enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
+    const { flow, cost, width, priority = 0, band, exempt = false, deadlineMs, signal } = request
+    requireText('flow', flow)
+    if (cost !== undefined) requireCost('cost', cost)
+    if (width !== undefined) requireWidth('width', width)
+    requireInteger('priority', priority, -2, 2)
+    if (band !== undefined) requireInteger('band', band, 0, this.#settings.minShares.length - 1)
+    requireBoolean('exempt', exempt)
+    if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
+    const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
+    const passage: Passage = {
+      flow,
+      cost: cost ?? width ?? usualWidth,
+      resource: undefined,
+      priority,
+      exempt,
+      nowMs: this.#clock(),
+      signal,
+      credit: undefined,
+    }
+    if (signal?.aborted === true) {
+      this.#came++
+      return this.#refuse('gone', 0)
+    }
+    const verdict = this.#admit(passage, passage.cost, width, band, deadlineMs)
+    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, flow)) : this.#show(verdict, flow)
+  }
+
+  /** Plain JSON for people, metrics and pages. */
+  snapshot(): RequestQueueSnapshot {
+    const { waiting, passing, bands } = this.#list.snapshot(this.#clock())
+    return {
+      closed: this.#list.closed,
+      came: this.#came,
+      exempted: this.#exempted,
+      startedAtOnce: this.#startedAtOnce,
+      startedLater: this.#startedLater,
+      refused: this.#refused,
+      refusedBy: Object.fromEntries(this.#refusedBy),
+      waiting,
+      running: this.#running,
+      durationMs: this.#durations.mean,
+      passing,
+      capacityErrors: this.#supply.errors,
+      bands,
+      capacity: this.#supply.capacity.snapshot(),
+    }
+  }
+
+  /** Refuses the requests that have waited for too long, as the queue's timer does; see `gate.wake()`. */
+  wake(nowMs: number): void {
+    this.#list.expire(nowMs)
+    this.#resume(nowMs)
+  }
+
+  /** Refuses waiting and new requests, with reason `closed`. Running ones may still finish. Closing twice is no error. */
+  close(): void {
+    if (this.#list.closed) return
+    this.#list.close(this.#clock())
+    this.#stopListening()
+  }
+
+  /**
+   * Decides, in this order: refuses if the queue is closed; lets an exempt request through; refuses one whose deadline
+   * has passed or that is too wide; starts it if slots are free and no request waits before it; refuses it if it would
+   * wait in vain, or too much of its flow or band waits; lets it wait.
+   *
+   * Arguments that are undefined are asked of the options' functions. Throws what they or the capacity throws, and then
+   * keeps nothing of the request.
+   */
+  #admit(
+    passage: Passage,
+    cost: number,
+    width: number | undefined,
+    bandIndex: number | undefined,
+    deadlineMs: number | undefined,
+  ): Verdict | Promise<Verdict> {
+    const { flow, nowMs } = passage
+    const settings = this.#settings
+    // If an option's function throws, nothing must have changed, so all are called first.
+    width ??= widthOf(settings, passage)
+    const band = this.#list.band(bandIndex ?? bandIndexOf(settings, passage))
+    deadlineMs ??= deadlineOf(settings, passage)
+    const className = classNameOf(settings, passage)
+    const weight = flowWeight(settings, flow)
+    this.#came++
+    if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
+    if (passage.exempt) {
+      this.#exempted++
+      return EXEMPT
+    }
+    if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
+    const request = new QueuedRequest(this.#host, flow, cost, width, band, className, weight, nowMs)
+    try {
+      const { maximum } = settings.capacity
+      if (width > maximum + ROUNDING) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { width, maximum })
+      if (this.#list.isDue(nowMs)) this.wake(nowMs)
+      return this.#startAtOnce(request, nowMs) ? request : this.#wait(request, passage, deadlineMs)
+    } catch (error) {
+      this.#came--
+      throw error
+    }
+  }
+
+  /** Throws what the capacity throws. */
+  #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
+    if (!this.#list.mayStart(request) || !this.#slots.isAllowed(request)) return false
+    if (!this.#settings.capacity.tryTake(request.width, nowMs)) return false
+    this.#startedAtOnce++
+    this.#list.startedAtOnce(request)
+    this.#run(request, nowMs)
+    return true
+  }
+
+  /** Lets a request wait, unless there is no point. */
+  #wait(request: QueuedRequest, { signal }: Passage, deadlineMs: number): Verdict | Promise<Verdict> {
+    const nowMs = request.arrivedMs
+    const expectedMs = deadlineMs === Number.POSITIVE_INFINITY ? 0 : this.#durations.expected(request.className)
+    const waitMs = Math.min(this.#settings.maxWaitMs, deadlineMs - expectedMs)
+    if (waitMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs, expectedMs })
+    request.startByMs = nowMs + waitMs
+    const hopeless = this.#refuseHopeless(request, waitMs)
+    if (hopeless !== undefined) return hopeless
+    if (signal?.aborted === true) return this.#refuse('gone', 0)
+    const full = this.#list.add(request, signal, nowMs)
+    if (full !== undefined) return this.#refuseFull(request, full, nowMs)
+    // Slots may be free: the head was too wide for them, and others may pass it. Or `weightOf` ended a running request.
+    this.#resume(nowMs)
+    if (request.verdict !== undefined) return request.verdict
+    return new Promise((resolve) => {
+      request.resolve = resolve
+    })
+  }
+
+  /** Refuses a request whose turn would not come in time. */
+  #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
+    const { flow, band, arrivedMs: nowMs } = request
+    if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
+    const outlook = band.outlook(flow, nowMs)
+    if (outlook === undefined) return undefined
+    const { standing, expectedMs } = outlook
+    if (standing.waiting < LONG_BACKLOG || expectedMs <= TOO_LONG * waitMs) return undefined
+    const detail = { waiting: standing.waiting, expectedMs, waitMs, band: band.index }
+    return this.#refuse('would-wait-too-long', band.retryMs(request, standing, waitMs, nowMs), detail)
+  }
+
+  #refuseFull(request: QueuedRequest, { refused, waiting, limit, ...standing }: Refused, nowMs: number): Refusal {
+    const { band } = request
+    const detail = { waiting, limit, band: band.index }
+    if (refused === 'full') return this.#refuse('queue-full', band.retryWhenFullMs(request.cost, nowMs), detail)
+    return this.#refuse('flow-full', band.retryMs(request, standing, 0, nowMs), detail)
+  }
+
+  /** Hears what becomes of the requests. */
+  readonly #host: RequestHost = {
+    aborted: (request) => {
+      if (request.state !== 'waiting') return
+      const nowMs = this.#clock()
+      this.#list.remove(request, 'gone', nowMs)
+      this.#resume(nowMs)
+    },
+    finished: (request, outcome, cost, nowMs) => this.#finished(request, outcome, cost, nowMs),
+    undone: (request, nowMs) => {
+      this.#running--
+      this.#slots.ends(request)
+      this.#list.settle(request, 0)
+      try {
+        this.#supply.undo(request.width, nowMs)
+      } finally {
+        this.#slotsCameBack(nowMs)
+      }
+    },
+    contest: (request) => this.#slots.contest(request, this.#supply.limit),
+  }
+
+  #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void {
+    this.#running--
+    this.#slots.ends(request)
+    const durationMs = Math.max(0, nowMs - request.startedMs)
+    if (outcome === 'success') this.#durations.learn(request.className, durationMs)
+    try {
+      this.#list.settle(request, Math.min(MOST_COST, cost))
+    } finally {
+      try {
+        this.#supply.release(request.width, outcome, durationMs, nowMs)
+      } finally {
+        this.#slotsCameBack(nowMs)
+      }
+    }
+  }
+
+  /** The capacity has told its listeners already, unless it was not able to. */
+  #slotsCameBack(nowMs: number): void {
+    if (this.#supply.mustRetry || this.#capped) this.#dispatch(nowMs)
+    this.#list.tidy()
+  }
+
+  /** The capacity has more, maybe because of another queue. */
+  #slotsCameFree(): void {
+    if (this.#list.size === 0) return
+    this.#dispatch(this.#clock())
+    if (this.#running === 0) this.#list.tidy()
+  }
+
+  /** A request was added, or left without having started: starts the requests that may start now. */
+  #resume(nowMs: number): void {
+    if (this.#list.size > 0) this.#supply.wake(nowMs)
+    if (this.#list.size > 0 && (this.#supply.mustRetry || this.#supply.anyFree())) this.#dispatch(nowMs)
+    if (this.#running === 0) this.#list.tidy()
+  }
+
+  /**
+   * Starts all waiting requests that may start. Afterwards the capacity has said no to the next one, and tells when it
+   * is worth asking again; or the capacity failed, and is asked again at the next call of any kind.
+   */
+  #dispatch(nowMs: number): void {
+    if (this.#dispatching || this.#list.size === 0) return
+    this.#dispatching = true
+    this.#supply.mustRetry = false
+    this.#capped = false
+    try {
+      this.#list.expire(nowMs)
+      while (this.#startNext(nowMs));
+    } finally {
+      this.#dispatching = false
+    }
+  }
+
+  /** Starts one request, or lets one that does not fit be passed; false if nothing more can be done. */
+  #startNext(nowMs: number): boolean {
+    const passed = this.#list.passed(nowMs)
+    if (passed !== undefined && this.#startWaiting(passed, nowMs)) return true
+    if (this.#supply.mustRetry) return false
+    const head = this.#next()
+    if (head === undefined || !this.#list.mayPass(head)) return false
+    if (this.#startWaiting(head, nowMs)) return true
+    const { changes } = this.#list
+    if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false
+    if (this.#list.changes === changes) this.#list.hold(head)
+    return true
+  }
+
+  /** The request whose turn it is: of a flow within its share, if one waits; never of a flow that has all it may have. */
+  #next(): QueuedRequest | undefined {
+    const slots = this.#slots
+    const limit = this.#supply.limit
+    const head = this.#list.next(slots.isContested ? (one) => slots.isWithinShare(one, limit) : undefined)
+    if (head === undefined || slots.isAllowed(head)) return head
+    this.#capped = true
+    const other = this.#list.next((one) => slots.isAllowed(one))
+    return other !== undefined && slots.isAllowed(other) ? other : undefined
+  }
+
+  /**
+   * Starts a waiting request, if there are slots for it. Also true if a request was added or left while the capacity
+   * was asked, which may call anything: then it may be another's turn.
+   */
+  #startWaiting(request: QueuedRequest, nowMs: number): boolean {
+    const { changes } = this.#list
+    const taken = this.#supply.take(request.width, nowMs)
+    if (this.#list.changes !== changes) {
+      if (taken) this.#supply.giveBack(request.width, nowMs)
+      return true
+    }
+    if (!taken) return false
+    this.#startedLater++
+    this.#list.start(request, nowMs)
+    this.#run(request, nowMs)
+    request.answer(request)
+    return true
+  }
+
+  #run(request: QueuedRequest, nowMs: number): void {
+    this.#running++
+    this.#slots.starts(request)
+    request.state = 'running'
+    request.startedMs = nowMs
+  }
+
+  readonly #refuse = (reason: QueueReason, retryMs: number, detail?: Readonly<Record<string, unknown>>): Refusal => {
+    this.#refused++
+    this.#refusedBy.set(reason, (this.#refusedBy.get(reason) ?? 0) + 1)
+    return refuse(NAME, reason, SHORTAGE[reason], retryMs, detail)
+  }
+
+  #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
+    if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
+    if (verdict !== undefined && 'admitted' in verdict) return verdict
+    return { admitted: true, flow, waitedMs: 0, finish: () => {} }
+  }
+}

@@ -1,0 +1,54 @@
+import type { Lane } from './ring.js'
+
+/** The smallest binary exponent that is told apart; smaller sizes share its class, larger ones than the last share that. */
+const LEAST_EXPONENT = -64
+const CLASSES = 192
+
+/**
+ * Finds the longest queue at once: lanes by the cost that waits in them per weight, in classes of powers of two, so the
+ * lane found is at least half as long as the longest. O(1) per change.
+ */
+export class LongestQueue<T> {
+  /** The lanes of each class. Class 0 means that nothing waits, and is not kept. */
+  readonly #classes: Lane<T>[][] = Array.from({ length: CLASSES }, () => [])
+  #top = 0
+
+  /** A lane's waiting cost or its weight has changed. */
+  update(lane: Lane<T>): void {
+    const sizeClass = lane.count === 0 ? 0 : sizeClassOf(lane.cost / lane.weight)
+    if (sizeClass === lane.sizeClass) return
+    if (lane.sizeClass > 0) this.#delete(lane)
+    lane.sizeClass = sizeClass
+    if (sizeClass === 0) return
+    const peers = this.#classes[sizeClass]!
+    lane.sizeIndex = peers.length
+    peers.push(lane)
+    if (sizeClass > this.#top) this.#top = sizeClass
+  }
+
+  /** A lane of the highest class; `undefined` if nothing waits. */
+  find(): Lane<T> | undefined {
+    while (this.#top > 0 && this.#classes[this.#top]!.length === 0) this.#top--
+    return this.#classes[this.#top]!.at(-1)
+  }
+
+  /** The last lane of the class takes its place. */
+  #delete(lane: Lane<T>): void {
+    const peers = this.#classes[lane.sizeClass]!
+    const last = peers.pop()!
+    if (last === lane) return
+    peers[lane.sizeIndex] = last
+    last.sizeIndex = lane.sizeIndex
+  }
+}
+
+const float = new Float64Array(1)
+const halves = new Uint32Array(float.buffer)
+const HIGH = new Uint8Array(Uint32Array.of(1).buffer)[0] === 1 ? 1 : 0
+
+/** The class of a positive number: its binary exponent, read from its bits. */
+function sizeClassOf(value: number): number {
+  float[0] = value
+  const exponent = (halves[HIGH]! >>> 20) - 1023
+  return Math.max(1, Math.min(CLASSES - 1, exponent - LEAST_EXPONENT))
+}

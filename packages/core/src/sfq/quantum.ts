@@ -1,0 +1,47 @@
+/** Requests that the averages of costs remember. */
+const COST_MEMORY = 300
+/** Part of the mean cost that the quantum is at least: on average, a round serves one of every 16 lanes that it visits. */
+const LEAST_PART = 1 / 16
+/** Most by which the quantum exceeds the geometric mean. */
+const MOST_ROOM = 0.25
+
+/**
+ * The quantum: the cost that a lane of weight 1 is credited in a round. It is the geometric mean of the costs that were
+ * served lately, so that a turn is worth about one ordinary request, however much the few costly ones cost: with the
+ * arithmetic mean, each costly request would give every flow long turns for a while. Where costs vary, it is up to a
+ * quarter more, so that most ordinary requests fit into a turn. At least a sixteenth of the arithmetic mean, so that
+ * choosing stays O(1), and at least the smallest cost seen.
+ */
+export class Quantum {
+  #served = 0
+  #mean = 0
+  #meanLog = 0
+  /** Mean deviation of the logarithms of costs. */
+  #spread = 0
+  #geometricMean = 0
+  #least: number = Number.POSITIVE_INFINITY
+
+  /** A request of this cost arrives. */
+  see(cost: number): void {
+    if (cost < this.#least) this.#least = cost
+  }
+
+  /** A request of this cost, which was seen before, is served. */
+  learn(cost: number): void {
+    if (this.#served < COST_MEMORY) this.#served++
+    this.#mean += (cost - this.#mean) / this.#served
+    // The usual case, in which all costs are equal, needs no logarithm.
+    if (cost === this.#geometricMean && this.#spread === 0) return
+    const first = this.#served === 1
+    const log = Math.log(cost)
+    const off = first ? 0 : Math.abs(log - this.#meanLog)
+    this.#spread += (off - this.#spread) / this.#served
+    this.#meanLog += (log - this.#meanLog) / this.#served
+    this.#geometricMean = first ? cost : Math.exp(this.#meanLog)
+  }
+
+  get value(): number {
+    const room = 1 + Math.min(MOST_ROOM, 2 * this.#spread)
+    return Math.max(room * this.#geometricMean, LEAST_PART * this.#mean, this.#least)
+  }
+}
