@@ -39,12 +39,18 @@ export class DeliverySlope {
   readonly #served = new Float64Array(MOST_WAITING + 1)
   /** Fading sums over windows: 1, let in, served, let in squared, their product, served squared. */
   readonly #sums = new Float64Array(6)
+  readonly #grain: number
   #length = 0
   #end = 0
   #first = 0
   #last = -1
   #inWindow = 0
   #expected = 0
+
+  /** `grain`: windows are whole multiples of so many seconds, because all that is let in in one is told at once. */
+  constructor(grain = 0) {
+    this.#grain = grain
+  }
 
   /** Begins anew: what was let in until now tells nothing about what comes. */
   clear(): void {
@@ -58,8 +64,10 @@ export class DeliverySlope {
     if (this.#length === 0 || now >= this.#end + 1000 * this.#length || this.#inWindow >= CROWDED * this.#expected) {
       const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
       this.#length = Math.max(SHORTEST_SECONDS, heardOf, (WINDOW_REQUESTS * meanCost) / perSecond)
+      const grain = this.#grain
+      if (grain > 0) this.#length = grain * Math.ceil(this.#length / grain)
       this.#expected = (this.#length * perSecond) / meanCost
-      this.#end = now
+      this.#end = grain > 0 ? grain * Math.floor(now / grain) : now
       this.#first = this.#last + 1
     }
     while (now >= this.#end) {
