@@ -90,6 +90,7 @@ export interface ClockBelief {
   readonly floor: number
   readonly reserve: number
   readonly most: number
+  /** True while less is let in to see what that does, whatever `open` says. */
   readonly looking: boolean
 }
 
@@ -213,10 +214,9 @@ export class FairClock {
     else this.#goOn(seconds)
   }
 
-  /** Goes on from what another believes, unless that was just looking. */
+  /** Goes on from what another believes. */
   start(belief: ClockBelief): void {
-    const open = belief.open || belief.looking
-    this.follow({ ...belief, open, looking: false }, belief, 1)
+    this.follow({ ...belief, looking: false }, belief, 1)
     this.#following = false
     this.#requests = COSTS
   }
@@ -367,9 +367,10 @@ export class FairClock {
   }
 
   get belief(): ClockBelief {
-    const { time, rate, open, meanCost, usual, deliverable, capacity, left } = this
+    const { time, rate, meanCost, usual, deliverable, capacity, left } = this
     const [owed, fill, floor, reserve, most] = [this.#owed, this.#fill, this.#floor, this.#reserve, this.#most]
     const { looking } = this.looks
+    const open = looking ? this.#wasOpen : this.open
     return { time, rate, open, meanCost, usual, deliverable, capacity, left, owed, fill, floor, reserve, most, looking }
   }
 
@@ -385,7 +386,8 @@ export class FairClock {
     this.left = isEmpty ? Math.min(this.left, left) : left
     this.#owed = was ? belief.owed : this.#owed + belief.owed - mark.owed
     this.rate = belief.rate
-    this.open = belief.open
+    this.open = belief.open && !belief.looking
+    this.#wasOpen = belief.open
     this.meanCost = belief.meanCost
     this.usual = belief.usual
     this.deliverable = belief.deliverable
@@ -404,14 +406,16 @@ export class FairClock {
   lead(): void {
     if (!this.#following) return
     const part = this.#part
-    if (this.looks.looking || this.deliverable === 0) this.open = true
+    if (this.looks.looking) this.open = this.#wasOpen
     this.looks.looking = false
     this.#following = false
     this.#part = 1
     this.deliverable *= part
     this.capacity *= part
-    this.left *= this.left > 0 ? part : 1
-    this.#owed *= this.#owed > 0 ? part : 1
+    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
+    this.rate *= part
+    this.left = Math.min(0, this.left)
+    this.#owed = Math.min(0, this.#owed)
     this.#shownDeliverable = this.deliverable
     this.#alone = false
     this.#slope.clear()

@@ -5,7 +5,16 @@ import { Fleet, type FleetSettings } from './fixtures/fleet.js'
 import type { ClockLease, ClockLink, ClockReport } from './report.js'
 
 /** Eighteen quiet flows ask two thirds of their share, two ask ten times theirs. */
-const NOISY = { capacity: 100, burst: 100, crowds: [[18, 3.33], [2, 50]], processes: 4, seconds: 60 } as const // biome-ignore format: one line
+const NOISY = {
+  capacity: 100,
+  burst: 100,
+  crowds: [
+    [18, 3.33],
+    [2, 50],
+  ],
+  processes: 4,
+  seconds: 60,
+} as const
 
 const noisy = (settings: Partial<FleetSettings> = {}) => new Fleet({ ...NOISY, ...settings }).run()
 /** When the shortage is proven, and the rate found. */
@@ -35,11 +44,11 @@ describe('processes that share a clock', () => {
   })
 
   it('serve many clients of an interface as evenly as one process', () => {
-    const api = { capacity: 100, burst: 100, seconds: 90, crowds: [[180, 0.5], [20, 10]] } as const // biome-ignore format: one line
-    const alone = new Fleet({ ...api, processes: 1, shared: false }).run()
-    const fleet = new Fleet({ ...api, processes: 8 }).run()
-    expect(fleet.quiet(SETTLED, 90).mean).toBeGreaterThan(alone.quiet(SETTLED, 90).mean - 0.02)
-    expect(fleet.failedShare(0, 90)).toBeLessThan(alone.failedShare(0, 90) + 0.02)
+    const crowds = [[180, 0.5] as const, [20, 10] as const]
+    const alone = noisy({ crowds, processes: 1, shared: false })
+    const fleet = noisy({ crowds, processes: 8 })
+    expect(fleet.quiet(SETTLED, 60).mean).toBeGreaterThan(alone.quiet(SETTLED, 60).mean - 0.02)
+    expect(fleet.failedShare(0, 60)).toBeLessThan(alone.failedShare(0, 60) + 0.02)
   })
 
   it('say nothing while there is enough', () => {
@@ -49,31 +58,29 @@ describe('processes that share a clock', () => {
   })
 
   it('say nothing any more five seconds after the trouble', () => {
-    const settings: FleetSettings = { ...NOISY, crowds: [[20, 8]], burst: 20 }
-    settings.each = (second, fleet) => {
-      if (second === 20) fleet.settings.capacity = 1_000
-    }
-    const fleet = new Fleet(settings)
-    const { capacity } = NOISY
-    expect(capacity).toBeLessThan(160)
-    fleet.run()
+    const fleet = new Fleet({
+      ...NOISY,
+      each(second, { settings }) {
+        if (second === 20) settings.capacity = 1_000
+      },
+    }).run()
     expect(fleet.reports.some(({ atMs }) => atMs < 20_000)).toBe(true)
-    expect(fleet.reports.filter(({ atMs }) => atMs > 50_000)).toEqual([])
+    expect(fleet.reports.filter(({ atMs }) => atMs > 45_000)).toEqual([])
     expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing)).toEqual([null, null, null, null])
   })
 
-  it('send eleven messages a second at most, whatever the load, and nothing of single requests', () => {
+  it('send eleven messages a second at most, and nothing of single requests', () => {
     const at = (factor: number) => {
       const crowds = NOISY.crowds.map(([flows, rate]) => [flows, factor * rate] as const)
-      const fleet = new Fleet({ ...NOISY, crowds, capacity: 100 * factor, burst: 100 * factor, seconds: 20 }).run()
-      const { reports, leases } = fleet
-      const size = (list: typeof reports) => list.reduce((sum, { bytes }) => sum + bytes, 0) / 20 / NOISY.processes
-      expect(Math.max(reports.length, leases.length) / 20 / NOISY.processes).toBeLessThanOrEqual(11)
+      const capacity = factor * NOISY.capacity
+      const { reports, leases } = new Fleet({ ...NOISY, crowds, capacity, burst: capacity, seconds: 12 }).run()
+      expect(Math.max(reports.length, leases.length) / 12 / NOISY.processes).toBeLessThanOrEqual(11)
+      const size = (messages: typeof reports) => messages.reduce((sum, { bytes }) => sum + bytes, 0)
       return { up: size(reports), down: size(leases) }
     }
-    const [little, much] = [at(1), at(10)]
-    expect(much.up).toBeLessThan(2 * little.up)
-    expect(much.down).toBeLessThan(2 * little.down)
+    const [some, many] = [at(4), at(16)]
+    expect(many.up).toBeLessThan(1.6 * some.up)
+    expect(many.down).toBeLessThan(1.6 * some.down)
   })
 
   it('say with how many they share, and which part is theirs', () => {
@@ -88,69 +95,59 @@ describe('processes that share a clock', () => {
 })
 
 describe('when something fails', () => {
-  const alone = noisy({ shared: false })
-  /** Never worse than processes that know nothing of each other, by more than a point. */
-  const atLeastAsAlone = (fleet: Fleet, from: number, to: number) => {
-    expect(fleet.quiet(from, to).mean).toBeGreaterThan(alone.quiet(SETTLED, 60).mean - 0.01)
-    expect(fleet.failedShare(from, to)).toBeLessThan(alone.failedShare(SETTLED, 60) + 0.01)
+  type Each = NonNullable<FleetSettings['each']>
+  const members = (fleet: Fleet) => fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)
+  /** A fleet that shares, which must not be much worse than one that does not, from second 20 to `to`. */
+  const notWorse = (each: Each, to: number): Fleet => {
+    const fleet = noisy({ each })
+    const alone = noisy({ each, shared: false })
+    expect(fleet.quiet(20, to).mean).toBeGreaterThan(alone.quiet(20, to).mean - 0.02)
+    expect(fleet.failedShare(20, to)).toBeLessThan(alone.failedShare(20, to) + 0.02)
+    return fleet
   }
 
   it('an arbiter that is away for twenty seconds leaves each process on its own, with its part', () => {
-    let during: unknown
-    const fleet = noisy({
-      each(second, { processes }) {
-        for (const process of processes) process.isReached = second < 20 || second >= 40
-        if (second === 30) during = processes.map(({ tracker }) => tracker.snapshot())
-      },
-    })
-    const snapshots = during as { sharing: unknown; deliverablePerSecond: number }[]
-    expect(snapshots.map(({ sharing }) => sharing)).toEqual([null, null, null, null])
-    for (const { deliverablePerSecond } of snapshots) expect(deliverablePerSecond).toBeLessThan(50)
-    atLeastAsAlone(fleet, 20, 40)
-    atLeastAsAlone(fleet, 41, 60)
-    expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)).toEqual([4, 4, 4, 4])
+    const during: { sharing: unknown; deliverablePerSecond: number | null }[] = []
+    const fleet = notWorse((second, { processes }) => {
+      for (const process of processes) process.isReached = second < 20 || second >= 40
+      if (second === 30) during.push(...processes.slice(0, 4).map(({ tracker }) => tracker.snapshot()))
+    }, 40)
+    for (const { sharing, deliverablePerSecond } of during.slice(0, 4)) {
+      expect(sharing).toBeNull()
+      expect(deliverablePerSecond).toBeLessThan(50)
+    }
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
   it('another arbiter goes on from what the processes believe', () => {
-    const fleet = noisy({
-      each(second, each) {
-        if (second === 30) each.replaceArbiter()
-      },
-    })
-    atLeastAsAlone(fleet, 30, 45)
-    expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)).toEqual([4, 4, 4, 4])
+    const fleet = notWorse((second, each) => {
+      if (second === 30) each.replaceArbiter()
+    }, 60)
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
   it('processes that are replaced one after the other are joined by their successors', () => {
-    const fleet = noisy({
-      each(second, each) {
-        if (second >= 20 && second % 8 === 0) each.restart((second / 8) % 4)
-      },
-    })
-    atLeastAsAlone(fleet, 20, 60)
+    const fleet = notWorse((second, each) => {
+      if (second >= 20 && second % 8 === 0) each.restart((second / 8) % 4)
+    }, 60)
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
   it('a process that stops for ten seconds is done without, and comes back', () => {
-    let during: (number | undefined)[] = []
-    const fleet = noisy({
-      each(second, { processes }) {
-        processes[1]!.isStopped = second >= 20 && second < 30
-        if (second === 25) during = processes.map(({ tracker }) => tracker.snapshot().sharing?.members)
-      },
-    })
-    expect([during[0], during[2], during[3]]).toEqual([3, 3, 3])
-    atLeastAsAlone(fleet, 20, 60)
-    expect(fleet.processes[1]!.tracker.snapshot().sharing?.members).toBe(4)
+    const during: unknown[] = []
+    const fleet = notWorse((second, { processes }) => {
+      processes[1]!.isStopped = second >= 20 && second < 30
+      if (second === 25) during.push(processes[0]!.tracker.snapshot().sharing?.members)
+    }, 60)
+    expect(during).toEqual([3, undefined])
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
   it('a process that is cut off is on its own, and the others share without it', () => {
-    const fleet = noisy({
-      each(second, { processes }) {
-        processes[2]!.isReached = second < 20
-      },
-    })
-    atLeastAsAlone(fleet, 20, 60)
-    expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)).toEqual([3, 3, undefined, 3])
+    const fleet = notWorse((second, { processes }) => {
+      processes[2]!.isReached = second < 20
+    }, 60)
+    expect(members(fleet)).toEqual([3, 3, undefined, 3])
   })
 })
 
@@ -198,7 +195,17 @@ describe('what a process says and hears', () => {
     ask(150)
     const { belief } = reports[0]!.greeting!
     const times = { sentAtMs: 0, heardAtMs: 0, atMs: 0 }
-    const lease = { arbiter: 'x', periodMs: 100, period: 1e9, belief, members: 9, part: 0.1, heard: 0, flows: [], ...times }
+    const lease = {
+      arbiter: 'x',
+      periodMs: 100,
+      period: 1e9,
+      belief,
+      members: 9,
+      part: 0.1,
+      heard: 0,
+      flows: [],
+      ...times,
+    }
     hear(lease)
     hear({ ...lease, arbiter: 'y', period: 2e9 })
     const quiet = new FairTracker({ clock: manualClock(), shared: false })
