@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { Program } from '@fairlead-testing/examples'
 import { eventually } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type Client, population, send } from './load.js'
 
 const SERVER = new URL('../dist/server.js', import.meta.url)
+const THREADS = new URL('../dist/threads.js', import.meta.url)
 /** Short for any load that a slow machine can send. */
 const SHORT = { PER_SECOND: '20' }
 
@@ -12,15 +16,15 @@ interface Sharing {
   sharing: { members: number; part: number; ageMs: number } | null
 }
 
-let program: Program
-afterEach(() => program.stop())
+let program: Program | undefined
+afterEach(() => program?.stop())
 
 /** What each worker says: they take turns at answering. */
 async function workers(): Promise<Sharing[]> {
   const answers = new Map<number, Sharing>()
   for (let i = 0; i < 40 && answers.size < 4; i++) {
     const headers = { connection: 'close' }
-    const answer = (await (await fetch(`${program.url}/sharing`, { headers })).json()) as Sharing
+    const answer = (await (await fetch(`${program?.url}/sharing`, { headers })).json()) as Sharing
     answers.set(answer.worker, answer)
   }
   return [...answers.values()]
@@ -31,7 +35,7 @@ async function during(holds: (clients: readonly Client[]) => Promise<void>): Pro
   const clients = population()
   let isOver = false
   const load = (async () => {
-    while (!isOver) await send(program.url, clients, 1)
+    while (!isOver) await send(program?.url ?? '', clients, 1)
   })()
   try {
     await eventually(() => holds(clients))
@@ -58,5 +62,12 @@ describe('four workers of node:cluster', () => {
       expect(clients.reduce((sum, { failed }) => sum + failed, 0)).toBeGreaterThan(40)
     })
     expect((await workers()).map(({ sharing }) => sharing)).toEqual([null, null, null, null])
+  })
+})
+
+describe('worker threads', () => {
+  it('share one clock, which the main thread keeps', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(THREADS)])
+    expect(stdout).toContain('each of 2 threads shares its clock')
   })
 })

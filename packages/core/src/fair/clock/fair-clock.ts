@@ -223,6 +223,12 @@ export class FairClock {
     this.#requests = COSTS
   }
 
+  /** A process that had this part may have gone, or go on unheard: it is given way to, if then more fails. */
+  doubt(part: number): void {
+    this.#alone = false
+    this.#shownDeliverable *= 1 - part
+  }
+
   /** Another process believes this of its part of the resource. */
   gather({ open, deliverable, capacity, rate }: ClockBelief): void {
     if (open || this.open) return

@@ -80,7 +80,11 @@ export class ClockArbiter {
   /** A report has come. Gives the names of the processes that should be told something now. */
   hear(report: ClockReport, nowMs: number): string[] {
     const { member: id, greeting, periods } = report
-    for (const [name, { heardAtMs }] of this.#members) if (nowMs - heardAtMs > GONE_MS) this.#members.delete(name)
+    for (const [name, { heardAtMs, letIn }] of this.#members) {
+      if (nowMs - heardAtMs <= GONE_MS) continue
+      this.#members.delete(name)
+      if (this.#letIn > 0) this.#clock?.doubt(Math.min(1, letIn / this.#letIn))
+    }
     if (greeting !== undefined && !this.#members.has(id)) this.#greet(id, greeting, nowMs)
     const member = this.#members.get(id)
     if (member === undefined) return []

@@ -143,10 +143,14 @@ describe('when something fails', () => {
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
 
-  it('a process that is cut off is on its own, and the others share without it', () => {
-    const fleet = notWorse((second, { processes }) => {
+  it('a process that is cut off is on its own, and the others give way to it within twenty seconds', () => {
+    const each: Each = (second, { processes }) => {
       processes[2]!.isReached = second < 20
-    }, 60)
+    }
+    const fleet = noisy({ each })
+    const alone = noisy({ each, shared: false })
+    expect(fleet.quiet(40, 60).mean).toBeGreaterThan(alone.quiet(40, 60).mean - 0.02)
+    expect(fleet.failedShare(40, 60)).toBeLessThan(alone.failedShare(40, 60) + 0.02)
     expect(members(fleet)).toEqual([3, 3, undefined, 3])
   })
 })
