@@ -124,5 +124,5 @@ function isOurs(message: unknown): message is Message {
 
 // Whoever starts processes or threads keeps their clocks, without being asked: Node says when it starts one.
 const diagnostics = builtin?.('node:diagnostics_channel')
-diagnostics?.subscribe('child_process', (message) => serve((message as { process: Child }).process))
-diagnostics?.subscribe('worker_threads', serveThreads)
+diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: Child }).process))
+diagnostics?.subscribe?.('worker_threads', serveThreads)
