@@ -6,9 +6,12 @@ import {
   requireNumber,
   requireOneOf,
   requireOptions,
+  requireText,
 } from '../options.js'
 import { coinRandom, type Random, secretRandom } from '../random.js'
 import type { MakePlacement } from './placement.js'
+import { processLink, takeDefaultName } from './shared/processes.js'
+import type { ClockLink } from './shared/report.js'
 import type { Combine } from './sketch.js'
 import { tuneFair } from './tuning.js'
 
@@ -40,6 +43,19 @@ export interface ClockOptions {
    * at every request, so it should be quick. @default 1 for everybody
    */
   weightOf?: (flow: string) => number
+  /**
+   * Several processes before one resource share one clock, by way of an arbiter; `false`: each has its own. Of those
+   * that are not named, only the first tracker of a process shares. @default found: by the primary of `node:cluster`
+   */
+  shared?: SharedOptions | false
+}
+
+/** How processes before one resource share one clock. */
+export interface SharedOptions {
+  /** Which resource it is about: all processes that give this name, and reach the same arbiter, share. @default 'default' */
+  name?: string
+  /** The way to the arbiter. @default the primary's, in a worker of `node:cluster` or a worker thread; else none */
+  link?: ClockLink
 }
 
 /** Options of rule `blue`. The defaults are what `tuneFair()` gives: the published library's. */
@@ -81,8 +97,9 @@ export interface FairSeams {
 }
 
 /** Options of rule `fair-clock`, checked, with every default in its place. */
-export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf'>> {
+export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 'shared'>> {
   readonly weightOf: ((flow: string) => number) | undefined
+  readonly shared: { readonly name: string; readonly link: ClockLink } | undefined
 }
 
 /** The same of rule `blue`. */
@@ -98,6 +115,7 @@ const CLOCK_OPTIONS: readonly string[] = [
   'credit',
   'probe',
   'weightOf',
+  'shared',
 ]
 
 const BLUE_OPTIONS: readonly string[] = [
@@ -134,19 +152,34 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
 } {
   requireFairOptions(options, SEAMS)
   const { clock = systemClock, random } = options
-  const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options)
+  const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options, clock === systemClock)
   requireFunction('fair.clock', clock)
   if (random !== undefined) requireFunction('fair.random', random)
   return { clock, seeds: random ?? secretRandom, coins: random ?? coinRandom, settings }
 }
 
-function clockSettings(options: ClockOptions): ClockSettings {
+function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettings {
   const { levels = 4, bucketsPerLevel = 4096, rotateEveryMs = 60_000, credit = 12, probe = 0.02, weightOf } = options
   requireSketch(levels, bucketsPerLevel, rotateEveryMs)
   requireNumber('fair.credit', credit, 1)
   requireNumber('fair.probe', probe, 0, 1)
+  const shared = sharedSettings(options.shared, isPlatforms)
   if (weightOf !== undefined) requireFunction('fair.weightOf', weightOf)
-  return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf }
+  return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf, shared }
+}
+
+const SHARED_OPTIONS: readonly string[] = ['name', 'link']
+
+/** A clock that somebody hands in tells no other process anything, unless that is asked for. */
+function sharedSettings(options: SharedOptions | false | undefined, isPlatforms: boolean): ClockSettings['shared'] {
+  if (options === false || (options === undefined && !isPlatforms)) return undefined
+  if (options !== undefined) requireOptions('fair.shared', options, SHARED_OPTIONS)
+  const { name, link = processLink() } = options ?? {}
+  if (name !== undefined) requireText('fair.shared.name', name)
+  if (link === undefined) return undefined
+  requireFunction('fair.shared.link.join', link.join)
+  if (name !== undefined || options?.link !== undefined) return { name: name ?? 'default', link }
+  return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
 function blueSettings(options: BlueOptions): BlueSettings {

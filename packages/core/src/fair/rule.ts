@@ -1,4 +1,5 @@
 import type { Outcome } from '../admission/outcome.js'
+import type { FairOptions } from './options.js'
 import type { FlowKey, Placement } from './placement.js'
 
 /** Why a request was refused. */
@@ -27,6 +28,8 @@ export interface FairRule<Explanation, State> {
   explain(key: FlowKey, nowMs: number): Explanation
   /** Gives the flows other places. If `forget`, nothing old is left in them. */
   rotate(forget: boolean, nowMs: number): void
+  /** Options in which a tracker for another resource differs. */
+  optionsOf?(resource: string): Partial<FairOptions>
   /** Settings and state, as plain JSON. */
   snapshot(nowMs: number): State
 }

@@ -49,7 +49,7 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
     const known = trackers.get(resource)
     if (known !== undefined) return known
     if (trackers.size >= MOST_RESOURCES) return tracker
-    const fresh = tracker.another()
+    const fresh = tracker.another(resource)
     trackers.set(resource, fresh)
     return fresh
   }

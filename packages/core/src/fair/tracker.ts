@@ -66,15 +66,18 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
       settings.rule === 'blue'
         ? new BlueStructures(settings, seeds, coins, nowMs)
-        : new ClockRule(settings, seeds, originMs(clock))
+        : new ClockRule(settings, seeds, originMs(clock), this.#clock)
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs
     this.#rotateAtMs = nowMs + settings.rotateEveryMs
   }
 
-  /** A tracker with the same options that has seen nothing yet: for another resource. */
-  another(): FairTracker<R> {
-    return new FairTracker(this.#options)
+  /**
+   * A tracker with the same options that has seen nothing yet: for another resource. If the clock is shared, it shares
+   * that of this resource in the other processes.
+   */
+  another(resource: string): FairTracker<R> {
+    return new FairTracker({ ...this.#options, ...this.#rule.optionsOf?.(resource) })
   }
 
   /**

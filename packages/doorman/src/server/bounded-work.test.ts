@@ -1,4 +1,4 @@
-import type { AlgorithmKind, GetServerCapacityRequest } from '@fairlead/core'
+import type { AlgorithmKind, GetServerCapacityRequest } from '@fairlead/core/doorman'
 import { manualClock } from '@fairlead/core/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Bands } from './bands.js'

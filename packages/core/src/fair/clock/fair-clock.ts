@@ -76,6 +76,29 @@ const LONGEST_STEP_REQUESTS = 30
 /** What becomes of a request. `uncharged`: let in because nothing is short, though its flow is ahead of the clock. */
 export type Judgement = 'refused' | 'uncharged' | 'charged'
 
+/** What a clock believes: enough for others to go on from there. Costs and times as in `FairClock`. */
+export interface ClockBelief {
+  readonly time: number
+  readonly rate: number
+  readonly open: boolean
+  readonly meanCost: number
+  readonly usual: number
+  readonly deliverable: number
+  readonly capacity: number
+  readonly left: number
+  readonly owed: number
+  /** What is added per second to `left` and to `owed`, and what they should be, and are at most. */
+  readonly fill: number
+  readonly floor: number
+  readonly reserve: number
+  readonly most: number
+  /** True while less is let in to see what that does, whatever `open` says. */
+  readonly looking: boolean
+}
+
+/** Where a clock was at some moment. */
+export type ClockMark = Pick<ClockBelief, 'time' | 'left' | 'owed'>
+
 /** What a request that was let in is remembered by, until its outcome. */
 export interface Admission {
   /** When it was let in, in seconds. */
@@ -123,10 +146,12 @@ export class FairClock {
   left = 0
   readonly looks: Looks = new Looks()
   readonly #traffic = new Traffic()
-  readonly #slope = new DeliverySlope()
+  readonly #slope: DeliverySlope
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
+  readonly #grain: number
+  #grains = 0
   #now = Number.NaN
   #requests = 0
   #doubt = 0
@@ -145,6 +170,11 @@ export class FairClock {
   #owedBefore = 0
   #reserve = FIRST_CREDIT
   #most = MOST_REQUESTS
+  #fill = 0
+  #floor = 0
+  /** Of a clock that follows another: which part of all that is let in is let in here. */
+  #following = false
+  #part = 1
   /** The run since the last failure: when it began, cost served in it, requests that tell something, most that was left. */
   #runAt = 0
   #runServed = 0
@@ -155,9 +185,12 @@ export class FairClock {
   #runsServed = 0
   #runsSeconds = 0
   #newTag = 0
+  #followedAt = 0
 
-  /** `origin`: the time of day at 0, in seconds. */
-  constructor(credit: number, probe: number, origin: number) {
+  /** `origin`: the time of day at 0, in seconds. `grain`: it hears of the requests of so many seconds at once. */
+  constructor(credit: number, probe: number, origin: number, grain = 0) {
+    this.#slope = new DeliverySlope(grain)
+    this.#grain = grain
     this.#credit = credit
     this.#origin = origin
     this.#probe = probe
@@ -175,7 +208,7 @@ export class FairClock {
     this.#traffic.advance(elapsed, meanCost)
     if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
-    this.#look(elapsed)
+    if (!this.#following) this.#look(elapsed)
     const longest = Math.max(
       LONGEST_STEP_SECONDS,
       (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost),
@@ -183,6 +216,27 @@ export class FairClock {
     const seconds = Math.min(elapsed, longest)
     if (this.open) this.#go(this.rate * seconds)
     else this.#goOn(seconds)
+  }
+
+  /** Goes on from what another believes. */
+  start(belief: ClockBelief): void {
+    this.follow({ ...belief, looking: false }, belief, 1)
+    this.#following = false
+    this.#requests = COSTS
+  }
+
+  /** A process that had this part may have gone, or go on unheard: it is given way to, if then more fails. */
+  doubt(part: number): void {
+    this.#alone = false
+    this.#shownDeliverable *= 1 - part
+  }
+
+  /** Another process believes this of its part of the resource. */
+  gather({ open, deliverable, capacity, rate }: ClockBelief): void {
+    if (open || this.open) return
+    this.deliverable += deliverable
+    this.capacity += capacity
+    this.rate = Math.max(this.rate, rate)
   }
 
   /** A request comes in. */
@@ -207,32 +261,50 @@ export class FairClock {
   judge(tag: number, known: boolean, cost: number, weight: number): Judgement {
     const over = tag > this.time
     if (this.open) {
-      if (known) this.#shadow(over)
-      this.#traffic.admits(cost)
+      if (known) this.shadow(over)
+      this.letIn(cost)
       return over ? 'uncharged' : 'charged'
     }
     if (over || !(known || this.#letInNew(cost))) {
-      this.#unrefused = 0
-      this.#refusedAt = this.#now
-      this.#traffic.refuses(cost)
+      this.refuse(cost)
       return 'refused'
     }
+    if (this.isStrained && this.time - tag < this.meanCost / weight) this.strain()
+    this.letIn(cost)
+    return 'charged'
+  }
+
+  /** True in a shortage while nothing is left. */
+  get isStrained(): boolean {
+    return !this.open && Math.max(this.left, this.#owed) <= 0
+  }
+
+  /** A flow at its limit is let in though nothing is left: the fair rate is too high. */
+  strain(): void {
+    if (this.open) return
+    const { meanCost } = this
+    const gain = (2 * GAIN_PER_SECOND * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost)
+    this.rate *= Math.exp(-Math.min(SHADOW_STEP, gain))
+  }
+
+  /** A request was refused. */
+  refuse(cost: number): void {
+    this.#unrefused = 0
+    this.#refusedAt = this.#now
+    this.#traffic.refuses(cost)
+  }
+
+  /** A request was let in. */
+  letIn(cost: number): void {
     this.#traffic.admits(cost)
+    if (this.open) return
     this.#unrefused++
     const spare = Math.max(this.left, this.#owed)
-    // At its limit, and let in though nothing was left: the fair rate is too high.
-    if (spare <= 0 && this.time - tag < this.meanCost / weight)
-      this.rate *= Math.exp(
-        -Math.min(
-          SHADOW_STEP,
-          (2 * GAIN_PER_SECOND * this.meanCost) / Math.max(this.capacity, LEAST_RATE * this.meanCost),
-        ),
-      )
     this.#take(cost)
     const calm = this.#unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
     this.#full = calm && spare - cost >= FULL * this.#most ? this.#full + 1 : 0
-    if (this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS) this.#release()
-    return 'charged'
+    const isOver = this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS
+    if (isOver && !this.#following) this.#release()
   }
 
   /** Writes down when a request was let in: to be given back with its outcome. */
@@ -271,7 +343,10 @@ export class FairClock {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
       if (!tried && !this.looks.looking && this.failureShare < OUTAGE)
         this.#owed = Math.min(this.#most, this.#owed + cost)
-      this.#measure(admission)
+      if (this.#following) {
+        this.left = Math.min(this.left, 0)
+        this.#correctedAt = this.#now
+      } else this.#measure(admission)
     }
     this.#runAt = this.#now
     this.#runServed = this.#run = this.#runMost = 0
@@ -290,6 +365,75 @@ export class FairClock {
   withdrawn(cost: number): void {
     this.#traffic.admits(-cost)
     if (!this.open) this.#take(-cost)
+  }
+
+  /** True while there may be a shortage. */
+  get isTroubled(): boolean {
+    return this.#alarmed || !this.open
+  }
+
+  get mark(): ClockMark {
+    return { time: this.time, left: this.left, owed: this.#owed }
+  }
+
+  get belief(): ClockBelief {
+    const { time, rate, meanCost, usual, deliverable, capacity, left } = this
+    const [owed, fill, floor, reserve, most] = [this.#owed, this.#fill, this.#floor, this.#reserve, this.#most]
+    const { looking } = this.looks
+    const open = looking ? this.#wasOpen : this.open
+    return { time, rate, open, meanCost, usual, deliverable, capacity, left, owed, fill, floor, reserve, most, looking }
+  }
+
+  /**
+   * From now on this clock follows one that measures for all processes: it believed this at the moment when this one
+   * was at `mark`. This `part` of what is let in is let in here: it counts on as much of what there is.
+   */
+  follow(belief: ClockBelief, mark: ClockMark, part: number): void {
+    this.time += belief.time - mark.time
+    const was = this.open
+    const isEmpty = this.#correctedAt > this.#followedAt && !was
+    const left = was ? belief.left : this.left + belief.left - mark.left
+    this.left = isEmpty ? Math.min(this.left, left) : left
+    this.#owed = was ? belief.owed : this.#owed + belief.owed - mark.owed
+    this.rate = belief.rate
+    this.open = belief.open && !belief.looking
+    this.#wasOpen = belief.open
+    this.meanCost = belief.meanCost
+    this.usual = belief.usual
+    this.deliverable = belief.deliverable
+    this.capacity = belief.capacity
+    this.#fill = belief.fill
+    this.#floor = belief.floor
+    this.#reserve = belief.reserve
+    this.#most = belief.most
+    this.#part = part
+    this.looks.looking = belief.looking
+    this.#following = true
+    this.#followedAt = this.#now
+  }
+
+  /** From now on this clock measures for itself again: the part of the resource that it had. */
+  lead(): void {
+    if (!this.#following) return
+    const part = this.#part
+    if (this.looks.looking) this.open = this.#wasOpen
+    this.looks.looking = false
+    this.#following = false
+    this.#part = 1
+    this.deliverable *= part
+    this.capacity *= part
+    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
+    this.rate *= part
+    this.left = Math.min(0, this.left)
+    this.#owed = Math.min(0, this.#owed)
+    this.#shownDeliverable = this.deliverable
+    this.#alone = false
+    this.#slope.clear()
+    this.looks.restart()
+    this.#runsServed = FIRST_REQUESTS * this.meanCost
+    this.#runsSeconds = this.#runsServed / Math.max(this.capacity, LEAST_RATE * this.meanCost)
+    this.#runAt = this.#correctedAt = this.#refusedAt = this.#now
+    this.#runServed = this.#run = this.#runMost = this.#unrefused = this.#full = 0
   }
 
   /** Share of the latest outcomes that were failures, and not their flow's own. */
@@ -318,7 +462,7 @@ export class FairClock {
     this.#traffic.serves(served)
     this.#slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost)
-    if (!this.#alarmed || this.looks.looking) return
+    if (!this.#alarmed || this.looks.looking || this.#following) return
     const delivered = this.#slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
     this.#alone = true
@@ -379,8 +523,8 @@ export class FairClock {
   }
 
   #take(cost: number): void {
-    this.left = Math.min(this.#most, Math.max(this.left - cost, -this.#reserve))
-    this.#owed = Math.min(this.#most, Math.max(this.#owed - cost, -this.#reserve))
+    this.left = this.#within(this.left - cost)
+    this.#owed = this.#within(this.#owed - cost)
   }
 
   #go(by: number): void {
@@ -390,6 +534,30 @@ export class FairClock {
 
   /** Time passes in a shortage. */
   #goOn(seconds: number): void {
+    if (!this.#following) this.#expect(seconds)
+    const before = Math.max(this.left, this.#owed)
+    this.left = this.#within(this.left + this.#part * this.#fill * seconds)
+    this.#owed = this.#within(this.#owed + this.#part * this.#floor * seconds)
+    this.#runMost = Math.max(this.#runMost, this.left)
+    const after = Math.max(this.left, this.#owed)
+    // Nothing left: clock and rate stand still, and nobody loses anything by that.
+    if (after <= 0) return
+    const part = before > 0 ? seconds : (after / (after - before)) * seconds
+    const pressure = (before > 0 ? (before + after) / 2 : after / 2) / this.#reserve
+    this.#go(this.rate * Math.min(MOST_PRESSURE, pressure) * part)
+    const error = Math.min(MOST_PRESSURE, pressure - 1)
+    // Nobody was refused of late: it is not the rate that limits them.
+    if (error > 0 && this.#unrefused >= CALM_REQUESTS) return
+    const gain = Math.min((GAIN_PER_REQUEST * this.#fill) / this.meanCost, GAIN_PER_SECOND)
+    this.rate *= Math.exp(Math.max(-0.7, Math.min(0.7, gain * error * part)))
+  }
+
+  #within(cost: number): number {
+    return Math.min(this.#most, Math.max(cost, -this.#reserve))
+  }
+
+  /** What the resource can be expected to serve, and what it should have left. */
+  #expect(seconds: number): void {
     const { meanCost, looks } = this
     const floor = LEAST_DELIVERED * this.deliverable
     if (this.deliverable > 0)
@@ -403,28 +571,13 @@ export class FairClock {
     const perSecond = Math.max(this.capacity * Math.min(MOST_GROWTH, 1 + this.#probe + trust * trust), meanCost)
     this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
     this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond, MOST_RESERVES * this.#reserve)
-    const before = Math.max(this.left, this.#owed)
-    this.left = Math.min(
-      this.#most,
-      this.left + (looks.looking ? Math.min(looks.limit, perSecond) : perSecond) * seconds,
-    )
-    this.#owed = Math.min(this.#most, this.#owed + (looks.looking ? looks.limit : floor) * seconds)
-    this.#runMost = Math.max(this.#runMost, this.left)
-    const after = Math.max(this.left, this.#owed)
-    // Nothing left: clock and rate stand still, and nobody loses anything by that.
-    if (after <= 0) return
-    const part = before > 0 ? seconds : (after / (after - before)) * seconds
-    const pressure = (before > 0 ? (before + after) / 2 : after / 2) / this.#reserve
-    this.#go(this.rate * Math.min(MOST_PRESSURE, pressure) * part)
-    const error = Math.min(MOST_PRESSURE, pressure - 1)
-    // Nobody was refused of late: it is not the rate that limits them.
-    if (error > 0 && this.#unrefused >= CALM_REQUESTS) return
-    const gain = Math.min((GAIN_PER_REQUEST * perSecond) / meanCost, GAIN_PER_SECOND)
-    this.rate *= Math.exp(Math.max(-0.7, Math.min(0.7, gain * error * part)))
+    this.#fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
+    this.#floor = looks.looking ? looks.limit : floor
   }
 
-  /** Nothing is refused: follows the rate at which a third would be. */
-  #shadow(over: boolean): void {
+  /** A request of a known flow comes; `over`: its flow is ahead. While open, follows the rate at which a third would be. */
+  shadow(over: boolean): void {
+    if (!this.open) return
     const { meanCost } = this
     const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.#traffic.servedPerSecond, LEAST_RATE * meanCost)
     const first = over ? SHADOW_FIRST / this.#requests : 0
@@ -440,7 +593,7 @@ export class FairClock {
     const pace = this.#traffic.movedPerSecond
     const weight = Math.max(
       1,
-      (NEW_SHARE * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
+      (NEW_SHARE * this.#part * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
     )
     const tag = Math.max(this.#newTag, this.time - Math.max(pace, (this.#credit * meanCost) / weight))
     if (tag > this.time) return false
@@ -451,8 +604,17 @@ export class FairClock {
   /** Looks at appointments, and what they show. */
   #look(elapsed: number): void {
     const { looks } = this
+    const grain = this.#grain
+    let now = this.#origin + this.#now
+    if (grain > 0) {
+      const grains = Math.floor(this.#now / grain)
+      if (grains === this.#grains) return
+      elapsed = grain * Math.min(grains - this.#grains, 1 / grain)
+      this.#grains = grains
+      now = this.#origin + (grains + 0.5) * grain
+    }
     const requestsPerSecond = this.#admittedPerSecond / this.meanCost
-    if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#traffic.delay)) {
+    if (looks.advance(now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {
         looks.looking = false
         this.#owed = Math.min(this.#most, this.#owed + this.#owedBefore)
@@ -470,7 +632,7 @@ export class FairClock {
       const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
     }
-    if (!looks.isDue(this.#origin + this.#now)) return
+    if (!looks.isDue(now)) return
     this.#wasOpen = this.open
     this.#wasUnmet = this.#unmet
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)

@@ -1,9 +1,11 @@
 import type { Outcome } from '../../admission/outcome.js'
+import type { Clock } from '../../clock.js'
 import type { Random } from '../../random.js'
 import { weightFrom } from '../../weight.js'
-import type { ClockSettings } from '../options.js'
-import { type FlowKey, IndependentPlacement } from '../placement.js'
+import type { ClockOptions, ClockSettings } from '../options.js'
+import { FlowKey, IndependentPlacement } from '../placement.js'
 import type { FairRefusal, FairRule } from '../rule.js'
+import { SharedClock, type Sharing } from '../shared/member.js'
 import { FairClock } from './fair-clock.js'
 import { KnownFlows } from './known-flows.js'
 import { OwnFailures } from './own-failures.js'
@@ -25,6 +27,8 @@ export interface ClockExplanation {
   /** True if there is a shortage, and the flow was not seen lately: it shares what is set aside for newcomers. */
   readonly newcomer: boolean
   readonly weight: number
+  /** True if these are the numbers of all processes that share the clock; otherwise of this one. */
+  readonly shared: boolean
 }
 
 /** Settings and state of rule `fair-clock`. */
@@ -51,6 +55,8 @@ export interface ClockState {
   readonly backgroundFailureShare: number
   /** The flows that ask for most: at most 16. */
   readonly talkers: readonly Talker[]
+  /** How the clock is shared with other processes; `null` while this one is on its own. */
+  readonly sharing: Sharing | null
 }
 
 /** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
@@ -69,11 +75,12 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   readonly #own: OwnFailures
   readonly #talkers = new TopTalkers()
   readonly #places: Int32Array
+  readonly #shared: SharedClock | undefined
   #live: TagSketch
   #twin: TagSketch
 
-  /** `originMs`: the time of day when the clock said 0. */
-  constructor(settings: ClockSettings, random: Random, originMs: number) {
+  /** `originMs`: the time of day when the clock said 0. `time`: the clock. */
+  constructor(settings: ClockSettings, random: Random, originMs: number, time: Clock) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
     this.#clock = new FairClock(credit, probe, originMs / 1000)
@@ -83,6 +90,21 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#places = new Int32Array(levels)
     this.#live = new TagSketch(levels, bucketsPerLevel)
     this.#twin = new TagSketch(levels, bucketsPerLevel)
+    const { shared } = settings
+    if (shared === undefined) return
+    this.#shared = new SharedClock(this.#clock, settings, shared.name, shared.link, time, {
+      shift: (by) => {
+        this.#live.shift(by)
+        this.#twin.shift(by)
+      },
+      raise: (flow, tag) => {
+        const key = new FlowKey(flow)
+        this.placement.digest(key)
+        this.#known.add(key)
+        this.placement.place(key, 'live', this.#places)
+        this.#raise(key, tag)
+      },
+    })
   }
 
   register(key: FlowKey, cost: number, nowMs: number): boolean {
@@ -91,11 +113,15 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     clock.arrives(cost, weight)
     const known = this.#known.has(key)
-    const tag = clock.tagOf(this.#stored(key), known, weight)
+    const shared = this.#counting
+    const stored = this.#stored(key)
+    const tag = clock.tagOf(shared === undefined ? stored : stored + shared.foreseen(key.flow), known, weight)
     key.charged = 0
     key.credit = this.#credit(tag, weight)
     this.#talkers.asks(key, cost)
+    shared?.asks(tag, known, weight)
     const judgement = clock.judge(tag, known, cost, weight)
+    shared?.judged(key.flow, judgement, tag, cost, weight)
     if (judgement === 'refused') {
       this.#talkers.refused(cost)
       return false
@@ -120,16 +146,20 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     this.#settle(key, cost)
     if (outcome !== 'failure') this.#known.add(key)
-    if (outcome === 'ignored') clock.ignored(cost, key)
-    else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
+    if (outcome === 'ignored') {
+      clock.ignored(cost, key)
+      this.#counting?.ended(outcome, key.at, cost)
+    } else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
       if (outcome === 'success') clock.succeeded(cost, key)
       else clock.failed(cost, key)
+      this.#counting?.ended(outcome, key.at, cost)
     }
   }
 
   withdraw(key: FlowKey, nowMs: number): void {
     this.#advance(nowMs)
     this.#clock.withdrawn(key.charged)
+    this.#counting?.settled(-key.charged)
     this.#giveBack(key, key.charged)
   }
 
@@ -158,7 +188,13 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
       newcomer: !(known || clock.open),
       weight,
+      shared: this.#shared?.sharing(nowMs) !== undefined,
     }
+  }
+
+  optionsOf(resource: string): ClockOptions {
+    const { shared } = this.#settings
+    return { shared: shared === undefined ? false : { ...shared, name: `${shared.name}/${resource}` } }
   }
 
   rotate(forget: boolean): void {
@@ -192,12 +228,19 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       failureShare,
       backgroundFailureShare: usual,
       talkers: this.#talkers.list(),
+      sharing: this.#shared?.sharing(nowMs) ?? null,
     }
   }
 
   #advance(nowMs: number): void {
+    this.#shared?.advance(nowMs)
     this.#clock.advance(nowMs / 1000)
     this.#talkers.advance(nowMs)
+  }
+
+  /** Who counts what happens, while the clock is shared. */
+  get #counting(): SharedClock | undefined {
+    return this.#shared?.isActive === true ? this.#shared : undefined
   }
 
   /** The flow's tag in the sketch; leaves its place in `#places`. */
@@ -224,6 +267,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       this.#raise(key, this.#clock.tagOf(this.#stored(key), true, weight) + due / weight)
     }
     this.#clock.settle(due)
+    this.#counting?.settled(due)
   }
 
   #giveBack(key: FlowKey, cost: number): void {

@@ -42,12 +42,18 @@ export class DeliverySlope {
   readonly #served = new Float64Array(MOST_WAITING + 1)
   /** Fading sums over windows: 1, let in, served, let in squared, their product, served squared. */
   readonly #sums = new Float64Array(6)
+  readonly #grain: number
   #length = 0
   #end = 0
   #first = 0
   #last = -1
   #inWindow = 0
   #expected = 0
+
+  /** `grain`: windows are whole multiples of so many seconds, because all that is let in in one is told at once. */
+  constructor(grain = 0) {
+    this.#grain = grain
+  }
 
   /** Begins anew: what was let in until now tells nothing about what comes. */
   clear(): void {
@@ -62,14 +68,14 @@ export class DeliverySlope {
    */
   admit(now: number, perSecond: number, servedShare: number, meanCost: number, delay: number): number {
     const isOver = this.#length === 0 || now >= this.#end
-    const length = isOver ? lengthFor(perSecond, servedShare, meanCost, delay) : this.#length
+    const length = isOver ? this.#lengthFor(perSecond, servedShare, meanCost, delay) : this.#length
     const isGap = now >= this.#end + 1000 * this.#length
     const isCrowded = this.#inWindow >= CROWDED * this.#expected
     if (this.#length === 0 || isGap || isCrowded || length > TOO_SHORT * this.#length) {
       this.clear()
-      this.#length = isOver ? length : lengthFor(perSecond, servedShare, meanCost, delay)
+      this.#length = isOver ? length : this.#lengthFor(perSecond, servedShare, meanCost, delay)
       this.#expected = (this.#length * perSecond) / meanCost
-      this.#end = now
+      this.#end = this.#grain > 0 ? this.#grain * Math.floor(now / this.#grain) : now
     }
     while (now >= this.#end) {
       this.#end += this.#length
@@ -114,6 +120,14 @@ export class DeliverySlope {
     return shown ? meanServed / this.#length : 0
   }
 
+  /** How long a window should be, in seconds. */
+  #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
+    const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
+    const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
+    const seconds = Math.max(SHORTEST_SECONDS, heardOf, (requests * meanCost) / perSecond)
+    return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
+  }
+
   #count(window: number): void {
     const kept = Math.exp(-1 / MEAN_WINDOWS)
     const heard = this.#heard[window % this.#heard.length]!
@@ -126,11 +140,4 @@ export class DeliverySlope {
     sums[4] = sums[4]! * kept + heard * served
     sums[5] = sums[5]! * kept + served * served
   }
-}
-
-/** How long a window should be, in seconds. */
-function lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-  const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
-  const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
-  return Math.max(SHORTEST_SECONDS, heardOf, (requests * meanCost) / perSecond)
 }

@@ -46,6 +46,12 @@ export class TagSketch {
     }
   }
 
+  /** The clock was set forward by `by`: so is every tag. */
+  shift(by: number): void {
+    const tags = this.#tags
+    for (let i = 0; i < tags.length; i++) if (tags[i]! > 0) tags[i] = Math.max(0, tags[i]! + by)
+  }
+
   /** Forgets everything. */
   clear(): void {
     this.#tags.fill(0)

@@ -1,0 +1,7 @@
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+
+const config: UserProjectConfigExport = defineProject({
+  test: { name: 'example-cluster', include: ['src/**/*.test.ts'], testTimeout: 30_000 },
+})
+
+export default config

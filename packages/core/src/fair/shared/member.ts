@@ -1,0 +1,348 @@
+import type { Outcome } from '../../admission/outcome.js'
+import type { Clock } from '../../clock.js'
+import { randomId, systemRandom } from '../../random.js'
+import type { FairClock, Judgement } from '../clock/fair-clock.js'
+import {
+  type Amount,
+  type ClockLease,
+  type ClockLink,
+  type ClockReport,
+  type Ended,
+  FLOW_PERIODS,
+  type FlowCharge,
+  MOST_FLOWS,
+  type PeriodSums,
+  SLOTS,
+  type SlotSums,
+} from './report.js'
+
+/** A lease is good for so long. */
+const LEASE_MS = 1000
+/** Nobody answers: how often it is tried again, and when an arbiter is taken to be silent. */
+const GREET_MS = 1000
+const SILENT_MS = 300
+/** Nothing is said any more when there was no trouble for so long. */
+const CALM_MS = 5000
+/** Periods of which it is known where the clock was at their end, and whose sums are kept until they are heard. */
+const MOST_MARKS = 64
+const MOST_UNHEARD = 20
+/** Flows whose charges are counted. */
+const MOST_KEPT = 1024
+const LEAST_ASKED_PER_SECOND = 0.01
+/** What others let in of a flow is foreseen for so long, and at most so many times what is let in here. */
+const FORESEEN_SECONDS = 0.2
+const MOST_SPREAD = 64
+/** A round trip that is known to be possible counts for ever less: clocks drift. */
+const TRIP_GROWTH = 1.02
+/** Outcomes come up to so many slots late; of older ones only about as many slots are told apart. */
+const EXACT_SLOTS = 8
+
+interface CountedFlow {
+  /** What it was charged since the last report, on top of `tag`, and what it asked for. */
+  charge: number
+  tag: number
+  asked: number
+  askedPerSecond: number
+  /** Charged here since the moment that the lease tells of. */
+  since: number
+  /** Requests of it in all processes for each one here, and what others may charge it until the next lease. */
+  spread: number
+  elsewhere: number
+  /** What others have charged it since then, as far as can be foreseen. */
+  foreseen: number
+}
+
+type Writable<T> = { -readonly [K in keyof T]: T[K] }
+type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Ended> }
+
+/** How a process shares the clock. */
+export interface Sharing {
+  /** How many processes share it. */
+  readonly members: number
+  /** Which part of what is let in is let in by this one: 0 to 1. */
+  readonly part: number
+  /** How long ago the arbiter was heard of, in milliseconds. */
+  readonly ageMs: number
+}
+
+/** The tags of a process's flows. */
+interface Tags {
+  /** The clock was set forward by `by`. */
+  shift(by: number): void
+  /** The flow is known, and its tag is `tag` at least. */
+  raise(flow: string, tag: number): void
+}
+
+/**
+ * A process's part in a clock that several share. While nothing is short it says nothing. From the first alarm on it
+ * reports to the arbiter, once per period, the sums of what happened, and the charges of the flows that were charged
+ * most. Its own clock then follows the arbiter's: it decides at once by what it was told last, by what it has let in
+ * since, and by its part of what the resource fills up by. It does not measure, and does not look.
+ *
+ * What comes back holds for a second. Then the process measures by itself again, and starts from its part of what was
+ * believed of the whole. Times are the arbiter's: how far its clock is ahead is estimated with every answer, as in NTP.
+ *
+ * No timer: all happens at the next request.
+ */
+export class SharedClock {
+  /** True while it counts what happens. */
+  isActive = false
+  readonly #clock: FairClock
+  readonly #settings: { credit: number; probe: number }
+  readonly #time: Clock
+  readonly #tags: Tags
+  readonly #send: (report: ClockReport) => void
+  readonly #flows = new Map<string, CountedFlow>()
+  #id = ''
+  #arbiter = ''
+  #lease: ClockLease | undefined
+  #leaseHeardAtMs = Number.NEGATIVE_INFINITY
+  #greetedAtMs = Number.NEGATIVE_INFINITY
+  #troubledAtMs = 0
+  #periodMs = 0
+  /** How far the arbiter's clock is ahead, by the quickest answer. */
+  #aheadMs = 0
+  #tripMs = Number.POSITIVE_INFINITY
+  #period = 0
+  #sums = noSums(0)
+  #slots: SlotSums[] = []
+  #marks: { period: number; time: number; left: number; owed: number }[] = []
+  #unheard: PeriodSums[] = []
+
+  /** `time` is what `FairTracker` reads, in milliseconds. */
+  constructor(
+    clock: FairClock,
+    { credit, probe }: { credit: number; probe: number },
+    name: string,
+    link: ClockLink,
+    time: Clock,
+    tags: Tags,
+  ) {
+    this.#clock = clock
+    this.#settings = { credit, probe }
+    this.#time = time
+    this.#tags = tags
+    this.#send = link.join(name, (lease) => this.#hear(lease))
+  }
+
+  /** `undefined` while the process is on its own. */
+  sharing(nowMs: number): Sharing | undefined {
+    if (this.#lease === undefined) return undefined
+    const { members, part } = this.#lease
+    return { members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
+  }
+
+  /** It is `nowMs`: reports if a period has ended. To be called before the clock is told of the time. */
+  advance(nowMs: number): void {
+    const isTroubled = this.#clock.isTroubled
+    if (!this.isActive) {
+      if (isTroubled && nowMs - this.#greetedAtMs >= GREET_MS) this.#greet(nowMs)
+      return
+    }
+    if (isTroubled) this.#troubledAtMs = nowMs
+    const slot = this.#slotAt(nowMs)
+    if (slot > this.#sums.slot) this.#closeSlot(slot, nowMs)
+    const silentMs = nowMs - this.#leaseHeardAtMs
+    if (silentMs > LEASE_MS || nowMs - this.#troubledAtMs > CALM_MS) this.#leave()
+    else if (silentMs > SILENT_MS && nowMs - this.#greetedAtMs > SILENT_MS) this.#greet(nowMs)
+  }
+
+  /** What others are taken to have charged a flow since the last lease, in units of the clock's time. */
+  foreseen(flow: string): number {
+    return this.#flows.get(flow)?.foreseen ?? 0
+  }
+
+  /** A request of a flow with this tag is about to be judged. */
+  asks(tag: number, known: boolean, weight: number): void {
+    const sums = this.#sums
+    const { time, meanCost, isStrained } = this.#clock
+    if (known) sums.known++
+    if (known && tag > time) sums.ahead++
+    if (isStrained && tag <= time && time - tag < meanCost / weight) sums.strained++
+  }
+
+  /** A request was judged. */
+  judged(name: string, judgement: Judgement, tag: number, cost: number, weight: number): void {
+    count(judgement === 'refused' ? this.#sums.refused : this.#sums.letIn, cost)
+    let flow = this.#flows.get(name)
+    if (flow === undefined) {
+      if (this.#flows.size >= MOST_KEPT) return
+      flow = { charge: 0, tag, asked: 0, askedPerSecond: 0, since: 0, spread: 1, elsewhere: 0, foreseen: 0 }
+      this.#flows.set(name, flow)
+    }
+    flow.asked += cost
+    if (judgement !== 'charged') return
+    if (flow.charge === 0) flow.tag = tag
+    flow.charge += cost / weight
+    flow.since += cost / weight
+    flow.foreseen = Math.min(flow.since * (flow.spread - 1), flow.elsewhere / weight)
+  }
+
+  /** A request that was let in at `at` seconds ended. */
+  ended(outcome: Outcome, at: number, cost: number): void {
+    const { ended, slot } = this.#sums
+    const age = slot - this.#slotAt(at * 1000)
+    const grain = age < 2 * EXACT_SLOTS ? 1 : 2 ** Math.floor(Math.log2(age / EXACT_SLOTS))
+    const letIn = grain * Math.floor((slot - age) / grain)
+    let row = ended.get(letIn)
+    if (row === undefined) {
+      row = { letIn, success: [0, 0], failure: [0, 0], ignored: [0, 0] }
+      ended.set(letIn, row)
+    }
+    count(row[outcome], cost)
+  }
+
+  /** A request cost so much more than it was charged, or less. */
+  settled(cost: number): void {
+    this.#sums.settled += cost
+  }
+
+  #slotAt(ms: number): number {
+    return Math.floor(((ms + this.#aheadMs) / this.#periodMs) * SLOTS)
+  }
+
+  #greet(nowMs: number): void {
+    if (this.#id === '') this.#id = randomId(systemRandom)
+    this.#greetedAtMs = nowMs
+    const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
+    this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })
+  }
+
+  #closeSlot(slot: number, nowMs: number): void {
+    const { ended, ...sums } = this.#sums
+    if (sums.letIn[0] + sums.refused[0] + ended.size > 0 || sums.settled !== 0)
+      this.#slots.push({ ...sums, ended: [...ended.values()] })
+    this.#sums = noSums(slot)
+    const period = Math.floor(slot / SLOTS)
+    if (period > this.#period) this.#closePeriod(period, nowMs)
+  }
+
+  #closePeriod(period: number, nowMs: number): void {
+    const clock = this.#clock
+    clock.advance((period * this.#periodMs - this.#aheadMs) / 1000)
+    this.#marks.push({ period: period - 1, ...clock.mark })
+    if (this.#marks.length > MOST_MARKS) this.#marks.shift()
+    this.#unheard.push({ period: period - 1, slots: this.#slots, flows: this.#mostCharged() })
+    if (this.#unheard.length > MOST_UNHEARD) this.#unheard.shift()
+    this.#slots = []
+    this.#period = period
+    this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })
+  }
+
+  /** Of the flows charged since they were last reported, those charged most: the others' turn comes as they add up. */
+  #mostCharged(): FlowCharge[] {
+    const kept = Math.exp(-1 / FLOW_PERIODS)
+    const perSecond = ((1 - kept) * 1000) / this.#periodMs
+    const charged: [string, CountedFlow][] = []
+    for (const [name, flow] of this.#flows) {
+      flow.askedPerSecond *= kept
+      if (flow.charge > 0) charged.push([name, flow])
+      else if (flow.askedPerSecond < LEAST_ASKED_PER_SECOND) this.#flows.delete(name)
+    }
+    charged.sort(([, x], [, y]) => y.charge - x.charge)
+    if (this.#flows.size >= MOST_KEPT) for (const [name] of charged.splice(MOST_KEPT / 2)) this.#flows.delete(name)
+    return charged.slice(0, MOST_FLOWS).map(([name, flow]) => {
+      const { tag, charge, asked } = flow
+      flow.askedPerSecond += asked * perSecond
+      flow.charge = flow.asked = 0
+      return [name, tag - this.#clock.time, charge, asked]
+    })
+  }
+
+  #hear(lease: ClockLease): void {
+    const nowMs = this.#time()
+    this.advance(nowMs)
+    this.#clock.advance(nowMs / 1000)
+    if (lease.arbiter !== this.#arbiter) {
+      // Somebody else than it has reported to: heard only if it has just asked.
+      if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs)
+      return
+    }
+    if (!this.isActive) return
+    this.#compareClocks(lease, nowMs)
+    this.#leaseHeardAtMs = nowMs
+    this.#unheard = this.#unheard.filter((sums) => sums.period > lease.heard)
+    if (this.#lease === undefined || lease.period > this.#lease.period) this.#follow(lease)
+  }
+
+  /** An arbiter has answered: from now on it is told what happens. */
+  #begin(lease: ClockLease, nowMs: number): void {
+    this.#arbiter = lease.arbiter
+    this.#periodMs = lease.periodMs
+    this.#tripMs = Number.POSITIVE_INFINITY
+    this.#compareClocks(lease, nowMs)
+    this.#lease = undefined
+    this.#leaseHeardAtMs = this.#troubledAtMs = nowMs
+    const slot = this.#slotAt(nowMs)
+    this.#sums = noSums(slot)
+    this.#period = Math.floor(slot / SLOTS)
+    this.#marks = []
+    this.#slots = []
+    this.#unheard = []
+    this.isActive = true
+  }
+
+  #compareClocks({ sentAtMs, heardAtMs, atMs }: ClockLease, nowMs: number): void {
+    const tripMs = nowMs - sentAtMs - (atMs - heardAtMs)
+    this.#tripMs *= TRIP_GROWTH
+    if (tripMs > this.#tripMs) return
+    this.#tripMs = Math.max(tripMs, 0)
+    this.#aheadMs = (heardAtMs + atMs - sentAtMs - nowMs) / 2
+  }
+
+  #follow(lease: ClockLease): void {
+    const { period, belief, part } = lease
+    const mark = this.#marks.findLast((each) => each.period <= period)
+    if (mark === undefined) return
+    const by = belief.time - mark.time
+    const [left, owed] = [belief.left - mark.left, belief.owed - mark.owed]
+    this.#clock.follow(belief, mark, part)
+    for (const each of this.#marks) {
+      each.time += by
+      each.left += left
+      each.owed += owed
+    }
+    if (this.#lease === undefined) {
+      this.#tags.shift(by)
+      for (const flow of this.#flows.values()) flow.tag += by
+    }
+    this.#lease = lease
+    for (const flow of this.#flows.values()) {
+      flow.since = flow.charge
+      flow.foreseen = 0
+    }
+    for (const sums of this.#unheard) {
+      if (sums.period <= period) continue
+      for (const [name, , charge] of sums.flows) {
+        const flow = this.#flows.get(name)
+        if (flow !== undefined) flow.since += charge
+      }
+    }
+    for (const [name, tag, askedPerSecond] of lease.flows) {
+      const flow = this.#flows.get(name)
+      this.#tags.raise(name, tag + (flow?.since ?? 0))
+      if (flow === undefined) continue
+      flow.spread = flow.askedPerSecond > 0 ? Math.min(MOST_SPREAD, askedPerSecond / flow.askedPerSecond) : 1
+      flow.spread = Math.max(1, flow.spread)
+      flow.elsewhere = FORESEEN_SECONDS * Math.max(0, askedPerSecond - flow.askedPerSecond)
+    }
+  }
+
+  /** On its own again. */
+  #leave(): void {
+    this.isActive = false
+    this.#arbiter = ''
+    this.#lease = undefined
+    this.#flows.clear()
+    this.#clock.lead()
+  }
+}
+
+function noSums(slot: number): Sums {
+  return { slot, letIn: [0, 0], refused: [0, 0], known: 0, ahead: 0, strained: 0, ended: new Map(), settled: 0 }
+}
+
+function count(amount: Amount, cost: number): void {
+  amount[0]++
+  amount[1] += cost
+}

@@ -1,0 +1,128 @@
+import { ClockArbiter } from './arbiter.js'
+import type { ClockLease, ClockLink, ClockReport } from './report.js'
+
+const TAG = 'fairlead.clock'
+
+/** What goes over the processes' own channels, among whatever else does: plain JSON. */
+interface Message {
+  readonly tag: typeof TAG
+  readonly name: string
+  readonly member: string
+  readonly report?: ClockReport
+  readonly lease?: ClockLease
+}
+
+/** One of Node's own modules, where there are such: nothing is imported that other runtimes lack. */
+const builtin: NodeJS.Process['getBuiltinModule'] | undefined = globalThis.process?.getBuiltinModule
+
+let isNameTaken = false
+
+/** True once: a process that guards several resources has to say which of them is meant. */
+export function takeDefaultName(): boolean {
+  const isFree = !isNameTaken
+  isNameTaken = true
+  return isFree
+}
+
+/** The way to the primary process or main thread, if this one has a primary: in a worker of `node:cluster`, or a thread. */
+export function processLink(): ClockLink | undefined {
+  if (builtin?.('node:worker_threads')?.isMainThread === false) return linkBy(channelToMain)
+  const isForked = typeof globalThis.process?.send === 'function'
+  const cluster: unknown = isForked ? builtin?.('node:cluster') : undefined
+  const isWorker = typeof cluster === 'object' && cluster !== null && 'isWorker' in cluster && cluster.isWorker === true
+  return isWorker ? linkBy(channelToPrimary) : undefined
+}
+
+type Channel = (message: Message) => void
+const hears = new Map<string, (lease: ClockLease) => void>()
+let channel: Channel | undefined
+
+/** Nothing is opened before there is something to say. */
+function linkBy(open: () => Channel): ClockLink {
+  return {
+    join: (name, hear) => (report) => {
+      hears.set(report.member, hear)
+      channel ??= open()
+      channel({ tag: TAG, name, member: report.member, report })
+    },
+  }
+}
+
+function hearLease(message: unknown): void {
+  if (isOurs(message) && message.lease !== undefined) hears.get(message.member)?.(message.lease)
+}
+
+function channelToPrimary(): Channel {
+  process.on('message', hearLease)
+  return (message) => {
+    // Who loses its primary while it sends is on its own, which is nobody's error.
+    if (process.connected) process.send?.(message, undefined, undefined, () => {})
+  }
+}
+
+function channelToMain(): Channel {
+  const port = new BroadcastChannel(TAG)
+  port.onmessage = ({ data }: { data: unknown }) => hearLease(data)
+  port.unref?.()
+  return (message) => port.postMessage(message)
+}
+
+const arbiters = new Map<string, ClockArbiter>()
+
+/** In the primary: a report has come, and `tell` is the way to its sender. */
+function hearReport({ name, member, report }: Message, tell: Channel): void {
+  if (report === undefined) return
+  let arbiter = arbiters.get(name)
+  if (arbiter === undefined) {
+    arbiter = new ClockArbiter()
+    arbiters.set(name, arbiter)
+  }
+  ways.set(member, tell)
+  const nowMs = performance.now()
+  for (const id of arbiter.hear(report, nowMs)) {
+    const lease = arbiter.lease(id, nowMs)
+    if (lease !== undefined) ways.get(id)?.({ tag: TAG, name, member: id, lease })
+  }
+}
+
+const ways = new Map<string, Channel>()
+
+interface Child {
+  readonly connected: boolean
+  on(event: 'message', listen: (message: unknown) => void): unknown
+  once(event: 'exit', listen: () => void): unknown
+  send(message: Message, handle: undefined, options: undefined, done: () => void): unknown
+}
+
+function serve(child: Child): void {
+  const tell: Channel = (message) => {
+    if (child.connected) child.send(message, undefined, undefined, () => {})
+  }
+  child.on('message', (message) => {
+    if (isOurs(message)) hearReport(message, tell)
+  })
+  child.once('exit', () => {
+    for (const [member, way] of ways) if (way === tell) ways.delete(member)
+  })
+}
+
+let servesThreads = false
+
+function serveThreads(): void {
+  if (servesThreads) return
+  servesThreads = true
+  const port = new BroadcastChannel(TAG)
+  port.onmessage = ({ data }: { data: unknown }) => {
+    if (isOurs(data)) hearReport(data, (message) => port.postMessage(message))
+  }
+  port.unref?.()
+}
+
+function isOurs(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'tag' in message && message.tag === TAG
+}
+
+// Whoever starts processes or threads keeps their clocks, without being asked: Node says when it starts one.
+const diagnostics = builtin?.('node:diagnostics_channel')
+diagnostics?.subscribe?.('child_process', (message) => serve((message as { process: Child }).process))
+diagnostics?.subscribe?.('worker_threads', serveThreads)

@@ -1,0 +1,103 @@
+import type { ClockBelief } from '../clock/fair-clock.js'
+
+/** Sums are taken over slots of this part of a period. */
+export const SLOTS = 5
+
+/** Flows that a report or a lease names at most. */
+export const MOST_FLOWS = 24
+
+/** Sums per flow fade over so many periods. */
+export const FLOW_PERIODS = 10
+
+/** Requests, and their cost. */
+export type Amount = [requests: number, cost: number]
+
+/** How requests ended that were let in in slot `letIn`. */
+export interface Ended {
+  readonly letIn: number
+  readonly success: Amount
+  readonly failure: Amount
+  readonly ignored: Amount
+}
+
+/** What happened in one process in one slot. */
+export interface SlotSums {
+  /** Number of the slot, by the arbiter's clock. */
+  readonly slot: number
+  readonly letIn: Amount
+  readonly refused: Amount
+  /** Requests of known flows, and those of them whose flow was ahead of the clock. */
+  readonly known: number
+  readonly ahead: number
+  /** Requests of flows at their limit that were let in though nothing was left. */
+  readonly strained: number
+  readonly ended: readonly Ended[]
+  /** Cost that turned out to be due beyond what was let in; below 0: given back. */
+  readonly settled: number
+}
+
+/**
+ * A flow was charged `charge` units of the clock's time and asked for a cost of `asked`. Before that its tag was `lead`
+ * ahead of where the clock was at the end of the period.
+ */
+export type FlowCharge = readonly [flow: string, lead: number, charge: number, asked: number]
+
+/** What happened in one process in one period. */
+export interface PeriodSums {
+  /** Number of the period, by the arbiter's clock. */
+  readonly period: number
+  readonly slots: readonly SlotSums[]
+  readonly flows: readonly FlowCharge[]
+}
+
+/** What a process says at first, and when it has not heard of the arbiter for some periods. */
+export interface ClockGreeting {
+  readonly credit: number
+  readonly probe: number
+  readonly belief: ClockBelief
+  /** True if that is the belief of an arbiter before, of all processes together. */
+  readonly following: boolean
+}
+
+/** What a process tells the arbiter, as plain JSON: sums of its latest periods, nothing of single requests. */
+export interface ClockReport {
+  /** The process, by a random name that it has for as long as it lives. */
+  readonly member: string
+  /** By the process's own clock, in milliseconds. */
+  readonly sentAtMs: number
+  readonly greeting?: ClockGreeting
+  readonly periods: readonly PeriodSums[]
+}
+
+/** A flow that was charged lately: its tag, and the cost per second that it asks for in all processes. */
+export type FlowTag = readonly [flow: string, tag: number, askedPerSecond: number]
+
+/** What the arbiter tells a process, as plain JSON. Good for a second after it is heard. */
+export interface ClockLease {
+  /** The arbiter, by a random name. */
+  readonly arbiter: string
+  readonly periodMs: number
+  /** Number of the last period that the belief takes account of. */
+  readonly period: number
+  readonly belief: ClockBelief
+  /** How many processes share the clock. */
+  readonly members: number
+  /** Which part of what was let in of late was let in by this process: 0 to 1. */
+  readonly part: number
+  /** The last period that was heard of from this process. */
+  readonly heard: number
+  /** When its last report was sent, by its own clock; when that was heard, and this was sent, by the arbiter's. */
+  readonly sentAtMs: number
+  readonly heardAtMs: number
+  readonly atMs: number
+  readonly flows: readonly FlowTag[]
+}
+
+/** The way from the processes that share a clock to their arbiter, and back. What it loses is sent again. */
+export interface ClockLink {
+  /**
+   * Joins those who share the clock called `name`: `hear` is to be called with every lease that comes. Gives the
+   * function by which reports are sent, which must neither throw nor wait.
+   */
+  join(name: string, hear: (lease: ClockLease) => void): (report: ClockReport) => void
+}

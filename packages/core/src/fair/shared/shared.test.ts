@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../../testing/manual-clock.js'
+import { FairTracker } from '../tracker.js'
+import { Fleet, type FleetSettings } from './fixtures/fleet.js'
+import type { ClockLease, ClockLink, ClockReport } from './report.js'
+
+/** Eighteen quiet flows ask two thirds of their share, two ask ten times theirs. */
+const NOISY = {
+  capacity: 100,
+  burst: 100,
+  crowds: [
+    [18, 3.33],
+    [2, 50],
+  ],
+  processes: 4,
+  seconds: 60,
+} as const
+
+const noisy = (settings: Partial<FleetSettings> = {}) => new Fleet({ ...NOISY, ...settings }).run()
+/** When the shortage is proven, and the rate found. */
+const SETTLED = 15
+
+describe('processes that share a clock', () => {
+  const one = noisy({ processes: 1, shared: false })
+
+  it.each([
+    { processes: 2 },
+    { processes: 4 },
+    { processes: 8 },
+    { processes: 16 },
+    { processes: 4, routing: 'by flow' },
+    { processes: 8, routing: 'by flow' },
+    { processes: 4, routing: 'skewed' },
+    { processes: 4, lost: 0.05 },
+    { processes: 4, delayMs: 60 },
+    { processes: 4, skewMs: 3_600_000 },
+  ] as const)('are as fair as one process: %o', (settings) => {
+    const fleet = noisy(settings)
+    const { mean, worst } = fleet.quiet(SETTLED, 60)
+    expect(mean).toBeGreaterThan(one.quiet(SETTLED, 60).mean - 0.02)
+    expect(worst).toBeGreaterThan(one.quiet(SETTLED, 60).worst - 0.05)
+    expect(fleet.failedShare(SETTLED, 60)).toBeLessThan(one.failedShare(SETTLED, 60) + 0.02)
+    expect(fleet.total('served', SETTLED, 60)).toBeGreaterThan(0.98 * NOISY.capacity * (60 - SETTLED))
+  })
+
+  it('serve many clients of an interface as evenly as one process', () => {
+    const crowds = [[180, 0.5] as const, [20, 10] as const]
+    const alone = noisy({ crowds, processes: 1, shared: false })
+    const fleet = noisy({ crowds, processes: 8 })
+    expect(fleet.quiet(SETTLED, 60).mean).toBeGreaterThan(alone.quiet(SETTLED, 60).mean - 0.02)
+    expect(fleet.failedShare(0, 60)).toBeLessThan(alone.failedShare(0, 60) + 0.02)
+  })
+
+  it('say nothing while there is enough', () => {
+    const fleet = noisy({ capacity: 200, seconds: 20 })
+    expect(fleet.reports).toEqual([])
+    expect(fleet.total('served', 0, 20)).toBe(fleet.total('asked', 0, 20))
+  })
+
+  it('say nothing any more five seconds after the trouble', () => {
+    const fleet = new Fleet({
+      ...NOISY,
+      each(second, { settings }) {
+        if (second === 20) settings.capacity = 1_000
+      },
+    }).run()
+    expect(fleet.reports.some(({ atMs }) => atMs < 20_000)).toBe(true)
+    expect(fleet.reports.filter(({ atMs }) => atMs > 45_000)).toEqual([])
+    expect(fleet.processes.map(({ tracker }) => tracker.snapshot().sharing)).toEqual([null, null, null, null])
+  })
+
+  it('send eleven messages a second at most, and nothing of single requests', () => {
+    const at = (factor: number) => {
+      const crowds = NOISY.crowds.map(([flows, rate]) => [flows, factor * rate] as const)
+      const capacity = factor * NOISY.capacity
+      const { reports, leases } = new Fleet({ ...NOISY, crowds, capacity, burst: capacity, seconds: 12 }).run()
+      expect(Math.max(reports.length, leases.length) / 12 / NOISY.processes).toBeLessThanOrEqual(11)
+      const size = (messages: typeof reports) => messages.reduce((sum, { bytes }) => sum + bytes, 0)
+      return { up: size(reports), down: size(leases) }
+    }
+    const [some, many] = [at(4), at(16)]
+    expect(many.up).toBeLessThan(1.6 * some.up)
+    expect(many.down).toBeLessThan(1.6 * some.down)
+  })
+
+  it('say with how many they share, and which part is theirs', () => {
+    const fleet = noisy({ seconds: 30, routing: 'skewed' })
+    const all = fleet.processes.map(({ tracker }) => tracker.snapshot().sharing!)
+    expect(all.map(({ members }) => members)).toEqual([4, 4, 4, 4])
+    expect(all.reduce((sum, { part }) => sum + part, 0)).toBeCloseTo(1, 1)
+    expect(all[0]!.part).toBeGreaterThan(2 * all[3]!.part)
+    for (const { ageMs } of all) expect(ageMs).toBeLessThan(1_000)
+    expect(fleet.processes[0]!.tracker.explain('flow-0')).toMatchObject({ shared: true, engaged: true })
+  })
+})
+
+describe('when something fails', () => {
+  type Each = NonNullable<FleetSettings['each']>
+  const members = (fleet: Fleet) => fleet.processes.map(({ tracker }) => tracker.snapshot().sharing?.members)
+  /** A fleet that shares, which must not be much worse than one that does not, from second 20 to `to`. */
+  const notWorse = (each: Each, to: number): Fleet => {
+    const fleet = noisy({ each })
+    const alone = noisy({ each, shared: false })
+    expect(fleet.quiet(20, to).mean).toBeGreaterThan(alone.quiet(20, to).mean - 0.02)
+    expect(fleet.failedShare(20, to)).toBeLessThan(alone.failedShare(20, to) + 0.02)
+    return fleet
+  }
+
+  it('an arbiter that is away for twenty seconds leaves each process on its own, with its part', () => {
+    const during: { sharing: unknown; deliverablePerSecond: number | null }[] = []
+    const fleet = notWorse((second, { processes }) => {
+      for (const process of processes) process.isReached = second < 20 || second >= 40
+      if (second === 30) during.push(...processes.slice(0, 4).map(({ tracker }) => tracker.snapshot()))
+    }, 40)
+    for (const { sharing, deliverablePerSecond } of during.slice(0, 4)) {
+      expect(sharing).toBeNull()
+      expect(deliverablePerSecond).toBeLessThan(50)
+    }
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
+  it('another arbiter goes on from what the processes believe', () => {
+    const fleet = notWorse((second, each) => {
+      if (second === 30) each.replaceArbiter()
+    }, 60)
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
+  it('processes that are replaced one after the other are joined by their successors', () => {
+    const fleet = notWorse((second, each) => {
+      if (second >= 20 && second % 8 === 0) each.restart((second / 8) % 4)
+    }, 60)
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
+  it('a process that stops for ten seconds is done without, and comes back', () => {
+    const during: unknown[] = []
+    const fleet = notWorse((second, { processes }) => {
+      processes[1]!.isStopped = second >= 20 && second < 30
+      if (second === 25) during.push(processes[0]!.tracker.snapshot().sharing?.members)
+    }, 60)
+    expect(during).toEqual([3, undefined])
+    expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
+  it('a process that is cut off is on its own, and the others give way to it within twenty seconds', () => {
+    const each: Each = (second, { processes }) => {
+      processes[2]!.isReached = second < 20
+    }
+    const fleet = noisy({ each })
+    const alone = noisy({ each, shared: false })
+    expect(fleet.quiet(40, 60).mean).toBeGreaterThan(alone.quiet(40, 60).mean - 0.02)
+    expect(fleet.failedShare(40, 60)).toBeLessThan(alone.failedShare(40, 60) + 0.02)
+    expect(members(fleet)).toEqual([3, 3, undefined, 3])
+  })
+})
+
+describe('what a process says and hears', () => {
+  /** A process before a resource that serves every other request, at 100 a second. */
+  const lonely = (options: { name?: string } = {}) => {
+    const clock = manualClock()
+    const joined: string[] = []
+    const reports: ClockReport[] = []
+    let hear: (lease: ClockLease) => void = () => {}
+    const link: ClockLink = {
+      join(name, listen) {
+        joined.push(name)
+        hear = listen
+        return (report) => reports.push(report)
+      },
+    }
+    const tracker = new FairTracker({ clock, shared: { link, ...options } })
+    const ask = (requests: number) => {
+      for (let i = 0; i < requests; i++) {
+        clock.advance(10)
+        if (tracker.register('somebody')) tracker.report('somebody', i % 2 === 0 ? 'success' : 'failure')
+      }
+    }
+    return { clock, joined, reports, tracker, ask, hear: (lease: ClockLease) => hear(lease) }
+  }
+
+  it('asks once a second while nobody answers, and decides by itself', () => {
+    const { ask, reports, tracker } = lonely()
+    ask(1_000)
+    expect(reports.length).toBeGreaterThanOrEqual(9)
+    expect(reports.length).toBeLessThanOrEqual(10)
+    expect(reports.every(({ periods, greeting }) => periods.length === 0 && greeting?.following === false)).toBe(true)
+    expect(tracker.snapshot().sharing).toBeNull()
+  })
+
+  it('shares under the name of the resource, and of the parts of the service', () => {
+    const { joined, tracker } = lonely({ name: 'orders' })
+    tracker.another('reports')
+    expect(joined).toEqual(['orders', 'orders/reports'])
+  })
+
+  it('listens to nobody whom it did not ask', () => {
+    const { ask, hear, reports, tracker } = lonely()
+    ask(150)
+    const { belief } = reports[0]!.greeting!
+    const times = { sentAtMs: 0, heardAtMs: 0, atMs: 0 }
+    const lease = {
+      arbiter: 'x',
+      periodMs: 100,
+      period: 1e9,
+      belief,
+      members: 9,
+      part: 0.1,
+      heard: 0,
+      flows: [],
+      ...times,
+    }
+    hear(lease)
+    hear({ ...lease, arbiter: 'y', period: 2e9 })
+    const quiet = new FairTracker({ clock: manualClock(), shared: false })
+    expect(quiet.snapshot().sharing).toBeNull()
+    expect(tracker.snapshot().sharing).toBeNull()
+  })
+
+  it('names what is wrong with its options', () => {
+    const of = (shared: object) => () => new FairTracker({ shared })
+    expect(of({ name: '' })).toThrow(/fair\.shared\.name/)
+    expect(of({ link: {} })).toThrow(/fair\.shared\.link\.join/)
+    expect(of({ nmae: 'x' })).toThrow(/nmae/)
+  })
+})
