@@ -16,7 +16,11 @@ const NODES: [string, string | undefined][] = [
   ['26', node26],
 ]
 
-async function run(execPath: string, heapMb: number, plan: Partial<Plan>): Promise<{ died: boolean; counts: Counts[] }> {
+async function run(
+  execPath: string,
+  heapMb: number,
+  plan: Partial<Plan>,
+): Promise<{ died: boolean; counts: Counts[] }> {
   const execArgv = [`--max-old-space-size=${heapMb}`]
   const child = fork(SERVER, { execPath, execArgv, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
   const counts: Counts[] = []

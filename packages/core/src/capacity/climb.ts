@@ -155,7 +155,7 @@ export class Climb {
       this.#step()
     } else if (this.careful) {
       this.#end(this.from)
-    } else if (this.#doubted) {
+    } else if (completions >= FEW || this.#doubted) {
       this.#end(enough.level)
     } else {
       this.#doubted = true

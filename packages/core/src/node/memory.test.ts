@@ -156,7 +156,9 @@ describe('memorySignal', () => {
     /** Buffers come and go in a process of 1/16 of the limit; `resident` says how large they make it. */
     function bench() {
       const state = { rss: GIB, inUse: 0 }
-      const signal = memorySignal({ machine: machine(trees.none, { memoryUsage: () => usage(state.rss, state.inUse) }) })
+      const signal = memorySignal({
+        machine: machine(trees.none, { memoryUsage: () => usage(state.rss, state.inUse) }),
+      })
       let nowMs = 0
       const read = (rssGib: number, inUseGib: number): number => {
         state.rss = rssGib * GIB

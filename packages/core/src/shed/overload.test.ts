@@ -66,7 +66,8 @@ describe('memory, four times the demand for 30 s', { timeout: 60_000 }, () => {
     const shed = byMeter(500)
     expect(outOfMemory(quiet, shed)).toBeLessThan(outOfMemory(quiet, none))
     // What the spike adds to what its quiet stretches bring.
-    const added = (makeShedder: typeof none): number => outOfMemory(SPIKE, makeShedder) - outOfMemory(quiet, makeShedder)
+    const added = (makeShedder: typeof none): number =>
+      outOfMemory(SPIKE, makeShedder) - outOfMemory(quiet, makeShedder)
     expect(added(shed)).toBeLessThan(0.35 * added(none))
   })
 
