@@ -1,7 +1,5 @@
 /** What earlier samples still count for at each new one. */
 const MEMORY = 0.98
-/** The same of what admissions added where readings rose: while garbage is collected all the time there is little to see. */
-const MEMORY_OF_RISES = 0.99
 /** Pull of the release towards the growth: what a request takes it mostly gives back. */
 const RIDGE = 0.05
 /** Requests a sample must have seen to teach anything. */
@@ -166,8 +164,8 @@ export class Reservation {
     const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
     const rise = Math.max(0, change)
-    this.#risen = this.#risen * MEMORY_OF_RISES + (rise * rise) / requests
-    this.#admittedRising = this.#admittedRising * MEMORY_OF_RISES + (rise * this.#admittedSince) / requests
+    this.#risen = this.#risen * MEMORY + (rise * rise) / requests
+    this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedSince) / requests
     // An honest error is that of a prediction; the first few have nothing to predict from.
     const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
