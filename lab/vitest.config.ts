@@ -1,7 +1,10 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
+// `pnpm test:deep` gives properties a hundred times as many runs.
+const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
+
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'lab', include: ['src/**/*.test.ts'], testTimeout: 30_000 },
+  test: { name: 'lab', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 180_000 },
 })
 
 export default config

@@ -1,13 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { configDefaults, defineConfig, type ViteUserConfig } from 'vitest/config'
+import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BUILT, builtPackages } from './src/built-packages.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 /** A demonstration that measures, and wants the machine to itself. */
 const ALONE = 'noisy-neighbour'
-/** Not published, and the same arithmetic everywhere. */
-const SIMULATIONS = 'src/**/simulation/**'
 
 const folders = ['packages', 'examples']
   .flatMap((kind) => readdirSync(`${REPOSITORY}${kind}`).map((name) => `${REPOSITORY}${kind}/${name}`))
@@ -21,7 +19,6 @@ const config: ViteUserConfig = defineConfig({
       extends: `${root}/vitest.config.ts`,
       plugins: [builtPackages()],
       test: {
-        exclude: [...configDefaults.exclude, SIMULATIONS],
         server: { deps: { external: [BUILT] } },
         // All packages at once: a watchdog for what hangs, and not for what is slow beside others.
         testTimeout: 180_000,

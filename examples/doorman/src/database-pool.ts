@@ -1,6 +1,7 @@
 // Two parts of one service share the ten connections of a database, each by a lease from a server in the same process:
 // while the reports want them all, the items have theirs. pnpm --filter @fairlead-examples/doorman start
-import { DoormanClient, type GaugeLease, inProcess, LeaseServer } from '@fairlead/core'
+import { DoormanClient, type GaugeLease, inProcess } from '@fairlead/core'
+import { LeaseServer } from '@fairlead/doorman/server'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { Pool } from './pool.js'
 

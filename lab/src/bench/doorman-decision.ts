@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
-import { type AlgorithmKind, LeaseServer, type NamedParameter } from '@fairlead/core'
+import type { AlgorithmKind, NamedParameter } from '@fairlead/core'
+import { LeaseServer } from '@fairlead/doorman/server'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
 import { machine } from './report/machine.js'

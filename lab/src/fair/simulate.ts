@@ -1,5 +1,5 @@
-import { Heap } from '@fairlead/core/simulation/capacity'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
+import { Heap } from '../simulation/capacity/index.js'
 import { type Arrivals, arrivalsOf } from './arrivals.js'
 import type { MakeController } from './controller.js'
 import { FAILED, supplyOf } from './resource.js'

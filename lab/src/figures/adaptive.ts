@@ -9,7 +9,7 @@ import {
   UNBOUNDED,
   type Unbounded,
   unbounded,
-} from '@fairlead/core/simulation/capacity'
+} from '../simulation/capacity/index.js'
 import type { Aim } from './aims.js'
 import type { Effort, Figure, Table } from './figure.js'
 import { seedsOf } from './measure.js'

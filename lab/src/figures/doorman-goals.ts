@@ -1,4 +1,4 @@
-import type { Findings as Found } from '@fairlead/core/simulation/lease'
+import type { Findings as Found } from '../simulation/doorman/index.js'
 import type { Aim } from './aims.js'
 import { mean } from './numbers.js'
 

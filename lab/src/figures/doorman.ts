@@ -20,7 +20,7 @@ import {
   spikes,
   TREE,
   welcome,
-} from '@fairlead/core/simulation/lease'
+} from '../simulation/doorman/index.js'
 import { doormanAims, type Followed, meanOf, most, nodesOver, percentOf, type Row, worst } from './doorman-goals.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { seedsOf } from './measure.js'

@@ -1,4 +1,4 @@
-import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
+import { type Discipline, fairQueue } from '../simulation/sfq/index.js'
 import type { Aim } from './aims.js'
 import type { Effort, Figure, Table } from './figure.js'
 import { measure, SEEDS, type Shape, servedEach } from './measure.js'

@@ -1,5 +1,5 @@
-import type { Arrival, Discipline } from '@fairlead/core/simulation/sfq'
 import { describe, expect, it } from 'vitest'
+import type { Arrival, Discipline } from '../simulation/sfq/index.js'
 import { evictingQueues } from './evicting-queues.js'
 
 function arrival(flow: string, atMs: number): Arrival {

@@ -1,5 +1,5 @@
-import type { Arrival, Discipline } from '@fairlead/core/simulation/sfq'
 import { seededRandom } from '@fairlead/core/testing'
+import type { Arrival, Discipline } from '../simulation/sfq/index.js'
 
 const LIMIT = 50
 

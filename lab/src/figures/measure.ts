@@ -1,4 +1,4 @@
-import { type Discipline, type Isolation, isolate, type Outcome } from '@fairlead/core/simulation/sfq'
+import { type Discipline, type Isolation, isolate, type Outcome } from '../simulation/sfq/index.js'
 import type { Effort } from './figure.js'
 import { mean } from './numbers.js'
 

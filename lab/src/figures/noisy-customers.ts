@@ -1,4 +1,4 @@
-import { quantile, runs, type Story } from '@fairlead/core/simulation/queue'
+import { quantile, runs, type Story } from '../simulation/queue/index.js'
 import type { Figure, Table } from './figure.js'
 import { SEEDS, seedsOf } from './measure.js'
 import { digits, mean, percent } from './numbers.js'

@@ -1,4 +1,4 @@
-import { type Result, simulate } from '@fairlead/core/simulation/shed'
+import { type Result, simulate } from '../simulation/shed/index.js'
 import type { Aim } from './aims.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { seedsOf } from './measure.js'

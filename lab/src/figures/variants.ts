@@ -1,4 +1,4 @@
-import { arrivalOrder, type Discipline, fairQueue, textbookRoundRobin } from '@fairlead/core/simulation/sfq'
+import { arrivalOrder, type Discipline, fairQueue, textbookRoundRobin } from '../simulation/sfq/index.js'
 import { evictingQueues } from './evicting-queues.js'
 
 /** A way to let requests wait. From `first` on, the queue that ships. */

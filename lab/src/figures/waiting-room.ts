@@ -1,4 +1,4 @@
-import { flows, type Returning, returning, runs, type Served, served } from '@fairlead/core/simulation/queue'
+import { flows, type Returning, returning, runs, type Served, served } from '../simulation/queue/index.js'
 import type { Effort, Figure, Table, Tell } from './figure.js'
 import { SEEDS, seedsOf } from './measure.js'
 import { beside, digits, percent } from './numbers.js'

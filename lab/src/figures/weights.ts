@@ -1,4 +1,4 @@
-import { type Discipline, fairQueue } from '@fairlead/core/simulation/sfq'
+import { type Discipline, fairQueue } from '../simulation/sfq/index.js'
 import type { Figure } from './figure.js'
 import { measure, SEEDS, type Shape } from './measure.js'
 import { beside } from './numbers.js'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { CapacityError, type CapacityService, compileGlob, type Matches } from '@fairlead/core'
+import { CapacityError, type CapacityService } from '@fairlead/core'
 import { requireBoolean, requireInteger, requireOptions, requireText, show } from '@fairlead/core/http'
+import { compileGlob, type Matches } from './server/index.js'
 
 /** Who may call, and what for. Known by a token or by a certificate; one of both is enough. */
 export interface AccessRule {

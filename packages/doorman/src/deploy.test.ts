@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { LeaseServer } from '@fairlead/core'
 import { describe, expect, it } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { flagsFrom } from './cli/flags.js'
 import { SERVE_FLAGS } from './cli/serve.js'
 import { repositoryFrom } from './config/repository.js'
+import { LeaseServer } from './server/index.js'
 
 const read = (name: string): string => readFileSync(new URL(`../deploy/${name}`, import.meta.url), 'utf8')
 

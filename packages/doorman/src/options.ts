@@ -1,5 +1,5 @@
 import { hostname as machine } from 'node:os'
-import type { LeaseServerLimits, ResourceRepository, Transport } from '@fairlead/core'
+import type { Transport } from '@fairlead/core'
 import {
   requireBoolean,
   requireFunction,
@@ -12,6 +12,7 @@ import {
 import type { AccessRule } from './access.js'
 import type { EtcdSecrets } from './etcd/watched-key.js'
 import type { Log } from './observe/log.js'
+import type { LeaseServerLimits, ResourceRepository } from './server/index.js'
 import { CLIENT_TLS, type ClientTls, SERVER_TLS, type ServerTls } from './tls.js'
 
 /** What {@link startDoorman} starts. */

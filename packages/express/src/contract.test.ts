@@ -1,4 +1,4 @@
-import { adapterContract } from '@fairlead/core/testing'
+import { adapterContract } from '@fairlead/testing'
 import { describe, it } from 'vitest'
 import { expressHarness, majors } from './fixtures/express-harness.js'
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
-import { limitStage, manualClock, probeStage, type RunningApp } from '@fairlead/core/testing'
+import { limitStage, manualClock, probeStage, type RunningApp } from '@fairlead/testing'
 import { eventually } from '@fairlead-testing/waiting'
 import type { HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'

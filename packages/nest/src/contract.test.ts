@@ -1,4 +1,4 @@
-import { adapterContract } from '@fairlead/core/testing'
+import { adapterContract } from '@fairlead/testing'
 import { describe, it } from 'vitest'
 import { nestHarness, platforms } from './fixtures/nest-harness.js'
 

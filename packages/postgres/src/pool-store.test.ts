@@ -1,5 +1,5 @@
 import { type LeaseCall, LeasedFairEscrow, poolTerms } from '@fairlead/core'
-import { poolStoreContract } from '@fairlead/core/testing'
+import { poolStoreContract } from '@fairlead/testing'
 import { type PostgresServer, startPostgres } from '@fairlead-testing/servers'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

@@ -1,5 +1,5 @@
 import { FederatedFairEscrow, type LeaseAnswer, type LeaseCall, poolTerms, RegionFairPool } from '@fairlead/core'
-import { poolStoreContract } from '@fairlead/core/testing'
+import { poolStoreContract } from '@fairlead/testing'
 import { type RedisServer, startRedis, withRedisUrl } from '@fairlead-testing/servers'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster } from 'redis'

@@ -1,5 +1,5 @@
 import { type LeaseCall, poolTerms } from '@fairlead/core'
-import { poolStoreContract } from '@fairlead/core/testing'
+import { poolStoreContract } from '@fairlead/testing'
 import { type RedisServer, withRedisUrl } from '@fairlead-testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ioRedis, type TestClient } from './fixtures/clients.js'

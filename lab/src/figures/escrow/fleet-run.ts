@@ -1,4 +1,4 @@
-import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet } from '@fairlead/core/simulation/escrow'
+import { type FleetResult, type FleetScenario, type FleetTenant, simulateFleet } from '../../simulation/escrow/index.js'
 import type { Effort } from '../figure.js'
 import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'

@@ -1,4 +1,4 @@
-import type { FleetTenant } from '@fairlead/core/simulation/escrow'
+import type { FleetTenant } from '../../simulation/escrow/index.js'
 import type { Aim } from '../aims.js'
 import type { Effort, Findings, Tell } from '../figure.js'
 import { plotFleet } from '../plots/escrow-fleet.js'

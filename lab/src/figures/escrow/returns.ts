@@ -1,4 +1,4 @@
-import { type Client, type ClientWindow, simulateClients } from '@fairlead/core/simulation/escrow'
+import { type Client, type ClientWindow, simulateClients } from '../../simulation/escrow/index.js'
 import type { Effort, Figure } from '../figure.js'
 import { seedsOf } from '../measure.js'
 import { mean } from '../numbers.js'

@@ -1,5 +1,5 @@
-import type { Course } from '@fairlead/core/simulation/lease'
 import type { EChartsOption, LineSeriesOption, ScatterSeriesOption } from 'echarts'
+import type { Course } from '../../simulation/doorman/index.js'
 import { AXIS, COLOURS, draw, heading, INK, words } from './style.js'
 
 /** The same scenario, with the same seed, in both systems. */

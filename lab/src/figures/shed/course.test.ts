@@ -1,5 +1,5 @@
-import { none, PlainMemory, type Scenario, simulate } from '@fairlead/core/simulation/shed'
 import { describe, expect, it } from 'vitest'
+import { none, PlainMemory, type Scenario, simulate } from '../../simulation/shed/index.js'
 import { courseOf } from './course.js'
 
 const scenario: Scenario = {

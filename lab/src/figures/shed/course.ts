@@ -1,4 +1,4 @@
-import { type Memory, type Scenario, simulate } from '@fairlead/core/simulation/shed'
+import { type Memory, type Scenario, simulate } from '../../simulation/shed/index.js'
 
 /** Memory over time: the most in each quarter of a second, as a share of the limit. */
 export interface MemoryCourse {

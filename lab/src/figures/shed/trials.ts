@@ -10,7 +10,7 @@ import {
   SPIKE,
   StickyMemory,
   type Stretch,
-} from '@fairlead/core/simulation/shed'
+} from '../../simulation/shed/index.js'
 
 /**
  * A process with a limited memory: limit 1, base 0.30; each request holds a lognormal share (mean 0.002) for 1 s on the

@@ -1,8 +1,8 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { FairShare, WeightedFairShare } from './fair-share.js'
-import { propertyRuns } from './fixtures/property-runs.js'
 
 describe('WeightedFairShare', () => {
   const weightOf = (tenant: string): number => Number(tenant.slice(1))

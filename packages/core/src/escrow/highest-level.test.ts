@@ -1,6 +1,6 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { highestLevel, type LevelledClaims } from './highest-level.js'
 
 /** Claims on shares of a level, as plainly as may be; counts how often they are asked for. */

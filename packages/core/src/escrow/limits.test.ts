@@ -1,8 +1,8 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { hierarchy } from './hierarchy.js'
 import type { EscrowOptions } from './options.js'
 

@@ -1,6 +1,6 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { Plane } from './plane.js'
 import { type PlaneSource, Planes } from './planes.js'
 

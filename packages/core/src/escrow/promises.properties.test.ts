@@ -1,10 +1,10 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Reserve } from './budget.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { must } from './fixtures/must.js'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { hierarchy } from './hierarchy.js'
 
 describe('T3, paced', () => {

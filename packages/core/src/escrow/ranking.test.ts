@@ -1,6 +1,6 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { Ranking } from './ranking.js'
 
 /** Many equal keys, so that ties meet at the borders of blocks. */

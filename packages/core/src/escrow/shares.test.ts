@@ -1,6 +1,6 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { weightedMaxMin } from './shares.js'
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)

@@ -1,3 +1,4 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
@@ -5,7 +6,6 @@ import { seededRandom } from '../testing/seeded-random.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { must } from './fixtures/must.js'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { type Trace, traces } from './fixtures/trace.js'
 import type { EscrowOptions } from './options.js'
 

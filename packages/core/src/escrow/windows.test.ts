@@ -1,8 +1,8 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
 import { FairShare } from './fair-share.js'
-import { propertyRuns } from './fixtures/property-runs.js'
 import { hierarchy } from './hierarchy.js'
 import { Windows } from './windows.js'
 

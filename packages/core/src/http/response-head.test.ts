@@ -1,9 +1,15 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import {
+  connect,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type IncomingHttpHeaders,
+} from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { exchange } from '../testing/contract/client.js'
-import { Http2Client } from '../testing/contract/http2-client.js'
-import { listen } from '../testing/contract/listen.js'
 import type { Fields } from './rate-limit-fields.js'
 import { onResponseHead } from './response-head.js'
 
@@ -18,16 +24,30 @@ async function headsOf(
     onResponseHead(response, fields)
     handle(response)
   }
-  const one = await listen(createServer(listener))
-  const two = await listen(createHttp2Server(listener))
-  const client = await Http2Client.connect(two.port)
-  try {
-    const replies = [await exchange(one.port, '/', {}), await client.ask('/').reply]
-    return replies.map(({ status, headers }) => ({ status, limit: headers['ratelimit'] }))
-  } finally {
-    await client.leave()
-    await Promise.all([one.close(), two.close()])
-  }
+  return [await headOverHttp1(createServer(listener)), await headOverHttp2(createHttp2Server(listener))]
+}
+
+async function headOverHttp1(server: Server): Promise<{ status: number; limit: unknown }> {
+  const asked = request({ port: await portOf(server), agent: false }).end()
+  const [response] = (await once(asked, 'response')) as [IncomingMessage]
+  await once(response.resume(), 'end')
+  server.close()
+  return { status: response.statusCode!, limit: response.headers['ratelimit'] }
+}
+
+async function headOverHttp2(server: Http2Server): Promise<{ status: number; limit: unknown }> {
+  const session = connect(`http://localhost:${await portOf(server)}`)
+  const stream = session.request({ ':path': '/' })
+  const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders]
+  await once(stream.resume(), 'end')
+  session.close()
+  server.close()
+  return { status: Number(headers[':status']), limit: headers['ratelimit'] }
+}
+
+async function portOf(server: Server | Http2Server): Promise<number> {
+  await once(server.listen(0, 'localhost'), 'listening')
+  return (server.address() as AddressInfo).port
 }
 
 function twice(status: number, limit: string | undefined): unknown[] {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { EPOCH_S, Office, settled, watch } from './fixtures/office.js'
+import { settled } from '../testing/settled.js'
+import { EPOCH_S, Office, watch } from './fixtures/office.js'
 import { DoormanClient, type DoormanClientOptions, inProcess } from './index.js'
 
 const never = (): Promise<never> => new Promise(() => {})

@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { createGate, type Decision, type Gate, type GateOptions, type Permit } from '../index.js'
-import { Office, settled } from './fixtures/office.js'
+import { settled } from '../testing/settled.js'
+import { Office } from './fixtures/office.js'
 import { type GaugeLease, LeaseStage, type LeaseStageOptions, type RateLease } from './index.js'
 
 type Options = Omit<LeaseStageOptions, 'resource'>

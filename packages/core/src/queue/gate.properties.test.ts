@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Decision, Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import { World } from './simulation/world.js'
+import { World } from '../testing/world.js'
 
 describe('a hundred thousand requests through a gate', () => {
   it.each([1, 2])(

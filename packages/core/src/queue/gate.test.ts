@@ -3,9 +3,9 @@ import type { Ask, Decision, Permit } from '../admission/decision.js'
 import type { Stage } from '../admission/stage.js'
 import { createGate } from '../create-gate.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { World } from '../testing/world.js'
 import type { WaitingRoomOptions } from './options.js'
 import { WaitingRoom } from './room.js'
-import { World } from './simulation/world.js'
 
 /** A gate of FAIR and a waiting room, and a count of what FAIR was told. */
 function gateOf(options: Partial<WaitingRoomOptions> = {}, later?: Stage) {

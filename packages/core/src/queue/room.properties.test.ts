@@ -3,10 +3,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { adaptive } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { World } from '../testing/world.js'
 import type { WaitingRoomOptions } from './options.js'
 import type { QueuePermit, QueueRequest } from './permit.js'
 import { WaitingRoom } from './room.js'
-import { World } from './simulation/world.js'
 
 interface Asked {
   readonly flow: string

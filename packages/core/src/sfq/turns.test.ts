@@ -1,10 +1,10 @@
+import { PlainRoundRobin } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
 import type { Ticket } from './request.js'
-import { PlainRoundRobin } from './simulation/plain-round-robin.js'
 
 interface Item {
   readonly id: number

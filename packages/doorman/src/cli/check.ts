@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
-import { LeaseServer } from '@fairlead/core'
 import { repositoryFrom } from '../config/repository.js'
+import { LeaseServer } from '../server/index.js'
 import { UsageError } from './flags.js'
 
 /** Says what a server would do with the configuration in a file. Rejects with what is wrong in it. */

@@ -61,11 +61,12 @@ describe('doorman client', () => {
     expect(await client.end()).toBe(0)
     const lastedSeconds = (performance.now() - startMs) / 1_000
     let [taken, seconds] = [0, 0]
-    for (const [, more, longer, capacity] of client.output.matchAll(/^(\d+) taken in ([\d.]+) s, capacity (\d+)$/gm)) {
+    for (const [, more, longer] of client.output.matchAll(/^(\d+) taken in ([\d.]+) s, capacity \d+$/gm)) {
       taken += Number(more)
       seconds += Number(longer)
-      // There is a second's budget at once, and another with each second. Times are rounded.
-      expect(taken).toBeLessThanOrEqual((1.01 + seconds) * Number(capacity))
+      // There is a second's budget at once, and another with each second. Times are rounded. The capacity follows the
+      // waiting line, and may be higher between two lines than in either: only the server's own is a bound for certain.
+      expect(taken).toBeLessThanOrEqual((1.01 + seconds) * 100)
     }
     expect(taken).toBeGreaterThan(0)
     // The whole time is told, also the rest after the last second, and no more.

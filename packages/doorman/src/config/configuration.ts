@@ -1,5 +1,5 @@
-import type { ResourceRepository } from '@fairlead/core'
 import type { Log } from '../observe/log.js'
+import type { ResourceRepository } from '../server/index.js'
 import { repositoryFrom } from './repository.js'
 import type { ConfigSource } from './source.js'
 

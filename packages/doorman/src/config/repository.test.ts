@@ -1,5 +1,5 @@
-import { LeaseServer } from '@fairlead/core'
 import { describe, expect, it } from 'vitest'
+import { LeaseServer } from '../server/index.js'
 import { repositoryFrom } from './repository.js'
 
 const RULE = 'algorithm: { kind: FAIR_SHARE, lease_length: 60, refresh_interval: 16 }'

@@ -1,6 +1,7 @@
-import type { Algorithm, AlgorithmKind, NamedParameter, ResourceRepository, ResourceTemplate } from '@fairlead/core'
+import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core'
 import { requireOptions, show } from '@fairlead/core/http'
 import { parse } from 'yaml'
+import type { ResourceRepository, ResourceTemplate } from '../server/index.js'
 
 /**
  * Reads the published form of a configuration, YAML with the field names of `ResourceRepository`. Throws an error that

@@ -1,4 +1,4 @@
-import type { ServerResourceSummary } from '@fairlead/core'
+import type { ServerResourceSummary } from '../server/index.js'
 
 /** What one resource was like at a moment. */
 export interface Sample {

@@ -1,5 +1,6 @@
-import type { CapacityService, Eventually, LeaseServer, ServerResourceSummary } from '@fairlead/core'
+import type { CapacityService, Eventually } from '@fairlead/core'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { LeaseServer, ServerResourceSummary } from '../server/index.js'
 import { mostWanted } from './history.js'
 import type { Notices } from './notices.js'
 

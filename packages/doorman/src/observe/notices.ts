@@ -1,4 +1,4 @@
-import type { LeaseServerNotice } from '@fairlead/core'
+import type { LeaseServerNotice } from '../server/index.js'
 import type { Log } from './log.js'
 
 /** Between two lines about one kind. */

@@ -1,5 +1,4 @@
 import type { RequestListener, ServerResponse } from 'node:http'
-import type { LeaseServer } from '@fairlead/core'
 import type { Access } from '../access.js'
 import type { Configuration } from '../config/configuration.js'
 import type { Addresses, EtcdElection } from '../election/etcd-election.js'
@@ -7,6 +6,7 @@ import { credentialsOf, sendError } from '../http/capacity-handler.js'
 import type { History } from '../observe/history.js'
 import type { Metrics } from '../observe/metrics.js'
 import type { DoormanSettings } from '../options.js'
+import type { LeaseServer } from '../server/index.js'
 import { MOST_CHILDREN, type Status, statusPage } from './status-page.js'
 
 /** What the pages are about. */

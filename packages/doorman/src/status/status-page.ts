@@ -1,5 +1,5 @@
-import type { ChildSnapshot, LeaseServerSummary, ResourceTemplate, ServerResourceSummary } from '@fairlead/core'
 import { mostWanted, type Sample } from '../observe/history.js'
+import type { ChildSnapshot, LeaseServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
 import { type Html, html } from './html.js'
 import { STYLE } from './style.js'
 

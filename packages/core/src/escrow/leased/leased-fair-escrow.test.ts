@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { After } from '../../clock.js'
-import { World } from '../../queue/simulation/world.js'
 import { seededRandom } from '../../testing/seeded-random.js'
+import { World } from '../../testing/world.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '../pool/store.js'
 import { graceOf } from '../pool/terms.js'

@@ -1,7 +1,7 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
-import { propertyRuns } from '../fixtures/property-runs.js'
 import { MemoryPoolStore } from '../pool/memory-store.js'
 import type { LeasedDecision } from './decision.js'
 import { LeasedFairEscrow } from './leased-fair-escrow.js'

@@ -1,6 +1,6 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { propertyRuns } from '../fixtures/property-runs.js'
 import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
 
 /** Numbers that are not so small that nothing can be divided by them. */

@@ -1,7 +1,7 @@
+import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../../testing/seeded-random.js'
-import { propertyRuns } from '../fixtures/property-runs.js'
 import { rig, TERMS } from './fixtures/rig.js'
 import type { LeaseCall, PoolMark } from './store.js'
 import { poolTerms } from './terms.js'

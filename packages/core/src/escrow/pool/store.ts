@@ -82,7 +82,7 @@ export interface LeaseAnswer {
   readonly used: readonly number[]
 }
 
-/** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/core/testing` will do. */
+/** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/testing` will do. */
 export interface PoolStore {
   /**
    * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects

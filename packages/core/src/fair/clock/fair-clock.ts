@@ -59,7 +59,7 @@ const TELLING_SECONDS = 1
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
 const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
-const MOST_WAY = 0.85
+const MOST_WAY = 0.8
 /** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 3
@@ -91,7 +91,7 @@ export interface Admission {
  *   let in (`DeliverySlope`), or that failures end when no more is let in than is delivered (`Looks`). Failures that
  *   stay have another reason; from then on as many of them are usual.
  * - `deliverable` is what the resource was seen to serve per second. It rises with what is delivered, and falls only
- *   when that was shown to be free: below 85 % of what full admission delivered only by a proof at full admission.
+ *   when that was shown to be free: below 80 % of what full admission delivered only by a proof at full admission.
  *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
  *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
  * - Inside of that, a failure says that at this moment the resource is empty: what was served between two failures is
@@ -139,6 +139,8 @@ export class FairClock {
   #wasUnmet = false
   /** What has yet to be served whatever fails: filled by the floor, emptied by what is let in, given back by failures. */
   #owed = 0
+  /** What a look found of it, and gives back at its end: looking takes nothing off the floor but what it refuses. */
+  #owedBefore = 0
   #reserve = FIRST_CREDIT
   #most = MOST_REQUESTS
   /** The run since the last failure: when it began, cost served in it, requests that tell something, most that was left. */
@@ -299,7 +301,7 @@ export class FairClock {
 
   /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
   get #unmet(): boolean {
-    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
+    const tried = this.#traffic.admittedPerSecond >= LEAST_DELIVERED * MOST_TRIED * this.deliverable
     return !this.open && this.deliverable > 0 && (tried || this.#owed >= FULL * this.#most)
   }
 
@@ -451,6 +453,7 @@ export class FairClock {
     if (looks.advance(this.#origin + this.#now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {
         looks.looking = false
+        this.#owed = Math.min(this.#most, this.#owed + this.#owedBefore)
         if (this.#wasOpen) this.#release()
       }
       this.#conclude()
@@ -471,6 +474,7 @@ export class FairClock {
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
     this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
     this.left = Math.min(this.left, 0)
+    this.#owedBefore = Math.max(0, this.#owed)
     this.#owed = Math.min(this.#owed, 0)
   }
 

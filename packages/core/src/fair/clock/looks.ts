@@ -11,7 +11,9 @@ const MOST_DEPTH = 0.5
 const HEARD = 0.6
 const LEAST_OUTCOMES = 6
 /** Counts are halved beyond this many outcomes. */
-const MOST_OUTCOMES = 400
+const MOST_OUTCOMES = 1_600
+/** While nothing is refused, doubt after this many is for letting in. */
+const MOST_DOUBT = 400
 /** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. Standard errors. */
 const GONE = 0.3
 const STAYED = 0.4
@@ -180,7 +182,7 @@ export class Looks {
       this.clear()
       return 'free'
     }
-    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED || (open && outcomes > MOST_OUTCOMES)) {
+    if (gone + (open ? SURE_STAYED : SURE_ALL_THE_SAME) * error < STAYED || (open && outcomes > MOST_DOUBT)) {
       this.delivered = before.servedPerSecond
       this.staying = (before.failures + during.failures) / outcomes
       this.clear()

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { runService } from '../simulation/service.js'
+import { runService } from '../fixtures/service.js'
 
 const SECONDS = 40
 

@@ -223,3 +223,28 @@ describe('options of the fair clock', () => {
     if (cost !== 0) expect(() => tracker.report('a', 'success', 0, cost as number)).toThrow('cost must be a number')
   })
 })
+
+describe('a shortage that is over, where a tenth still fails for another reason', () => {
+  it('leaves what is served near what the shortage had shown, also while the reason is looked for', () => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const random = seededRandom(seed)
+      let now = 0
+      let tokens = 20
+      const tracker = new FairTracker({ clock: () => now, random })
+      const served = new Array<number>(3).fill(0)
+      while (now < 240_000) {
+        const overload = now < 60_000
+        const passed = -Math.log(1 - random()) * (overload ? 5 : 10)
+        now += passed
+        tokens = Math.min(20, tokens + passed / 10)
+        const flow = tracker.key(`flow-${Math.floor(random() * 100)}`)
+        if (!tracker.register(flow, now)) continue
+        const works = random() >= 0.1 && (!overload || tokens >= 1)
+        if (works) tokens--
+        if (works && !overload && now < 240_000) served[Math.floor(now / 60_000) - 1]!++
+        tracker.report(flow, works ? 'success' : 'failure', now)
+      }
+      for (const of of served) expect(of).toBeGreaterThan(0.8 * 0.9 * 6_000)
+    }
+  })
+})

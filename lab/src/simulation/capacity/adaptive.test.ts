@@ -1,0 +1,159 @@
+import { type AdaptiveCapacity, adaptive } from '@fairlead/core'
+import { describe, expect, it } from 'vitest'
+import { HOLD_OUTS, NEEDED, TABLE, type Trial, UNBOUNDED, unbounded } from './scenarios.js'
+import type { Machine } from './service.js'
+import { type Second, simulate } from './simulate.js'
+
+/** Seeds that nothing was chosen by. */
+const SEEDS = Array.from({ length: 24 }, (_, i) => 9_001 + i)
+
+function mean(seconds: readonly Second[], of: (second: Second) => number): number {
+  return seconds.reduce((sum, second) => sum + of(second), 0) / seconds.length
+}
+
+/** Throughput in the second half of each phase, as a share of what the best fixed limit gives. */
+function shares({ stretches, best }: Trial, seeds: readonly number[]): number[] {
+  const runs = seeds.map((seed) => simulate(adaptive(), { seed, stretches }))
+  const phase = stretches[0]!.forMs / 1_000
+  return best.map((most, index) => {
+    const from = index * phase + Math.floor(phase / 2)
+    return (
+      mean(
+        runs.flatMap((seconds) => seconds.slice(from, (index + 1) * phase)),
+        ({ served }) => served,
+      ) / most
+    )
+  })
+}
+
+const cores16: Machine = { kind: 'sharing', cores: 16, workMs: 50 }
+const MINUTE = 60
+
+describe('adaptive, as a share of the best fixed limit', () => {
+  it.each(TABLE)('$name', (trial) => {
+    const found = shares(trial, SEEDS)
+    for (const [index, least] of trial.least.entries()) expect(found[index], `${found}`).toBeGreaterThanOrEqual(least)
+  })
+  it.each(HOLD_OUTS)('held out: $name', (trial) => {
+    const found = shares(trial, SEEDS.slice(0, 12))
+    for (const [index, least] of trial.least.entries()) expect(found[index], `${found}`).toBeGreaterThanOrEqual(least)
+  })
+})
+
+describe('adaptive, where nothing runs short', () => {
+  it.each(UNBOUNDED)('grows to what is asked: $name', (service) => {
+    const asked = (NEEDED / service.meanMs) * 1_000
+    const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
+    const served = (fromS: number, toS: number): number[] =>
+      runs.map((run) => mean(run.slice(fromS, toS), (second) => second.served) / asked).sort((a, b) => a - b)
+    const [first, fifth] = [served(0, 60), served(240, 300)]
+    expect(first[1], `${first}`).toBeGreaterThan(0.8)
+    expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
+    // One run in ten climbs too soon to an end where few requests end in a round: exponential ones, and time-outs.
+    expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
+    expect((fifth[0]! + fifth[1]! + fifth[2]!) / 3).toBeGreaterThan(0.74)
+  })
+
+  it('grows where that begins only after the knee of something else was found', () => {
+    const run = simulate(adaptive(), {
+      seed: 1,
+      maxWaiting: 200,
+      patienceMs: 2_000,
+      stretches: [
+        { forMs: 60_000, machine: cores16 },
+        { forMs: 240_000, machine: { kind: 'sharing', cores: 1, workMs: 0, elsewhereMs: 2_000 }, perSecond: 100 },
+      ],
+    })
+    expect(mean(run.slice(240), ({ served }) => served) / 100).toBeGreaterThan(0.95)
+  })
+})
+
+describe('adaptive, over time', () => {
+  it.each([
+    ['16 cores', 16, 1.6, cores16, 305],
+    // More than enough in flight costs servers in order of arrival nothing, so little holds it.
+    ['16 servers', 16, 3.2, { ...cores16, kind: 'servers' }, 310],
+    ['8 cores and 80 ms elsewhere', 40, 1.6, { kind: 'sharing', cores: 8, workMs: 20, elsewhereMs: 80 }, 340],
+  ] as const)('keeps just above the knee in each of ten minutes: %s', (_, knee, most, machine, served) => {
+    for (const seed of SEEDS.slice(0, 4)) {
+      const seconds = simulate(adaptive(), { seed, stretches: [{ forMs: 600_000, machine }] })
+      for (let minute = 0; minute < 10; minute++) {
+        const limit = mean(seconds.slice(minute * MINUTE, (minute + 1) * MINUTE), (second) => second.limit)
+        expect(limit / knee).toBeGreaterThan(1)
+        expect(limit / knee).toBeLessThan(most)
+      }
+      expect(mean(seconds, (second) => second.served)).toBeGreaterThan(0.97 * served)
+    }
+  })
+
+  it('does not grow while idle, and is ready for the next surge', () => {
+    for (const seed of SEEDS.slice(0, 6)) {
+      const seconds = simulate(adaptive(), {
+        seed,
+        stretches: [
+          { forMs: 60_000, machine: cores16 },
+          { forMs: 60_000, machine: cores16, perSecond: 3.2 },
+          { forMs: 60_000, machine: cores16 },
+        ],
+      })
+      // The backlog has gone, and so has a look that was under way: it needed 50 completions to see that nobody comes.
+      const calm = seconds.slice(95, 120)
+      const limit = calm[0]!.least
+      for (const { least, largest } of calm) expect([least, largest]).toEqual([limit, limit])
+      expect(limit).toBeGreaterThan(10)
+      expect(limit).toBeLessThan(32)
+      expect(mean(seconds.slice(120, 130), (second) => second.served)).toBeGreaterThan(0.85 * 320)
+    }
+  })
+
+  it('does not grow on a service that is never full', () => {
+    const seconds = simulate(adaptive({ initial: 40 }), {
+      seed: 3,
+      stretches: [{ forMs: 120_000, machine: cores16, perSecond: 150 }],
+    })
+    expect(Math.max(...seconds.map((second) => second.largest))).toBe(40)
+  })
+
+  it('follows the demand at three quarters of the capacity', () => {
+    const seconds = simulate(adaptive(), {
+      seed: 7,
+      stretches: [{ forMs: 120_000, machine: cores16, perSecond: 240 }],
+    })
+    const late = seconds.slice(10)
+    expect(mean(late, (second) => second.served)).toBeGreaterThan(0.98 * 240)
+    expect(mean(late, (second) => second.limit)).toBeGreaterThan(16)
+    expect(mean(late, (second) => second.limit)).toBeLessThan(45)
+  })
+
+  it('keeps nobody waiting at less than one request per second', () => {
+    for (const seed of SEEDS.slice(0, 6)) {
+      const seconds = simulate(adaptive(), {
+        seed,
+        stretches: [{ forMs: 600_000, machine: { ...cores16, workMs: 2_000 }, perSecond: 0.9 }],
+      })
+      expect(mean(seconds, (second) => second.served)).toBeGreaterThan(0.7)
+      expect(seconds.reduce((sum, second) => sum + second.waited, 0)).toBe(0)
+    }
+  })
+
+  it.each([0.5, 0.9])('does not take fast refusals downstream for speed: %d of all', (failing) => {
+    for (const seed of SEEDS.slice(0, 4)) {
+      const seconds = simulate(adaptive(), {
+        seed,
+        stretches: [
+          { forMs: 30_000, machine: cores16 },
+          { forMs: 60_000, machine: cores16, failing },
+        ],
+      })
+      const late = seconds.slice(40)
+      expect(mean(late, (second) => second.limit)).toBeLessThan(1.7 * 16)
+      expect(mean(late, (second) => second.served)).toBeGreaterThan(0.9 * 320)
+    }
+  })
+
+  it('learns the same from the same history', () => {
+    const run = (capacity: AdaptiveCapacity): Second[] =>
+      simulate(capacity, { seed: 5, stretches: [{ forMs: 20_000, machine: cores16 }] })
+    expect(run(adaptive())).toEqual(run(adaptive()))
+  })
+})

@@ -1,0 +1,118 @@
+import type { Random } from '@fairlead/core'
+import { Heap } from './heap.js'
+
+/** What the service is made of at a time. */
+export interface Machine {
+  /**
+   * `sharing`: cores that all requests share evenly, one core each at most; each c requests beyond the c cores make
+   * all work 10 % longer. `servers`: c servers, which take requests in the order of arrival.
+   */
+  kind: 'sharing' | 'servers'
+  /** Cores or servers. */
+  cores: number
+  /** Mean work of a request on a core of its own, in milliseconds. */
+  workMs: number
+  /** Time that a request then spends elsewhere, where there is room for any number; or draws it. @default 0 */
+  elsewhereMs?: number | ((random: Random) => number)
+  /** Share of the requests that need more work, and how much more, in milliseconds. @default none */
+  slowShare?: number
+  slowWorkMs?: number
+  /** How the work is spread about its mean. @default 'exponential' */
+  spread?: 'exponential' | 'none'
+}
+
+export interface Job {
+  startedMs: number
+  workMs: number
+  elsewhereMs: number
+  /** The machine refuses it. */
+  failed: boolean
+}
+
+/** A service in which requests run: computes when the next one ends. Change `machine` at any time. */
+export class Service {
+  #machine: Machine
+  #nowMs = 0
+  /** Work that each running request has got so far since the beginning: all get the same (`sharing`). */
+  #attained = 0
+  /** By the value of `#attained` at which they have all they need. */
+  readonly #sharing: Heap<Job> = new Heap()
+  /** By the time of their end. */
+  readonly #served: Heap<Job> = new Heap()
+  readonly #elsewhere: Heap<Job> = new Heap()
+  #queue: Job[] = []
+  #queueHead = 0
+
+  constructor(machine: Machine) {
+    this.#machine = machine
+  }
+
+  get machine(): Machine {
+    return this.#machine
+  }
+
+  /** Running requests keep the work that they came with. */
+  change(machine: Machine): void {
+    this.#machine = machine
+    this.#serve()
+  }
+
+  start(job: Job): void {
+    if (this.#machine.kind === 'sharing') this.#sharing.push(this.#attained + job.workMs, job)
+    else {
+      this.#queue.push(job)
+      this.#serve()
+    }
+  }
+
+  /** When something happens next inside the service; Infinity if nothing runs. */
+  get nextMs(): number {
+    const left = this.#sharing.least - this.#attained
+    const sharedMs = this.#sharing.size === 0 ? Number.POSITIVE_INFINITY : this.#nowMs + left / this.#speed()
+    return Math.min(sharedMs, this.#served.least, this.#elsewhere.least)
+  }
+
+  /** Moves on to `nowMs`, at most `nextMs`; what ends just then has not ended yet. */
+  pass(nowMs: number): void {
+    if (this.#sharing.size > 0) this.#attained += (nowMs - this.#nowMs) * this.#speed()
+    this.#nowMs = nowMs
+  }
+
+  /** Moves on to `nowMs`, at most `nextMs`; gives the request that ended just then, if one did. */
+  advance(nowMs: number): Job | undefined {
+    const due = this.nextMs <= nowMs
+    this.pass(nowMs)
+    if (!due) return undefined
+    if (this.#elsewhere.least <= nowMs) return this.#elsewhere.pop()
+    let job: Job
+    if (this.#served.least <= nowMs) {
+      job = this.#served.pop()
+      this.#serve()
+    } else {
+      this.#attained = Math.max(this.#attained, this.#sharing.least)
+      job = this.#sharing.pop()
+    }
+    if (job.elsewhereMs === 0) return job
+    this.#elsewhere.push(nowMs + job.elsewhereMs, job)
+    return undefined
+  }
+
+  /** Work that a running request gets per millisecond. */
+  #speed(): number {
+    const running = this.#sharing.size
+    const cores = this.#machine.cores
+    if (running <= cores) return 1
+    return cores ** 2 / (cores + 0.1 * (running - cores)) / running
+  }
+
+  #serve(): void {
+    while (this.#served.size < this.#machine.cores && this.#queueHead < this.#queue.length) {
+      const job = this.#queue[this.#queueHead++]!
+      this.#served.push(this.#nowMs + job.workMs, job)
+    }
+    if (this.#queueHead > 1000) {
+      this.#queue = this.#queue.slice(this.#queueHead)
+      this.#queueHead = 0
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core'
+import { manualClock, seededRandom } from '@fairlead/core/testing'
+
+/** A tenant, and what it asks for in each region in a window: so many requests of cost 1, evenly spread. */
+export interface RegionalTenant {
+  name: string
+  weight: number
+  demands: Readonly<Record<string, number>>
+}
+
+export interface RegionsScenario {
+  seed: number
+  limit: number
+  windowMs: number
+  quantum: number
+  tenants: readonly RegionalTenant[]
+  /** How often who is refused asks again: every so many milliseconds, until the window ends. @default windowMs / 50 */
+  againMs?: number
+  /** `'flat'` is one escrow for all regions, for comparison. @default 'regions' */
+  form?: 'regions' | 'flat'
+}
+
+/** Runs one window of a pool in this process, and gives what each tenant was admitted, in all regions together. */
+export function simulateRegions(scenario: RegionsScenario): Map<string, number> {
+  const { seed, limit, windowMs, quantum, tenants, againMs = windowMs / 50, form = 'regions' } = scenario
+  const random = seededRandom(seed)
+  const clock = manualClock()
+  const pool = new RegionFairPool({ limit, windowMs, quantum, clock })
+  const weights = new Map(tenants.map(({ name, weight }) => [name, weight]))
+  const weightOf = (tenant: string): number => weights.get(tenant)!
+  const after = () => () => {}
+  const flat = new WeightedFairEscrow({ limit, windowMs, weightOf, clock })
+  const escrows = new Map<string, FederatedFairEscrow>()
+  const admitted = new Map(tenants.map(({ name }) => [name, 0]))
+  const asks: { atMs: number; tenant: string; region: string }[] = []
+  for (const { name: tenant, demands } of tenants)
+    for (const [region, demand] of Object.entries(demands)) {
+      if (!escrows.has(region)) escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after }))
+      for (let at = 0; at < demand; at++) asks.push({ atMs: ((at + random()) / demand) * windowMs, tenant, region })
+    }
+  asks.sort((a, b) => a.atMs - b.atMs)
+  // Those that were refused, in the order in which they come again.
+  let waiting: typeof asks = []
+  let looks = 1
+  const ask = (one: (typeof asks)[number]): void => {
+    const escrow = form === 'flat' ? flat : escrows.get(one.region)!
+    const decision = escrow.check(one.tenant, 1)
+    if (decision instanceof Promise) throw new Error('a pool in this process answers at once')
+    if (decision.allowed) admitted.set(one.tenant, admitted.get(one.tenant)! + 1)
+    else waiting.push(one)
+  }
+  const moveTo = (atMs: number): void => {
+    for (; looks * againMs <= atMs; looks++) {
+      clock.advance(looks * againMs - clock())
+      const again = waiting
+      waiting = []
+      for (const one of again) ask(one)
+    }
+    clock.advance(atMs - clock())
+  }
+  for (const one of asks) {
+    moveTo(one.atMs)
+    ask(one)
+  }
+  moveTo(windowMs - 1e-3)
+  return admitted
+}

@@ -1,0 +1,47 @@
+import type { LoadSignal, Random, SignalHost, SignalKind } from '@fairlead/core'
+import { type Curve, LoadShedder, logistic } from '@fairlead/core'
+import type { ManualClock } from '@fairlead/core/testing'
+import { CollectedHeap, type Memory } from './memory.js'
+
+type MakeShedder = (memory: Memory, clock: ManualClock, random: Random) => LoadShedder | undefined
+
+/** The range of the memory signal. */
+export const RANGE = { from: 0.75, to: 0.95 } as const
+
+/** No shedding at all. */
+export const none: MakeShedder = () => undefined
+
+/** Shedding by what the meter says, every `sampleEveryMs`; `sampled` is the bare curve, `reserved` the whole rule. */
+export function byMeter(
+  sampleEveryMs: number,
+  kind: SignalKind = 'reserved',
+  curve: Curve = logistic(RANGE),
+): MakeShedder {
+  return (memory, clock, random) => {
+    const signal: LoadSignal = {
+      name: 'memory',
+      limit: 1,
+      relief: true,
+      kind,
+      curve,
+      read: (now) => memory.reading(now),
+    }
+    return new LoadShedder({ signal, sampleEveryMs, clock, random })
+  }
+}
+
+/** Shedding by what is live when a major collection ends, and never by more than what is used. */
+export function byLiveHeap(sampleEveryMs: number): MakeShedder {
+  return (memory, clock, random) => {
+    const signal: LoadSignal = {
+      name: 'heap',
+      limit: 1,
+      curve: logistic(RANGE),
+      read: (nowMs) => memory.reading(nowMs),
+      attach(host: SignalHost): void {
+        if (memory instanceof CollectedHeap) memory.onCollected = (live) => host.push(live)
+      },
+    }
+    return new LoadShedder({ signal, sampleEveryMs, clock, random })
+  }
+}

@@ -1,0 +1,22 @@
+/**
+ * What the packages of this repository share and no application needs. No promise is made: any release may change it.
+ *
+ * @module @fairlead/core/internal
+ */
+
+export { Alarm } from './alarm.js'
+export { steady, systemAfter, systemClock } from './clock.js'
+export { Pool } from './escrow/pool/pool.js'
+export { grown } from './grown.js'
+export { withinDeadline } from './lease/deadline.js'
+export {
+  requireAbove,
+  requireBoolean,
+  requireFunction,
+  requireInteger,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  show,
+} from './options.js'

@@ -1,0 +1,90 @@
+import { show } from '@fairlead/core/internal'
+
+/** Says whether a name matches. */
+export type Matches = (name: string) => boolean
+
+/** A run of any characters, or a test for one. */
+type Part = '*' | ((character: string) => boolean)
+
+/**
+ * Makes a matcher of a glob: `*` is any run of characters and `?` any one, neither of them `/`; `[a-c]` is one of a
+ * class, `[^a-c]` one that is not; `\` takes the next character as it is. The same rules as Go's `filepath.Match`.
+ *
+ * What stands between two stars is looked for from the left, once, so a match costs at most name × glob steps, and
+ * hardly more than the name's length where it fails early. Throws a `TypeError` when a class or an escape is not ended.
+ */
+export function compileGlob(glob: string): Matches {
+  const parts: Part[] = []
+  const rest = [...glob]
+  for (let at = 0; at < rest.length; ) {
+    const character = rest[at++]!
+    if (character === '*') {
+      if (parts.at(-1) !== '*') parts.push('*')
+    } else if (character === '?') parts.push((other) => other !== '/')
+    else if (character === '[') at = readClass(glob, rest, at, parts)
+    else parts.push(literal(character === '\\' ? read(glob, rest, at++) : character))
+  }
+  return (name) => matches(parts, [...name])
+}
+
+function matches(parts: readonly Part[], name: readonly string[]): boolean {
+  let part = 0
+  let at = 0
+  /** The last star, and where the name goes on behind what it stands for; only it has to be tried again. */
+  let star = -1
+  let behind = 0
+  for (;;) {
+    const next = parts[part]
+    if (next === '*') {
+      star = part++
+      behind = at
+    } else if (next === undefined && at === name.length) return true
+    else if (next !== undefined && at < name.length && next(name[at]!)) {
+      part++
+      at++
+    } else {
+      if (star < 0 || behind >= name.length || name[behind] === '/') return false
+      part = star + 1
+      at = ++behind
+    }
+  }
+}
+
+/** Reads a class whose `[` was before `at`, and says where it ended. */
+function readClass(glob: string, rest: readonly string[], at: number, parts: Part[]): number {
+  const negated = rest[at] === '^'
+  if (negated) at++
+  const ranges: (readonly [string, string])[] = []
+  const bound = (): string => {
+    const character = rest[at]
+    if (character === '-' || character === ']') throw malformed(glob)
+    if (character === '\\') at++
+    return read(glob, rest, at++)
+  }
+  do {
+    const from = bound()
+    if (rest[at] === '-') {
+      at++
+      ranges.push([from, bound()])
+    } else ranges.push([from, from])
+  } while (rest[at] !== ']')
+  parts.push((character) => {
+    const code = character.codePointAt(0)!
+    return ranges.some(([from, to]) => from.codePointAt(0)! <= code && code <= to.codePointAt(0)!) !== negated
+  })
+  return at + 1
+}
+
+function read(glob: string, rest: readonly string[], at: number): string {
+  const character = rest[at]
+  if (character === undefined) throw malformed(glob)
+  return character
+}
+
+function literal(character: string): Part {
+  return (other) => other === character
+}
+
+function malformed(glob: string): TypeError {
+  return new TypeError(`syntax error in pattern ${show(glob)}`)
+}

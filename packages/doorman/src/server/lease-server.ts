@@ -1,0 +1,235 @@
+import type {
+  After,
+  CapacityService,
+  Clock,
+  DiscoveryResponse,
+  GetCapacityRequest,
+  GetCapacityResponse,
+  GetServerCapacityRequest,
+  GetServerCapacityResponse,
+  ReleaseCapacityRequest,
+  ReleaseCapacityResponse,
+  Transport,
+} from '@fairlead/core'
+import {
+  requireAbove,
+  requireFunction,
+  requireNumber,
+  requireOptions,
+  requireText,
+  steady,
+  systemAfter,
+  systemClock,
+} from '@fairlead/core/internal'
+import { type LeaseServerLimits, limitsFrom } from './limits.js'
+import { Mastership } from './mastership.js'
+import { LeaseNode, type LeaseServerNotice } from './node.js'
+import { ParentLink } from './parent-link.js'
+import type { ChildSnapshot, NodeSnapshot, NodeSummary } from './snapshot.js'
+import type { ResourceRepository } from './template.js'
+
+/** Options of {@link LeaseServer}. */
+export interface LeaseServerOptions {
+  /** The name of the node in the tree; all tasks that may be its master have the same. */
+  id: string
+  repository: ResourceRepository
+  /** Where this task is found; others are told while it is the master. */
+  address?: string
+  /** Servers of the node's parent, which then gives the capacity. @default none: the repository does */
+  parent?: Transport
+  /**
+   * False: the server is the master from the start, after nobody. True: it is none until {@link LeaseServer.won}.
+   * @default false
+   */
+  elected?: boolean
+  /**
+   * Shortest time between two answers to the same child about the same resource, in milliseconds; 0 answers always.
+   * Never more than the refresh interval of the level. @default 5000
+   */
+  minimumIntervalMs?: number
+  /** What requests may ask of it. */
+  limits?: Partial<LeaseServerLimits>
+  /** Called with what whoever runs the server should know, during the call that it comes from; must not throw. */
+  onNotice?: (notice: LeaseServerNotice) => void
+  /** Longest wait for an answer of the parent, in milliseconds, above 0. @default 5000 */
+  deadlineMs?: number
+  /** @default the platform's monotonic clock */
+  clock?: Clock
+  /** Milliseconds since the Unix epoch, for the ends of leases; may be corrected at any time. @default Date.now */
+  wallClock?: Clock
+  /** The timer for questions to the parent; must not keep the process alive. @default the platform's */
+  after?: After
+}
+
+/** What a {@link LeaseServer} knows at a moment, as plain JSON. */
+export interface LeaseServerSnapshot extends NodeSnapshot {
+  /** Why the parent did not answer the last question. */
+  parentError?: string
+}
+
+/** The same without clients and servers; what is leased may be two seconds behind. */
+export interface LeaseServerSummary extends NodeSummary {
+  /** Why the parent did not answer the last question. */
+  parentError?: string
+}
+
+const OPTIONS = [
+  'id',
+  'repository',
+  'address',
+  'parent',
+  'elected',
+  'minimumIntervalMs',
+  'limits',
+  'onNotice',
+  'deadlineMs',
+  'clock',
+  'wallClock',
+  'after',
+]
+
+/** So far the wall clock may be off before its correction is followed, in milliseconds. */
+const DRIFT_MS = 500
+
+/**
+ * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
+ *
+ * Starts nothing when it is made. With a parent it has one timer while somebody wants something. All state is memory:
+ * after a crash the next master learns from what children bring, and hands out nothing that may still be in use.
+ *
+ * @see the Doorman design document, "Server operation"
+ */
+export class LeaseServer implements CapacityService {
+  readonly #node: LeaseNode
+  readonly #mastership: Mastership
+  readonly #address: string | undefined
+  readonly #link: ParentLink | undefined
+  readonly #clock: Clock
+  readonly #wallClock: Clock
+  /** What the wall clock is ahead of the steady one. */
+  #originMs: number
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value, or what is wrong in the repository. */
+  constructor(options: LeaseServerOptions) {
+    requireOptions('options', options, OPTIONS)
+    const { id, repository, address, parent, elected = false, minimumIntervalMs = 5_000, deadlineMs = 5_000 } = options
+    const { clock = systemClock, wallClock = Date.now, after = systemAfter, onNotice = () => {} } = options
+    requireText('id', id)
+    if (address !== undefined) requireText('address', address)
+    requireNumber('minimumIntervalMs', minimumIntervalMs, 0)
+    requireAbove('deadlineMs', deadlineMs, 0)
+    for (const [name, seam] of Object.entries({ clock, wallClock, after, onNotice })) requireFunction(name, seam)
+    if (parent !== undefined) requireFunction('parent.connect', parent.connect)
+    this.#clock = steady(clock)
+    this.#wallClock = wallClock
+    this.#originMs = wallClock() - this.#clock()
+    this.#address = address
+    this.#mastership = new Mastership(!elected, elected ? undefined : address)
+    this.#node = new LeaseNode({
+      id,
+      repository,
+      isRoot: parent === undefined,
+      minimumSeconds: minimumIntervalMs / 1_000,
+      mastership: this.#mastership,
+      limits: limitsFrom(options.limits ?? {}),
+      notice: onNotice,
+    })
+    if (parent !== undefined)
+      this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
+  }
+
+  /** Who is the master, as far as this task knows. */
+  discovery(): DiscoveryResponse {
+    return this.#node.discovery(this.#now())
+  }
+
+  /** Throws a `CapacityError` `invalid_argument` on a bad request; nothing has changed then. */
+  getCapacity(request: GetCapacityRequest): GetCapacityResponse {
+    const answer = this.#node.getCapacity(request, this.#now())
+    this.#link?.look()
+    return answer
+  }
+
+  /** As {@link getCapacity}. */
+  getServerCapacity(request: GetServerCapacityRequest): GetServerCapacityResponse {
+    const answer = this.#node.getServerCapacity(request, this.#now())
+    this.#link?.look()
+    return answer
+  }
+
+  /** As {@link getCapacity}. */
+  releaseCapacity(request: ReleaseCapacityRequest): ReleaseCapacityResponse {
+    const answer = this.#node.releaseCapacity(request, this.#now())
+    this.#link?.look()
+    return answer
+  }
+
+  /** Takes another configuration. Throws when something in it is wrong; the old one then stays. */
+  configure(repository: ResourceRepository): void {
+    this.#node.configure(repository)
+  }
+
+  /** It has been elected, and begins with nothing. `afterNobody`: the lock was never held before. */
+  won({ afterNobody = false }: { afterNobody?: boolean } = {}): void {
+    this.#node.forget()
+    this.#mastership.won(this.#address, !afterNobody, this.#now())
+  }
+
+  /** It has lost, or another one has won: everything is forgotten. `master` is the other one's address, if known. */
+  lost(master?: string): void {
+    this.#node.forget()
+    this.#mastership.follows(master)
+  }
+
+  /** The lock of the present master was seen to vanish: no lease of its is younger than this moment. */
+  lockVanished(): void {
+    this.#mastership.lockVanished(this.#now())
+  }
+
+  /**
+   * The lock was renewed and may run out in `ms` milliseconds, counted from when the renewal was sent, at `sentMs` of
+   * the server's clock. From then on it grants nothing, unless it is renewed again.
+   */
+  lockHolds(ms: number, sentMs: number): void {
+    this.#mastership.holdsUntil((this.#originMs + sentMs + ms) / 1_000)
+  }
+
+  /** All that it knows. O(children log children). */
+  snapshot(): LeaseServerSnapshot {
+    return this.#withParent(this.#node.snapshot(this.#now()))
+  }
+
+  /** What pages and metrics want to see. O(resources). */
+  summary(): LeaseServerSummary {
+    return this.#withParent(this.#node.summary(this.#now()))
+  }
+
+  /** The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children). */
+  largest(resourceId: string, most: number): ChildSnapshot[] {
+    return this.#node.largest(resourceId, most, this.#now())
+  }
+
+  /** Asks the parent no more. */
+  close(): void {
+    this.#link?.close()
+  }
+
+  #withParent<S extends NodeSummary>(of: S): S & { parentError?: string } {
+    const error = this.#link?.lastError
+    return error === undefined ? of : { ...of, parentError: error }
+  }
+
+  /**
+   * Seconds since the epoch, as the wall clock has them; between its corrections they run with the steady one. Leases
+   * are told by wall clocks, so they must end by the right one also if it was wrong when the server started.
+   */
+  #now(): number {
+    const nowMs = this.#clock()
+    const driftMs = this.#wallClock() - this.#originMs - nowMs
+    if (Math.abs(driftMs) >= DRIFT_MS && Number.isFinite(driftMs)) {
+      this.#originMs += driftMs
+      this.#node.shift(driftMs / 1_000)
+    }
+    return (this.#originMs + nowMs) / 1_000
+  }
+}

@@ -1,0 +1,78 @@
+import type { Algorithm } from '@fairlead/core'
+import { describe, expect, it } from 'vitest'
+import published from './fixtures/published-templates.json' with { type: 'json' }
+import { Templates } from './repository.js'
+import type { ResourceTemplate } from './template.js'
+
+const FAIR: Algorithm = { kind: 'FAIR_SHARE', leaseLength: 60, refreshInterval: 16, parameters: [] }
+
+function template(identifierGlob: string, change: Partial<ResourceTemplate> = {}, algorithm: Partial<Algorithm> = {}) {
+  return { identifierGlob, capacity: 100, algorithm: { ...FAIR, ...algorithm }, ...change }
+}
+
+function parameter(name: string, value?: string): Partial<Algorithm> {
+  return { parameters: [value === undefined ? { name } : { name, value }] }
+}
+
+describe('Templates', () => {
+  it.each(published.match as [string[], string, number][])(
+    '%j: %s is template %i, as published',
+    (globs, name, index) => {
+      const resources = globs.map((glob) => template(glob))
+      expect(new Templates({ resources }).find(name)).toBe(resources[index])
+    },
+  )
+
+  it('takes the first of two templates of one name', () => {
+    const resources = [template('a', { capacity: 1 }), template('a', { capacity: 2 }), template('*')]
+    expect(new Templates({ resources }).find('a')).toBe(resources[0])
+  })
+
+  it.each<[string, ResourceTemplate[], string]>([
+    ['nothing', [], 'must contain an entry for "*"'],
+    ['no *', [template('a')], 'must contain an entry for "*"'],
+    ['* not last', [template('*'), template('a')], 'the entry for "*" must be the last one'],
+    ['two *', [template('*'), template('*')], 'the entry for "*" must be the last one'],
+    ['a malformed glob', [template('[a'), template('*')], 'syntax error in pattern "[a"'],
+    ['a negative capacity', [template('*', { capacity: -1 })], 'capacity of "*" must be a number >= 0, got -1'],
+    ['safeCapacity below -1', [template('*', { safeCapacity: -2 })], 'safeCapacity of "*" must be a number >= -1'],
+    ['refresh 0', [template('*', {}, { refreshInterval: 0 })], 'refreshInterval of "*" must be an integer >= 1, got 0'],
+    ['lease 0', [template('*', {}, { leaseLength: 0 })], 'leaseLength of "*" must be an integer >= 16, got 0'],
+    ['lease < refresh', [template('*', {}, { leaseLength: 15 })], 'leaseLength of "*" must be an integer >= 16'],
+    ['learning < 0', [template('*', {}, { learningModeDuration: -1 })], 'learningModeDuration of "*" must be'],
+    [
+      'an unknown parameter',
+      [template('*', {}, parameter('headrom', '0'))],
+      'parameters of "*" has no option "headrom"',
+    ],
+    ['a parameter that is no number', [template('*', {}, parameter('headroom', 'a'))], 'headroom of "*" must be'],
+    ['a parameter without value', [template('*', {}, parameter('headroom'))], 'headroom of "*" must be'],
+    ['confirm as a number', [template('*', {}, parameter('confirm', '0'))], 'confirm of "*" must be true or false'],
+    ['compatible with nobody', [template('*', {}, parameter('compatible', 'x'))], 'compatible of "*" must be one of'],
+    ['a share above 1', [template('*', {}, parameter('minimum_share:0', '2'))], 'minimum_share:0 of "*" must be'],
+    ['a share of no band', [template('*', {}, parameter('minimum_share:', '0.1'))], 'the priority in minimum_share:'],
+  ])('refuses %s', (_, resources, message) => {
+    expect(() => new Templates({ resources })).toThrow(message)
+  })
+
+  it('refuses minimum shares that come to more than everything', () => {
+    const parameters = [1, 2].map((priority) => ({ name: `minimum_share:${priority}`, value: '0.6' }))
+    expect(() => new Templates({ resources: [template('*', {}, { parameters })] })).toThrow(
+      'the sum of minimum shares of "*" must be a number from 0 to 1, got 1.2',
+    )
+  })
+
+  it('accepts what it should', () => {
+    const parameters = [
+      { name: 'compatible', value: 'published' },
+      { name: 'confirm', value: 'false' },
+      { name: 'headroom', value: '0' },
+      { name: 'weighted', value: 'true' },
+      { name: 'decay_factor', value: '0.25' },
+      { name: 'minimum_share:-1', value: '0.1' },
+    ]
+    const algorithm = { leaseLength: 16, learningModeDuration: 0, parameters }
+    const resources = [template('*', { safeCapacity: -1, capacity: 0 }, algorithm)]
+    expect(new Templates({ resources }).find('anything')).toBe(resources[0])
+  })
+})

@@ -1,0 +1,359 @@
+import type {
+  Lease,
+  ResourceRequest,
+  ServerCapacityResourceRequest,
+  ServerCapacityResourceResponse,
+} from '@fairlead/core'
+import { aggregate } from './aggregate.js'
+import { bucketsOf, type Child } from './child.js'
+import { grantOf } from './grant.js'
+import { roundDown, roundUp } from './grid.js'
+import { type Census, Ledger } from './ledger.js'
+import { Reserve } from './reserve.js'
+import { decayed, type Rules, rulesOf } from './rules.js'
+import { type Before, targetOf } from './shares.js'
+import type { ResourceTemplate } from './template.js'
+import { type Standing, Upstream } from './upstream.js'
+
+/** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
+const GRACE_SECONDS = 1
+/** A grant this close to its target, as a part of it, is as good, and so is a cut of less. */
+const SETTLED = 0.015
+/** Part of the minimum interval that has to pass: timers and networks are not exact. */
+const PUNCTUAL = 0.9
+/** Between two answers to a client that needs one sooner. */
+const URGENT_SECONDS = 0.4
+/** Wants that moved by this part do not wait for the minimum interval. */
+const MOVED = 0.2
+
+/** What all resources of a node have in common. */
+export interface ResourceWorld {
+  /** The root divides the template's capacity, any other node what its parent gives. */
+  readonly isRoot: boolean
+  /** For children that ask again. */
+  readonly minimumSeconds: number
+  readonly census: Census
+}
+
+/**
+ * One resource at one node: who gets how much, so that what children may be using never exceeds what the node has.
+ *
+ * What a child may still be using is *held* against the node's own lease until it is known to have let go. Times are
+ * seconds since the epoch and are handed in. A decision costs O(log n) in children.
+ */
+export class Resource {
+  readonly id: string
+  readonly #minimumSeconds: number
+  readonly #reserve: Reserve
+  readonly #upstream: Upstream | undefined
+  readonly #ledger: Ledger
+  readonly #before: Before = { known: false, wants: 0, subclients: 0 }
+  #rules: Rules
+  #template: ResourceTemplate
+  #safeCapacity: number | undefined
+  #isWithdrawn = false
+  #asked = 0
+  /** Of the last decision: what the child should have in the end, and what each client would in case of need. */
+  #target = 0
+  #share = 0
+
+  /** `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. */
+  constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
+    const { isRoot, minimumSeconds, census } = world
+    this.id = id
+    this.#minimumSeconds = minimumSeconds
+    this.#template = template
+    this.#rules = rulesOf(template.algorithm)
+    this.#safeCapacity = template.safeCapacity
+    const none = learnFrom === Number.NEGATIVE_INFINITY
+    const inherited = none ? 0 : isRoot ? template.capacity : undefined
+    this.#reserve = new Reserve(learnFrom + this.#rules.learningSeconds, inherited)
+    this.#upstream = isRoot ? undefined : new Upstream()
+    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0, census)
+  }
+
+  get rules(): Rules {
+    return this.#rules
+  }
+
+  get template(): ResourceTemplate {
+    return this.#template
+  }
+
+  /** No template matches it any more: what is leased counts until it ends, and nothing is given. */
+  get isWithdrawn(): boolean {
+    return this.#isWithdrawn
+  }
+
+  /** Questions about it that were answered. */
+  get asked(): number {
+    return this.#asked
+  }
+
+  get ledger(): Ledger {
+    return this.#ledger
+  }
+
+  get upstream(): Upstream | undefined {
+    return this.#upstream
+  }
+
+  /** What the node may hand out. */
+  capacity(now: number): number {
+    return this.#upstream === undefined ? this.#template.capacity : this.#upstream.capacity(now)
+  }
+
+  /** What it keeps back for children of a predecessor. */
+  reserve(now: number): number {
+    return this.#reserve.at(now)
+  }
+
+  learning(now: number): boolean {
+    return this.#reserve.learning(now)
+  }
+
+  /** What a client may use when nobody answers. */
+  get safeCapacity(): number {
+    return this.#safeCapacity ?? this.#share
+  }
+
+  /** Decides on a client's request; `undefined` when it asks again too early. */
+  decideClient(id: string, instance: string | undefined, request: ResourceRequest, now: number): Lease | undefined {
+    this.#ledger.advance(now)
+    const known = this.#ledger.findClient(id, instance)
+    if (known !== undefined && this.#tooEarly(known, now) && !this.#isUrgent(known, request, now)) return undefined
+    const child = known ?? this.#ledger.addClient(id, instance)
+    const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
+    const inUse = Math.min(request.inUse ?? 0, this.capacity(now))
+    if (known === undefined && (has !== undefined || inUse > 0))
+      this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has?.expiryTime, now)
+    this.#note(child)
+    this.#ledger.wait(child, request.waiting ?? 0)
+    const wants = roundUp(request.wants, this.#ledger.unit)
+    const priority = Math.min(request.priority, this.#rules.highestPriority)
+    this.#ledger.enterClient(child, priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
+    return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now, inUse)
+  }
+
+  /** Another client goes by the same id, and has asked since this one last did. */
+  isRivalled(id: string, instance: string | undefined): boolean {
+    const client = this.#ledger.findClient(id, instance)
+    const rival = client && this.#ledger.rivalOf(client)
+    return rival !== undefined && rival.askedAt > client!.askedAt && client!.askedAt > Number.NEGATIVE_INFINITY
+  }
+
+  /** Decides on a server's request; `undefined` when it asks again too early. */
+  decideServer(
+    id: string,
+    request: ServerCapacityResourceRequest,
+    now: number,
+  ): ServerCapacityResourceResponse | undefined {
+    this.#ledger.advance(now)
+    const { outstanding } = request
+    const known = this.#ledger.findServer(id)
+    const succeeds = known !== undefined && outstanding !== undefined && request.has === undefined && known.held > 0
+    if (known !== undefined && !succeeds && this.#tooEarly(known, now)) return undefined
+    const inherited = known?.held ?? (this.#reserve.learning(now) ? undefined : 0)
+    const child = known ?? this.#ledger.addServer(id)
+    const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
+    // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
+    const claimed = outstanding ?? has?.capacity ?? 0
+    if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has?.expiryTime, now)
+    this.#note(child)
+    this.#ledger.enter(child, bucketsOf(request.wants, this.#rules, this.#ledger.unit), now)
+    const gets = this.#decide(child, request.has !== undefined, has?.capacity ?? 0, outstanding, now)
+    const response: ServerCapacityResourceResponse = {
+      resourceId: this.id,
+      gets,
+      algorithm: this.#rules.algorithm,
+      safeCapacity: this.safeCapacity,
+      target: this.#target,
+    }
+    if (request.has === undefined && inherited !== undefined) response.inherited = inherited
+    return response
+  }
+
+  /** A client has let go of everything. */
+  release(id: string, instance: string | undefined, now: number): void {
+    this.#ledger.advance(now)
+    const child = this.#ledger.findClient(id, instance)
+    if (child !== undefined) this.#ledger.remove(child)
+    this.#considerAsking(now)
+  }
+
+  /** A new configuration; `undefined`: none matches it. */
+  configure(template: ResourceTemplate | undefined): void {
+    this.#isWithdrawn = template === undefined
+    if (template === undefined) return
+    this.#template = template
+    if (this.#upstream !== undefined) return
+    this.#safeCapacity = template.safeCapacity
+    this.#govern(rulesOf(template.algorithm))
+    this.#ledger.scale(template.capacity)
+  }
+
+  /**
+   * The clock was corrected by so many seconds: what others may still have is counted as long as either clock says,
+   * what this node has only as long as both do.
+   */
+  shift(seconds: number): void {
+    this.#ledger.shift(seconds)
+    this.#reserve.shift(seconds)
+    this.#upstream?.shift(seconds)
+  }
+
+  /** The question to the parent. It is a promise from here on. */
+  ask(now: number, minimumSeconds: number): ServerCapacityResourceRequest {
+    this.#ledger.advance(now)
+    const standing = this.#standing(now)
+    const has = this.#upstream!.lease(now)
+    this.#upstream!.asked(standing, minimumSeconds, now)
+    const request: ServerCapacityResourceRequest = {
+      resourceId: this.id,
+      wants: aggregate(this.#ledger, this.#reserve.at(now), this.#rules.weighted),
+      outstanding: standing.outstanding,
+    }
+    if (has !== undefined) request.has = has
+    return request
+  }
+
+  answered(response: ServerCapacityResourceResponse, now: number): void {
+    this.#ledger.advance(now)
+    const { algorithm, gets, inherited, safeCapacity } = response
+    if (algorithm !== undefined) this.#govern(rulesOf(decayed(algorithm)))
+    if (safeCapacity !== undefined) this.#safeCapacity = safeCapacity
+    this.#reserve.inherit(inherited, gets.capacity, this.#ledger.held)
+    this.#upstream!.answered(response, this.#ledger.size > 0, now)
+    this.#ledger.scale(gets.capacity)
+    this.#considerAsking(now)
+  }
+
+  /** How things stand before a child's new wants are entered. */
+  #note(child: Child): void {
+    this.#before.known = child.askedAt > Number.NEGATIVE_INFINITY
+    this.#before.wants = this.#ledger.bands.wants
+    this.#before.subclients = this.#ledger.bands.subclients
+  }
+
+  /**
+   * The answer to a child whose wants have been entered. `claims`: it says what it has, which is `has`. `outstanding`
+   * is what a server promises not to exceed, `inUse` what a client cannot let go at once, whatever its lease.
+   */
+  #decide(
+    child: Child,
+    claims: boolean,
+    has: number,
+    outstanding: number | undefined,
+    now: number,
+    inUse: number = 0,
+  ): Lease {
+    this.#asked++
+    const ledger = this.#ledger
+    const leased = child.leased(now)
+    const capacity = this.capacity(now)
+    const reserve = this.#reserve.at(now)
+    const goal = this.#upstream === undefined ? capacity : this.#upstream.target(now)
+    const target = targetOf(this.#rules, ledger, child, Math.max(0, goal - reserve), this.#before)
+    const free = this.#bounded ? capacity - reserve - (ledger.held - child.held) : Number.POSITIVE_INFINITY
+    const floor = outstanding === undefined ? 0 : claims ? Math.min(outstanding, leased) : child.held
+    this.#target = claims ? target : Math.max(target, floor)
+    this.#share = capacity / Math.max(1, ledger.bands.subclients)
+
+    const lease = this.#upstream?.lease(now)
+    const end = Math.min(lease?.expiryTime ?? Number.POSITIVE_INFINITY, now + this.#rules.leaseLengthSeconds)
+    let expiry = Math.floor(end)
+    let granted: number
+    const covered =
+      (this.#upstream === undefined || lease !== undefined) && (outstanding === undefined || floor <= free)
+    if (this.#rules.published && this.#reserve.learning(now)) granted = has
+    else if (!covered) {
+      // The old lease goes on as it was.
+      granted = leased
+      expiry = leased > 0 ? child.expiry : Math.floor(now)
+    } else granted = grantOf(target, free, leased, floor)
+    granted = roundDown(granted, ledger.unit)
+
+    // Nothing new was given, so a server may go on using what it has promised to others.
+    const kept = covered ? 0 : Math.min(child.held, outstanding ?? 0)
+    const shown = claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased
+    const confirms = outstanding === undefined && this.#rules.confirm
+    ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
+    ledger.lease(child, granted)
+    child.expiry = expiry
+    child.heldUntil = Math.max(child.heldUntil, expiry + GRACE_SECONDS)
+    child.refreshSeconds = this.#refreshOf(child, target, expiry, now)
+    ledger.watch(child)
+    this.#considerAsking(now)
+    return { expiryTime: expiry, refreshInterval: child.refreshSeconds, capacity: granted }
+  }
+
+  /**
+   * What a predecessor gave counts as held. Where the child tells its lease, that stays good for as long as it was
+   * given; where it does not, it has none, but what it has promised to others may last for a lease length.
+   */
+  #believe(child: Child, capacity: number, expiry: number | undefined, now: number): void {
+    if (!this.#reserve.believes(now)) return
+    const longest = Math.floor(now + this.#rules.leaseLengthSeconds)
+    const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
+    this.#ledger.hold(child, held)
+    if (expiry !== undefined) {
+      this.#ledger.lease(child, Math.min(capacity, held))
+      child.expiry = Math.min(expiry, longest)
+    }
+    child.heldUntil = Math.max(child.heldUntil, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
+  }
+
+  /** NO_ALGORITHM and STATIC at the root look at nobody else. */
+  get #bounded(): boolean {
+    return (
+      this.#upstream !== undefined || this.#rules.kind === 'PROPORTIONAL_SHARE' || this.#rules.kind === 'FAIR_SHARE'
+    )
+  }
+
+  #minimum(): number {
+    return Math.min(this.#minimumSeconds, this.#rules.refreshSeconds)
+  }
+
+  #tooEarly(child: Child, now: number): boolean {
+    return now - child.askedAt < this.#minimum() * PUNCTUAL
+  }
+
+  /** Somebody waits there, its wants have moved, or it lets go of something that it was asked for. */
+  #isUrgent(child: Child, { wants, waiting = 0, inUse = 0, has }: ResourceRequest, now: number): boolean {
+    if (now - child.askedAt < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
+    if (Math.abs(wants - child.wants) > MOVED * child.wants) return true
+    if (waiting > 0 && child.granted < wants) return true
+    return child.held > child.granted && Math.max(has?.capacity ?? 0, inUse) < child.held * (1 - SETTLED)
+  }
+
+  #refreshOf(child: Child, target: number, expiry: number, now: number): number {
+    const { granted, held } = child
+    const settled = Math.abs(granted - target) <= SETTLED * target && held - granted <= SETTLED * granted
+    const shortest = Math.ceil(Math.max(1, this.#minimum()))
+    let refresh = settled ? this.#rules.refreshSeconds : shortest
+    if (this.#reserve.learning(now))
+      refresh = Math.min(refresh, Math.max(shortest, Math.ceil(this.#reserve.until - now)))
+    const room = expiry - Math.floor(now) - 1
+    return room >= 1 ? Math.min(refresh, room) : shortest
+  }
+
+  #govern(rules: Rules): void {
+    const { algorithm } = this.#rules
+    if (JSON.stringify(algorithm) === JSON.stringify(rules.algorithm)) return
+    this.#rules = rules
+    this.#ledger.govern(rules)
+  }
+
+  #standing(now: number): Standing {
+    const reserve = this.#reserve.at(now)
+    return {
+      outstanding: this.#ledger.held + reserve,
+      wants: this.#ledger.bands.wants + reserve,
+      alive: this.#ledger.size > 0,
+    }
+  }
+
+  #considerAsking(now: number): void {
+    if (this.#upstream !== undefined) this.#upstream.consider(this.#standing(now), now)
+  }
+}

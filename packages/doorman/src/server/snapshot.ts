@@ -1,0 +1,137 @@
+import type { Algorithm, Lease } from '@fairlead/core'
+import type { Child } from './child.js'
+import type { LeaseNode } from './node.js'
+import type { Resource } from './resource.js'
+import type { ResourceTemplate } from './template.js'
+
+/** A client or server, as the node knows it for one resource. Times are seconds since the epoch. */
+export interface ChildSnapshot {
+  id: string
+  kind: 'client' | 'server'
+  wants: number
+  subclients: number
+  /** Of its lease; 0 when that has run out. */
+  has: number
+  expiryTime: number
+  refreshInterval: number
+  /** What it may still be using. */
+  held: number
+  askedAt: number
+}
+
+/** One resource of a node: what there is, wanted, leased and kept back, in its units. */
+export interface ResourceSummary {
+  id: string
+  /** What the node may hand out. */
+  capacity: number
+  safeCapacity: number
+  algorithm: Algorithm
+  learning: boolean
+  /** What is kept back for children of a predecessor. */
+  reserve: number
+  /** No template matches it any more: nothing is given, and what is leased counts until it ends. */
+  withdrawn: boolean
+  sumHas: number
+  sumHeld: number
+  sumWants: number
+  /** What of that waits at the clients, as far as they say so. */
+  sumWaiting: number
+  /** Questions about it that were answered since it is known. */
+  asked: number
+  /** Clients, those behind servers included. */
+  clients: number
+  /** The node's own lease from its parent. */
+  lease?: Lease
+}
+
+/** The same, with all clients and servers. */
+export interface ResourceSnapshot extends ResourceSummary {
+  children: ChildSnapshot[]
+}
+
+/** A node of the tree: whether it is the master, its resources, and the configuration in force. */
+export interface NodeSummary {
+  id: string
+  isMaster: boolean
+  masterAddress?: string
+  resources: ResourceSummary[]
+  templates: ResourceTemplate[]
+}
+
+/** The same, with all clients and servers. */
+export interface NodeSnapshot extends NodeSummary {
+  resources: ResourceSnapshot[]
+}
+
+/** Copies. O(resources). */
+export function summaryOf(
+  node: LeaseNode,
+  resources: Iterable<Resource>,
+  templates: readonly ResourceTemplate[],
+  now: number,
+): NodeSummary {
+  return {
+    id: node.id,
+    isMaster: node.mastership.isMaster(now),
+    ...node.mastership.answer(now),
+    resources: Array.from(resources, (resource) => resourceSummary(resource, now)),
+    templates: structuredClone([...templates]),
+  }
+}
+
+/** The children with the largest leases, `most` of them at most, the largest first. O(children). */
+export function largestOf({ ledger }: Resource, most: number, now: number): ChildSnapshot[] {
+  ledger.advance(now)
+  const larger = (a: Child, b: Child): number => b.leased(now) - a.leased(now) || b.wants - a.wants
+  let found: Child[] = []
+  let least: Child | undefined
+  for (const child of ledger.children()) {
+    if (least !== undefined && larger(child, least) >= 0) continue
+    found.push(child)
+    // Seldom enough that it costs no more than the walk.
+    if (found.length < 2 * most) continue
+    found = found.sort(larger).slice(0, most)
+    least = found.at(-1)
+  }
+  return found
+    .sort(larger)
+    .slice(0, most)
+    .map((child) => ({
+      id: child.id,
+      kind: child.isServer ? ('server' as const) : ('client' as const),
+      wants: child.wants,
+      subclients: child.subclients,
+      has: child.leased(now),
+      expiryTime: child.expiry,
+      refreshInterval: child.refreshSeconds,
+      held: child.held,
+      askedAt: child.askedAt,
+    }))
+}
+
+function resourceSummary(resource: Resource, now: number): ResourceSummary {
+  const { ledger } = resource
+  ledger.advance(now)
+  const lease = resource.upstream?.lease(now)
+  return {
+    id: resource.id,
+    capacity: resource.capacity(now),
+    safeCapacity: resource.safeCapacity,
+    algorithm: copyOf(resource.rules.algorithm),
+    learning: resource.learning(now),
+    reserve: resource.reserve(now),
+    withdrawn: resource.isWithdrawn,
+    sumHas: ledger.leased,
+    sumHeld: ledger.held,
+    sumWants: ledger.wants,
+    sumWaiting: ledger.waiting,
+    asked: resource.asked,
+    clients: ledger.bands.subclients,
+    ...(lease === undefined ? {} : { lease: { ...lease } }),
+  }
+}
+
+/** Ten thousand of these are made at once, too many for `structuredClone`. */
+function copyOf(algorithm: Algorithm): Algorithm {
+  return { ...algorithm, parameters: algorithm.parameters.map((parameter) => ({ ...parameter })) }
+}

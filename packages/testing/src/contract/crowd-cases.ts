@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { limitStage, seededRandom } from '@fairlead/core/testing'
+import { Cases, type ContractCase } from './cases.js'
+import { HTTP2_KINDS, KINDS, visit } from './crowd-clients.js'
+import type { AdapterHarness } from './harness.js'
+import { Http2Client } from './http2-client.js'
+import type { Rig, RigOptions } from './rig.js'
+import { turns } from './turns.js'
+
+const CROWD = 1_000
+const AT_ONCE = 50
+const SEED = 20_261
+const TIMEOUT_MS = 300_000
+/**
+ * Visits that closures of the last requests may still know, or Node: before version 26 it keeps a connection of HTTP/2
+ * now and then whose client has left, with all its streams.
+ */
+const MOST_KNOWN = 20 + AT_ONCE
+
+/**
+ * Crowds of all kinds of clients, who leave at random moments: before the request was read, while it waits, while it is
+ * handled, in the middle of the answer, between pipelined requests, on streams of one connection. Nothing may be left
+ * behind: no permit, nobody in line, nothing in memory. And the process must not complain: neither of rejections that
+ * nobody handles nor of listeners that pile up.
+ */
+export function crowdCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
+  const cases = new Cases(harness)
+  const { crowd = CROWD } = harness
+  // So narrow that many of those that leave are waiting.
+  const narrow = (): RigOptions<Target> => ({
+    stages: [limitStage(20, { waiters: Number.MAX_SAFE_INTEGER })],
+    timeoutMs: TIMEOUT_MS,
+  })
+  const kinds = Object.values(KINDS)
+  cases.add(`${crowd} clients of ${kinds.length} kinds, who leave at random moments`, narrow, (rig) =>
+    watched(rig, crowd, (client, random) => visit(rig.port, kinds[client % kinds.length]!, random)),
+  )
+
+  const start = harness.startHttp2?.bind(harness)
+  if (start === undefined) return cases.all
+  const overHttp2 = new Cases({ ...harness, start })
+  const http2Kinds = Object.values(HTTP2_KINDS)
+  overHttp2.add(
+    `HTTP/2: ${crowd} streams of ${http2Kinds.length} kinds that are reset, or whose connection dies, at random moments`,
+    narrow,
+    (rig) =>
+      watched(rig, Math.ceil(crowd / AT_ONCE), async (_, random) => {
+        const client = await Http2Client.connect(rig.port)
+        const streams = Array.from({ length: AT_ONCE }, (_, i) => http2Kinds[i % http2Kinds.length]!(client, random))
+        // Those that wait for an answer die with the connection.
+        await Promise.race([Promise.all(streams), turns(random() * 200)])
+        await client.leave()
+      }),
+  )
+  return [...cases.all, ...overHttp2.all]
+}
+
+/**
+ * So many clients come, some at once. Then waits until nobody is left, and compares what the gate, the probe, the process
+ * and the memory say.
+ */
+async function watched<Target extends readonly unknown[]>(
+  rig: Rig<Target>,
+  crowd: number,
+  comes: (client: number, random: () => number) => Promise<void>,
+): Promise<void> {
+  const complaints: unknown[] = []
+  const complain = (what: unknown): void => void complaints.push(what)
+  process.on('warning', complain).on('unhandledRejection', complain)
+  try {
+    const random = seededRandom(SEED)
+    let next = 0
+    await Promise.all(
+      Array.from({ length: Math.min(AT_ONCE, crowd) }, async () => {
+        while (next < crowd) await comes(next++, random)
+      }),
+    )
+    // What the server has not read by now it will find closed.
+    await turns(100)
+    await rig.until('all have ended', () => rig.snapshot().inFlight + rig.snapshot().waiting === 0)
+    await turns(1)
+  } finally {
+    process.off('warning', complain).off('unhandledRejection', complain)
+  }
+  const { admitted, refused, refusedBy, finished } = rig.snapshot()
+  assert.deepEqual(complaints, [])
+  assert.deepEqual(refusedBy, { 'gate:gone': refused })
+  assert.equal(finished.success + finished.failure + finished.ignored, admitted)
+  assert.deepEqual([rig.probe.outstanding, rig.probe.doubled], [0, 0])
+  // Else they left at no such random moments.
+  for (const count of [refused, finished.success, finished.ignored])
+    assert.ok(count >= (admitted + refused) / 100, `only ${count} of ${JSON.stringify({ refused, ...finished })}`)
+  // A listener, a permit or a peer that is still known anywhere would know its visit.
+  const known = await stillKnown(rig.scenes.visits)
+  assert.ok(known <= MOST_KNOWN, `${known} of ${rig.scenes.visits.length} requests are still known`)
+}
+
+/** How many of them the garbage collector finds in use, once what is closing has closed. */
+async function stillKnown(visits: readonly WeakRef<object>[]): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  let known = visits.length
+  for (let round = 0; round < 50 && known > MOST_KNOWN; round++) {
+    await turns(20)
+    collect()
+    known = visits.filter((visit) => visit.deref() !== undefined).length
+  }
+  return known
+}

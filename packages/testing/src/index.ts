@@ -1,0 +1,17 @@
+/**
+ * The contracts of adapters and stores, and the clocks, chance and stages of `@fairlead/core/testing`.
+ *
+ * @module @fairlead/testing
+ */
+
+export * from '@fairlead/core/testing'
+export {
+  type AdapterHarness,
+  type Answer,
+  type AppSetup,
+  adapterContract,
+  type ContractCase,
+  listen,
+  type RunningApp,
+} from './contract/index.js'
+export { type PoolStoreHarness, poolStoreContract } from './pool-store/index.js'

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { type LeaseCall, type PoolTerms, poolTerms } from '@fairlead/core'
+import { seededRandom } from '@fairlead/core/testing'
+import { type ContractCase, TIMEOUT_MS } from '../contract/cases.js'
+import type { PoolStoreHarness } from './harness.js'
+import { Members } from './members.js'
+
+export type { PoolStoreHarness } from './harness.js'
+
+/**
+ * So long that no window ends while a case runs, and that for decades hardly any of the present one will be over: it
+ * began in 2023. What is granted late in a window depends on how late it is.
+ */
+const LONG_MS = 1_700_000_000_000
+/** So short that windows end while a case runs. */
+const SHORT_MS = 40
+
+let pools = 0
+
+/** Terms of a pool that no other case, and no other run, has used. */
+function terms(windowMs: number, limit = 1_000, quantum = 10, name = 'pool'): PoolTerms {
+  return poolTerms({ name: `${name}-${Math.random()}-${pools++}`, limit, windowMs, quantum })
+}
+
+/**
+ * The contract that every store of pools keeps, as cases for any test runner:
+ *
+ * ```ts
+ * for (const { name, run, timeoutMs } of poolStoreContract(harness)) it(name, run, timeoutMs)
+ * ```
+ *
+ * The store may tell time as it likes. The grants are compared with those of the pool in this process, one by one.
+ * Needs Node.
+ */
+export function poolStoreContract({ stores, forget }: PoolStoreHarness): ContractCase[] {
+  const cases: ContractCase[] = []
+  const add = (name: string, run: () => Promise<void>): void => {
+    cases.push({ name, timeoutMs: TIMEOUT_MS, run })
+  }
+  const members = (own: PoolTerms): Members => new Members(stores, own)
+
+  for (const seed of [1, 2, 3, 4, 5, 6])
+    for (const windowMs of [LONG_MS, SHORT_MS])
+      add(`gives the grants of the pool in process, call for call (${windowMs} ms, seed ${seed})`, async () => {
+        const all = members(terms(windowMs, 1_000 / 3, 7))
+        await play(all, seed)
+        assert.deepEqual(
+          all.log.map(({ answer }) => answer),
+          all.reference(),
+        )
+      })
+
+  add('never grants more than the limit, whoever asks at the same time', async () => {
+    const all = members(terms(LONG_MS))
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, at) => all.ask(`m${at}`, 1 + (at % 50), { weight: 1 + (at % 3) })),
+    )
+    const sum = answers.reduce((total, { grant }) => total + grant, 0)
+    assert.ok(sum <= 1_000.000_001 && sum > 500, `granted ${sum} of 1000`)
+  })
+
+  add('repeats the answer to a call that is repeated', async () => {
+    const all = members(terms(LONG_MS))
+    const call = all.next('a', 600)
+    const first = await all.send(call)
+    assert.equal(first.grant, 600)
+    const again = await all.send(call)
+    assert.deepEqual({ ...again, leftMs: 0 }, { ...first, leftMs: 0 })
+    assert.ok(again.leftMs <= first.leftMs)
+    assert.equal((await all.ask('a', 401)).grant, 0)
+  })
+
+  add('does nothing for a call that arrives after a later one', async () => {
+    const all = members(terms(LONG_MS))
+    const late = all.next('a', 500)
+    assert.equal((await all.ask('a', 500)).grant, 500)
+    assert.equal((await all.send({ ...late, win: all.log[0]!.answer.win })).grant, 0)
+    assert.equal((await all.ask('b', 501)).grant, 0)
+  })
+
+  add('keeps pools apart: by name, and by the length of their windows', async () => {
+    const first = terms(LONG_MS)
+    const others = [
+      { ...first, name: `${first.name} ` },
+      { ...first, windowMs: LONG_MS / 2 },
+    ]
+    for (const [at, own] of [first, ...others].entries())
+      assert.equal((await members(own).ask(`m${at}`, 1_000)).grant, 1_000, JSON.stringify(own))
+  })
+
+  add('takes any name for a pool, a member or a tenant', async () => {
+    for (const name of ['}{', '{', 'a b', 'a:b', '\n', 'ä', '😀', '%s', '0', '-1']) {
+      const all = members(terms(LONG_MS, 1_000, 10, name))
+      const tenants = [{ tenant: name, weight: 1, used: 0, rate: 5 }]
+      assert.equal((await all.ask(name, 5, { tenants })).grant, 10, name)
+      const [share] = (await all.ask('other', 5, { tenants })).shares
+      assert.ok(Math.abs(share! - 0.5) < 1e-3, `${name}: ${share}`)
+    }
+  })
+
+  add('serves many members', async () => {
+    const all = members(terms(LONG_MS, 10_000, 1))
+    for (let at = 0; at < 300; at++) assert.equal((await all.ask(`m${at}`, 1)).grant, 1)
+    assert.deepEqual(all.log.at(-1)!.answer, all.reference().at(-1))
+  })
+
+  add('refuses what it cannot work with, by name, and leaves no trace', async () => {
+    const all = members(terms(LONG_MS))
+    const bad: [Partial<LeaseCall>, RegExp][] = [
+      [{ member: '' }, /member/],
+      [{ seq: 1.5 }, /seq/],
+      [{ win: Number.NaN }, /win/],
+      [{ need: -1 }, /need/],
+      [{ holds: Number.POSITIVE_INFINITY }, /holds/],
+      [{ spent: -1 }, /spent/],
+      [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
+      [{ mark: { epoch: 0, rev: 0.5, total: 0, members: 0, expected: 0 } }, /mark\.rev/],
+      [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1 }] }, /weight/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN }] }, /rate/],
+      [{ tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1 })) }, /tenants/],
+      [{ tenants: [] }, /rate of the first tenant/],
+      [{ pool: { ...all.terms, quantum: 1_001 } }, /quantum/],
+      [{ pool: { ...all.terms, limit: Number.NaN } }, /limit/],
+    ]
+    for (const [part, message] of bad)
+      await assert.rejects(async () => await stores[0].lease({ ...all.next('a', 1), ...part }), message)
+    assert.equal((await all.ask('b', 1_000)).grant, 1_000)
+  })
+
+  add('hands credit on that a member no longer claims', async () => {
+    const all = members(terms(LONG_MS))
+    assert.equal((await all.ask('a', 800)).grant, 800)
+    assert.equal((await all.ask('b', 300)).grant, 0)
+    await all.ask('a', 0, { back: 700 })
+    assert.equal((await all.ask('b', 300)).grant, 300)
+  })
+
+  if (forget !== undefined)
+    add('learns from its members what it granted before it forgot, and grants nothing meanwhile', async () => {
+      const all = members(terms(LONG_MS))
+      assert.equal((await all.ask('a', 300)).grant, 300)
+      assert.equal((await all.ask('b', 200)).grant, 200)
+      await forget()
+      // b was granted something last: it knows of everything.
+      const { grant, waitMs, mark } = await all.ask('b', 1)
+      assert.equal(grant, 0)
+      assert.equal(mark.total, 500)
+      assert.ok(waitMs > 0)
+      assert.equal((await all.ask('a', 1)).mark.total, 500)
+    })
+  return cases
+}
+
+/** Four hundred calls: needs and returns, retries and late arrivals, tenants of one member and of several. */
+async function play(all: Members, seed: number): Promise<void> {
+  const random = seededRandom(seed)
+  const upTo = (most: number): number => Math.floor(random() * most)
+  const names = ['a', 'b', 'c', 'd', 'e']
+  for (let step = 0; step < 400; step++) {
+    const old = all.log[upTo(all.log.length)]
+    if (old !== undefined && random() < 0.1) {
+      await all.send(old.call)
+      continue
+    }
+    const name = names[upTo(names.length)]!
+    const need = random() < 0.2 ? 0 : random() < 0.5 ? 1 + upTo(20) : 30 * random()
+    const back = random() < 0.1 ? upTo(10) : 0
+    const tenants = Array.from({ length: 1 + upTo(4) }, () => ({
+      tenant: `t${upTo(6)}`,
+      weight: 1 + upTo(3),
+      used: upTo(50),
+      rate: need > 0 ? 1 + step * random() : upTo(3),
+    }))
+    const some = { weight: upTo(3), used: upTo(40) }
+    // The last two report tenants that others have, too, and some that they do not name.
+    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4) })
+    else await all.ask(name, need, { back, tenants, quiet: some, wants: { weight: upTo(2), used: upTo(20) } })
+  }
+}

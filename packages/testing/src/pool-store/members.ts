@@ -1,0 +1,87 @@
+import type { LeaseAnswer, LeaseCall, PoolMark, PoolStore, PoolTerms, TenantReport } from '@fairlead/core'
+import { Pool } from '@fairlead/core/internal'
+
+/** What a member knows by its last answer. */
+interface Known {
+  seq: number
+  win: number
+  holds: number
+  mark: PoolMark
+}
+
+/** Members of one pool, as processes are: each counts its calls, spends what it gets, and tells what it holds. */
+export class Members {
+  readonly terms: PoolTerms
+  /** The calls in the order in which they were answered, each with its answer. */
+  readonly log: { readonly call: LeaseCall; readonly answer: LeaseAnswer }[] = []
+  readonly #stores: readonly PoolStore[]
+  readonly #known: Map<string, Known> = new Map()
+
+  constructor(stores: readonly PoolStore[], terms: PoolTerms) {
+    this.#stores = stores
+    this.terms = terms
+  }
+
+  /**
+   * The member's next call: it asks for a tenant of its own, of weight 1 or as `more` says, and hands `back` some of
+   * what it has.
+   */
+  next(
+    member: string,
+    need: number,
+    { weight = 1, back = 0, ...more }: Partial<LeaseCall> & { weight?: number; back?: number } = {},
+  ): LeaseCall {
+    const { win, holds, mark, seq } = this.#knownOf(member)
+    this.#known.set(member, { win, holds, mark, seq: seq + 1 })
+    const left = Math.max(0, holds - back)
+    const tenants: TenantReport[] = [{ tenant: `of ${member}`, weight, used: left, rate: 1 }]
+    const none = { weight: 0, used: 0 }
+    return {
+      ...{ pool: this.terms, member, seq: seq + 1, win, holds: left, spent: left, mark },
+      ...{ quiet: none, wants: none, tenants, need, ...more },
+    }
+  }
+
+  async send(call: LeaseCall): Promise<LeaseAnswer> {
+    const answer = await this.#stores[this.log.length % this.#stores.length]!.lease(call)
+    const { seq } = this.#knownOf(call.member)
+    const { win, mark, grant } = answer
+    // Only the answer to the last call is looked at.
+    if (seq === call.seq)
+      this.#known.set(call.member, { seq, win, mark, holds: (call.win === win ? call.holds : 0) + grant })
+    this.log.push({ call, answer })
+    return answer
+  }
+
+  ask(member: string, need: number, more: Parameters<Members['next']>[2] = {}): Promise<LeaseAnswer> {
+    return this.send(this.next(member, need, more))
+  }
+
+  /** All credit that members hold of the window. */
+  held(): number {
+    let sum = 0
+    for (const { holds } of this.#known.values()) sum += holds
+    return sum
+  }
+
+  #knownOf(member: string): Known {
+    return (
+      this.#known.get(member) ?? {
+        seq: 0,
+        win: -1,
+        holds: 0,
+        mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      }
+    )
+  }
+
+  /**
+   * Tells the logged calls to the reference, at the times at which the store says that it answered them; gives what
+   * the reference answers. Only for calls that were made one after the other.
+   */
+  reference(): LeaseAnswer[] {
+    const pool = new Pool()
+    const { windowMs } = this.terms
+    return this.log.map(({ call, answer }) => pool.lease(call, (answer.win + 1) * windowMs - answer.leftMs))
+  }
+}

@@ -1,0 +1,7 @@
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+
+const config: UserProjectConfigExport = defineProject({
+  test: { name: 'oracles', include: ['src/**/*.test.ts'], testTimeout: 120_000 },
+})
+
+export default config
