@@ -14,6 +14,11 @@ export interface Plan {
   inContainer: boolean
   seed: number
   phases: readonly { seconds: number; perSecond: number }[]
+  /**
+   * A turn of the event loop counts as 5 ms, however long it takes: a machine that stands still then sends nothing at
+   * once. By the clock otherwise. @default false
+   */
+  byTurns?: boolean
 }
 
 /** Of one phase. */
@@ -27,6 +32,7 @@ type Guard = (flow: string) => Finish | Promise<Finish>
 type Finish = (() => void) | undefined
 
 const HOLD_MS = 1_000
+const TURN_MS = 5
 const FLOWS = 20
 /** What the peers are set to: their advice is a share of what there is. */
 const PEER_SHARE = 0.8
@@ -89,11 +95,15 @@ async function serve(plan: Plan): Promise<void> {
   const guard = await guardOf(plan)
   const hold = KINDS[plan.kind]
   if (hold === undefined) throw new RangeError(`no such kind: ${plan.kind}`)
+  let turns = 0
+  const clock = (): number => (plan.byTurns === true ? turns * TURN_MS : performance.now())
+  /** What runs, the first to end first. */
+  const running: { untilMs: number; end: () => void }[] = []
   for (const { seconds, perSecond } of plan.phases) {
     let asked = 0
     let served = 0
     let refused = 0
-    const startMs = performance.now()
+    const startMs = clock()
     const endMs = startMs + 1_000 * seconds
     const request = async (): Promise<void> => {
       asked++
@@ -103,17 +113,20 @@ async function serve(plan: Plan): Promise<void> {
         return
       }
       const held = hold(Math.floor((0.4 + 1.2 * random()) * plan.meanMb * 2 ** 20))
-      setTimeout(() => {
+      const end = (): void => {
         // What is used here is kept until here.
         if (held !== undefined) served++
         finish()
-      }, HOLD_MS)
+      }
+      running.push({ untilMs: clock() + HOLD_MS, end })
     }
     const gapMs = (): number => (-Math.log(1 - random()) * 1_000) / perSecond
     let nextMs = startMs
-    while (performance.now() < endMs) {
-      for (; nextMs <= performance.now(); nextMs += gapMs()) void request()
-      await new Promise((resolve) => setTimeout(resolve, 5))
+    while (clock() < endMs) {
+      while (running.length > 0 && running[0]!.untilMs <= clock()) running.shift()!.end()
+      for (; nextMs <= clock(); nextMs += gapMs()) void request()
+      await new Promise((resolve) => setTimeout(resolve, TURN_MS))
+      turns++
     }
     process.send?.({ servedPerSecond: served / seconds, refusedShare: refused / asked } satisfies Counts)
   }

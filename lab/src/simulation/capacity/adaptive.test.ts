@@ -44,18 +44,14 @@ describe('adaptive, where nothing runs short', () => {
   it.each(UNBOUNDED)('grows to what is asked: $name', (service) => {
     const asked = (NEEDED / service.meanMs) * 1_000
     const runs = SEEDS.slice(0, 3).map((seed) => simulate(adaptive(), unbounded(service, seed)))
-    expect(
-      mean(
-        runs.flatMap((run) => run.slice(0, 60)),
-        ({ served }) => served,
-      ) / asked,
-    ).toBeGreaterThan(0.55)
-    expect(
-      mean(
-        runs.flatMap((run) => run.slice(240)),
-        ({ served }) => served,
-      ) / asked,
-    ).toBeGreaterThan(0.7)
+    const served = (fromS: number, toS: number): number[] =>
+      runs.map((run) => mean(run.slice(fromS, toS), (second) => second.served) / asked).sort((a, b) => a - b)
+    const [first, fifth] = [served(0, 60), served(240, 300)]
+    expect(first[1], `${first}`).toBeGreaterThan(0.8)
+    expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
+    // One run in ten climbs too soon to an end where few requests end in a round: exponential ones, and time-outs.
+    expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
+    expect((fifth[0]! + fifth[1]! + fifth[2]!) / 3).toBeGreaterThan(0.74)
   })
 
   it('grows where that begins only after the knee of something else was found', () => {

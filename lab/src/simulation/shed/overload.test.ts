@@ -3,7 +3,7 @@ import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { CollectedHeap, PlainMemory, StickyMemory } from './memory.js'
 import { byLiveHeap, byMeter, none, RANGE } from './policies.js'
-import { average, SPIKE, type Stretch, simulate } from './simulate.js'
+import { average, pareto, rareLarge, SPIKE, type Stretch, simulate } from './simulate.js'
 
 const SEEDS = 20
 /** Rare huge requests decide here: over 20 seeds the mean moves by a quarter of an event. */
@@ -49,6 +49,27 @@ describe('memory, four times the demand for 30 s', { timeout: 60_000 }, () => {
     expect(result.goodput).toBeGreaterThanOrEqual(least)
   })
 
+  it('hardly runs out when one request in a hundred is fifty times as large', () => {
+    const scenario = { sigma: 0, drawSize: rareLarge(100, 50), demand: SPIKE, makeMemory: plain }
+    const shed = average(SEEDS, { ...scenario, makeShedder: byMeter(500) })
+    expect(shed.outOfMemory).toBeLessThanOrEqual(1)
+    expect(shed.goodput).toBeGreaterThan(180)
+    expect(average(SEEDS, { ...scenario, makeShedder: none }).outOfMemory).toBeGreaterThan(6)
+  })
+
+  it('hardly runs out more often than without overload when single requests are as large as all that is left', () => {
+    const scenario = { sigma: 0, drawSize: pareto(1.5), makeMemory: plain }
+    const outOfMemory = (demand: readonly Stretch[], makeShedder: typeof none): number =>
+      average(2 * SEEDS, { ...scenario, demand, makeShedder }).outOfMemory
+    const quiet: Stretch[] = [{ untilMs: 90_000, perSecond: 200 }]
+    const shed = byMeter(500)
+    expect(outOfMemory(quiet, shed)).toBeLessThan(outOfMemory(quiet, none))
+    // What the spike adds to what its quiet stretches bring.
+    const added = (makeShedder: typeof none): number =>
+      outOfMemory(SPIKE, makeShedder) - outOfMemory(quiet, makeShedder)
+    expect(added(shed)).toBeLessThan(0.35 * added(none))
+  })
+
   it('never runs out when the overload begins with the first request', () => {
     const demand: Stretch[] = [{ untilMs: 60_000, perSecond: 800 }]
     const makeShedder = byMeter(1_000)
@@ -92,7 +113,7 @@ describe('a collected heap, four times the demand for 30 s', { timeout: 60_000 }
 })
 
 describe('a resident set that hardly falls, four times the demand for 30 s', { timeout: 60_000 }, () => {
-  it.each([50, 100])('is not taken for a shortage for ever, sampled every %i ms', (sampleEveryMs) => {
+  it.each([50, 500])('is not taken for a shortage for ever, sampled every %i ms', (sampleEveryMs) => {
     const makeMemory = (): StickyMemory => new StickyMemory()
     const result = average(SEEDS, { sigma: 0.5, demand: SPIKE, makeMemory, makeShedder: byMeter(sampleEveryMs) })
     expect(result.outOfMemory).toBe(0)

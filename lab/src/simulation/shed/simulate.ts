@@ -27,6 +27,8 @@ export interface Scenario {
   seed: number
   /** Spread of the lognormal sizes: 0.5 is even, 1.5 has a heavy tail. */
   sigma: number
+  /** Draws sizes, as multiples of the mean, instead of lognormal ones. */
+  drawSize?: (random: Random) => number
   demand: readonly Stretch[]
   makeMemory: () => Memory
   /** The shedder of a process that has just started with this memory; undefined for none. */
@@ -53,7 +55,8 @@ interface Running {
  * Poisson arrivals at a process with a limited memory, each holding a lognormal share of it for an exponential time.
  * Running out loses all that runs, and the process is gone for 5 s, then starts anew, knowing nothing.
  */
-export function simulate({ seed, sigma, demand, makeMemory, makeShedder }: Scenario): Result {
+export function simulate(scenario: Scenario): Result {
+  const { seed, sigma, drawSize = lognormal(sigma), demand, makeMemory, makeShedder } = scenario
   const random = seededRandom(seed)
   const ofTheShedder = seededRandom(seed + 0.5)
   const clock = manualClock()
@@ -80,7 +83,7 @@ export function simulate({ seed, sigma, demand, makeMemory, makeShedder }: Scena
 
   for (const arrivalMs of arrivals(demand, random)) {
     // Drawn for every arrival, so that all policies meet the same requests.
-    const size = MEAN_SIZE * Math.exp(sigma * normal(random) - sigma ** 2 / 2)
+    const size = MEAN_SIZE * drawSize(random)
     const heldMs = exponential(random) * MEAN_HELD_MS
     finishUntil(arrivalMs)
     if (arrivalMs < upAtMs) continue
@@ -146,6 +149,22 @@ function insert(running: Running[], one: Running): void {
 
 function exponential(random: Random): number {
   return -Math.log(1 - random())
+}
+
+/** Lognormal with mean 1. */
+function lognormal(sigma: number): (random: Random) => number {
+  return (random) => Math.exp(sigma * normal(random) - sigma ** 2 / 2)
+}
+
+/** Pareto with mean 1: the part above any size x falls as x to the power of -`shape`, which is above 1. */
+export function pareto(shape: number): (random: Random) => number {
+  return (random) => (shape - 1) / shape / (1 - random()) ** (1 / shape)
+}
+
+/** One request in `every` is `times` as large as the others; mean 1. */
+export function rareLarge(every: number, times: number): (random: Random) => number {
+  const usual = every / (every - 1 + times)
+  return (random) => (random() * every < 1 ? times * usual : usual)
 }
 
 /** A normal deviate, by Box and Muller. */

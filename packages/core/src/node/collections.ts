@@ -6,8 +6,10 @@ const IDLE_MS = 60_000
 /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
 export type WatchCollections = (ended: () => void) => () => void
 
-/** Node calls the observer within half a millisecond of the collection. */
+/** Node calls the observer within half a millisecond of the collection. Other runtimes tell of none. */
 export const watchCollections: WatchCollections = (ended) => {
+  const kinds: unknown = Reflect.get(PerformanceObserver, 'supportedEntryTypes')
+  if (!Array.isArray(kinds) || !kinds.includes('gc')) return () => {}
   const observer = new PerformanceObserver((list) => {
     if (list.getEntries().some(isMajor)) ended()
   })

@@ -14,9 +14,13 @@ export function collectSoon(): void {
   }
 }
 
-/** Time from one request for a collection to the next, in milliseconds: at first, and where they free little. */
+/** Least time from one request for a collection to the next, in milliseconds. */
 const COLLECT_EVERY_MS = 250
-const COLLECT_SELDOM_MS = 8_000
+/**
+ * Time until the next where one has freed little: so many milliseconds for each byte of objects. To mark them takes about
+ * half a millisecond a megabyte, which is a twentieth of this.
+ */
+const COLLECT_SELDOM_MS = 10 / 2 ** 20
 /** Share of the limit. */
 const LITTLE = 0.05
 
@@ -27,7 +31,6 @@ const LITTLE = 0.05
 export class Garbage {
   readonly #collect: () => void
   #nextMs: number = Number.NEGATIVE_INFINITY
-  #everyMs = COLLECT_EVERY_MS
   /** Share in use when last asked for, and the least since. */
   #then = 1
   #least = 0
@@ -36,13 +39,12 @@ export class Garbage {
     this.#collect = collect
   }
 
-  /** Takes the share of the limit in use. */
-  sample(nowMs: number, share: number, short: boolean): void {
+  /** Takes the share of the limit in use, and the bytes of objects that a collection has to look at. */
+  sample(nowMs: number, share: number, short: boolean, objectBytes: number): void {
     this.#least = Math.min(this.#least, share)
     if (!short || nowMs < this.#nextMs) return
     const freedLittle = this.#then - this.#least < LITTLE
-    this.#everyMs = freedLittle ? Math.min(2 * this.#everyMs, COLLECT_SELDOM_MS) : COLLECT_EVERY_MS
-    this.#nextMs = nowMs + this.#everyMs
+    this.#nextMs = nowMs + Math.max(COLLECT_EVERY_MS, freedLittle ? COLLECT_SELDOM_MS * objectBytes : 0)
     this.#then = share
     this.#least = share
     this.#collect()

@@ -83,7 +83,7 @@ class HeapSignal implements LoadSignal {
   read(nowMs: number): number {
     this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
     const share = this.#share()
-    this.#garbage.sample(nowMs, share, share >= this.curve.from)
+    this.#garbage.sample(nowMs, share, share >= this.curve.from, this.#heap.usedBytes())
     return share
   }
 

@@ -14,7 +14,7 @@ export { clientId } from './client-id.js'
 export { type EventLoopDelayOptions, eventLoopDelaySignal } from './event-loop.js'
 export { eventLoopUtilizationSignal } from './event-loop-utilization.js'
 export { type Heap, type HeapSignalOptions, heapSignal } from './heap.js'
-export type { Machine } from './machine.js'
+export type { Machine, MemoryUsage } from './machine.js'
 export { type MemorySignalOptions, memorySignal } from './memory.js'
 
 /** Where a queue bounds what runs, the event loop is late by what it lets run at once: that is no emergency yet. */

@@ -1,7 +1,16 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import type { ReadFile } from './cgroup.js'
+import { type WatchCollections, watchCollections } from './collections.js'
 import { collectSoon } from './garbage.js'
+
+/** Bytes, as `process.memoryUsage()` gives them. */
+export interface MemoryUsage {
+  rss: number
+  heapTotal: number
+  heapUsed: number
+  arrayBuffers: number
+}
 
 /** Where a memory signal gets its numbers: this machine, or a recorded one. */
 export interface Machine {
@@ -10,10 +19,12 @@ export interface Machine {
   physicalBytes(): number
   /** The runtime's own idea of a limit. Absurdly large, 0 or undefined where there is none. */
   constrainedBytes(): number | undefined
-  /** Resident set of this process. */
-  residentBytes(): number
+  /** Resident set of this process, and what its engine has in use of it. */
+  memoryUsage(): MemoryUsage
   /** Asks the engine to collect garbage soon. Makes nothing resident. */
   collect(): void
+  /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
+  watch: WatchCollections
 }
 
 /**
@@ -29,6 +40,7 @@ export const thisMachine: Machine = {
   },
   physicalBytes: () => totalmem(),
   constrainedBytes: () => process.constrainedMemory?.(),
-  residentBytes: () => process.memoryUsage.rss(),
+  memoryUsage: () => process.memoryUsage(),
   collect: collectSoon,
+  watch: watchCollections,
 }

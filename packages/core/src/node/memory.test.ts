@@ -1,16 +1,23 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { LoadShedder, logistic } from '../shed/index.js'
+import { manualClock } from '../testing/manual-clock.js'
 import * as trees from './fixtures/cgroups.js'
 import { GIB, MIB, type Tree } from './fixtures/cgroups.js'
-import { defaultSignals, type Machine, memorySignal } from './index.js'
+import { defaultSignals, type Machine, type MemoryUsage, memorySignal } from './index.js'
+
+/** What a process has that is so large, of which the engine says that `inUse` is needed. */
+function usage(rss: number, inUse = 0): MemoryUsage {
+  return { rss, heapTotal: 0, heapUsed: 0, arrayBuffers: inUse }
+}
 
 function machine(tree: Tree, more: Partial<Machine> = {}): Machine {
   return {
     readFile: (path) => tree[path],
     physicalBytes: () => 16 * GIB,
     constrainedBytes: () => 2 ** 64,
-    residentBytes: () => 2 * GIB,
+    memoryUsage: () => usage(2 * GIB),
     collect: () => {},
+    watch: () => () => {},
     ...more,
   }
 }
@@ -45,29 +52,59 @@ describe('memorySignal', () => {
     }
   })
 
-  it('has garbage collected before anybody is refused, and seldom where that frees little', () => {
-    let used = 0.5
+  it('has garbage collected before anybody is refused, and seldom where that frees little and costs much', () => {
+    const state = { used: 0.5, objects: 0 }
     const collect = vi.fn()
-    const signal = memorySignal({ machine: machine(trees.none, { residentBytes: () => used * 16 * GIB, collect }) })
-    const readUntil = (fromMs: number, untilMs: number): void => {
+    const memoryUsage = (): MemoryUsage => ({ ...usage(state.used * 16 * GIB), heapUsed: state.objects })
+    const signal = memorySignal({ machine: machine(trees.none, { memoryUsage, collect }) })
+    const asked = (fromMs: number, untilMs: number): number => {
+      collect.mockClear()
       for (let nowMs = fromMs; nowMs < untilMs; nowMs += 50) signal.read(nowMs)
+      return collect.mock.calls.length
     }
-    readUntil(0, 10_000)
-    expect(collect).not.toHaveBeenCalled()
-    used = 0.65
-    readUntil(10_000, 10_050)
-    expect(collect).toHaveBeenCalledTimes(1)
-    // Nothing is freed: 0.5, 1, 2, 4 and then 8 s apart.
-    readUntil(10_050, 60_000)
-    expect(collect.mock.calls.length).toBeGreaterThanOrEqual(6)
-    expect(collect.mock.calls.length).toBeLessThanOrEqual(12)
+    expect(asked(0, 10_000)).toBe(0)
+    state.used = 0.65
+    expect(asked(10_000, 10_050)).toBe(1)
+    // Nothing is freed: with few objects it is soon done, a heap of 400 MB is looked at each 4 s.
+    expect(asked(10_050, 20_050)).toBe(40)
+    state.objects = 400 * MIB
+    expect(asked(20_050, 60_050)).toBeLessThanOrEqual(11)
     // What it frees now comes again at once: four times a second.
     collect.mockClear()
-    for (let nowMs = 60_000; nowMs < 80_000; nowMs += 125) {
-      used = nowMs % 250 === 0 ? 0.9 : 0.5
+    for (let nowMs = 64_000; nowMs < 84_000; nowMs += 125) {
+      state.used = nowMs % 250 === 0 ? 0.9 : 0.5
       signal.read(nowMs)
     }
     expect(collect.mock.calls.length).toBeGreaterThan(40)
+  })
+
+  it('hands on what is left when a collection ends, while decisions come', () => {
+    const clock = manualClock()
+    const state = { rss: 8 * GIB, ended: () => {}, watchers: 0 }
+    const watch = (ended: () => void): (() => void) => {
+      state.ended = ended
+      state.watchers++
+      return () => state.watchers--
+    }
+    const signal = memorySignal({ machine: machine(trees.none, { memoryUsage: () => usage(state.rss), watch }) })
+    const shedder = new LoadShedder({ signal, clock, random: () => 0 })
+    expect(state.watchers).toBe(0)
+    shedder.tryAdmit()
+    state.rss = 6 * GIB
+    clock.advance(1)
+    state.ended()
+    shedder.tryAdmit()
+    expect(shedder.snapshot().signals[0]).toMatchObject({ observed: 6 / 16 })
+    shedder.close()
+    expect(state.watchers).toBe(0)
+  })
+
+  it('serves one shedder at a time', () => {
+    const signal = memorySignal({ machine: machine(trees.none) })
+    const shedder = new LoadShedder({ signal })
+    expect(() => new LoadShedder({ signal })).toThrow('a memorySignal serves one shedder; make one for each')
+    shedder.close()
+    expect(() => new LoadShedder({ signal })).not.toThrow()
   })
 
   it('hears of a changed limit within ten seconds', () => {
@@ -113,6 +150,75 @@ describe('memorySignal', () => {
     }
     expect(shedder.snapshot().signals[0]).toMatchObject({ problem: expect.stringMatching(problem), probability: 0 })
     expect(warn).toHaveBeenCalledTimes(1)
+  })
+
+  describe('where freed memory stays with the allocator', () => {
+    /** Buffers come and go in a process of 1/16 of the limit; `resident` says how large they make it. */
+    function bench() {
+      const state = { rss: GIB, inUse: 0 }
+      const signal = memorySignal({
+        machine: machine(trees.none, { memoryUsage: () => usage(state.rss, state.inUse) }),
+      })
+      let nowMs = 0
+      const read = (rssGib: number, inUseGib: number): number => {
+        state.rss = rssGib * GIB
+        state.inUse = inUseGib * GIB
+        nowMs += 100
+        return 16 * signal.read(nowMs)
+      }
+      return { read }
+    }
+
+    it('believes that it is used again as far as it was seen to be', () => {
+      const { read } = bench()
+      read(1, 0)
+      expect(read(14, 13)).toBeCloseTo(14, 9)
+      // Nobody has seen any of it used again.
+      expect(read(14, 3)).toBeCloseTo(14, 9)
+      expect(read(14, 8)).toBeLessThan(12)
+      for (let i = 0; i < 5; i++) {
+        read(14, 3)
+        read(14, 12)
+      }
+      // A tenth of what is kept still counts.
+      expect(read(14, 3)).toBeCloseTo(4 + 0.1 * 10, 1)
+      expect(read(14, 13)).toBeCloseTo(14, 1)
+    })
+
+    it('does not where what is allocated makes the process larger all the same', () => {
+      const { read } = bench()
+      read(1, 0)
+      read(10, 9)
+      read(10, 2)
+      read(10, 8)
+      expect(read(10, 2)).toBeLessThan(6)
+      read(13, 5)
+      expect(read(13, 2)).toBeGreaterThan(11)
+    })
+
+    it('takes nothing for freed that the engine did not free', () => {
+      const { read } = bench()
+      read(1, 0)
+      read(8, 7)
+      for (let i = 0; i < 5; i++) {
+        read(8, 3)
+        read(8, 7)
+      }
+      // A library's own 5 GiB, with as much in use as before.
+      expect(read(13, 7)).toBeCloseTo(13, 9)
+    })
+
+    it('does not trust it near the limit, where little is left for what is not used again', () => {
+      const { read } = bench()
+      read(1, 0)
+      read(15.6, 14.6)
+      for (let i = 0; i < 5; i++) {
+        read(15.6, 3)
+        read(15.6, 14)
+      }
+      expect(read(15.6, 3)).toBeGreaterThan(15)
+      expect(read(15.8, 3)).toBeCloseTo(15.8, 9)
+    })
   })
 
   it('sheds from three quarters of the limit on, or by the given curve', () => {

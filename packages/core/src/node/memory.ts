@@ -1,7 +1,9 @@
 import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
-import type { LoadSignal } from '../shed/signal.js'
+import type { LoadSignal, SignalHost } from '../shed/signal.js'
+import { Allocator } from './allocator.js'
 import { type LimitedGroup, limitedGroups } from './cgroup.js'
+import { Collections } from './collections.js'
 import { Garbage } from './garbage.js'
 import { type Machine, thisMachine } from './machine.js'
 
@@ -44,6 +46,9 @@ class MemorySignal implements LoadSignal {
   readonly #limitBytes: number | undefined
   readonly #machine: Machine
   readonly #garbage: Garbage
+  readonly #allocator: Allocator = new Allocator()
+  readonly #collections: Collections
+  #host: SignalHost | undefined
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
   /** The runtime's own limit; 0 where it has none. */
@@ -55,21 +60,47 @@ class MemorySignal implements LoadSignal {
     this.#limitBytes = limitBytes
     this.#machine = machine
     this.#garbage = new Garbage(() => machine.collect())
+    this.#collections = new Collections(machine.watch, () => this.#collected())
+  }
+
+  attach(host: SignalHost): void {
+    if (this.#host !== undefined) throw new TypeError('a memorySignal serves one shedder; make one for each')
+    this.#host = host
+  }
+
+  close(): void {
+    this.#collections.close()
+    this.#host = undefined
   }
 
   read(nowMs: number): number {
-    const share = this.#share(nowMs)
-    this.#garbage.sample(nowMs, share, share >= COLLECT_FROM * this.curve.from)
-    return share
+    this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
+    const { rss, heapTotal, heapUsed, arrayBuffers } = this.#machine.memoryUsage()
+    const share = this.#share(nowMs, rss)
+    this.#allocator.sample(rss, heapTotal + arrayBuffers)
+    const load = this.#allocator.load(share)
+    this.#garbage.sample(nowMs, load, load >= COLLECT_FROM * this.curve.from, heapUsed)
+    return load
   }
 
-  #share(nowMs: number): number {
+  #collected(): void {
+    const host = this.#host
+    if (host === undefined) return
+    const { rss, heapTotal, arrayBuffers } = this.#machine.memoryUsage()
+    const share = this.#share(host.clock(), rss)
+    this.#allocator.sample(rss, heapTotal + arrayBuffers)
+    host.collected(this.#allocator.load(share))
+  }
+
+  /** Share of the limit in use. */
+  #share(nowMs: number, rss: number): number {
     // Asking for the limits costs more than the reading itself.
     if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
-    if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes)
-    if (this.#groups.length > 0) return fullest(this.#groups)
-    if (this.#constrainedBytes > 0) return this.#shareOf(this.#constrainedBytes)
-    return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(this.#physicalBytes)
+    if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes, rss)
+    if (this.#groups.length > 0) return this.#fullest()
+    if (this.#constrainedBytes > 0) return this.#shareOf(this.#constrainedBytes, rss)
+    this.#allocator.limitBytes = this.#physicalBytes
+    return shareOfMachine(this.#machine.readFile('/proc/meminfo')) ?? this.#shareOf(this.#physicalBytes, rss)
   }
 
   #findLimits(nowMs: number): void {
@@ -84,11 +115,12 @@ class MemorySignal implements LoadSignal {
   }
 
   /** Share of `limit` that is resident. Says once, and then refuses nobody, if that limit cannot be one. */
-  #shareOf(limit: number): number {
+  #shareOf(limit: number, rss: number): number {
     const physical = this.#physicalBytes
     if (limit > 0 && limit <= physical) {
       this.problem = undefined
-      return this.#machine.residentBytes() / limit
+      this.#allocator.limitBytes = limit
+      return rss / limit
     }
     if (this.problem === undefined) {
       this.problem =
@@ -99,16 +131,18 @@ class MemorySignal implements LoadSignal {
     }
     return 0
   }
-}
 
-/** The largest share of a limit in use, of the groups that can be read; NaN if there is none. */
-function fullest(groups: readonly LimitedGroup[]): number {
-  let most = Number.NaN
-  for (const group of groups) {
-    const share = group.workingSetBytes() / group.limitBytes
-    if (!(share <= most) && !Number.isNaN(share)) most = share
+  /** The largest share of a limit in use, of the groups that can be read; NaN if there is none. */
+  #fullest(): number {
+    let most = Number.NaN
+    for (const group of this.#groups) {
+      const share = group.workingSetBytes() / group.limitBytes
+      if (share <= most || Number.isNaN(share)) continue
+      most = share
+      this.#allocator.limitBytes = group.limitBytes
+    }
+    return most
   }
-  return most
 }
 
 /** Share of the machine's memory that could not be had without swapping; undefined where the kernel does not say. */

@@ -53,6 +53,7 @@ export class Probe {
   readonly #timed: Reservation | undefined
   readonly #relief: Relief | undefined
   #pushed: LiveLoad | undefined
+  readonly #collected: LiveLoad = new LiveLoad()
   readonly #pushedRelief: Relief | undefined
   #reading: number = Number.NaN
   #triedAtMs: number = Number.NEGATIVE_INFINITY
@@ -118,6 +119,17 @@ export class Probe {
     this.#pushedAtMs = nowMs
   }
 
+  /** Takes a reading of which garbage has just gone. */
+  collected(reading: number, nowMs: number, inFlight: number): void {
+    if (!isGood(reading)) {
+      this.#bad(reading)
+      return
+    }
+    this.#collected.sample(reading, inFlight)
+    this.#timed?.collected(reading, inFlight, this.#collected.held)
+    this.#good(reading, nowMs)
+  }
+
   /** Age at `nowMs` of the reading that `load` rests on, in milliseconds; NaN before the first. */
   ageMs(nowMs: number): number {
     const readAtMs = this.#restsOnPushed ? this.#pushedAtMs : this.#goodAtMs
@@ -174,6 +186,10 @@ export class Probe {
       this.#relief?.sample(reading, this.#timed.growth * inFlight, nowMs - this.#goodAtMs, this.signal.curve)
       this.#timed.sample(reading, inFlight)
     }
+    this.#good(reading, nowMs)
+  }
+
+  #good(reading: number, nowMs: number): void {
     this.#reading = reading
     this.#goodAtMs = nowMs
     this.#stale = false
@@ -182,7 +198,7 @@ export class Probe {
 
   /** A broken meter must not close the service: with nothing to go by, the load is unknown, and refuses nobody. */
   #estimate(inFlight: number): void {
-    this.reserved = this.#timed?.reserved(inFlight) ?? 0
+    this.reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return

@@ -67,6 +67,39 @@ describe('Reservation', () => {
     expect(reservation.reserved(100)).toBeCloseTo(10 * Math.max(reservation.growth, reservation.rise), 12)
   })
 
+  it('learns nothing from what a collection took that it is told of, and then reserves whatever has ended', () => {
+    const reservation = new Reservation(1)
+    let reading = 0.1
+    reservation.sample(reading, 0)
+    for (let i = 0; i < 30; i++) {
+      reading += 10 * 0.005
+      interval(reservation, 10, 10, reading, 10)
+      if (i % 5 !== 4) continue
+      reading = 0.15
+      reservation.collected(reading, 10, 0)
+    }
+    for (let i = 0; i < 4; i++) reservation.admit()
+    for (let i = 0; i < 4; i++) reservation.finish()
+    // Sizes of requests that came to 0.005 each, and two more for how they may vary.
+    expect(reservation.reserved(10)).toBeCloseTo(0.005 * (4 + 2), 9)
+    reservation.collected(0.15, 10, 0.02)
+    for (let i = 0; i < 4; i++) reservation.admit()
+    expect(reservation.reserved(14)).toBeCloseTo(0.02 * (4 + 2), 9)
+  })
+
+  it('uses up what can be used again before it reserves what admissions used to add', () => {
+    const reservation = new Reservation(1)
+    for (let i = 0; i <= 20; i++) interval(reservation, 10, 0, 0.02 * i, 10 * i)
+    // Since then nothing rises.
+    for (let i = 0; i < 100; i++) interval(reservation, 10, 10, 0.4, 200)
+    for (let i = 0; i < 10; i++) reservation.admit()
+    expect(reservation.rise).toBeCloseTo(0.002, 9)
+    const all = reservation.reserved(210)
+    const without = reservation.reserved(210, 1)
+    expect(without).toBeLessThanOrEqual(all)
+    expect(reservation.reserved(210, 0.005)).toBeCloseTo(Math.max(without, all - 0.005), 9)
+  })
+
   it('learns from few requests together with those that come, and from none nothing', () => {
     const reservation = new Reservation(1)
     reservation.sample(0.1, 0)

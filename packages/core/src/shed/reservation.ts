@@ -58,6 +58,9 @@ export class Reservation {
   // The same of what readings rose by, with itself and with what was admitted.
   #risen = 0
   #admittedRising = 0
+  #held = 0
+  /** Falls are told of. */
+  #told = false
 
   constructor(limit: number) {
     this.#limit = limit
@@ -100,17 +103,36 @@ export class Reservation {
       this.#admittedSince = 0
       this.#finishedSince = 0
     }
-    this.observed = reading
-    this.#admitted = 0
-    this.#finished = 0
-    this.#inFlightThen = inFlight
+    this.#begin(reading, inFlight)
   }
 
-  /** What to add to the last sample now, at least 0; `inFlight` is the number of requests running now. */
-  reserved(inFlight: number): number {
+  /**
+   * Takes a reading of which garbage has just gone: there is nothing to learn from how far it fell. `held` is what such
+   * readings say that a request holds.
+   */
+  collected(reading: number, inFlight: number, held: number): void {
+    this.#told = true
+    this.#held = held
+    this.#learnedAt = reading
+    this.#learnedInFlight = inFlight
+    this.#admittedSince = 0
+    this.#finishedSince = 0
+    this.#begin(reading, inFlight)
+  }
+
+  /**
+   * What to add to the last sample now, at least 0; `inFlight` is the number of requests running now, and `reusable` what
+   * they may take without a rise.
+   */
+  reserved(inFlight: number, reusable = 0): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = Math.max(this.growth, this.rise) * this.#admitted
+    const gross = Math.max(this.growth * this.#admitted, this.rise * this.#admitted - reusable)
+    if (this.#told) {
+      // What ends leaves garbage, and gives nothing back; sizes may vary as those of an exponential distribution do.
+      const size = Math.max(this.growth, this.rise, this.#held)
+      return size * (this.#admitted + Math.sqrt(this.#admitted))
+    }
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
     return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
@@ -123,6 +145,13 @@ export class Reservation {
    */
   get rise(): number {
     return this.#admittedRising > 0 ? this.#risen / this.#admittedRising : 0
+  }
+
+  #begin(reading: number, inFlight: number): void {
+    this.observed = reading
+    this.#admitted = 0
+    this.#finished = 0
+    this.#inFlightThen = inFlight
   }
 
   /** A garbage collection: a fall that finishes do not explain. It says nothing about the size of requests. */

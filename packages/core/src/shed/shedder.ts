@@ -95,6 +95,7 @@ export class LoadShedder implements Stage {
         clock: this.#clock,
         totals: this.#totals,
         push: (reading) => probe.push(reading, this.#clock(), this.#inFlight),
+        collected: (reading) => probe.collected(reading, this.#clock(), this.#inFlight),
       })
   }
 

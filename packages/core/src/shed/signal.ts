@@ -21,6 +21,11 @@ export interface SignalHost {
    * memory at the end of a collection. The load is then the lesser of what this reading and the timed one lead to.
    */
   push(reading: number): void
+  /**
+   * Takes a reading of which garbage has just gone, as if it were the timed one: how far it fell says nothing about what
+   * requests hold, and until the next of these what ends gives nothing back. For memory where garbage may be in the way.
+   */
+  collected(reading: number): void
 }
 
 /**
