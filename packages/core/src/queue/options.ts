@@ -17,7 +17,7 @@ import {
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
 import type { FairQueueOptions } from '../sfq/index.js'
-import { FAIR_QUEUE_OPTIONS, weightFrom } from '../sfq/options.js'
+import { FAIR_QUEUE_OPTIONS, weightInSteps } from '../sfq/options.js'
 import { safeWeight } from '../weight.js'
 
 /** One of several bands. */
@@ -232,7 +232,7 @@ export function classNameOf({ classOf }: QueueSettings, passage: Passage): strin
 
 /** A flow's share relative to others. */
 export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: string): number {
-  return weightOf === undefined ? 1 : weightFrom(weightOf, flow)
+  return weightOf === undefined ? 1 : weightInSteps(weightOf, flow)
 }
 
 /** Checks for slots that a request may take. */

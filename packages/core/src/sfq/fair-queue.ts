@@ -4,7 +4,14 @@ import type { Random } from '../random.js'
 import { HashedQueues } from './hashed-queues.js'
 import { ArrivalLanes, FlowLanes, type Lanes } from './lanes.js'
 import { LongestQueue } from './longest-queue.js'
-import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, MOST_SEED, requireCost, weightFrom } from './options.js'
+import {
+  AUTO_QUEUES,
+  type FairQueueOptions,
+  fairQueueSettings,
+  MOST_SEED,
+  requireCost,
+  weightInSteps,
+} from './options.js'
 import { Quantum } from './quantum.js'
 import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
 
@@ -290,7 +297,7 @@ export class FairQueue<T> {
   }
 
   #weigh(flow: string): number {
-    return this.#weightOf === undefined ? 1 : weightFrom(this.#weightOf, flow)
+    return this.#weightOf === undefined ? 1 : weightInSteps(this.#weightOf, flow)
   }
 
   #own(ticket: Ticket<T>): Request<T> {

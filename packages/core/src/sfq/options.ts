@@ -10,6 +10,7 @@ import {
   settingsFrom,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
+import { weightFrom } from '../weight.js'
 import { type Choose, type Inside, MOST_CARDS } from './hashed-queues.js'
 
 /** How a {@link FairQueue} is made up. */
@@ -70,8 +71,6 @@ export const MOST_SEED: number = 2 ** 32 - 1
 /** The range of costs in which sums of floats still tell requests apart. */
 export const LEAST_COST = 1e-9
 export const MOST_COST = 1e12
-const LEAST_WEIGHT = 1e-9
-const MOST_WEIGHT = 1e12
 /** Steps of a weight: sums of such weights up to 8 million are exact, so that nothing remains when all have left. */
 const WEIGHT_STEPS = 2 ** 30
 
@@ -119,14 +118,7 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
   requireNumber(name, cost, least, MOST_COST)
 }
 
-/** Checks for a weight; all mechanisms have the same range. */
-export function requireWeight(name: string, weight: unknown): void {
-  requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
-}
-
 /** The flow's weight, checked and in whole steps. */
-export function weightFrom(weightOf: (flow: string) => number, flow: string): number {
-  const weight = weightOf(flow)
-  requireWeight(`weightOf(${JSON.stringify(flow)})`, weight)
-  return Math.round(weight * WEIGHT_STEPS) / WEIGHT_STEPS
+export function weightInSteps(weightOf: (flow: string) => number, flow: string): number {
+  return Math.round(weightFrom(weightOf, flow) * WEIGHT_STEPS) / WEIGHT_STEPS
 }
