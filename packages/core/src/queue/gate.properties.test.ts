@@ -75,7 +75,7 @@ describe('a hundred thousand requests through a gate', () => {
         waiting: 0,
         stageErrors: 0,
         stages: {
-          queue: { running: 0, waiting: 0, passing: undefined, concurrency: { inFlight: 0 }, capacityErrors: 0 },
+          queue: { running: 0, waiting: 0, passing: undefined, capacity: { inFlight: 0 }, capacityErrors: 0 },
         },
       })
       expect(gate.snapshot().stages['queue']).toMatchObject({

@@ -44,7 +44,7 @@ describe('in a gate', () => {
     await settled()
     expect(permit('b').waitedMs).toBe(40)
     permit('b').finish('success', { cost: 5 })
-    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
     expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 0 })
   })
 
@@ -114,7 +114,7 @@ describe('in a gate', () => {
     await settled()
     expect(decisions.get('a')).toMatchObject({ admitted: false, reason: 'no' })
     expect(decisions.get('b')?.admitted).toBe(true)
-    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 1 } })
   })
 
   it('gives the slot on when the client leaves in the moment in which it starts', async () => {
@@ -126,7 +126,7 @@ describe('in a gate', () => {
     controller.abort()
     await settled()
     expect(decisions.get('a')).toMatchObject({ reason: 'gone' })
-    expect(queue.snapshot()).toMatchObject({ running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
   })
 
   it('refuses when it is given a queue whose option throws, unless onError says otherwise', async () => {
@@ -155,7 +155,7 @@ describe('in a gate', () => {
     await settled()
     works = false
     permit('a').finish('success', { cost: 7 })
-    expect(queue.snapshot()).toMatchObject({ running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
     expect(gate.snapshot()).toMatchObject({ inFlight: 0 })
   })
 })

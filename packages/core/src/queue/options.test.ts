@@ -19,14 +19,14 @@ const slots: Capacity = {
 
 describe('options', () => {
   it.each<[Partial<Record<string, unknown>>, string]>([
-    [{ capacity: undefined }, 'capacity must be a number of slots or a capacity, got undefined'],
-    [{ concurrency: 0 }, 'capacity must be an integer >= 1, got 0'],
-    [{ concurrency: 1.5 }, 'capacity must be an integer >= 1, got 1.5'],
-    [{ capacity: Number.NaN }, 'capacity must be an integer >= 1, got NaN'],
-    [{ concurrency: {} }, 'capacity.tryTake must be a function, got undefined'],
-    [{ concurrency: { ...slots, limit: Number.NaN } }, 'capacity.limit must be a number >= 0, got NaN'],
-    [{ concurrency: { ...slots, inFlight: undefined } }, 'capacity.inFlight must be a number >= 0, got undefined'],
-    [{ concurrency: { ...slots, maximum: undefined } }, 'capacity.maximum must be a number >= 0, got undefined'],
+    [{ concurrency: undefined }, 'concurrency must be a number of slots or a capacity, got undefined'],
+    [{ concurrency: 0 }, 'concurrency must be an integer >= 1, got 0'],
+    [{ concurrency: 1.5 }, 'concurrency must be an integer >= 1, got 1.5'],
+    [{ concurrency: Number.NaN }, 'concurrency must be an integer >= 1, got NaN'],
+    [{ concurrency: {} }, 'concurrency.tryTake must be a function, got undefined'],
+    [{ concurrency: { ...slots, limit: Number.NaN } }, 'concurrency.limit must be a number >= 0, got NaN'],
+    [{ concurrency: { ...slots, inFlight: undefined } }, 'concurrency.inFlight must be a number >= 0, got undefined'],
+    [{ concurrency: { ...slots, maximum: undefined } }, 'concurrency.maximum must be a number >= 0, got undefined'],
     [{ maxWaitMs: 0 }, 'maxWaitMs must be a number > 0 and <= 86400000, got 0'],
     [{ maxWaitMs: Number.NaN }, 'maxWaitMs must be a number > 0 and <= 86400000, got NaN'],
     [{ maxWaitMS: 5 }, 'queue has no option "maxWaitMS"'],
@@ -59,7 +59,7 @@ describe('options', () => {
   })
 
   it('lists the names that a gate passes on, without its own seams', () => {
-    expect(QUEUE_OPTIONS).toContain('capacity')
+    expect(QUEUE_OPTIONS).toContain('concurrency')
     expect(QUEUE_OPTIONS).toContain('weightOf')
     for (const seam of ['clock', 'random', 'after']) expect(QUEUE_OPTIONS).not.toContain(seam)
     expect(new Set(QUEUE_OPTIONS).size).toBe(QUEUE_OPTIONS.length)

@@ -117,7 +117,7 @@ class Trial {
       waiting: 0,
       running: 0,
       passing: undefined,
-      concurrency: { inFlight: 0 },
+      capacity: { inFlight: 0 },
     })
     for (const { queue, credit, waiting } of this.queue.snapshot().bands) {
       expect(queue).toMatchObject({ waiting: 0, cost: 0, records: 0 })

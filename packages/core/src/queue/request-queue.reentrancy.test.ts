@@ -55,7 +55,7 @@ describe('a weightOf that calls back', () => {
     await settled()
     expect(reason('a1')).toBe('closed')
     await end('x')
-    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 0, capacity: { inFlight: 0 } })
     expect(queue.snapshot().bands[0]!.queue).toMatchObject({ waiting: 0, records: 0 })
     expect(getEventListeners(signal, 'abort')).toHaveLength(0)
     expect(world.timers).toBe(0)
@@ -72,7 +72,7 @@ describe('a weightOf that calls back', () => {
     ask('x')
     act = once(() => permit('x').finish())
     expect(ask('b1')?.admitted).toBe(true)
-    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 1, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, running: 1, capacity: { inFlight: 1 } })
   })
 
   it('may take so long that what comes in is late already', async () => {
@@ -94,7 +94,7 @@ describe('a weightOf that calls back', () => {
     await settled()
     world.advance(200)
     await end('y')
-    expect(queue.snapshot()).toMatchObject({ came: 3, waiting: 0, concurrency: { inFlight: queue.snapshot().running } })
+    expect(queue.snapshot()).toMatchObject({ came: 3, waiting: 0, capacity: { inFlight: queue.snapshot().running } })
     expect(queue.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
     expect(world.timers).toBe(0)
   })
@@ -178,7 +178,7 @@ describe('a signal of which somebody else hears first', () => {
     await settled()
     expect(reason('w')).toBe('gone')
     expect(started).toEqual(['x', 'b1'])
-    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 4 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 4 } })
   })
 
   it('looks at the next band where all of one are gone', async () => {
@@ -209,7 +209,7 @@ describe('a capacity that calls back', () => {
     await end('x')
     expect(reason('a1')).toBe('gone')
     expect(started).toEqual(['x', 'a2'])
-    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, capacity: { inFlight: 1 } })
     expect(queue.snapshot().bands[0]).toMatchObject({ waiting: 0, queue: { waiting: 0 } })
   })
 
@@ -224,7 +224,7 @@ describe('a capacity that calls back', () => {
     await end('x')
     expect(reason('w')).toBe('gone')
     expect(started).toEqual(['x', 'b1'])
-    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, passing: undefined, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 0, passing: undefined, capacity: { inFlight: 1 } })
   })
 
   it('may let others in, who then come first, and nobody is lost', async () => {
@@ -238,7 +238,7 @@ describe('a capacity that calls back', () => {
     expect(started).toHaveLength(3)
     for (let i = 2; i < 4; i++) await end(started[i]!)
     expect(started.toSorted()).toEqual(['a1', 'a2', 'b1', 'x'])
-    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
   })
 
   it('may close the queue', async () => {
@@ -249,7 +249,7 @@ describe('a capacity that calls back', () => {
     await end('x')
     expect(['a1', 'a2'].map(reason)).toEqual(['closed', 'closed'])
     expect(started).toEqual(['x'])
-    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
     expect(world.timers).toBe(0)
   })
 
@@ -284,7 +284,7 @@ describe('a capacity that fails', () => {
       await settled()
     }
     expect(started).toEqual(['x', 'a1', 'a2'])
-    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
   })
 
   it('lets nobody pass for that', async () => {

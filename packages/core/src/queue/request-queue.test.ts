@@ -62,7 +62,7 @@ describe('starting', () => {
     ask('b1')
     expect(ask('health', { exempt: true })?.admitted).toBe(true)
     permit('health').finish()
-    expect(queue.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, concurrency: { inFlight: 1 } })
+    expect(queue.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, capacity: { inFlight: 1 } })
   })
 
   it('settles what a request really cost', async () => {
@@ -294,7 +294,7 @@ describe('leaving', () => {
     expect(answers.get('a1')).toMatchObject({ reason: 'closed', shortage: false })
     expect(ask('b1')).toMatchObject({ reason: 'closed' })
     permit('x').finish('success', { cost: 9 })
-    expect(queue.snapshot()).toMatchObject({ closed: true, waiting: 0, running: 0, concurrency: { inFlight: 0 } })
+    expect(queue.snapshot()).toMatchObject({ closed: true, waiting: 0, running: 0, capacity: { inFlight: 0 } })
     expect(queue.snapshot().bands[0]!.queue.records).toBe(0)
     expect(world.timers).toBe(0)
   })
