@@ -37,14 +37,14 @@ describe('checking a page', () => {
   })
 
   it('goes on from a program, whatever table stands between', () => {
-    const table = '<!-- example options core.AdaptiveOptions -->\n| option |\n|---|\n| `initial`, `min`, `max` |'
+    const table = '<!-- example options queue.AdaptiveOptions -->\n| option |\n|---|\n| `initial`, `min`, `max` |'
     const page = `${fence('const one = 1')}\n${table}\n\n<!-- example continues -->\n${fence('console.log(one)')}`
     expect(complaintsOf(page)).toEqual([])
   })
 
   it('wants tables of options to be whole, and to have no others', () => {
     const table = (rows: string): string =>
-      `<!-- example options core.AdaptiveOptions -->\n| option | meaning |\n|---|---|\n${rows}`
+      `<!-- example options queue.AdaptiveOptions -->\n| option | meaning |\n|---|---|\n${rows}`
     expect(complaintsOf(table('| `initial` | |\n| `min`, `max` | |'))).toEqual([])
     expect(complaintsOf(table('| `initial` | |\n| `mni` | |\n| `max` | |'))).toEqual([
       expect.stringMatching(/^page\.md:5 .*'mni' does not exist/),

@@ -1,3 +1,4 @@
+import { canShare, processLink, takeDefaultName } from '#processes'
 import { type Clock, systemClock } from '../clock.js'
 import {
   requireAbove,
@@ -10,7 +11,6 @@ import {
 } from '../options.js'
 import { coinRandom, type Random, secretRandom } from '../random.js'
 import type { MakePlacement } from './placement.js'
-import { processLink, takeDefaultName } from './shared/processes.js'
 import type { ClockLink } from './shared/report.js'
 import type { Combine } from './sketch.js'
 import { tuneFair } from './tuning.js'
@@ -177,6 +177,7 @@ function sharedSettings(options: SharedOptions | false | undefined, isPlatforms:
   const { name, link = processLink() } = options ?? {}
   if (name !== undefined) requireText('fair.shared.name', name)
   if (link === undefined) return undefined
+  if (!canShare) throw new TypeError('fair.shared.link: processes share a clock in Node and Bun only')
   requireFunction('fair.shared.link.join', link.join)
   if (name !== undefined || options?.link !== undefined) return { name: name ?? 'default', link }
   return takeDefaultName() ? { name: 'default', link } : undefined

@@ -178,8 +178,10 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       await rig.begun('/obey', 4)
       const other = await rig.exchange('/send/200', { headers: { 'x-tenant': 'other' } })
       assert.equal(other.status, 200)
-      // Two of four are the share of each of two flows.
-      await rig.until('two are left', () => rig.snapshot().inFlight === 2)
+      // Two of four are the share of each of two flows, so two are cut off; one, if the last to begin has not been seen
+      // to be slow when the other flow gets its slot, and nobody waits any more.
+      await rig.until('the other is done', () => rig.snapshot().inFlight < 4)
+      assert.ok(rig.snapshot().inFlight >= 2)
       await Promise.all(clients.map((client) => client.leave()))
       await rig.finished({ success: 1, ignored: 4 })
     },

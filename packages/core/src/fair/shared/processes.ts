@@ -1,6 +1,11 @@
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLease, ClockLink, ClockReport } from './report.js'
 
+export { SharedClock } from './member.js'
+
+/** Whether clocks can be shared here. */
+export const canShare = true
+
 const TAG = 'fairlead.clock'
 
 /** What goes over the processes' own channels, among whatever else does: plain JSON. */
