@@ -51,6 +51,8 @@ const LEAST_DELIVERED = 0.95
 const MOST_DELIVERED = 1.05
 /** Failures are made up for until this many times as much is let in: more would hardly bring more. */
 const MOST_TRIED = 1.5
+/** This part of it is enough to say that it was tried. */
+const TRIED = 0.85
 /** A run without failure is trusted after so many requests and seconds: then twice as much is tried, at most four times. */
 const TRUSTED_REQUESTS = 200
 const TRUSTED_SECONDS = 8
@@ -447,7 +449,7 @@ export class FairClock {
 
   /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
   get #unmet(): boolean {
-    const tried = this.#traffic.admittedPerSecond >= LEAST_DELIVERED * MOST_TRIED * this.deliverable
+    const tried = this.#traffic.admittedPerSecond >= TRIED * MOST_TRIED * this.deliverable
     return !this.open && this.deliverable > 0 && (tried || this.#owed >= FULL * this.#most)
   }
 
