@@ -1,7 +1,7 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'example-koa', include: ['src/**/*.test.ts'], testTimeout: 30_000 },
+  test: { name: 'example-koa', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
 })
 
 export default config

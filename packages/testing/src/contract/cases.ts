@@ -2,7 +2,7 @@ import type { AdapterHarness } from './harness.js'
 import { Rig, type RigOptions } from './rig.js'
 
 /** Longest that an ordinary case may take. */
-export const TIMEOUT_MS = 30_000
+export const TIMEOUT_MS = 180_000
 
 /**
  * One case of the contract: `it(name, run, timeoutMs)` in any test runner. It rejects with an assertion error if it

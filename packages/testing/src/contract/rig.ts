@@ -26,7 +26,7 @@ export interface RigOptions<Target extends readonly unknown[]> {
 }
 
 /** Nothing waits for so long when all is well. */
-const WATCHDOG_MS = 10_000
+const WATCHDOG_MS = 60_000
 const HURRY_MS = 100
 
 /** A running app, its gate with a probe in it, and the means to wait for what happens to them. */
