@@ -8,6 +8,7 @@ import {
   type ClockReport,
   FLOW_PERIODS,
   type FlowTag,
+  isReport,
   MOST_FLOWS,
   type PeriodSums,
   SLOTS,
@@ -77,8 +78,12 @@ export class ClockArbiter {
     this.#periodMs = periodMs
   }
 
-  /** A report has come. Gives the names of the processes that should be told something now. */
+  /**
+   * A report has come; anything else is passed over. Gives the names of the processes that should be told something
+   * now. The numbers of a report are believed: processes that share a clock trust each other.
+   */
   hear(report: ClockReport, nowMs: number): string[] {
+    if (!isReport(report)) return []
     const { member: id, greeting, periods } = report
     for (const [name, { heardAtMs, letIn }] of this.#members) {
       if (nowMs - heardAtMs <= GONE_MS) continue

@@ -10,6 +10,7 @@ import {
   type Ended,
   FLOW_PERIODS,
   type FlowCharge,
+  isLease,
   MOST_FLOWS,
   type PeriodSums,
   SLOTS,
@@ -250,6 +251,7 @@ export class SharedClock {
   }
 
   #hear(lease: ClockLease): void {
+    if (!isLease(lease)) return
     const nowMs = this.#time()
     this.advance(nowMs)
     this.#clock.advance(nowMs / 1000)

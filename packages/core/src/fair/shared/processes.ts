@@ -1,5 +1,5 @@
 import { ClockArbiter } from './arbiter.js'
-import type { ClockLease, ClockLink, ClockReport } from './report.js'
+import { type ClockLease, type ClockLink, type ClockReport, isReport } from './report.js'
 
 export { SharedClock } from './member.js'
 
@@ -72,13 +72,16 @@ function channelToMain(): Channel {
   return (message) => port.postMessage(message)
 }
 
+/** Clocks that one primary keeps: names come from other processes. */
+const MOST_NAMES = 100
 const arbiters = new Map<string, ClockArbiter>()
 
 /** In the primary: a report has come, and `tell` is the way to its sender. */
 function hearReport({ name, member, report }: Message, tell: Channel): void {
-  if (report === undefined) return
+  if (!isReport(report) || member !== report.member) return
   let arbiter = arbiters.get(name)
   if (arbiter === undefined) {
+    if (arbiters.size >= MOST_NAMES) return
     arbiter = new ClockArbiter()
     arbiters.set(name, arbiter)
   }
@@ -124,7 +127,8 @@ function serveThreads(): void {
 }
 
 function isOurs(message: unknown): message is Message {
-  return typeof message === 'object' && message !== null && 'tag' in message && message.tag === TAG
+  if (typeof message !== 'object' || message === null || !('tag' in message) || message.tag !== TAG) return false
+  return 'name' in message && typeof message.name === 'string' && 'member' in message
 }
 
 // Whoever starts processes or threads keeps their clocks, without being asked: Node says when it starts one.

@@ -101,3 +101,112 @@ export interface ClockLink {
    */
   join(name: string, hear: (lease: ClockLease) => void): (report: ClockReport) => void
 }
+
+/** More than any process lets in, or hears the end of, in one slot: what a report costs the arbiter is bounded. */
+const MOST_REQUESTS = 20_000
+const MOST_COST = 1e15
+const MOST_PERIODS = 100
+const MOST_ENDED = 2_000
+const MOST_TEXT = 1_000
+const BELIEVED = [
+  'time',
+  'rate',
+  'meanCost',
+  'usual',
+  'deliverable',
+  'capacity',
+  'left',
+  'owed',
+  'fill',
+  'floor',
+  'reserve',
+  'most',
+]
+
+/** Whether a message that came from another process is a report. Anything else is to be passed over. */
+export function isReport(value: unknown): value is ClockReport {
+  if (!isRecord(value)) return false
+  const { member, sentAtMs, greeting, periods } = value
+  return (
+    isText(member) &&
+    isCost(sentAtMs) &&
+    (greeting === undefined || isGreeting(greeting)) &&
+    isListOf(periods, MOST_PERIODS, isPeriod)
+  )
+}
+
+/** Whether a message that came from the arbiter is a lease. */
+export function isLease(value: unknown): value is ClockLease {
+  if (!isRecord(value)) return false
+  const { arbiter, periodMs, period, belief, members, part, heard, sentAtMs, heardAtMs, atMs, flows } = value
+  return (
+    isText(arbiter) &&
+    isCost(periodMs) &&
+    periodMs > 0 &&
+    [period, members, part, heard, sentAtMs, heardAtMs, atMs].every(isCost) &&
+    isBelief(belief) &&
+    isListOf(flows, MOST_FLOWS, (flow) => isFlow(flow, 3))
+  )
+}
+
+function isGreeting(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { credit, probe, belief, following } = value
+  return isCost(credit) && isCost(probe) && isBelief(belief) && typeof following === 'boolean'
+}
+
+function isBelief(value: unknown): boolean {
+  if (!isRecord(value) || typeof value['open'] !== 'boolean' || typeof value['looking'] !== 'boolean') return false
+  return BELIEVED.every((name) => isCost(value[name])) && Number(value['rate']) > 0 && Number(value['meanCost']) > 0
+}
+
+function isPeriod(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { period, slots, flows } = value
+  return isCost(period) && isListOf(slots, 2 * SLOTS, isSlot) && isListOf(flows, MOST_FLOWS, (flow) => isFlow(flow, 4))
+}
+
+function isSlot(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  const { slot, letIn, refused, known, ahead, strained, ended, settled } = value
+  return (
+    [slot, settled].every(isCost) &&
+    [known, ahead, strained].every(isCount) &&
+    isAmount(letIn) &&
+    isAmount(refused) &&
+    isListOf(ended, MOST_ENDED, isEnded)
+  )
+}
+
+function isEnded(value: unknown): boolean {
+  if (!isRecord(value)) return false
+  return isCost(value['letIn']) && [value['success'], value['failure'], value['ignored']].every(isAmount)
+}
+
+function isFlow(value: unknown, length: number): boolean {
+  return Array.isArray(value) && value.length === length && isText(value[0]) && value.slice(1).every(isCost)
+}
+
+function isAmount(value: unknown): boolean {
+  return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCost(value[1]) && value[1] >= 0
+}
+
+function isCount(value: unknown): boolean {
+  return isCost(value) && value >= 0 && value <= MOST_REQUESTS
+}
+
+function isCost(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) <= MOST_COST
+}
+
+function isText(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= MOST_TEXT
+}
+
+function isListOf(value: unknown, most: number, isOne: (one: unknown) => boolean): boolean {
+  return Array.isArray(value) && value.length <= most && value.every(isOne)
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import { FairTracker } from '../tracker.js'
+import { ClockArbiter } from './arbiter.js'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
 import type { ClockLease, ClockLink, ClockReport } from './report.js'
 
@@ -222,5 +223,47 @@ describe('what a process says and hears', () => {
     expect(of({ name: '' })).toThrow(/fair\.shared\.name/)
     expect(of({ link: {} })).toThrow(/fair\.shared\.link\.join/)
     expect(of({ nmae: 'x' })).toThrow(/nmae/)
+  })
+})
+
+describe('what is no report, and no lease', () => {
+  const fleet = noisy({ processes: 2, seconds: 12 })
+  const reports = fleet.said
+  /** The same with one value anywhere in it changed. */
+  function* broken(value: unknown): Generator<unknown> {
+    for (const other of [null, undefined, 'x', -1e300, Number.NaN, {}, [], [null]]) if (other !== value) yield other
+    if (typeof value !== 'object' || value === null) return
+    for (const [key, part] of Object.entries(value))
+      for (const other of broken(part)) {
+        const copy: Record<string, unknown> | unknown[] = Array.isArray(value) ? [...value] : { ...value }
+        ;(copy as Record<string, unknown>)[key] = other
+        yield copy
+      }
+  }
+
+  it('harms no arbiter: it hears the next report as if nothing had been', () => {
+    expect(reports.length).toBeGreaterThan(10)
+    const greeting = reports.find((report) => report.greeting !== undefined)!
+    const full = reports.find(({ periods }) => periods.some(({ flows }) => flows.length > 0))!
+    const arbiter = new ClockArbiter()
+    for (const report of [greeting, full])
+      for (const other of broken(report)) {
+        const told = arbiter.hear(other as ClockReport, 1_000)
+        for (const member of told) JSON.stringify(arbiter.lease(member, 1_000))
+      }
+    const another = new ClockArbiter()
+    another.hear(greeting, 10_000)
+    expect(another.lease(greeting.member, 10_000)).toMatchObject({ members: 1 })
+  })
+
+  it('is not counted, however large its numbers', () => {
+    const greeting = reports.find((report) => report.greeting !== undefined)!
+    const slot = reports
+      .flatMap(({ periods }) => periods.flatMap(({ slots }) => slots))
+      .find(({ letIn }) => letIn[0] > 0)!
+    const arbiter = new ClockArbiter()
+    arbiter.hear(greeting, 10_000)
+    const period = { period: 100, slots: [{ ...slot, letIn: [1e7, 1e7] as const }], flows: [] }
+    expect(arbiter.hear({ member: greeting.member, sentAtMs: 0, periods: [period as never] }, 10_000)).toEqual([])
   })
 })
