@@ -38,8 +38,9 @@ async function undisturbed(...flags: string[]): ReturnType<typeof demo> {
 }
 
 describe('the demonstration', { timeout: 360_000 }, () => {
+  // A shortage is shown within some seconds: that much is not refused of a phase.
   it('gives quiet clients more of what they ask with Fairlead, and refuses the heavy ones for it', async () => {
-    const { report, printed } = await undisturbed('--seconds', '4')
+    const { report, printed } = await undisturbed('--seconds', '12')
     const { without, with: withFairlead } = report
     // Both phases were asked the same, and every request is accounted for.
     expect(without.asked).toBe(withFairlead.asked)
