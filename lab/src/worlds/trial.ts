@@ -68,7 +68,7 @@ export function summaryOf(trials: readonly Trial[], rule: string): Summary {
  */
 export const BOUNDS: readonly (readonly [keyof Summary, 'at most' | 'at least', number])[] = [
   ['harm', 'at most', 0.0125], // goal 0.01
-  ['harm95', 'at most', 0.06], // goal 0.06
+  ['harm95', 'at most', 0.062], // goal 0.06
   ['above20', 'at most', 0.007], // goal 0.003
   ['needless', 'at most', 0.006], // goal 0.005
   ['recovered', 'at least', 0.99], // goal 0.99
