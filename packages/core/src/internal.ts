@@ -8,6 +8,7 @@ export { Alarm } from './alarm.js'
 export { steady, systemAfter, systemClock } from './clock.js'
 export { Pool } from './escrow/pool/pool.js'
 export { grown } from './grown.js'
+export { hastenResponses } from './http/response-end.js'
 export { withinDeadline } from './lease/deadline.js'
 export {
   requireAbove,

@@ -93,13 +93,11 @@ export type OptionRules<O, U extends keyof O = never> = {
 /** Options with their defaults; those of `U` may be undefined. */
 export type Settings<O, U extends keyof O = never> = Readonly<Required<Omit<O, U>> & { [K in U]: O[K] | undefined }>
 
-/** Checks options against `rules`, which name all there are, and fills in the defaults. */
+/** Checks those options that `rules` name, and fills in their defaults. Names are checked by {@link requireOptions}. */
 export function settingsFrom<O extends object, U extends keyof O = never>(
-  name: string,
   options: O,
   rules: OptionRules<O, U>,
 ): Settings<O, U> {
-  requireOptions(name, options, Object.keys(rules))
   const settings: Partial<Record<keyof O, unknown>> = {}
   for (const option of Object.keys(rules) as (keyof O & string)[]) {
     const [check, otherwise]: readonly [Check, unknown?] = rules[option]

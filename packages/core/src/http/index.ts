@@ -33,7 +33,6 @@ export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js
 export { ResourceExhaustedError } from './resource-exhausted-error.js'
 export {
   type EndListener,
-  hastenResponses,
   type NodeRequest,
   type NodeResponse,
   onResponseEnd,

@@ -143,13 +143,14 @@ export interface QueueSettings
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function queueSettings(options: RequestQueueOptions): QueueSettings {
   requireOptions('queue', options, [...QUEUE_OPTIONS, ...SEAMS])
-  const own: Partial<Record<string, unknown>> = {}
-  const fairQueue: Partial<Record<string, unknown>> = {}
-  for (const [name, value] of Object.entries(options)) (name in RULES ? own : fairQueue)[name] = value
-  const { concurrency, random, bands, ...settings } = settingsFrom('queue', own as unknown as OwnOptions, RULES)
+  const { concurrency, random, bands, ...settings } = settingsFrom<OwnOptions, WithoutDefault | 'concurrency'>(
+    options,
+    RULES,
+  )
+  const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
   const capacity = capacityFrom(concurrency)
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
-  const { queues = 'perFlow', inside } = fairQueue as FairQueueOptions
+  const { queues = 'perFlow', inside } = fairQueue
   const perturbs = queues !== 'perFlow'
   const newestFirst = settings.newestFirst !== false
   if (perturbs && inside === 'arrival') {

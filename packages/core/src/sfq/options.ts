@@ -6,6 +6,7 @@ import {
   requireInteger,
   requireNumber,
   requireOneOf,
+  requireOptions,
   type Settings,
   settingsFrom,
 } from '../options.js'
@@ -93,7 +94,8 @@ export const FAIR_QUEUE_OPTIONS: readonly string[] = Object.keys(RULES)
 
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function fairQueueSettings(options: FairQueueOptions): FairQueueSettings {
-  const settings = settingsFrom('fairQueue', options, RULES)
+  requireOptions('fairQueue', options, FAIR_QUEUE_OPTIONS)
+  const settings = settingsFrom(options, RULES)
   const { queues, inside, weightOf } = settings
   const most = typeof queues === 'number' ? queues : MOST_CARDS
   const { hand = Math.min(4, most) } = settings
