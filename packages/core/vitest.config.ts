@@ -5,7 +5,12 @@ const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
 // The longest takes ten seconds by itself: a watchdog for what hangs, and not for what is slow beside others.
 const config: UserProjectConfigExport = defineProject({
-  resolve: { alias: { '#processes': new URL('./src/fair/shared/processes.ts', import.meta.url).pathname } },
+  resolve: {
+    alias: {
+      '#channels': new URL('./src/node/channels.ts', import.meta.url).pathname,
+      '#processes': new URL('./src/fair/shared/processes.ts', import.meta.url).pathname,
+    },
+  },
   test: { name: 'core', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 180_000 },
 })
 

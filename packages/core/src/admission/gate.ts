@@ -1,3 +1,4 @@
+import { engaged, finished, refused, waits } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
@@ -67,6 +68,7 @@ export class Gate {
   #expired = 0
   #stageErrors = 0
   #closed = false
+  #toldEngaged = false
   /** The flow that asked last, and when it was not the one that had asked before. */
   #lastFlow: string | undefined = undefined
   #changedMs = Number.NEGATIVE_INFINITY
@@ -119,7 +121,10 @@ export class Gate {
     }
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
-    return this.#walk(visit, 0)
+    const decision = this.#walk(visit, 0)
+    return decision instanceof Promise && waits?.hasSubscribers === true
+      ? waits.tracePromise(() => decision, { gate: this, flow: name, cost })
+      : decision
   }
 
   /**
@@ -223,6 +228,9 @@ export class Gate {
       const durationMs = nowMs - visit.nowMs
       this.#observers.tell({ type: 'finished', flow: visit.flow, cost, outcome, durationMs })
     }
+    if (finished?.hasSubscribers === true)
+      finished.publish({ gate: this, flow: visit.flow, cost, outcome, durationMs: nowMs - visit.nowMs })
+    if (engaged?.hasSubscribers === true) this.#tellEngaged()
   }
 
   /** @internal A stage has failed, and made do without what it asked. */
@@ -322,8 +330,19 @@ export class Gate {
     const key = `${refusal.stage}:${refusal.reason}`
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
     for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
-    if (this.#observers.any) this.#observers.tell({ type: 'refused', flow: visit.flow, cost: visit.cost, refusal })
+    const { flow, cost } = visit
+    if (this.#observers.any) this.#observers.tell({ type: 'refused', flow, cost, refusal })
+    if (refused?.hasSubscribers === true) refused.publish({ gate: this, flow, cost, refusal })
+    if (engaged?.hasSubscribers === true) this.#tellEngaged()
     return refusal
+  }
+
+  /** Only what the listeners have not heard. */
+  #tellEngaged(): void {
+    const isEngaged = this.#stages.some((stage) => stage.engaged === true)
+    if (isEngaged === this.#toldEngaged) return
+    this.#toldEngaged = isEngaged
+    engaged?.publish({ gate: this, engaged: isEngaged })
   }
 
   /** FAIR knows no other flow to be fair to: then the service is short, and it is not the flow's fault. */

@@ -71,6 +71,8 @@ export interface Stage {
    * gate need not watch out for that itself, which makes waiting cheaper. @default false
    */
   readonly prompt?: boolean
+  /** True while there is a shortage and the stage holds flows to their shares. Read after decisions: O(1). */
+  readonly engaged?: boolean
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
   /** Nothing of the flow's past counts any more, see `gate.resetFlow()`. What of it runs or waits goes on. */

@@ -26,6 +26,8 @@ export interface FairRule<Explanation, State> {
   /** The chance that a request of the flow would be refused now. Changes nothing. */
   probability(key: FlowKey, nowMs: number): number
   explain(key: FlowKey, nowMs: number): Explanation
+  /** True while there is a shortage, where the rule knows. */
+  readonly engaged?: boolean
   /** Gives the flows other places. If `forget`, nothing old is left in them. */
   rotate(forget: boolean, nowMs: number): void
   /** Options in which a tracker for another resource differs. */

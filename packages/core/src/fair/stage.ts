@@ -65,6 +65,11 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       const { retryAfterMs, detail } = judge.refusal(key, passage.nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
+    get engaged() {
+      if (tracker.engaged) return true
+      for (const each of trackers.values()) if (each.engaged) return true
+      return false
+    },
     forget(flow) {
       tracker.forget(flow)
       for (const each of trackers.values()) each.forget(flow)

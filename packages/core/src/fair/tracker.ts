@@ -146,6 +146,11 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     return this.#rule.probability(this.#current(flow), nowMs)
   }
 
+  /** True while there is a shortage, as of the last request or outcome. Rule `blue` knows no such state: always false. */
+  get engaged(): boolean {
+    return this.#rule.engaged === true
+  }
+
   /** What is known of `flow`, and what decides about it. For people and pages: allocates. */
   explain(flow: string | FlowKey, nowMs: number = this.#clock()): FairExplanations[R] {
     this.#rotateIfDue(nowMs)

@@ -1,5 +1,5 @@
 /**
- * Signals that only Node has, and names for its processes.
+ * Signals that only Node has, names for its processes, and what gates publish to its diagnostics channels.
  *
  * @module @fairlead/core/node
  */
@@ -10,6 +10,7 @@ import { eventLoopDelaySignal } from './event-loop.js'
 import { heapSignal } from './heap.js'
 import { memorySignal } from './memory.js'
 
+export type { AdmitContext, EngagedMessage, FinishedMessage, RefusedMessage } from './channels.js'
 export { clientId } from './client-id.js'
 export { type EventLoopDelayOptions, eventLoopDelaySignal } from './event-loop.js'
 export { eventLoopUtilizationSignal } from './event-loop-utilization.js'

@@ -211,6 +211,10 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     }
   }
 
+  get engaged(): boolean {
+    return !this.#clock.open
+  }
+
   snapshot(nowMs: number): ClockState {
     this.#advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings

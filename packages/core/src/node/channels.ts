@@ -1,0 +1,47 @@
+import type { Channel, TracingChannel } from 'node:diagnostics_channel'
+import type { Decision } from '../admission/decision.js'
+import type { Gate } from '../admission/gate.js'
+import type { Outcome } from '../admission/outcome.js'
+import type { Refusal } from '../admission/refusal.js'
+
+/** Published to `fairlead.refused`: a gate has refused a request. */
+export interface RefusedMessage {
+  readonly gate: Gate
+  readonly flow: string
+  readonly cost: number
+  readonly refusal: Refusal
+}
+
+/** Published to `fairlead.finished`: a request that was admitted has ended. */
+export interface FinishedMessage {
+  readonly gate: Gate
+  readonly flow: string
+  /** What it really cost: as settled, else as admitted. */
+  readonly cost: number
+  readonly outcome: Outcome
+  /** From admission to the end, in milliseconds. */
+  readonly durationMs: number
+}
+
+/** Published to `fairlead.engaged`: FAIR has begun to hold flows to their shares, or does so no longer. */
+export interface EngagedMessage {
+  readonly gate: Gate
+  readonly engaged: boolean
+}
+
+/** The context of `tracingChannel('fairlead:admit')`: one admission that has to wait, from when it does to its decision. */
+export interface AdmitContext {
+  readonly gate: Gate
+  readonly flow: string
+  readonly cost: number
+  /** From `asyncStart` on: the permit, which knows `waitedMs`, or the refusal. A refusal is no `error`. */
+  readonly result?: Decision
+}
+
+// Not imported: a bundle for several runtimes may meet one that has no such module.
+const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
+
+export const refused: Channel | undefined = diagnostics?.channel?.('fairlead.refused')
+export const finished: Channel | undefined = diagnostics?.channel?.('fairlead.finished')
+export const engaged: Channel | undefined = diagnostics?.channel?.('fairlead.engaged')
+export const waits: TracingChannel<unknown, AdmitContext> | undefined = diagnostics?.tracingChannel?.('fairlead:admit')
