@@ -1,0 +1,226 @@
+import { keyedHash, keyFrom, type Words } from '../hash.js'
+import { type Random, systemRandom } from '../random.js'
+
+/** How fairly what was served was spread, in one window. 1 everywhere, and no flows, if nobody asked. */
+export interface Fairness {
+  /** Flows that asked: counted below 64, estimated above. */
+  readonly flows: number
+  /** What the worst-off flow was served of its fair share, 0 to 1; of those that asked at least ten times. */
+  readonly worstShare: number
+  /** What flows that asked for at most twice their fair share were served of that, all together, 0 to 1. */
+  readonly quietShare: number
+  /** Jain's index of served over fair share, of the same flows as `worstShare`; 1: all alike. */
+  readonly jain: number
+  /** Shares of all that was asked, of the flows that asked for most, largest first: at most three. */
+  readonly top: readonly number[]
+}
+
+/** Flows in the sample. */
+const SAMPLED = 64
+/** Flows that are watched because they ask for much: those of more than a sixteenth of all are among them. */
+const WATCHED = 16
+/** From this part of all on a flow is heavy, and stands for itself alone. */
+const HEAVY = 1 / 32
+/** With fewer requests, one refusal by chance would move a flow's share by more than .1. */
+const LEAST_REQUESTS = 10
+const TOP = 3
+/** Up to so many times its fair share a flow may ask for and be a quiet one: at exactly once, alike flows would be none. */
+const QUIET = 2
+
+const NOBODY: Fairness = { flows: 0, worstShare: 1, quietShare: 1, jain: 1, top: [] }
+
+/** What one flow asked for and was served, since it has been followed. */
+class Tally {
+  readonly flow: string
+  readonly hash: number
+  requests = 0
+  asked = 0
+  served = 0
+  /** What of it may have been missed: it took the place of one that had asked for so much. */
+  missed = 0
+  /** How many flows it stands for. */
+  stands = 1
+
+  constructor(flow: string, hash: number) {
+    this.flow = flow
+    this.hash = hash
+  }
+
+  add(cost: number, served: number): void {
+    this.requests++
+    this.asked += cost
+    this.served += served
+  }
+
+  /** What a heavy one has surely asked for. */
+  get seen(): number {
+    return this.asked - this.missed
+  }
+}
+
+/**
+ * Judges, window by window, whether flows were served their fair shares of what was served, in constant memory however
+ * many they are: by the flows that ask for most, and by 64 others drawn at random, anew in each window.
+ *
+ * A flow's fair share is the least of what it asked for and `level` x weight, with the level at which these add up to
+ * what was served: weighted max-min. The sample are the flows of least keyed hash, and whoever was ever pushed out of it
+ * cannot come back: so what is known of a flow in it is exact. O(1) per request, but for the few that enter.
+ *
+ * @see Z. Bar-Yossef et al., "Counting Distinct Elements in a Data Stream", RANDOM 2002: the least hashes
+ * @see A. Metwally, D. Agrawal, A. El Abbadi, ICDT 2005: Space-Saving, for those that ask for most
+ * @see R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984
+ */
+export class FairnessWindow {
+  readonly #windowMs: number
+  readonly #weightOf: (flow: string) => number
+  readonly #random: Random
+  #endsMs: number
+  #key: Words
+  readonly #hash: Words = { a: 0, b: 0 }
+  readonly #sample = new Map<string, Tally>()
+  /** The greatest hash in the sample, once that is full. */
+  #threshold = Number.POSITIVE_INFINITY
+  readonly #watched = new Map<string, Tally>()
+  #asked = 0
+  #served = 0
+  #last: Fairness = NOBODY
+
+  /** `weightOf` must not throw. */
+  constructor(windowMs: number, weightOf: (flow: string) => number, nowMs: number, random: Random = systemRandom) {
+    this.#windowMs = windowMs
+    this.#weightOf = weightOf
+    this.#random = random
+    this.#endsMs = nowMs + windowMs
+    this.#key = keyFrom(random)
+  }
+
+  /** A request has ended, by being refused or otherwise; `isServed`: it got what it asked for. */
+  ended(flow: string, cost: number, isServed: boolean, nowMs: number): void {
+    this.#turn(nowMs)
+    const served = isServed ? cost : 0
+    this.#asked += cost
+    this.#served += served
+    this.#sampled(flow)?.add(cost, served)
+    this.#watch(flow).add(cost, served)
+  }
+
+  /** Of the last window that is over. */
+  read(nowMs: number): Fairness {
+    this.#turn(nowMs)
+    return this.#last
+  }
+
+  #turn(nowMs: number): void {
+    if (nowMs < this.#endsMs) return
+    // Who comes back after a window in which nobody asked finds that one, and not the one before it.
+    this.#last = nowMs - this.#endsMs < this.#windowMs ? this.#judge() : NOBODY
+    this.#endsMs = nowMs + this.#windowMs
+    this.#key = keyFrom(this.#random)
+    this.#sample.clear()
+    this.#threshold = Number.POSITIVE_INFINITY
+    this.#watched.clear()
+    this.#asked = 0
+    this.#served = 0
+  }
+
+  /** The flow's tally, if it belongs to the sample. */
+  #sampled(flow: string): Tally | undefined {
+    const known = this.#sample.get(flow)
+    if (known !== undefined) return known
+    keyedHash(flow, this.#key, this.#hash)
+    const hash = this.#hash.a >>> 0
+    if (hash >= this.#threshold) return undefined
+    const fresh = new Tally(flow, hash)
+    this.#sample.set(flow, fresh)
+    if (this.#sample.size > SAMPLED) this.#sample.delete(this.#greatest().flow)
+    if (this.#sample.size === SAMPLED) this.#threshold = this.#greatest().hash
+    return fresh
+  }
+
+  #greatest(): Tally {
+    let greatest: Tally | undefined
+    for (const each of this.#sample.values()) if (greatest === undefined || each.hash > greatest.hash) greatest = each
+    return greatest!
+  }
+
+  #watch(flow: string): Tally {
+    const known = this.#watched.get(flow)
+    if (known !== undefined) return known
+    const fresh = new Tally(flow, 0)
+    if (this.#watched.size === WATCHED) {
+      let least: Tally | undefined
+      for (const each of this.#watched.values()) if (least === undefined || each.asked < least.asked) least = each
+      this.#watched.delete(least!.flow)
+      fresh.asked = least!.asked
+      fresh.missed = least!.asked
+    }
+    this.#watched.set(flow, fresh)
+    return fresh
+  }
+
+  #judge(): Fairness {
+    if (this.#asked === 0) return NOBODY
+    const isAll = this.#sample.size < SAMPLED
+    const flows = isAll ? this.#sample.size : Math.round(((SAMPLED - 1) / this.#threshold) * 0x1_0000_0000)
+    const byAsked = [...this.#watched.values()].sort((x, y) => y.seen - x.seen)
+    const top = byAsked.slice(0, TOP).map(({ seen }) => seen / this.#asked)
+    const tallies = this.#population(isAll, byAsked)
+    const level = this.#level(tallies)
+    let worstShare = 1
+    let quietDue = 0
+    let quietServed = 0
+    let count = 0
+    let sum = 0
+    let squares = 0
+    for (const { flow, requests, seen, served, stands } of tallies) {
+      const most = level * this.#weightOf(flow)
+      const due = Math.min(seen, most)
+      if (!(due > 0)) continue
+      if (seen <= QUIET * most) {
+        quietDue += stands * due
+        quietServed += stands * served
+      }
+      if (requests < LEAST_REQUESTS) continue
+      const share = served / due
+      worstShare = Math.min(worstShare, share)
+      count += stands
+      sum += stands * share
+      squares += stands * share * share
+    }
+    return {
+      flows,
+      worstShare,
+      quietShare: quietDue > 0 ? Math.min(1, quietServed / quietDue) : 1,
+      jain: squares > 0 ? (sum * sum) / (count * squares) : 1,
+      top,
+    }
+  }
+
+  /** The heavy flows, each for itself, and the sample, which stands for all others. */
+  #population(isAll: boolean, byAsked: readonly Tally[]): Tally[] {
+    if (isAll) return [...this.#sample.values()]
+    const heavy = byAsked.filter(({ seen }) => seen >= HEAVY * this.#asked)
+    const names = new Set(heavy.map(({ flow }) => flow))
+    const others = [...this.#sample.values()].filter(({ flow }) => !names.has(flow))
+    const rest = this.#asked - heavy.reduce((sum, { seen }) => sum + seen, 0)
+    const sampled = others.reduce((sum, { asked }) => sum + asked, 0)
+    for (const each of others) each.stands = Math.max(0, rest) / sampled
+    return [...heavy, ...others]
+  }
+
+  /** What a flow of weight 1 could have had at most, if what was served had been shared fairly: filled up like water. */
+  #level(tallies: readonly Tally[]): number {
+    const byNeed = tallies.map((tally) => ({ ...tally, weight: this.#weightOf(tally.flow), seen: tally.seen }))
+    byNeed.sort((x, y) => x.seen / x.weight - y.seen / y.weight)
+    let left = this.#served
+    let weights = byNeed.reduce((sum, { stands, weight }) => sum + stands * weight, 0)
+    for (const { seen, stands, weight } of byNeed) {
+      const level = left / weights
+      // What rounding takes must not make a flow one that asked for too much.
+      if (seen / weight > level * (1 + 1e-9)) return level
+      left -= stands * seen
+      weights -= stands * weight
+    }
+    return Number.POSITIVE_INFINITY
+  }
+}

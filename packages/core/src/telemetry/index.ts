@@ -1,0 +1,14 @@
+/**
+ * What is measured of a gate, for packages that export it: `@fairlead/otel`, `@fairlead/prometheus`, or one of yours.
+ *
+ * @module @fairlead/core/telemetry
+ */
+
+export {
+  GateTelemetry,
+  type Reading,
+  type RecordValue,
+  TELEMETRY_OPTIONS,
+  type TelemetryOptions,
+} from './gate-telemetry.js'
+export { INSTRUMENTS, type Instrument, type InstrumentKey, SECONDS } from './instruments.js'

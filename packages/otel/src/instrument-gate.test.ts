@@ -1,0 +1,209 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createGate, type Gate, type Permit, refuse } from '@fairlead/core'
+import { escrow, requestQueue } from '@fairlead/core/mechanisms'
+import { INSTRUMENTS } from '@fairlead/core/telemetry'
+import { manualClock } from '@fairlead/core/testing'
+import { metrics } from '@opentelemetry/api'
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
+import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  type MetricData,
+  PeriodicExportingMetricReader,
+  type PushMetricExporter,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics'
+import { afterEach, describe, expect, it } from 'vitest'
+import { instrumentGate } from './instrument-gate.js'
+
+const stops: (() => unknown)[] = []
+afterEach(async () => {
+  for (const stop of stops.splice(0).reverse()) await stop()
+})
+
+function sdk(exporter: PushMetricExporter): { provider: MeterProvider; reader: PeriodicExportingMetricReader } {
+  // Exports when it is told to.
+  const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 })
+  const provider = new MeterProvider({ readers: [reader] })
+  stops.push(() => provider.shutdown())
+  return { provider, reader }
+}
+
+/** An SDK that keeps what it exports. */
+function inMemory() {
+  const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+  const { provider, reader } = sdk(exporter)
+  const meter = provider.getMeter('test')
+  const collect = async (): Promise<Map<string, MetricData>> => {
+    exporter.reset()
+    await reader.forceFlush()
+    const all = exporter.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+    return new Map(all.map((metric) => [metric.descriptor.name, metric]))
+  }
+  return { meter, collect }
+}
+
+/** A gate that has every mechanism, and has met everything that there is an instrument for. */
+async function busyGate(flows = 10) {
+  const clock = manualClock()
+  const doorman = { id: 'orders-db', kind: 'rate', capacity: 50, wants: 80, leaseEndsInMs: 30_000 }
+  const leased = { name: 'doorman', admit: () => undefined, snapshot: () => ({ refused: 0, resource: doorman }) }
+  const gate = createGate({
+    clock,
+    shed: { signals: [{ name: 'pool', kind: 'live', curve: curve(), read: () => 0.2 }] },
+    stages: [
+      leased,
+      { name: 'picky', admit: ({ flow }) => (flow === 'flow-3' ? refuse('picky', 'bad', true, 0) : undefined) },
+    ],
+    budget: escrow({ limit: 1e9, windowMs: 1e9 }),
+    queue: requestQueue({ concurrency: 2 }),
+  })
+  const run = async (): Promise<void> => {
+    // One that waits.
+    const running = [gate.admit({ flow: 'a' }), gate.admit({ flow: 'b' }), gate.admit({ flow: 'c' })]
+    clock.advance(20)
+    for (const each of running) {
+      const decision = await each
+      if (decision.admitted) decision.finish('success')
+    }
+    let spare = 10
+    for (let i = 0; i < Math.max(flows, 8_000); i++) {
+      clock.advance(10 / 3)
+      spare = Math.min(10, spare + 1 / 3)
+      const asked = gate.admit({ flow: `flow-${i % flows}` })
+      const decision = asked instanceof Promise ? await asked : asked
+      if (!decision.admitted) continue
+      const isServed = spare >= 1
+      if (isServed) spare--
+      decision.finish(isServed ? 'success' : 'failure')
+    }
+  }
+  return { gate, run }
+}
+
+function curve() {
+  return { from: 0.7, to: 0.9, probability: (load: number) => (load > 0.9 ? 1 : 0) }
+}
+
+describe('a real SDK', () => {
+  it('has every instrument with its unit, its kind and a description, in memory', async () => {
+    const { meter, collect } = inMemory()
+    const { gate, run } = await busyGate()
+    instrumentGate(gate, { meter, name: 'api' })
+    await run()
+    const collected = await collect()
+    expect([...collected.keys()].sort()).toEqual(
+      Object.values(INSTRUMENTS)
+        .map(({ name }) => name)
+        .sort(),
+    )
+    for (const { name, unit, description } of Object.values(INSTRUMENTS))
+      expect(collected.get(name)!.descriptor).toMatchObject({ unit, description })
+    const requests = collected.get('fairlead.requests')!
+    expect(requests).toMatchObject({ isMonotonic: true })
+    const served = [...requests.dataPoints].find(({ attributes }) => attributes['fairlead.outcome'] === 'success')
+    expect(served).toMatchObject({ value: gate.snapshot().finished.success, attributes: { 'fairlead.gate': 'api' } })
+    expect(served!.value).toBeGreaterThan(0)
+    expect(collected.get('fairlead.fair.engaged')!.dataPoints).toMatchObject([{ value: 1 }])
+  })
+
+  it('has at most 60 series of a gate that a million flows have asked', { timeout: 600_000 }, async () => {
+    const { meter, collect } = inMemory()
+    const { gate, run } = await busyGate(1_000_000)
+    instrumentGate(gate, { meter })
+    await run()
+    const collected = await collect()
+    const series = [...collected.values()].flatMap(({ dataPoints }): unknown[] => dataPoints)
+    expect(series.length).toBeGreaterThan(30)
+    expect(series.length).toBeLessThanOrEqual(60)
+    expect(JSON.stringify(series)).not.toContain('flow-')
+  })
+
+  it('sends all of it over OTLP', async () => {
+    const bodies: unknown[] = []
+    const sink = createServer((req, res) => {
+      const chunks: Buffer[] = []
+      req.on('data', (chunk: Buffer) => chunks.push(chunk))
+      req.on('end', () => {
+        bodies.push({ url: req.url, ...JSON.parse(Buffer.concat(chunks).toString()) })
+        res.setHeader('content-type', 'application/json').end('{}')
+      })
+    })
+    await new Promise<void>((resolve) => sink.listen(0, '127.0.0.1', resolve))
+    stops.push(() => sink.close())
+    const { port } = sink.address() as AddressInfo
+    const { provider, reader } = sdk(new OTLPMetricExporter({ url: `http://127.0.0.1:${port}/v1/metrics` }))
+    const { gate, run } = await busyGate()
+    instrumentGate(gate, { meter: provider.getMeter('test') })
+    await run()
+    await reader.forceFlush()
+    expect(bodies).toHaveLength(1)
+    const [{ url, resourceMetrics }] = bodies as [{ url: string; resourceMetrics: Otlp[] }]
+    expect(url).toBe('/v1/metrics')
+    const sent = resourceMetrics.flatMap(({ scopeMetrics }) => scopeMetrics.flatMap((scope) => scope.metrics))
+    const units = (all: readonly { name: string; unit: string }[]): string[] =>
+      all.map(({ name, unit }) => `${name} ${unit}`).sort()
+    expect(units(sent)).toEqual(units(Object.values(INSTRUMENTS)))
+    const duration = sent.find(({ name }) => name === 'fairlead.request.duration')
+    expect(duration?.histogram?.dataPoints[0]?.explicitBounds).toContain(0.25)
+  })
+
+  it('tells several gates of one meter apart, and refuses two of one name', async () => {
+    const { meter, collect } = inMemory()
+    const gates = ['api', 'jobs'].map((name) => ({ name, gate: createGate() }))
+    const stop = gates.map(({ name, gate }) => instrumentGate(gate, { name, meter }))
+    expect(() => instrumentGate(createGate(), { name: 'api', meter })).toThrow(
+      'name must tell gates apart, got "api" for two of them',
+    )
+    const active = async (): Promise<unknown[]> =>
+      (await collect())
+        .get('fairlead.active_requests')
+        ?.dataPoints.map(({ attributes, value }) => [attributes['fairlead.gate'], value]) ?? []
+    gates[1]!.gate.admit({ flow: 'a' })
+    expect(await active()).toEqual([
+      ['api', 0],
+      ['jobs', 1],
+    ])
+    stop[0]!()
+    instrumentGate(createGate(), { name: 'api', meter })
+    expect(await active()).toHaveLength(2)
+  })
+
+  it('gives its Prometheus exporter the names of @fairlead/prometheus, but for units', async () => {
+    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
+    const { provider, reader } = sdk(exporter)
+    const { gate, run } = await busyGate()
+    instrumentGate(gate, { meter: provider.getMeter('test') })
+    await run()
+    await reader.forceFlush()
+    const text = new PrometheusSerializer().serialize(exporter.getMetrics().at(-1) as ResourceMetrics)
+    expect(text).toMatch(/^fairlead_requests_total\{fairlead_gate="default",fairlead_outcome="success"/m)
+    expect(text).toMatch(/^fairlead_request_duration_bucket\{fairlead_gate="default".*le="0.25"/m)
+  })
+})
+
+interface Otlp {
+  readonly scopeMetrics: readonly {
+    readonly metrics: readonly {
+      readonly name: string
+      readonly unit: string
+      readonly histogram?: { readonly dataPoints: readonly { readonly explicitBounds: readonly number[] }[] }
+    }[]
+  }[]
+}
+
+describe('without an SDK', () => {
+  it('nothing is measured, and gates may be called alike', () => {
+    const gate: Gate = createGate()
+    const stop = [1, 2].map(() => instrumentGate(gate, { name: 'api', meter: metrics.getMeter('none') }))
+    ;(gate.admit({ flow: 'a' }) as Permit).finish('success')
+    for (const each of stop) each()
+  })
+})
+
+it('refuses options that it does not know', () => {
+  expect(() => instrumentGate(createGate(), { flow: 'a' } as object)).toThrow('instrumentGate has no option "flow"')
+})

@@ -1,0 +1,97 @@
+import type { Gate } from '@fairlead/core'
+import { requireBoolean, requireFunction, requireOptions } from '@fairlead/core/internal'
+import {
+  GateTelemetry,
+  INSTRUMENTS,
+  type Instrument,
+  SECONDS,
+  TELEMETRY_OPTIONS,
+  type TelemetryOptions,
+} from '@fairlead/core/telemetry'
+import { type BatchObservableCallback, createNoopMeter, type Meter, metrics, type Observable } from '@opentelemetry/api'
+import { tellSpans } from './spans.js'
+
+/** Options of {@link instrumentGate}. */
+export interface InstrumentOptions extends TelemetryOptions {
+  /** Where the instruments are made. @default `metrics.getMeter('@fairlead/otel')` */
+  meter?: Meter
+  /** Whether the server's span is told what the gate decided. @default true */
+  spans?: boolean
+  /**
+   * What a span says of the flow, in `fairlead.flow`: the flow itself, a hash of it, or nothing. No metric ever names a
+   * flow. @default nothing
+   */
+  flowOf?: (flow: string) => string | undefined
+}
+
+/** Names of the gates that are measured by a meter. */
+const measured = new WeakMap<Meter, Set<string>>()
+
+/**
+ * Measures a gate by OpenTelemetry, in at most 60 series however many flows there are, and puts what it decides on the
+ * server's spans. To be called once the SDK has started: a meter from before that measures nothing. Returns what stops
+ * it.
+ *
+ * Throws a `TypeError` or `RangeError` that names the option and its value, and if another gate of this `name` is
+ * measured by the meter.
+ */
+export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
+  requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'meter', 'spans', 'flowOf'])
+  const { meter = metrics.getMeter('@fairlead/otel'), spans = true, flowOf, ...telemetry } = options
+  requireBoolean('spans', spans)
+  if (flowOf !== undefined) requireFunction('flowOf', flowOf)
+  const stopMeasuring = measure(gate, telemetry, meter)
+  const stopTelling = spans ? tellSpans(gate, telemetry.name ?? 'default', flowOf) : undefined
+  return () => {
+    stopMeasuring()
+    stopTelling?.()
+  }
+}
+
+function measure(gate: Gate, options: TelemetryOptions, meter: Meter): () => void {
+  const histograms = { wait: histogramOf(meter, 'wait'), duration: histogramOf(meter, 'duration') }
+  const telemetry = new GateTelemetry(gate, options, (key, value, attributes) =>
+    histograms[key].record(value, attributes),
+  )
+  // Without an SDK there is nobody to measure for.
+  if (meter === createNoopMeter()) {
+    telemetry.close()
+    return () => {}
+  }
+  const names = measured.get(meter) ?? new Set()
+  measured.set(meter, names)
+  const { name } = telemetry
+  if (names.has(name)) {
+    telemetry.close()
+    throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
+  }
+  names.add(name)
+  const observables = new Map<string, Observable>()
+  for (const [key, instrument] of Object.entries(INSTRUMENTS)) {
+    const observable = observableOf(meter, instrument)
+    if (observable !== undefined) observables.set(key, observable)
+  }
+  const observe: BatchObservableCallback = (result) => {
+    for (const { instrument, value, attributes } of telemetry.readings())
+      result.observe(observables.get(instrument)!, value, attributes)
+  }
+  const all = [...observables.values()]
+  meter.addBatchObservableCallback(observe, all)
+  return () => {
+    meter.removeBatchObservableCallback(observe, all)
+    telemetry.close()
+    names.delete(name)
+  }
+}
+
+function histogramOf(meter: Meter, key: 'wait' | 'duration'): ReturnType<Meter['createHistogram']> {
+  const { name, unit, description } = INSTRUMENTS[key]
+  return meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...SECONDS] } })
+}
+
+function observableOf(meter: Meter, { name, kind, unit, description }: Instrument): Observable | undefined {
+  if (kind === 'counter') return meter.createObservableCounter(name, { unit, description })
+  if (kind === 'up-down') return meter.createObservableUpDownCounter(name, { unit, description })
+  if (kind === 'gauge') return meter.createObservableGauge(name, { unit, description })
+  return undefined
+}

@@ -1,0 +1,50 @@
+import type { Gate } from '@fairlead/core'
+import { type Attributes, context, createContextKey, type Span, trace } from '@opentelemetry/api'
+
+/** Under this key instrumentations of HTTP servers leave their span, for frameworks within to find. */
+const RPC_METADATA = createContextKey('OpenTelemetry SDK Context Key RPC_METADATA')
+
+/** What of a refusal's detail goes on spans, and by which name. */
+const DETAILS = {
+  credit: 'fairlead.credit',
+  fairRatePerSecond: 'fairlead.fair_rate',
+  probability: 'fairlead.probability',
+}
+
+/** Puts each decision on the span of the request that it was made for. Returns what stops that. */
+export function tellSpans(
+  gate: Gate,
+  name: string,
+  flowOf: ((flow: string) => string | undefined) | undefined,
+): () => void {
+  return gate.observe((event) => {
+    if (event.type !== 'admitted' && event.type !== 'refused') return
+    const span = serverSpan()
+    if (span?.isRecording() !== true) return
+    const attributes: Attributes = { 'fairlead.gate': name, 'fairlead.result': event.type }
+    if (event.type === 'admitted') attributes['fairlead.waited_ms'] = event.waitedMs
+    else {
+      const { stage, reason, detail } = event.refusal
+      attributes['fairlead.stage'] = stage
+      attributes['fairlead.reason'] = reason
+      for (const [key, attribute] of Object.entries(DETAILS)) {
+        const value = detail[key]
+        if (typeof value === 'number' && Number.isFinite(value)) attributes[attribute] = value
+      }
+    }
+    const flow = flowOf?.(event.flow)
+    if (flow !== undefined) attributes['fairlead.flow'] = flow
+    span.setAttributes(attributes)
+  })
+}
+
+/** The server's own span, also where a framework's span for a middleware is the active one. */
+function serverSpan(): Span | undefined {
+  const metadata = context.active().getValue(RPC_METADATA)
+  if (isMetadata(metadata)) return metadata.span
+  return trace.getActiveSpan()
+}
+
+function isMetadata(value: unknown): value is { readonly span: Span } {
+  return typeof value === 'object' && value !== null && 'span' in value && typeof value.span === 'object'
+}

@@ -1,0 +1,21 @@
+import { INSTRUMENTS, type InstrumentKey } from '@fairlead/core/telemetry'
+
+/** What units are called at the end of a name; what is counted has none. */
+const UNITS: Readonly<Record<string, string>> = { s: '_seconds', '1': '_ratio', '{cost}/s': '_per_second' }
+
+/**
+ * The name of an instrument in Prometheus, by the rules by which OpenTelemetry's collector and Prometheus itself
+ * translate: so dashboards and alerts are the same whichever way metrics come. Series of a histogram have `_bucket`,
+ * `_sum` and `_count` behind it.
+ */
+export function prometheusName(instrument: InstrumentKey): string {
+  const { name, kind, unit } = INSTRUMENTS[instrument]
+  const suffix = UNITS[unit] ?? ''
+  const base = labelName(name)
+  return `${base.endsWith(suffix) ? base : base + suffix}${kind === 'counter' ? '_total' : ''}`
+}
+
+/** The label of an attribute: Prometheus has no dots. */
+export function labelName(attribute: string): string {
+  return attribute.replaceAll('.', '_')
+}
