@@ -115,7 +115,8 @@ it('a registry that was cleared gets its metrics anew', async () => {
 })
 
 it('OpenMetrics has the same names', async () => {
-  const registry = new Registry<OpenMetricsContentType>(Registry.OPENMETRICS_CONTENT_TYPE)
+  const registry = new Registry<OpenMetricsContentType>()
+  registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE)
   const gate = createGate()
   instrumentGate(gate, { registry })
   ;(gate.admit({ flow: 'a' }) as Permit).finish('success')
