@@ -50,9 +50,8 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
 
 function measure(gate: Gate, options: TelemetryOptions, meter: Meter): () => void {
   const histograms = { wait: histogramOf(meter, 'wait'), duration: histogramOf(meter, 'duration') }
-  const telemetry = new GateTelemetry(gate, options, (key, value, attributes) =>
-    histograms[key].record(value, attributes),
-  )
+  const telemetry = new GateTelemetry(gate, options, (key, value) => histograms[key].record(value, attributes))
+  const attributes = { 'fairlead.gate': telemetry.name }
   // Without an SDK there is nobody to measure for.
   if (meter === createNoopMeter()) {
     telemetry.close()

@@ -84,7 +84,9 @@ describe('scaling on demand', () => {
         series('fairlead_capacity_used', '', `${used}x20`),
         series('fairlead_capacity_limit', '', '100x20'),
       ],
-      promql_expr_test: [{ expr: query, eval_time: '8m', exp_samples: [{ labels: '{}', value: expected }] }],
+      promql_expr_test: [
+        { expr: `round(${query}, 0.001)`, eval_time: '8m', exp_samples: [{ labels: '{}', value: expected }] },
+      ],
     }
     const dir = await mkdtemp(join(tmpdir(), 'fairlead-promtool-'))
     try {

@@ -49,10 +49,10 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'registry'])
   const { registry = register, ...rest } = options
   const { gates, histograms } = exportedBy(registry)
-  const telemetry = new GateTelemetry(gate, rest, (key, value, attributes) =>
-    histograms[key].observe(labelsOf(attributes), value),
-  )
+  const telemetry = new GateTelemetry(gate, rest, (key, value) => own[key].observe(value))
   const { name } = telemetry
+  const labels = { fairlead_gate: name }
+  const own = { wait: histograms.wait.labels(labels), duration: histograms.duration.labels(labels) }
   if (gates.has(name)) {
     telemetry.close()
     throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
@@ -62,7 +62,7 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
     telemetry.close()
     if (gates.get(name) !== telemetry) return
     gates.delete(name)
-    for (const histogram of Object.values(histograms)) histogram.remove({ fairlead_gate: name })
+    for (const histogram of Object.values(histograms)) histogram.remove(labels)
   }
 }
 

@@ -80,6 +80,8 @@ export class FairnessWindow {
   readonly #sample = new Map<string, Tally>()
   /** The greatest hash in the sample, once that is full. */
   #threshold = Number.POSITIVE_INFINITY
+  /** The flows that are watched, and by name. */
+  readonly #slots: Tally[] = []
   readonly #watched = new Map<string, Tally>()
   #asked = 0
   #served = 0
@@ -119,6 +121,7 @@ export class FairnessWindow {
     this.#sample.clear()
     this.#threshold = Number.POSITIVE_INFINITY
     this.#watched.clear()
+    this.#slots.length = 0
     this.#asked = 0
     this.#served = 0
   }
@@ -147,13 +150,16 @@ export class FairnessWindow {
     const known = this.#watched.get(flow)
     if (known !== undefined) return known
     const fresh = new Tally(flow, 0)
-    if (this.#watched.size === WATCHED) {
-      let least: Tally | undefined
-      for (const each of this.#watched.values()) if (least === undefined || each.asked < least.asked) least = each
-      this.#watched.delete(least!.flow)
-      fresh.asked = least!.asked
-      fresh.missed = least!.asked
+    let slot = this.#slots.length
+    if (slot === WATCHED) {
+      slot = 0
+      for (let i = 1; i < WATCHED; i++) if (this.#slots[i]!.asked < this.#slots[slot]!.asked) slot = i
+      const least = this.#slots[slot]!
+      this.#watched.delete(least.flow)
+      fresh.asked = least.asked
+      fresh.missed = least.asked
     }
+    this.#slots[slot] = fresh
     this.#watched.set(flow, fresh)
     return fresh
   }
@@ -162,7 +168,7 @@ export class FairnessWindow {
     if (this.#asked === 0) return NOBODY
     const isAll = this.#sample.size < SAMPLED
     const flows = isAll ? this.#sample.size : Math.round(((SAMPLED - 1) / this.#threshold) * 0x1_0000_0000)
-    const byAsked = [...this.#watched.values()].sort((x, y) => y.seen - x.seen)
+    const byAsked = this.#slots.toSorted((x, y) => y.seen - x.seen)
     const top = byAsked.slice(0, TOP).map(({ seen }) => seen / this.#asked)
     const tallies = this.#population(isAll, byAsked)
     const level = this.#level(tallies)

@@ -26,12 +26,8 @@ export interface Reading {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Takes one value of a histogram, as it comes. */
-export type RecordValue = (
-  instrument: 'wait' | 'duration',
-  value: number,
-  attributes: Readonly<Record<string, string>>,
-) => void
+/** Takes one value of a histogram, as it comes; the gate's name is its only attribute. */
+export type RecordValue = (instrument: 'wait' | 'duration', value: number) => void
 
 /** Refusals by `stage:reason` that have a series each; all others share one. */
 const MOST_REASONS = 10
@@ -121,14 +117,14 @@ export class GateTelemetry {
     if (event.type === 'admitted') {
       // A gate in which nothing ever waits has no such times: a zero for each request would be for nobody.
       this.#waits ||= event.waitedMs > 0
-      if (this.#waits) this.#record('wait', event.waitedMs / 1_000, this.#gateOnly)
+      if (this.#waits) this.#record('wait', event.waitedMs / 1_000)
     } else if (event.type === 'refused') {
       this.#cost.refused += event.cost
       if (isShort(event.refusal)) this.#fairness.ended(event.flow, event.cost, false, this.#gate.now())
     } else if (event.type === 'finished') {
       const { flow, cost, outcome, durationMs } = event
       this.#cost[outcome] += cost
-      this.#record('duration', durationMs / 1_000, this.#gateOnly)
+      this.#record('duration', durationMs / 1_000)
       if (outcome !== 'ignored') this.#fairness.ended(flow, cost, outcome === 'success', this.#gate.now())
     }
   }
