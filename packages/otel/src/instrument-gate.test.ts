@@ -169,6 +169,8 @@ describe('a real SDK', () => {
     ])
     stop[0]!()
     instrumentGate(createGate(), { name: 'api', meter })
+    stop[0]!() // which is none of the new one's business
+    expect(() => instrumentGate(createGate(), { name: 'api', meter })).toThrow('for two of them')
     expect(await active()).toHaveLength(2)
   })
 
@@ -180,8 +182,8 @@ describe('a real SDK', () => {
     await run()
     await reader.forceFlush()
     const text = new PrometheusSerializer().serialize(exporter.getMetrics().at(-1) as ResourceMetrics)
-    expect(text).toMatch(/^fairlead_requests_total\{fairlead_gate="default",fairlead_outcome="success"/m)
-    expect(text).toMatch(/^fairlead_request_duration_bucket\{fairlead_gate="default".*le="0.25"/m)
+    expect(text).toMatch(/^fairlead_requests_total\{fairlead_gate="gate",fairlead_outcome="success"/m)
+    expect(text).toMatch(/^fairlead_request_duration_bucket\{fairlead_gate="gate".*le="0.25"/m)
   })
 })
 

@@ -24,8 +24,8 @@ export interface InstrumentOptions extends TelemetryOptions {
   flowOf?: (flow: string) => string | undefined
 }
 
-/** Names of the gates that are measured by a meter. */
-const measured = new WeakMap<Meter, Set<string>>()
+/** The gates that are measured by a meter, by name. */
+const measured = new WeakMap<Meter, Map<string, GateTelemetry>>()
 
 /**
  * Measures a gate by OpenTelemetry, in at most 60 series however many flows there are, and puts what it decides on the
@@ -40,31 +40,31 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
   const { meter = metrics.getMeter('@fairlead/otel'), spans = true, flowOf, ...telemetry } = options
   requireBoolean('spans', spans)
   if (flowOf !== undefined) requireFunction('flowOf', flowOf)
-  const stopMeasuring = measure(gate, telemetry, meter)
-  const stopTelling = spans ? tellSpans(gate, telemetry.name ?? 'default', flowOf) : undefined
+  const measuring = measure(gate, telemetry, meter)
+  const stopTelling = spans ? tellSpans(gate, measuring.name, flowOf) : undefined
   return () => {
-    stopMeasuring()
+    measuring.stop()
     stopTelling?.()
   }
 }
 
-function measure(gate: Gate, options: TelemetryOptions, meter: Meter): () => void {
+function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: string; stop: () => void } {
   const histograms = { wait: histogramOf(meter, 'wait'), duration: histogramOf(meter, 'duration') }
   const telemetry = new GateTelemetry(gate, options, (key, value) => histograms[key].record(value, attributes))
-  const attributes = { 'fairlead.gate': telemetry.name }
+  const { name } = telemetry
+  const attributes = { 'fairlead.gate': name }
   // Without an SDK there is nobody to measure for.
   if (meter === createNoopMeter()) {
     telemetry.close()
-    return () => {}
+    return { name, stop: () => {} }
   }
-  const names = measured.get(meter) ?? new Set()
-  measured.set(meter, names)
-  const { name } = telemetry
-  if (names.has(name)) {
+  const gates = measured.get(meter) ?? new Map()
+  measured.set(meter, gates)
+  if (gates.has(name)) {
     telemetry.close()
     throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
   }
-  names.add(name)
+  gates.set(name, telemetry)
   const observables = new Map<string, Observable>()
   for (const [key, instrument] of Object.entries(INSTRUMENTS)) {
     const observable = observableOf(meter, instrument)
@@ -76,11 +76,12 @@ function measure(gate: Gate, options: TelemetryOptions, meter: Meter): () => voi
   }
   const all = [...observables.values()]
   meter.addBatchObservableCallback(observe, all)
-  return () => {
+  const stop = (): void => {
     meter.removeBatchObservableCallback(observe, all)
     telemetry.close()
-    names.delete(name)
+    if (gates.get(name) === telemetry) gates.delete(name)
   }
+  return { name, stop }
 }
 
 function histogramOf(meter: Meter, key: 'wait' | 'duration'): ReturnType<Meter['createHistogram']> {

@@ -51,7 +51,7 @@ it('a refused one says by which stage, why, and the numbers that decided', async
     })
   }
   expect(attributes).toEqual({
-    'fairlead.gate': 'default',
+    'fairlead.gate': 'gate',
     'fairlead.result': 'refused',
     'fairlead.stage': 'fair',
     'fairlead.reason': 'unfair',

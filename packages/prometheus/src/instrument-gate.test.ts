@@ -8,11 +8,11 @@ import { busyGate } from './fixtures/busy-gate.js'
 import { instrumentGate } from './instrument-gate.js'
 import { prometheusName } from './names.js'
 
-const DEFAULT = { fairlead_gate: 'default' }
+const UNNAMED = { fairlead_gate: 'gate' }
 
 async function readingOf(registry: Registry, name: string, labels: Record<string, string> = {}): Promise<unknown> {
   const metric = await registry.getSingleMetric(name)?.get()
-  const wanted = JSON.stringify({ ...DEFAULT, ...labels })
+  const wanted = JSON.stringify({ ...UNNAMED, ...labels })
   return metric?.values.find((value) => JSON.stringify(value.labels) === wanted)?.value
 }
 
@@ -61,10 +61,10 @@ it('values are those of the gate, each time that they are collected', async () =
   expect(await readingOf(registry, 'fairlead_cost_total', { fairlead_outcome: 'success' })).toBe(5)
   expect(await readingOf(registry, 'fairlead_queued_requests')).toBe(0)
   const text = await registry.metrics()
-  expect(text).toContain('fairlead_request_duration_seconds_bucket{le="0.25",fairlead_gate="default"} 0')
-  expect(text).toContain('fairlead_request_duration_seconds_bucket{le="0.5",fairlead_gate="default"} 1')
+  expect(text).toContain('fairlead_request_duration_seconds_bucket{le="0.25",fairlead_gate="gate"} 0')
+  expect(text).toContain('fairlead_request_duration_seconds_bucket{le="0.5",fairlead_gate="gate"} 1')
   stop()
-  expect(await registry.metrics()).not.toContain('fairlead_gate="default"')
+  expect(await registry.metrics()).not.toContain('fairlead_gate="gate"')
 })
 
 it('a gate is read once for all of its metrics', async () => {
@@ -96,13 +96,13 @@ it('several gates share a registry with whatever else is in it, but no name', as
   const gates = [createGate(), createGate()]
   instrumentGate(gates[0]!, { registry })
   expect(() => instrumentGate(gates[1]!, { registry })).toThrow(
-    'name must tell gates apart, got "default" for two of them',
+    'name must tell gates apart, got "gate" for two of them',
   )
   instrumentGate(gates[1]!, { registry, name: 'jobs' })
   gates[1]!.admit({ flow: 'a' })
   const text = await registry.metrics()
   expect(text).toContain('mine 1')
-  expect(text).toContain('fairlead_active_requests{fairlead_gate="default"} 0')
+  expect(text).toContain('fairlead_active_requests{fairlead_gate="gate"} 0')
   expect(text).toContain('fairlead_active_requests{fairlead_gate="jobs"} 1')
 })
 

@@ -44,7 +44,7 @@ describe('what is measured of a gate', () => {
     expect(of(readings, 'requests')).toEqual({ success: 1, failure: 1, ignored: 1, 'refused:gate:closed': 1 })
     expect(of(readings, 'cost')).toEqual({ success: 1, failure: 2, ignored: 30, refused: 50 })
     expect(of(readings, 'active')).toEqual({ '': 1 })
-    expect(readings.every(({ attributes }) => attributes['fairlead.gate'] === 'default')).toBe(true)
+    expect(readings.every(({ attributes }) => attributes['fairlead.gate'] === 'gate')).toBe(true)
   })
 
   it('tells how long requests took, and how long they waited once one had to', async () => {
