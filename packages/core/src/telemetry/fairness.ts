@@ -7,7 +7,7 @@ export interface Fairness {
   readonly flows: number
   /** What the worst-off flow was served of its fair share, 0 to 1; of those that asked at least ten times. */
   readonly worstShare: number
-  /** What flows that asked for at most twice their fair share were served of that, all together, 0 to 1. */
+  /** What flows that asked for no more than their fair share were served of it, all together, 0 to 1; 1 if none did. */
   readonly quietShare: number
   /** Jain's index of served over fair share, of the same flows as `worstShare`; 1: all alike. */
   readonly jain: number
@@ -21,11 +21,9 @@ const SAMPLED = 64
 const WATCHED = 16
 /** From this part of all on a flow is heavy, and stands for itself alone. */
 const HEAVY = 1 / 32
-/** With fewer requests, one refusal by chance would move a flow's share by more than .1. */
+/** With fewer requests, one refusal by chance would move a share by more than .1. */
 const LEAST_REQUESTS = 10
 const TOP = 3
-/** Up to so many times its fair share a flow may ask for and be a quiet one: at exactly once, alike flows would be none. */
-const QUIET = 2
 
 const NOBODY: Fairness = { flows: 0, worstShare: 1, quietShare: 1, jain: 1, top: [] }
 
@@ -173,6 +171,7 @@ export class FairnessWindow {
     const tallies = this.#population(isAll, byAsked)
     const level = this.#level(tallies)
     let worstShare = 1
+    let quietRequests = 0
     let quietDue = 0
     let quietServed = 0
     let count = 0
@@ -182,7 +181,8 @@ export class FairnessWindow {
       const most = level * this.#weightOf(flow)
       const due = Math.min(seen, most)
       if (!(due > 0)) continue
-      if (seen <= QUIET * most) {
+      if (seen <= most) {
+        quietRequests += requests
         quietDue += stands * due
         quietServed += stands * served
       }
@@ -196,7 +196,7 @@ export class FairnessWindow {
     return {
       flows,
       worstShare,
-      quietShare: quietDue > 0 ? Math.min(1, quietServed / quietDue) : 1,
+      quietShare: quietRequests >= LEAST_REQUESTS ? quietServed / quietDue : 1,
       jain: squares > 0 ? (sum * sum) / (count * squares) : 1,
       top,
     }

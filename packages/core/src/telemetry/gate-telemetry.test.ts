@@ -7,6 +7,7 @@ import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
 import { logistic } from '../shed/curve.js'
 import { manualClock } from '../testing/manual-clock.js'
+import { seededRandom } from '../testing/seeded-random.js'
 import { GateTelemetry, type Reading, type TelemetryOptions } from './gate-telemetry.js'
 import { INSTRUMENTS } from './instruments.js'
 
@@ -86,6 +87,33 @@ describe('what is measured of a gate', () => {
     const readings = measured.readings()
     expect(of(readings, 'flows')).toEqual({ '': 3 })
     expect(of(readings, 'worstShare')['']).toBeCloseTo(5 / (served / 3))
+  })
+
+  it('says whether the innocent suffer: they do without FAIR, and hardly with it', () => {
+    const [without, withFair] = [false as const, {}].map((fair) => {
+      const random = seededRandom(7)
+      const { clock, gate, measured } = rig({ fair, random })
+      let spare = 30
+      // 18 flows ask for 120 a second, 2 for 360, of a resource that serves 300; for a minute.
+      for (let i = 0; i < 60 * 480; i++) {
+        clock.advance(1_000 / 480)
+        spare = Math.min(30, spare + 300 / 480)
+        const flow = random() < 0.25 ? `quiet-${Math.floor(18 * random())}` : `heavy-${Math.floor(2 * random())}`
+        const decision = gate.admit({ flow }) as Permit
+        if (!decision.admitted) continue
+        const isServed = spare >= 1
+        if (isServed) spare--
+        decision.finish(isServed ? 'success' : 'failure')
+      }
+      clock.advance(1)
+      const readings = measured.readings()
+      return { quiet: of(readings, 'quietShare')['']!, worst: of(readings, 'worstShare')['']! }
+    })
+    // As told in docs/metrics.md.
+    expect(without!.quiet).toBeCloseTo(0.62)
+    expect(without!.worst).toBeCloseTo(0.53)
+    expect(withFair!.quiet).toBeGreaterThan(0.98)
+    expect(withFair!.worst).toBeGreaterThan(0.93)
   })
 
   it('has at most 60 series, and names of no flow, with every mechanism, many reasons and 20 000 flows', () => {

@@ -129,7 +129,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.fairness.quiet_share',
     kind: 'gauge',
     unit: '1',
-    description: 'What flows that asked for at most twice their fair share were served of that, all together',
+    description: 'What flows that asked for no more than their fair share were served of it, all together',
     attributes: [],
   },
   jain: {

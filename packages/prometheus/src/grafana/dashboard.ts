@@ -80,7 +80,7 @@ const STATS: readonly Stat[] = [
   },
   {
     title: 'Quiet flows get',
-    about: 'Of what flows are due that hardly ask for more than their fair share. Below 80 %: innocents suffer.',
+    about: 'Of what they ask for, flows that ask for no more than their fair share. Below 80 %: innocents suffer.',
     unit: 'percentunit',
     queries: [[`min(${of('quietShare')})`, '']],
     warn: 0.95,
