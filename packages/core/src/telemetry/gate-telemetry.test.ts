@@ -164,6 +164,7 @@ describe('what is measured of a gate', () => {
       gate.admit({ flow: 'a' })
       const now = of(measured.readings(), 'requests')
       for (const [key, count] of Object.entries(before)) expect(now[key]).toBeGreaterThanOrEqual(count)
+      expect(Object.values(now).reduce((sum, count) => sum + count, 0)).toBe(i + 1)
       before = now
     }
   })
