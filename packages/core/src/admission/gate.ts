@@ -122,7 +122,8 @@ export class Gate {
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     const decision = this.#walk(visit, 0)
-    return decision instanceof Promise && waits?.hasSubscribers === true
+    // Bun does not know whether somebody listens.
+    return decision instanceof Promise && waits !== undefined && waits.hasSubscribers !== false
       ? waits.tracePromise(() => decision, { gate: this, flow: name, cost })
       : decision
   }

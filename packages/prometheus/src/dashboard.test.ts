@@ -5,12 +5,12 @@ import { promtool } from '@fairlead-testing/servers'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { busyGate } from '../fixtures/busy-gate.js'
-import { instrumentGate } from '../instrument-gate.js'
-import { fairleadDashboard, queriesOfPanels, unseenInstruments } from './dashboard.js'
+import { busyGate } from './fixtures/busy-gate.js'
+import { fairleadDashboard, queriesOfPanels, unseenInstruments } from './fixtures/dashboard.js'
+import { instrumentGate } from './instrument-gate.js'
 
 it('is the one that is shipped (vitest -u writes it)', async () => {
-  await expect(`${JSON.stringify(fairleadDashboard(), null, 2)}\n`).toMatchFileSnapshot('../../grafana/fairlead.json')
+  await expect(`${JSON.stringify(fairleadDashboard(), null, 2)}\n`).toMatchFileSnapshot('../grafana/fairlead.json')
 })
 
 it('shows every instrument', () => {
