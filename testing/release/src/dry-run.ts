@@ -11,7 +11,7 @@ import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { beNewcomer, type Variant } from './newcomer.js'
 import { Registry } from './registry.js'
-import { freshFolder, packAll, ROOT, run, type Tarball } from './tarballs.js'
+import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
 const nest = (version: number): Variant => ({
   title: `Nest ${version}`,
@@ -70,9 +70,9 @@ async function each<Item>(items: readonly Item[], work: (item: Item) => Promise<
   await Promise.all(workers)
 }
 
-const tarballs = await packAll(await nextRelease())
 const registry = await Registry.start()
 try {
+  const tarballs = await packAll(await nextRelease())
   await each(tarballs, (tarball) => publish(registry, tarball))
   console.log(`published ${tarballs.length} packages, version ${String(tarballs[0]?.manifest['version'])}`)
   const newcomers = tarballs.flatMap((tarball) =>
@@ -90,4 +90,5 @@ try {
   })
 } finally {
   await registry.stop()
+  removeFolders()
 }

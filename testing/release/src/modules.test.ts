@@ -5,10 +5,10 @@ import { nodeResolve } from '@rollup/plugin-node-resolve'
 import { build } from 'esbuild'
 import { Miniflare } from 'miniflare'
 import { rollup } from 'rollup'
-import { beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import webpack from 'webpack'
 import { Project } from './project.js'
-import { entriesOf, packAll, run } from './tarballs.js'
+import { entriesOf, packAll, removeFolders, run } from './tarballs.js'
 
 const HELLO = `
 const app = new Hono()
@@ -21,6 +21,7 @@ const REQUIRE = `const { fairMiddleware } = require('@fairlead/hono')\nconst { H
 let project: Project
 let entries: readonly string[]
 
+afterAll(removeFolders)
 beforeAll(async () => {
   const tarballs = await packAll()
   project = new Project(tarballs)

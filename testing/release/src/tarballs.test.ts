@@ -1,11 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeAll, describe, expect, it } from 'vitest'
-import { packAll, ROOT, type Tarball } from './tarballs.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { packAll, ROOT, removeFolders, type Tarball } from './tarballs.js'
 
 const REPOSITORY = 'https://github.com/fairlead/fairlead'
 
 let tarballs: readonly Tarball[]
+afterAll(removeFolders)
 beforeAll(async () => {
   tarballs = await packAll()
 })
@@ -50,6 +51,16 @@ describe('each tarball', () => {
     const [version] = versions
     const siblings = tarballs.flatMap(({ manifest }) => Object.entries(manifest.dependencies ?? {}))
     expect(siblings.filter(([name, range]) => name.startsWith('@fairlead/') && range !== `^${version}`)).toEqual([])
+  })
+
+  it('stands on what the page about stability says', () => {
+    const page = readFileSync(join(ROOT, 'docs/stability.md'), 'utf8')
+    const peers = tarballs.flatMap(({ manifest }) => Object.entries(manifest.peerDependencies ?? {}))
+    expect(peers.length).toBeGreaterThan(5)
+    for (const [name, range] of peers) {
+      const ranges = range.split(' || ').map((part) => `\`${part}\``)
+      expect(page).toContain(`| \`${name}\` | ${ranges.join(', ')} |\n`)
+    }
   })
 
   it('has all files that its package.json names', () => {

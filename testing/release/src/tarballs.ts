@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,6 +11,7 @@ export interface Manifest {
   readonly name: string
   readonly exports: Readonly<Record<string, unknown>>
   readonly dependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
   readonly [field: string]: unknown
 }
 
@@ -39,9 +40,18 @@ export function runLoud(
   return promisify(execFile)(command, args, { cwd, shell, maxBuffer: 2 ** 26 })
 }
 
-/** A new folder outside the workspace. */
+const folders: string[] = []
+
+/** A new folder outside the workspace, until `removeFolders`. */
 export function freshFolder(what: string): string {
-  return mkdtempSync(join(tmpdir(), `fairlead-${what}-`))
+  const folder = mkdtempSync(join(tmpdir(), `fairlead-${what}-`))
+  folders.push(folder)
+  return folder
+}
+
+/** Removes all fresh folders. */
+export function removeFolders(): void {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
 }
 
 /** Packs all packages of the workspace at `root`, as built, and unpacks them beside their tarballs. */
