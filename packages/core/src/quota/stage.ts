@@ -8,8 +8,9 @@ import { QUOTA_OPTIONS, type QuotaOptions, requireQuotaOptions } from './options
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 
 /**
- * A quota as a value, for `createGate({ quota })` or the option of a middleware; see {@link quota}. `Asks` is a function
- * of what the functions in its options get; they may take less than a framework gives.
+ * A quota as a value, for `createGate({ quota })` or the option of a middleware; see {@link quota}.
+ *
+ * @typeParam Asks a function of what the functions in its options get; they may take less than a framework gives
  */
 export interface QuotaMechanism<out Asks extends (...target: never) => void> extends Mechanism<'quota'> {
   /** Known to the compiler alone. */
@@ -18,7 +19,7 @@ export interface QuotaMechanism<out Asks extends (...target: never) => void> ext
 
 /**
  * A quota per key: each may use so much per window, whatever there is, and whatever others do. For what was sold as
- * such; {@link escrow} shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
+ * such; an escrow shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
  * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
  * its own, unless they have one store.
  *

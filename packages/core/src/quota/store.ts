@@ -26,7 +26,7 @@ export interface QuotaStore {
 export interface MemoryQuotaStoreOptions {
   /**
    * Most keys that are kept at once, at least 2. If more are in debt, those that asked longest ago are forgotten. A key
-   * takes about 150 bytes. @default 1 000 000
+   * takes about 90 bytes. @default 1 000 000
    */
   maxKeys?: number
 }
