@@ -2,27 +2,33 @@ import { keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
 import { type GateSeams, type Mechanism, stageOf } from './admission/mechanism.js'
 import type { Overrides } from './admission/overrides.js'
-import type { Stage } from './admission/stage.js'
+import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions } from './fair/options.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
+import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
 import { LoadShedder, type ShedOptions } from './shed/index.js'
 import { SHED_OPTIONS } from './shed/options.js'
 import { safeWeight } from './weight.js'
 
 /**
- * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `budget`,
- * `doorman`, `queue`.
+ * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
+ * `budget`, `doorman`, `queue`.
  */
-export interface GateOptions {
+export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
   shed?: ShedOptions | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
+  /**
+   * So much per window for each key, made by `quota()`. Several, with names of their own, make several windows: a request
+   * needs all of them. @default false
+   */
+  quota?: QuotaMechanism<(...target: Target) => void> | readonly QuotaMechanism<(...target: Target) => void>[] | false
   /**
    * Weighted fair escrow, made by `escrow()`: refuses what a tenant may not spend of a budget that all share. Or the
    * stage of an escrow of yours, made by `budgetStage()`, which the gate does not close. @default false
@@ -63,6 +69,7 @@ export const GATE_OPTIONS: readonly string[] = [
   'fair',
   'shed',
   'stages',
+  'quota',
   'budget',
   'doorman',
   'queue',
@@ -81,7 +88,7 @@ export const GATE_OPTIONS: readonly string[] = [
  */
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
-  const { stages = [], shed = false, budget = false, doorman = false, queue = false } = options
+  const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
   const { after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
   requireFunction('clock', options.clock ?? systemClock)
@@ -116,6 +123,8 @@ export function createGate(options: GateOptions = {}): Gate {
     requireStage(stage)
     chain.push(stage)
   }
+  const quotas = quota === false ? [] : isList(quota) ? quota : [quota]
+  for (const each of quotas) chain.push(stageOf('quota', each, seams))
   if (budget !== false) chain.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
   if (doorman !== false) chain.push(stageOf('doorman', doorman, seams))
   const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
@@ -144,6 +153,10 @@ function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']):
   const isOptions = typeof fair === 'object' && fair !== null && !Array.isArray(fair)
   if (weightOf === undefined || !isOptions || fair.rule === 'blue' || 'weightOf' in fair) return fair
   return { ...fair, weightOf }
+}
+
+function isList<T>(value: T | readonly T[]): value is readonly T[] {
+  return Array.isArray(value)
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {

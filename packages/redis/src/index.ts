@@ -1,8 +1,9 @@
 /**
- * One budget for a fleet, on Redis.
+ * One budget for a fleet, and quotas per key, on Redis.
  *
  * @module @fairlead/redis
  */
 
 export type { IoRedisClient, NodeRedisClient, RedisClient, UpstashClient } from './client.js'
 export { RedisPoolStore, type RedisPoolStoreOptions } from './pool-store.js'
+export { RedisQuotaStore, type RedisQuotaStoreOptions } from './quota-store.js'

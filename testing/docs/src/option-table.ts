@@ -7,6 +7,7 @@ const IMPORTS = ['cloudflare', 'core', 'doorman', 'express', 'nest', 'otel', 'po
   .concat(
     [
       ['queue', 'queue'],
+      ['quota', 'quota'],
       ['escrow', 'escrow'],
       ['lease', 'doorman'],
     ].map(([name, entry]) => `import type * as ${name} from '@fairlead/core/${entry}'`),

@@ -18,6 +18,8 @@ export interface Ask {
   priority?: number
   /** Never refused for load, but counted: health checks. @default false */
   exempt?: boolean
+  /** What a handler of the framework gets, for functions in the options of stages: see `quota`. @default none */
+  target?: readonly unknown[] | undefined
   /**
    * Fires when the client is gone. If it fires while the request waits, the answer is a refusal with reason `gone`.
    * A function is called once, and only if a stage wants to wait: on Node 20 a signal for every request costs several

@@ -114,6 +114,7 @@ export class Gate {
       this.#clock(),
       this.#stages.length,
     )
+    visit.target = ask.target
     if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
     if (name !== this.#lastFlow) {
       if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs

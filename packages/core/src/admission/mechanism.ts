@@ -19,7 +19,7 @@ export interface GateSeams {
  * A mechanism as a value: options that were checked, with the code that they are for. Each gate makes a stage of its own
  * from it. What nobody makes is in nobody's bundle.
  */
-export interface Mechanism<Place extends 'budget' | 'doorman' | 'queue' = 'budget' | 'doorman' | 'queue'> {
+export interface Mechanism<Place extends keyof typeof MAKERS = keyof typeof MAKERS> {
   /** The option of `createGate` that takes it. */
   readonly place: Place
   /** Makes the stage. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -27,7 +27,7 @@ export interface Mechanism<Place extends 'budget' | 'doorman' | 'queue' = 'budge
 }
 
 /** The functions that make a mechanism for each option, for messages. */
-const MAKERS = { budget: 'escrow', doorman: 'lease', queue: 'requestQueue' } as const
+const MAKERS = { quota: 'quota', budget: 'escrow', doorman: 'lease', queue: 'requestQueue' } as const
 
 /** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
 export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {

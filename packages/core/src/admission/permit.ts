@@ -21,6 +21,7 @@ export class Visit implements Passage, Permit {
   readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
+  target: readonly unknown[] | undefined = undefined
   nowMs: number
   waitedMs = 0
   credit: number | undefined = undefined

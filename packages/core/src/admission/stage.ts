@@ -21,6 +21,8 @@ export interface Passage {
    * not read it, because it may be made by the first reading.
    */
   readonly signal: AbortSignal | undefined
+  /** What a handler of the framework gets, where the request came by one: for functions in the options of stages. */
+  readonly target?: readonly unknown[] | undefined
   /** A hint from FAIR to later stages: requests' worth of credit the flow holds. Absent where no stage knows. */
   credit: number | undefined
 }

@@ -178,6 +178,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
       exempt: exempt !== undefined && yes('exempt', exempt(...target)),
       signal: () => visit.signal,
+      target,
     })
   }
 
@@ -212,7 +213,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     } catch {
       // Its own functions may have failed the framework, too (who is trusted as a proxy).
     }
-    return this.gate.admit({ flow, signal: () => visit.signal })
+    return this.gate.admit({ flow, signal: () => visit.signal, target: visit.target })
   }
 }
 

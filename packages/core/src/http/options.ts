@@ -85,7 +85,7 @@ export interface RequestOptions<Target extends readonly unknown[]> {
 }
 
 /** Everything an adapter may be told: about requests, and about the gate that it makes. */
-export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions
+export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions<Target>
 
 const FUNCTIONS = [
   'flow',

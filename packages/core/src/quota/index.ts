@@ -1,0 +1,9 @@
+/**
+ * Quotas per key: so much per window for each, in the memory of a process or in a store that a fleet shares.
+ *
+ * @module @fairlead/core/quota
+ */
+
+export type { QuotaOptions } from './options.js'
+export { type QuotaMechanism, quota } from './stage.js'
+export { MemoryQuotaStore, type MemoryQuotaStoreOptions, type QuotaLevel, type QuotaStore } from './store.js'

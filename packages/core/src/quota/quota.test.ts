@@ -1,0 +1,248 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { createGate, type Decision, type Gate, type GateOptions, type Refusal } from '../index.js'
+import { manualClock, settled } from '../testing/index.js'
+import { MemoryQuotaStore, type QuotaOptions, type QuotaStore, quota } from './index.js'
+
+type Options = QuotaOptions<[{ readonly flow: string; readonly cost: number }]>
+
+/** A gate of nothing but quotas, and its clock. */
+function gateWith(...options: readonly Partial<Options>[]): { gate: Gate; clock: ReturnType<typeof manualClock> } {
+  const clock = manualClock()
+  const quotas = options.map((own) => quota({ limit: 3, windowMs: 60_000, ...own }))
+  return { gate: createGate({ fair: false, quota: quotas, clock }), clock }
+}
+
+function ask(gate: Gate, flow = 'acme', cost = 1): Decision {
+  const decision = gate.admit({ flow, cost })
+  if (decision instanceof Promise) throw new Error('it answered later')
+  return decision
+}
+
+function refusal(decision: Decision): Refusal {
+  if (decision.admitted) throw new Error('it was admitted')
+  return decision
+}
+
+describe('a quota', () => {
+  it('admits the limit at once, then refuses, and says for how long', () => {
+    const { gate } = gateWith({})
+    for (let i = 0; i < 3; i++) expect(ask(gate).admitted).toBe(true)
+    expect(refusal(ask(gate))).toMatchObject({
+      stage: 'quota',
+      reason: 'over-quota',
+      shortage: false,
+      retryAfterMs: 20_000,
+      detail: { limit: 3, burst: 3, remaining: 0, windowMs: 60_000 },
+    })
+  })
+
+  it('is earned evenly, and whole after a window', () => {
+    const { gate, clock } = gateWith({})
+    for (let i = 0; i < 3; i++) ask(gate)
+    clock.advance(20_000)
+    expect(ask(gate).admitted).toBe(true)
+    expect(ask(gate).admitted).toBe(false)
+    clock.advance(60_000)
+    for (let i = 0; i < 3; i++) expect(ask(gate).admitted).toBe(true)
+    expect(ask(gate).admitted).toBe(false)
+  })
+
+  it('is each key’s own', () => {
+    const { gate } = gateWith({})
+    for (let i = 0; i < 4; i++) ask(gate, 'acme')
+    expect(ask(gate, 'globex').admitted).toBe(true)
+  })
+
+  it('counts costs; what is above the burst is never admitted', () => {
+    const { gate } = gateWith({ limit: 10, burst: 5 })
+    expect(refusal(ask(gate, 'acme', 6))).toMatchObject({ reason: 'never', retryAfterMs: Number.POSITIVE_INFINITY })
+    expect(ask(gate, 'acme', 5).admitted).toBe(true)
+    expect(refusal(ask(gate, 'acme', 2)).retryAfterMs).toBeCloseTo(12_000)
+  })
+
+  it('of 0 refuses all', () => {
+    expect(refusal(ask(gateWith({ limit: 0 }).gate))).toMatchObject({ reason: 'never' })
+  })
+
+  it('keeps a plan apart from another, as the request says', () => {
+    const { gate } = gateWith({ limit: ({ flow }) => (flow === 'gold' ? 5 : 1) })
+    const admitted = (flow: string): number =>
+      Array.from({ length: 9 }, () => ask(gate, flow)).filter((d) => d.admitted).length
+    expect([admitted('gold'), admitted('free')]).toEqual([5, 1])
+  })
+
+  it('waits for a key, a plan and a skip that come later', async () => {
+    const { gate } = gateWith({
+      limit: async () => 1,
+      keyGenerator: async ({ flow }) => flow.slice(0, 4),
+      skip: async ({ flow }) => flow === 'acme-health',
+    })
+    const answers = await Promise.all(['acme-1', 'acme-2', 'acme-health'].map((flow) => gate.admit({ flow })))
+    expect(answers.map(({ admitted }) => admitted)).toEqual([true, false, true])
+  })
+
+  it('gives back what a later stage refuses, and settles what a request really cost', () => {
+    const { gate } = gateWith({ name: 'per-minute', limit: 10 }, { name: 'per-second', limit: 1, windowMs: 1_000 })
+    const first = ask(gate)
+    expect(refusal(ask(gate)).stage).toBe('per-second')
+    if (first.admitted) {
+      expect(first.quotas().map(({ policy, remaining }) => [policy, Math.round(remaining)])).toEqual([
+        ['per-minute', 9],
+        ['per-second', 0],
+      ])
+      first.finish('success', { cost: 0 })
+    }
+    const second = ask(gate)
+    expect(second.admitted && second.quotas()[0]?.remaining).toBeCloseTo(9)
+  })
+
+  it.each([
+    ['failure', { skipFailedRequests: true }, [true, true, true]],
+    ['ignored', { skipFailedRequests: true }, [true, true, true]],
+    ['success', { skipFailedRequests: true }, [true, false, false]],
+    ['success', { skipSuccessfulRequests: true }, [true, true, true]],
+    ['failure', { skipSuccessfulRequests: true }, [true, false, false]],
+    ['failure', {}, [true, false, false]],
+  ] as const)('after %s, with %o, counts as it should', (outcome, options, expected) => {
+    const { gate } = gateWith({ ...options, limit: 1 })
+    const admitted = expected.map(() => {
+      const decision = ask(gate)
+      if (decision.admitted) decision.finish(outcome)
+      return decision.admitted
+    })
+    expect(admitted).toEqual(expected)
+  })
+
+  it('tells what is left, and nothing once it is whole again', () => {
+    const { gate, clock } = gateWith({ limit: 6, burst: 3 })
+    const decision = ask(gate)
+    if (!decision.admitted) throw new Error('it was refused')
+    const told = { policy: 'quota', guarantee: 6, windowMs: 60_000, limit: 3, remaining: 2, resetAfterMs: 10_000 }
+    expect(decision.quotas()).toEqual([told])
+    clock.advance(10_000)
+    expect(decision.quotas()).toEqual([])
+  })
+
+  it('starts anew for a flow that is reset, and lets pass what is exempt', () => {
+    const { gate } = gateWith({ limit: 1 })
+    ask(gate)
+    expect(gate.admit({ flow: 'acme', exempt: true })).toMatchObject({ admitted: true })
+    expect(ask(gate).admitted).toBe(false)
+    gate.resetFlow('acme')
+    expect(ask(gate).admitted).toBe(true)
+  })
+
+  it('that is tried out refuses nobody, and counts whom it would', () => {
+    const { gate } = gateWith({ limit: 1, dryRun: true })
+    expect([ask(gate), ask(gate)].map(({ admitted }) => admitted)).toEqual([true, true])
+    expect(gate.snapshot().stages).toMatchObject({ quota: { keys: 1, wouldRefuse: 1 } })
+  })
+
+  it('never admits more in any window than the burst and what is earned meanwhile', () => {
+    const step = fc.record({ afterMs: fc.nat(400), cost: fc.integer({ min: 1, max: 4 }) })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), fc.integer({ min: 1, max: 9 }), (steps, burst) => {
+        const { gate, clock } = gateWith({ limit: 10, windowMs: 1_000, burst })
+        const taken: { readonly atMs: number; readonly cost: number }[] = []
+        for (const { afterMs, cost } of steps) {
+          clock.advance(afterMs)
+          const atMs = clock()
+          if (ask(gate, 'acme', cost).admitted) taken.push({ atMs, cost })
+        }
+        for (const from of taken) {
+          let used = 0
+          for (const { atMs, cost } of taken.filter(({ atMs }) => atMs >= from.atMs)) {
+            used += cost
+            expect(used).toBeLessThanOrEqual(burst + (atMs - from.atMs) / 100 + 1e-6)
+          }
+        }
+      }),
+    )
+  })
+})
+
+describe('a store that fails', () => {
+  const broken: QuotaStore = {
+    take: () => Promise.reject(new Error('it is away')),
+    forget: () => Promise.reject(new Error('it is away')),
+  }
+
+  it.each([
+    ['admit', true],
+    ['refuse', false],
+  ] as const)('onError: %s', async (onError, admitted) => {
+    const { gate } = gateWith({ store: broken, onError })
+    expect(await gate.admit({ flow: 'acme' })).toMatchObject({ admitted })
+    expect(gate.snapshot().stageErrors).toBe(1)
+    gate.resetFlow('acme')
+    await settled()
+  })
+
+  it('is not shared by quotas that share it', async () => {
+    const keys: string[] = []
+    const store: QuotaStore = {
+      take: async (key) => {
+        keys.push(key)
+        return { taken: true, debtMs: 1 }
+      },
+      forget: () => {},
+    }
+    const { gate } = gateWith({ name: 'day', store }, { name: 'second', store })
+    await gate.admit({ flow: 'acme' })
+    expect(keys).toEqual(['day:acme', 'second:acme'])
+  })
+})
+
+describe('the memory of quotas', () => {
+  it('lets keys go that are free of debt, however many come', () => {
+    const store = new MemoryQuotaStore()
+    for (let at = 0; at < 10_000; at++) store.take(`key ${at}`, 10, 100, at)
+    expect(store.size).toBeLessThanOrEqual(250)
+    expect(store.take('key 9999', 95, 100, 10_000).taken).toBe(false)
+  })
+
+  it('is never fuller than it may be, and forgets those that asked longest ago', () => {
+    const store = new MemoryQuotaStore({ maxKeys: 100 })
+    for (let at = 0; at < 1_000; at++) store.take(`key ${at}`, 100, 100, 0)
+    expect(store.size).toBeLessThanOrEqual(100)
+    expect(store.take('key 999', 1, 100, 0).taken).toBe(false)
+    expect(store.take('key 0', 1, 100, 0).taken).toBe(true)
+  })
+
+  it('lets keys go also where some are given back', () => {
+    const store = new MemoryQuotaStore()
+    for (let at = 0; at < 10_000; at++) {
+      store.take(`key ${at}`, 10, 100, at)
+      store.take(`key ${at}`, -1, Number.POSITIVE_INFINITY, at)
+    }
+    expect(store.size).toBeLessThanOrEqual(250)
+  })
+
+  it('refunds no more than there is', () => {
+    const store = new MemoryQuotaStore()
+    store.take('acme', 10, 100, 0)
+    expect(store.take('acme', -50, Number.POSITIVE_INFINITY, 0)).toEqual({ taken: true, debtMs: 0 })
+    expect(store.size).toBe(0)
+  })
+})
+
+describe('options of a quota', () => {
+  it.each<[Record<string, unknown>, string]>([
+    [{ limit: -1 }, 'limit must be a number >= 0, got -1'],
+    [{ windowMs: 0 }, 'windowMs must be a number > 0, got 0'],
+    [{ burst: 0 }, 'burst must be a number > 0, got 0'],
+    [{ max: 3 }, 'quota has no option "max"'],
+    [{ keyGenerator: 'ip' }, 'keyGenerator must be a function, got "ip"'],
+    [{ store: {} }, 'store must be a QuotaStore, got an object'],
+    [{ skipFailedRequests: 1 }, 'skipFailedRequests must be true or false, got 1'],
+  ])('%o', (options, message) => {
+    expect(() => quota({ limit: 3, windowMs: 60_000, ...options })).toThrow(message)
+  })
+
+  it('are of a quota, and names differ', () => {
+    const wrong = { quota: 100 } as unknown as GateOptions
+    expect(() => createGate(wrong)).toThrow('quota must be made by quota(), got 100')
+    expect(() => gateWith({}, {})).toThrow('stages must have distinct names, got "quota" twice')
+  })
+})

@@ -1,0 +1,142 @@
+import type { Mechanism } from '../admission/mechanism.js'
+import type { Outcome } from '../admission/outcome.js'
+import type { Quota } from '../admission/quota.js'
+import { refuse } from '../admission/refusal.js'
+import type { Passage, Stage, Verdict } from '../admission/stage.js'
+import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
+import { QUOTA_OPTIONS, type QuotaOptions, requireQuotaOptions } from './options.js'
+import { MemoryQuotaStore, type QuotaLevel } from './store.js'
+
+/**
+ * A quota as a value, for `createGate({ quota })` or the option of a middleware; see {@link quota}.
+ *
+ * @typeParam Asks a function of what the functions in its options get; they may take less than a framework gives
+ */
+export interface QuotaMechanism<out Asks extends (...target: never) => void> extends Mechanism<'quota'> {
+  /** Known to the compiler alone. */
+  readonly asks?: Asks
+}
+
+/**
+ * A quota per key: each may use so much per window, whatever there is, and whatever others do. For what was sold as
+ * such; an escrow shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
+ * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
+ * its own, unless they have one store.
+ *
+ * What a later stage refuses is given back, and what a request cost in the end replaces what it was expected to cost.
+ * A refusal, with reason `over-quota`, is the key's own affair and never a shortage. `never`: the cost is above the
+ * burst. Exempt requests pass, and use nothing. `gate.resetFlow()` gives a flow its whole quota, where it is the key.
+ *
+ * Throws a `TypeError` or `RangeError` that names the option and its value.
+ */
+export function quota<Target extends readonly unknown[]>(
+  options: QuotaOptions<Target>,
+): QuotaMechanism<(...target: Target) => void> {
+  requireOptions('quota', options, QUOTA_OPTIONS)
+  requireQuotaOptions(options)
+  return { place: 'quota', stage: () => quotaStage(options) }
+}
+
+/** What a key may use, with all in milliseconds of earning. */
+interface Terms {
+  readonly limit: number
+  readonly burst: number
+  /** How long a unit of cost takes to earn. */
+  readonly unitMs: number
+}
+
+function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Target>): Stage {
+  const { limit, windowMs, burst, keyGenerator, skip, store = new MemoryQuotaStore() } = options
+  const { skipFailedRequests = false, skipSuccessfulRequests = false, name = 'quota', dryRun = false } = options
+  const { onError = 'admit', deadlineMs = 1_000 } = options
+  let wouldRefuse = 0
+
+  // Quotas may share a store.
+  const keyOf = (key: string): string => (options.store === undefined ? key : `${name}:${key}`)
+
+  const giveBack = (key: string, amountMs: number, nowMs: number): void => {
+    const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
+    // Nobody is left to tell that the store is away; the key earns it back.
+    if (given instanceof Promise) given.catch(() => {})
+  }
+
+  const verdict = (key: string, terms: Terms, cost: number, level: QuotaLevel): Verdict => {
+    const { unitMs } = terms
+    const told = (debtMs: number): Quota | undefined =>
+      debtMs <= 0 ? undefined : quotaOf(name, windowMs, terms, debtMs)
+    if (level.taken)
+      return {
+        finish(outcome: Outcome, actualCost: number, nowMs: number) {
+          const isSkipped = outcome === 'success' ? skipSuccessfulRequests : skipFailedRequests
+          giveBack(key, (cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs)
+        },
+        undo: (_refusal, nowMs) => giveBack(key, cost * unitMs, nowMs),
+        ...(!dryRun && { quota: (elapsedMs: number) => told(level.debtMs - elapsedMs) }),
+      }
+    if (dryRun) {
+      wouldRefuse++
+      return undefined
+    }
+    const isNever = cost > terms.burst
+    const retryAfterMs = isNever ? Number.POSITIVE_INFINITY : level.debtMs - (terms.burst - cost) * unitMs
+    const detail = { limit: terms.limit, burst: terms.burst, remaining: remaining(terms, level.debtMs), windowMs }
+    const own = terms.limit === 0 ? undefined : quotaOf(name, windowMs, terms, level.debtMs)
+    return refuse(name, isNever ? 'never' : 'over-quota', false, retryAfterMs, detail, own)
+  }
+
+  const judge = (key: string, most: number, { cost, nowMs }: Passage): Verdict | Promise<Verdict> => {
+    requireText('keyGenerator', key)
+    requireNumber('limit', most, 0)
+    const stored = keyOf(key)
+    const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
+    if (terms.limit === 0) return verdict(stored, terms, cost, { taken: false, debtMs: 0 })
+    const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs, nowMs)
+    if (!(level instanceof Promise)) return verdict(stored, terms, cost, level)
+    return level.then((known) => verdict(stored, terms, cost, known))
+  }
+
+  return {
+    name,
+    onError: dryRun ? 'admit' : onError,
+    deadlineMs,
+    admit(passage: Passage): Verdict | Promise<Verdict> {
+      if (passage.exempt) return undefined
+      // Types see to it that a middleware is given quotas of its own framework.
+      const target = (passage.target ?? [passage]) as Target
+      const skipped = skip?.(...target) ?? false
+      const key = keyGenerator === undefined ? passage.flow : keyGenerator(...target)
+      const most = typeof limit === 'function' ? limit(...target) : limit
+      if (!isLater(skipped) && !isLater(key) && !isLater(most))
+        return isSkip(skipped) ? undefined : judge(key, most, passage)
+      return Promise.all([skipped, key, most]).then(([skipped, key, most]) =>
+        isSkip(skipped ?? false) ? undefined : judge(key, most, passage),
+      )
+    },
+    forget(flow: string): void {
+      const forgotten = store.forget(keyOf(flow))
+      if (forgotten instanceof Promise) forgotten.catch(() => {})
+    },
+    snapshot: () => ({
+      ...(store instanceof MemoryQuotaStore && { keys: store.size }),
+      ...(dryRun && { wouldRefuse }),
+    }),
+  }
+}
+
+function isLater<T>(answer: T | Promise<T>): answer is Promise<T> {
+  return answer instanceof Promise
+}
+
+function isSkip(answer: boolean): boolean {
+  requireBoolean('skip', answer)
+  return answer
+}
+
+function remaining({ burst, unitMs }: Terms, debtMs: number): number {
+  return Math.max(0, burst - debtMs / unitMs)
+}
+
+function quotaOf(policy: string, windowMs: number, terms: Terms, debtMs: number): Quota {
+  const { limit, burst } = terms
+  return { policy, guarantee: limit, windowMs, limit: burst, remaining: remaining(terms, debtMs), resetAfterMs: debtMs }
+}

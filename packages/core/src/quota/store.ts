@@ -1,0 +1,90 @@
+import { requireInteger, requireOptions } from '../options.js'
+
+/** What a store says of a key. */
+export interface QuotaLevel {
+  /** False: there was no room, and nothing was taken. */
+  readonly taken: boolean
+  /** How long it takes until the key has its whole quota again, in milliseconds, at least 0. */
+  readonly debtMs: number
+}
+
+/**
+ * Where it is kept how much of its quota each key has used. All is time: a key that has used something is in debt by as
+ * long as it takes to earn it back, and the debt shrinks as time passes. Implement it for a store of your own.
+ */
+export interface QuotaStore {
+  /**
+   * Adds `amountMs` to the debt of `key` if that makes it at most `mostMs`. A negative amount gives back, and is always
+   * taken, whatever `mostMs`; no debt falls below 0. `nowMs` is the gate's clock, for stores without a clock of their own.
+   */
+  take(key: string, amountMs: number, mostMs: number, nowMs: number): QuotaLevel | Promise<QuotaLevel>
+  /** Forgets what `key` has used. */
+  forget(key: string): void | Promise<void>
+}
+
+/** Options of {@link MemoryQuotaStore}. */
+export interface MemoryQuotaStoreOptions {
+  /**
+   * Most keys that are kept at once, at least 2. If more are in debt, those that asked longest ago are forgotten. A key
+   * takes about 90 bytes. @default 1 000 000
+   */
+  maxKeys?: number
+}
+
+/** Debts of these are lost in rounding: a thousandth of a microsecond. */
+const ROUNDING_MS = 1e-6
+
+/**
+ * Quotas in the memory of this process, as the generic cell rate algorithm has them (GCRA, ITU-T I.371): one number per
+ * key, the time at which it is free of debt. O(1). Keys free of debt go by themselves, without a timer.
+ */
+export class MemoryQuotaStore implements QuotaStore {
+  /** When keys are free of debt; those that asked since the last turn, and those that asked in the turn before. */
+  #young = new Map<string, number>()
+  #old = new Map<string, number>()
+  #turnedMs = Number.NEGATIVE_INFINITY
+  /** Longest that a key may be in debt: whoever did not ask for so long is free of it. */
+  #longestMs = 0
+  readonly #maxKeys: number
+
+  /** Throws a `TypeError` or `RangeError` that names the option and its value. */
+  constructor(options: MemoryQuotaStoreOptions = {}) {
+    requireOptions('MemoryQuotaStore', options, ['maxKeys'])
+    const { maxKeys = 1_000_000 } = options
+    requireInteger('maxKeys', maxKeys, 2)
+    this.#maxKeys = maxKeys
+  }
+
+  /** How many keys are kept; some may be free of debt by now. */
+  get size(): number {
+    return this.#young.size + this.#old.size
+  }
+
+  take(key: string, amountMs: number, mostMs: number, nowMs: number): QuotaLevel {
+    if (amountMs > 0) this.#turn(mostMs, nowMs)
+    const debtMs = Math.max(0, (this.#young.get(key) ?? this.#old.get(key) ?? nowMs) - nowMs)
+    const nextMs = Math.max(0, debtMs + amountMs)
+    const taken = amountMs <= 0 || nextMs <= mostMs + ROUNDING_MS
+    if (taken) {
+      this.#old.delete(key)
+      if (nextMs > 0) this.#young.set(key, nowMs + nextMs)
+      else this.#young.delete(key)
+    }
+    return { taken, debtMs: taken ? nextMs : debtMs }
+  }
+
+  forget(key: string): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+
+  #turn(mostMs: number, nowMs: number): void {
+    if (mostMs > this.#longestMs) this.#longestMs = mostMs
+    const isDue = nowMs - this.#turnedMs > this.#longestMs
+    if (!isDue && this.#young.size < this.#maxKeys / 2) return
+    // Only a store that is full forgets a key that is still in debt.
+    this.#old = this.#young
+    this.#young = new Map()
+    this.#turnedMs = nowMs
+  }
+}

@@ -1,0 +1,82 @@
+import { createGate } from '@fairlead/core'
+import { quota } from '@fairlead/core/quota'
+import { type RedisServer, withRedisUrl } from '@fairlead-testing/servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
+import { type UpstashServer, upstash, upstashServer } from './fixtures/upstash.js'
+import { RedisQuotaStore } from './index.js'
+
+/** So long that nothing is earned while the tests run. */
+const LONG_MS = 1_000_000_000
+
+let server: Pick<RedisServer, 'url' | 'stop'>
+let http: UpstashServer
+const clients = new Map<string, TestClient>()
+beforeAll(async () => {
+  server = await withRedisUrl()
+  const direct = await ioRedis(server.url)
+  http = await upstashServer(direct)
+  clients.set('ioredis', direct)
+  clients.set('redis', await nodeRedis(server.url))
+  clients.set('@upstash/redis', { ...direct, client: upstash(http.url) })
+})
+afterAll(async () => {
+  await http.stop()
+  await clients.get('redis')?.close()
+  await clients.get('ioredis')?.close()
+  await server.stop()
+})
+
+function storeOf(client: string, prefix: string): RedisQuotaStore {
+  return new RedisQuotaStore({ client: clients.get(client)!.client, prefix })
+}
+
+describe.each(['redis', 'ioredis', '@upstash/redis'])('quotas in Redis, by %s', (client) => {
+  const prefix = `fairlead-test-${Math.random()}`
+
+  it('are taken up to the most, given back, and forgotten', async () => {
+    const store = storeOf(client, prefix)
+    const [part, whole] = [LONG_MS / 2, LONG_MS]
+    const first = await store.take('acme', part, whole)
+    expect(first).toEqual({ taken: true, debtMs: part })
+    expect((await store.take('acme', part, whole)).taken).toBe(true)
+    const full = await store.take('acme', part, whole)
+    expect(full.taken).toBe(false)
+    expect(full.debtMs).toBeGreaterThan(0.9 * whole)
+    expect((await store.take('globex', part, whole)).taken).toBe(true)
+
+    await store.take('acme', -part, Number.POSITIVE_INFINITY)
+    expect((await store.take('acme', part, whole)).taken).toBe(true)
+    await store.forget('acme')
+    expect(await store.take('acme', part, whole)).toEqual({ taken: true, debtMs: part })
+    expect(await store.take('acme', -whole, Number.POSITIVE_INFINITY)).toEqual({ taken: true, debtMs: 0 })
+  })
+
+  it('expire when they are whole again', async () => {
+    await storeOf(client, prefix).take('expiring', LONG_MS, LONG_MS)
+    const left = await clients.get('ioredis')!.command('PTTL', `${prefix}:quota:expiring`)
+    expect(Number(left)).toBeGreaterThan(0.9 * LONG_MS)
+    expect(Number(left)).toBeLessThanOrEqual(LONG_MS)
+  })
+})
+
+it('a fleet has one quota, whatever its processes ask with, and never more', async () => {
+  const prefix = `fairlead-test-${Math.random()}`
+  const gates = [...clients.keys()].map((client) =>
+    createGate({
+      fair: false,
+      quota: quota({ limit: 20, windowMs: LONG_MS, store: storeOf(client, prefix), deadlineMs: 60_000 }),
+    }),
+  )
+  const asked = Array.from({ length: 60 }, (_, at) => gates[at % gates.length]!.admit({ flow: 'acme' }))
+  const answers = await Promise.all(asked)
+  expect(answers.filter(({ admitted }) => admitted).length).toBe(20)
+  expect(answers.find(({ admitted }) => !admitted)).toMatchObject({ reason: 'over-quota', stage: 'quota' })
+})
+
+it('says what is wrong with its options', () => {
+  const wrong = { client: {} } as unknown as ConstructorParameters<typeof RedisQuotaStore>[0]
+  expect(() => new RedisQuotaStore(wrong)).toThrow('client must be a client of the package redis')
+  const misspelt = { client: {}, prefx: 'a' } as unknown as ConstructorParameters<typeof RedisQuotaStore>[0]
+  expect(() => new RedisQuotaStore(misspelt)).toThrow('RedisQuotaStore has no option "prefx"')
+})

@@ -1,0 +1,72 @@
+import type { QuotaLevel, QuotaStore } from '@fairlead/core/quota'
+import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
+
+/**
+ * A key holds the time, in microseconds of Redis's clock, at which it is free of debt, and expires then. Arguments: what
+ * is added to the debt, and the most that it may be after that. Answers whether it was added, and the debt.
+ */
+const TAKE: Script = scriptOf(`
+local time = redis.call('TIME')
+local now = time[1] * 1000000 + time[2]
+local amount, most = tonumber(ARGV[1]), tonumber(ARGV[2])
+local debt = math.max(0, (tonumber(redis.call('GET', KEYS[1])) or 0) - now)
+local after = math.max(0, debt + amount)
+if amount > 0 and after > most then return {0, debt} end
+if after == 0 then
+  redis.call('DEL', KEYS[1])
+else
+  redis.call('SET', KEYS[1], string.format('%.0f', now + after), 'PX', string.format('%.0f', math.ceil(after / 1000)))
+end
+return {1, after}
+`)
+const FORGET: Script = scriptOf(`return redis.call('DEL', KEYS[1])`)
+
+const US_PER_MS = 1_000
+
+/** Options of {@link RedisQuotaStore}. */
+export interface RedisQuotaStoreOptions {
+  /** A connected client of the package `redis` or `ioredis`, or one of `@upstash/redis`. The store never closes it. */
+  client: RedisClient
+  /** Begins the name of every key. @default 'fairlead' */
+  prefix?: string
+}
+
+/**
+ * Quotas in Redis, for all processes that name them alike: one key for each key in debt, one script call per request, by
+ * Redis's own clock. Several quotas of a gate may share a store, if their names differ.
+ *
+ * The key is `<prefix>:quota:<name of the quota>:<key>`; it expires when the quota is whole again. Needs Redis 5 or
+ * later, or Valkey. Rejects with what the client says; how long to wait for it, the quota's `deadlineMs` says.
+ */
+export class RedisQuotaStore implements QuotaStore {
+  readonly #run: RunScript
+  readonly #prefix: string
+
+  /** Throws a `TypeError` that names what is wrong with the options. */
+  constructor(options: RedisQuotaStoreOptions) {
+    if (typeof options !== 'object' || options === null)
+      throw new TypeError('RedisQuotaStore must be given options: a client, at least')
+    for (const name of Object.keys(options))
+      if (name !== 'client' && name !== 'prefix')
+        throw new TypeError(`RedisQuotaStore has no option ${JSON.stringify(name)}; it knows client, prefix`)
+    const { client, prefix = 'fairlead' } = options
+    this.#run = scriptRunner(client)
+    if (typeof prefix !== 'string') throw new TypeError(`prefix must be a string, got ${typeof prefix}`)
+    this.#prefix = prefix
+  }
+
+  async take(key: string, amountMs: number, mostMs: number): Promise<QuotaLevel> {
+    // Of a part of a microsecond the key gets the benefit: the most is rounded up.
+    const most = amountMs > 0 ? Math.ceil(mostMs * US_PER_MS) : 0
+    const args = [Math.floor(amountMs * US_PER_MS), most].map(String)
+    const reply = await this.#run(TAKE, `${this.#prefix}:quota:${key}`, args)
+    const [taken, debt] = Array.isArray(reply) ? reply.map(Number) : []
+    if (taken === undefined || debt === undefined || !Number.isFinite(debt))
+      throw new TypeError(`the client answered a script with ${typeof reply}, not with two numbers`)
+    return { taken: taken === 1, debtMs: debt / US_PER_MS }
+  }
+
+  async forget(key: string): Promise<void> {
+    await this.#run(FORGET, `${this.#prefix}:quota:${key}`, [])
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * The whole release, but to a registry on this machine; then what each README tells a newcomer to do, in fresh folders.
+ *
+ *     pnpm release:dry
+ *
+ * Versions and changelogs are those that the waiting changesets make, in a copy of the repository. Fails where the
+ * registry does not learn of a package what it should, and where npm or a program complains; remarks where the first
+ * answer takes a newcomer longer than a minute.
+ */
+import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { beNewcomer, type Variant } from './newcomer.js'
+import { Registry } from './registry.js'
+import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
+
+const nest = (version: number): Variant => ({
+  title: `Nest ${version}`,
+  before: [
+    ...['common', 'core', 'platform-express'].map((name) => `@nestjs/${name}@${version}`),
+    'reflect-metadata',
+    'rxjs',
+  ],
+})
+
+/** Where a package stands on something of which people have several versions. */
+const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
+  express: [{ title: 'Express 5' }, { title: 'Express 4', instead: ['express', 'express@4'] }],
+  koa: [{ title: 'Koa 3' }, { title: 'Koa 2', instead: ['koa', 'koa@2'] }],
+  nest: [nest(12), nest(11), nest(10)],
+}
+const KNOWN = ['description', 'keywords', 'homepage', 'bugs', 'repository', 'license', 'author', 'engines']
+const ENOUGH_MS = 60_000
+const AT_ONCE = 3 // newcomers mostly wait, for the registry and the disk
+
+/** A copy of the repository, as built, with the versions of the next release. */
+async function nextRelease(): Promise<string> {
+  const copy = freshFolder('release')
+  const files = (await run(ROOT, 'git', 'ls-files', '-z')).split('\0')
+  const manifests = files.filter((file) => /^packages\/[^/]+\/package\.json$/.test(file))
+  const built = manifests.map((file) => file.replace('package.json', 'dist'))
+  for (const file of [...files, ...built]) {
+    if (file !== '' && existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(copy, file), { recursive: true })
+  }
+  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'junction')
+  await run(copy, 'git', 'init', '--quiet')
+  await run(copy, 'git', 'add', '--all')
+  await run(copy, 'git', '-c', 'user.name=me', '-c', 'user.email=me@here.invalid', 'commit', '--quiet', '-m', 'now')
+  await run(copy, process.execPath, join(ROOT, 'node_modules/@changesets/cli/bin.js'), 'version')
+  return copy
+}
+
+/** Publishes a package, and looks at what the registry learnt. */
+async function publish(registry: Registry, { manifest, file, contents }: Tarball): Promise<void> {
+  const changelog = join(contents, 'CHANGELOG.md')
+  const version = String(manifest['version'])
+  if (!existsSync(changelog) || !readFileSync(changelog, 'utf8').includes(`\n## ${version}\n`))
+    throw new Error(`${manifest.name} has no changelog for ${version}`)
+  await registry.publish(file)
+  const known = await registry.latest(manifest.name)
+  const missing = KNOWN.filter((field) => known[field] === undefined)
+  if (missing.length > 0) throw new Error(`the registry does not know of ${manifest.name}: ${missing.join(', ')}`)
+}
+
+/** Runs the work of each item, some at once. */
+async function each<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const workers = Array.from({ length: AT_ONCE }, async () => {
+    for (const item of left) await work(item)
+  })
+  await Promise.all(workers)
+}
+
+const registry = await Registry.start()
+try {
+  const tarballs = await packAll(await nextRelease())
+  await each(tarballs, (tarball) => publish(registry, tarball))
+  console.log(`published ${tarballs.length} packages, version ${String(tarballs[0]?.manifest['version'])}`)
+  const newcomers = tarballs.flatMap((tarball) =>
+    (VARIANTS[tarball.folder] ?? [{ title: tarball.manifest.name }]).map((variant) => ({ tarball, variant })),
+  )
+  await each(newcomers, async ({ tarball, variant }) => {
+    try {
+      const tookMs = await beNewcomer(registry, tarball, variant)
+      const remark = tookMs > ENOUGH_MS ? ': too long, unless the machine was busy' : ''
+      console.log(`${variant.title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
+    } catch (error) {
+      console.error(`${variant.title}: FAILED`, error)
+      process.exitCode = 1
+    }
+  })
+} finally {
+  await registry.stop()
+  removeFolders()
+}

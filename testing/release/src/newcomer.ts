@@ -1,0 +1,87 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { freePort } from '@fairlead-testing/servers'
+import { transform } from 'esbuild'
+import type { Registry } from './registry.js'
+import { entriesOf, freshFolder, run, runLoud, type Tarball } from './tarballs.js'
+
+/** One set of versions of what a package stands on. */
+export interface Variant {
+  readonly title: string
+  /** What the project has already. */
+  readonly before?: readonly string[]
+  /** What the README's line installs, and what is installed instead of it, as in `['koa', 'koa@2']`. */
+  readonly instead?: readonly [string, string]
+}
+
+const INSTALL = /^npm install .*$/m
+const PROGRAM = /```ts\n([\s\S]*?)```/
+const PORT = /\b3000\b/
+
+/** What npm says of versions that do not fit, of packages that are given up, and of ours; the rest is the framework's. */
+const MISFIT = /ERESOLVE|deprecated|@fairlead/
+const QUIETLY = ['--no-audit', '--no-fund', '--prefer-offline']
+
+/**
+ * Does in a fresh folder what the README of a package says: its first `npm install …`, then its first program, which
+ * has to answer with its greeting; where that is no server, all entry points are imported. Returns how long it took, in
+ * milliseconds. Rejects where something fails, or npm or the program complains.
+ */
+export async function beNewcomer(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
+  const folder = freshFolder('newcomer')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  registry.use(folder)
+  if (variant.before) await runLoud(folder, 'npm', 'install', ...variant.before, ...QUIETLY)
+
+  const readme = readFileSync(join(tarball.contents, 'README.md'), 'utf8')
+  const [, ...words] = INSTALL.exec(readme)?.[0].split(' ') ?? []
+  const [usual, other] = variant.instead ?? []
+  if (words.length === 0 || (usual !== undefined && !words.includes(usual)))
+    throw new Error(`its README does not say “npm install … ${usual ?? ''}”`)
+  const startMs = performance.now()
+  await npm(folder, usual === undefined ? words : words.map((word) => (word === usual ? other! : word)))
+  const program = PROGRAM.exec(readme)?.[1] ?? ''
+  if (PORT.test(program)) {
+    const port = await freePort()
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } } // as Nest wants it
+    const { code } = await transform(program.replace(PORT, String(port)), { loader: 'ts', tsconfigRaw })
+    writeFileSync(join(folder, 'server.js'), code)
+    await greeting(folder, port)
+  } else {
+    const imports = entriesOf(tarball.manifest).map((entry) => `import '${entry}'`)
+    writeFileSync(join(folder, 'imports.js'), imports.join('\n'))
+    await run(folder, process.execPath, 'imports.js')
+  }
+  return performance.now() - startMs
+}
+
+async function npm(folder: string, words: readonly string[]): Promise<void> {
+  const { stderr } = await runLoud(folder, 'npm', ...words, ...QUIETLY)
+  if (MISFIT.test(stderr)) throw new Error(stderr)
+}
+
+/** Runs server.js of `folder` until it has answered. */
+async function greeting(folder: string, port: number): Promise<void> {
+  const child = spawn(process.execPath, ['server.js'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  const exit = once(child, 'exit')
+  let complaints = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    complaints += text
+  })
+  try {
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`the program of its README ended: ${complaints}`)
+      const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+      const body = await response?.text()
+      if (body === undefined) await new Promise((resolve) => setTimeout(resolve, 50))
+      else if (/hello/i.test(body)) break
+      else throw new Error(`the program of its README answered ${response?.status} ${body}`)
+    }
+  } finally {
+    child.kill()
+    await exit
+  }
+  if (complaints !== '') throw new Error(`the program of its README complained: ${complaints}`)
+}

@@ -1,0 +1,52 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { freshFolder, ROOT, run, type Tarball } from './tarballs.js'
+
+/** A user's folder, outside the workspace, in which the tarballs are installed. */
+export class Project {
+  readonly folder: string
+
+  /** Frameworks and tools are those that this package depends on. */
+  constructor(tarballs: readonly Tarball[]) {
+    this.folder = freshFolder('project')
+    const own = join(import.meta.dirname, '../node_modules')
+    for (const name of namesIn(own)) if (!name.startsWith('@fairlead')) this.#link(name, own)
+    for (const { manifest, folder, contents } of tarballs) {
+      cpSync(contents, this.#installed(manifest.name), { recursive: true })
+      for (const name of Object.keys(manifest.dependencies ?? {})) {
+        if (!name.startsWith('@fairlead/')) this.#link(name, join(ROOT, 'packages', folder, 'node_modules'))
+      }
+    }
+  }
+
+  /** Writes a file, and returns its path. */
+  write(file: string, text: string): string {
+    const path = join(this.folder, file)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(path, text)
+    return path
+  }
+
+  /** Runs a program of the project, on this Node or another runtime. */
+  async run(file: string, runtime: readonly string[] = [process.execPath]): Promise<string> {
+    const [command, ...args] = [...runtime, join(this.folder, file)]
+    return (await run(this.folder, command!, ...args)).trimEnd()
+  }
+
+  #installed(name: string): string {
+    return join(this.folder, 'node_modules', name)
+  }
+
+  #link(name: string, from: string): void {
+    const path = this.#installed(name)
+    if (existsSync(path)) return
+    mkdirSync(dirname(path), { recursive: true })
+    symlinkSync(join(from, name), path, 'junction')
+  }
+}
+
+function namesIn(modules: string): string[] {
+  return readdirSync(modules)
+    .filter((name) => !name.startsWith('.'))
+    .flatMap((name) => (name.startsWith('@') ? readdirSync(join(modules, name)).map((own) => `${name}/${own}`) : name))
+}
