@@ -53,8 +53,8 @@ export class DrawingEscrow {
   readonly #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
-  /** The tenant for which the last lease was granted, until it is decided on. */
-  #grantedFor: string | undefined
+  /** What was granted in this window for each tenant, less what that has spent since. */
+  readonly #grantedFor: Map<string, number> = new Map()
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
   /** What had been used when the store answered last, and when that was. */
@@ -75,11 +75,12 @@ export class DrawingEscrow {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#wants.begin()
+        this.#grantedFor.clear()
         this.#usedThen = 0
         this.#thenMs = startMs
       },
       answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
-        this.#grantedFor = need > 0 && grant >= need ? tenants[0]?.tenant : undefined
+        if (need > 0 && grant >= need) this.#grantedFor.set(tenants[0]!.tenant, grant)
         this.#wants.learn(tenants, shares)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
@@ -213,9 +214,9 @@ export class DrawingEscrow {
     const leave = (): Wish => {
       const tenants = this.#ledger
         .heaviest(MOST_REPORTED)
-        .map(({ tenant, used }) => ({ tenant: tenant || OTHERS, weight: this.#wholeWeight(tenant), used, rate: 0 }))
+        .map(({ tenant, used }) => ({ tenant: tenant || OTHERS, weight: this.#wholeWeight(tenant), used, rate: 0, ask: 0 }))
       const none = { weight: 0, used: 0 }
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, wants: none, tenants }
+      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, tenants }
     }
     return this.#after(() => this.#account.draw(leave, 0, nowMs))
   }
@@ -278,7 +279,7 @@ export class DrawingEscrow {
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz) {
+    else if (isRefusal(verdict) && cost <= Math.min(this.#credit, this.#grantedTo(tenant)) + this.#fuzz) {
       // The pool has judged by what all members know.
       this.#ledger.judged.verdict = 'borrows'
       this.#ledger.judged.remaining = 0
@@ -302,14 +303,26 @@ export class DrawingEscrow {
 
   #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
     this.#ledger.advance(nowMs)
-    return this.#ledger.judge(tenant, weight * this.#wants.shareOf(tenant), cost)
+    const { judged } = this.#ledger
+    this.#ledger.judge(tenant, weight * this.#wants.shareOf(tenant), cost)
+    // Beyond that, it is the turn of others elsewhere.
+    const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
+    if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
+    judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
+    return judged.verdict
   }
 
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
-    this.#grantedFor = undefined
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
+    const name = this.#nameOf(ask.tenant)
+    this.#wants.spend(name, name === OTHERS ? 1 : ask.weight)
+    const granted = this.#grantedFor.get(name)
+    if (granted !== undefined) {
+      if (granted > ask.cost) this.#grantedFor.set(name, granted - ask.cost)
+      else this.#grantedFor.delete(name)
+    }
     return answer
   }
 
@@ -366,19 +379,31 @@ export class DrawingEscrow {
       wish: () => {
         ask.draws++
         this.#note(ask, this.#clock(), false)
-        return this.#wish(this.#need, 0, ask.tenant)
+        // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
+        const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
+        const back = isMeant ? 0 : Math.max(0, this.#credit - this.#spentIn(2 * AHEAD, this.#clock()))
+        return this.#wish(this.#need, back, ask.tenant)
       },
       attempt: (nowMs) => this.#decide(ask, nowMs),
       giveUp: (nowMs) => this.#declared(ask, nowMs),
     }
   }
 
+  #grantedTo(tenant: string): number {
+    return this.#grantedFor.get(this.#nameOf(tenant)) ?? 0
+  }
+
+  /** What is spent here in a number of round trips, at the pace since the last one. */
+  #spentIn(trips: number, nowMs: number): number {
+    const spent = this.#used - this.#usedThen
+    return (spent / Math.max(1, nowMs - this.#thenMs)) * this.#account.roundTripMs * trips
+  }
+
   /** Draws for what will be spent until a lease can be there, before it lacks. */
   #drawAhead(ask: Ask, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
-    const spent = this.#used - this.#usedThen
-    const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
+    const mark = this.#spentIn(AHEAD, nowMs)
     if (this.#credit >= mark) return
     const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
     if (need <= 0 || this.#account.isRefused(nowMs)) return
@@ -406,7 +431,7 @@ export class DrawingEscrow {
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
     const stakeOf = (of: string): { weight: number; used: number } =>
       isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }
-    return { need, back, spent: all.used, ...this.#wants.report(name, all, stakeOf, nowMs) }
+    return { need, back, spent: all.used, ...this.#wants.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */

@@ -34,7 +34,6 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
     ...{
       mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
       quiet: none,
-      wants: none,
       tenants: [],
       need: 0,
       ...more,
@@ -105,23 +104,23 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(2)
   })
 
-  it('tells the pool by name who wants more, and of all others what they weigh and have used', async () => {
-    const { store, check, world } = held({ weightOf: (tenant) => ({ a: 4, b: 2 })[tenant] ?? 1 })
-    check('a', 10)
-    expect(store.last.call).toMatchObject({ quiet: { weight: 0, used: 0 }, tenants: [{ tenant: 'a', weight: 4 }] })
+  it('names those first that were refused, then who has spent since; of the others it tells the sum', async () => {
+    const { store, check } = held({ quantum: 300 })
+    check('first', 1)
     await store.last.answer()
-    check('b', 90)
-    check('b', 1)
-    expect(store.last.call).toMatchObject({ need: 1, quiet: { weight: 0, used: 0 } })
+    for (let at = 0; at < 70; at++) check(`t${at}`, 1)
+    check('heavy', 1_000)
+    expect(store.last.call.tenants).toHaveLength(64)
+    // Of those that are not named yet, each has used 1; for the one that asks nothing was spent.
+    expect(store.last.call.quiet).toEqual({ weight: 8, used: 8 })
     await store.last.answer()
-    world.stall(100)
-    check('c', 500)
-    // It has been a tenth of a window since a lacked credit: it wants nothing more, and is told so once.
-    expect(store.last.call.quiet).toEqual({ weight: 6, used: 101 })
-    expect(store.last.call.tenants.map(({ tenant, rate }) => [tenant, rate > 0])).toEqual([
-      ['c', true],
-      ['a', false],
-      ['b', false],
+    check('last', 500)
+    const { quiet, tenants } = store.last.call
+    expect(quiet).toEqual({ weight: 0, used: 0 })
+    expect(tenants.map(({ tenant, ask }) => [tenant, ask])).toEqual([
+      ['last', 0],
+      ['heavy', 1_000],
+      ...Array.from({ length: 8 }, (_, at) => [`t${at + 62}`, 0]),
     ])
   })
 
@@ -129,7 +128,7 @@ describe('a leased escrow', () => {
     const { check, store } = direct()
     check('a', 1)
     const { mark } = store.lease(
-      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1 }] }),
+      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1, ask: 0 }] }),
     )
     // Half of the limit is this process's; b keeps half of that.
     check('b', 1)
@@ -138,7 +137,7 @@ describe('a leased escrow', () => {
     expect(used).toBeGreaterThanOrEqual(249)
     expect(used).toBeLessThanOrEqual(251)
     expect(check('b', 240).allowed).toBe(true)
-    const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1 }]
+    const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1, ask: 0 }]
     expect(store.lease(otherCall({ seq: 2, win: 0, holds: 100, spent: 100, mark, need: 400, tenants })).grant).toBe(400)
   })
 
@@ -327,7 +326,7 @@ describe('credit that nobody spends from', () => {
     const { world, store, check } = direct()
     check('a', 1)
     world.advance(100)
-    const other = otherCall({ need: 899, tenants: [{ tenant: 'x', weight: 1e9, used: 0, rate: 1 }] })
+    const other = otherCall({ need: 899, tenants: [{ tenant: 'x', weight: 1e9, used: 0, rate: 1, ask: 0 }] })
     expect(store.lease(other).grant).toBe(899)
   })
 
@@ -339,7 +338,7 @@ describe('credit that nobody spends from', () => {
     const closed = escrow.close()
     expect(store.last.call).toMatchObject({
       ...{ need: 0, holds: 1, spent: 1, quiet: { weight: 0, used: 0 } },
-      tenants: [{ tenant: 'a', weight: 1, used: 1, rate: 0 }],
+      tenants: [{ tenant: 'a', weight: 1, used: 1, rate: 0, ask: 0 }],
     })
     await store.last.answer()
     await closed
