@@ -1,3 +1,5 @@
+import { LEASE_SUMS } from './lease-sums.js'
+
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
  * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing; several as a list of JSON.
@@ -16,7 +18,7 @@
  * When a window begins, the members of the last one that were at work are numbered anew, in their order; all else is
  * forgotten. It expires one window late.
  */
-export const LEASE_SCRIPT: string = `
+export const LEASE_SCRIPT: string = `${LEASE_SUMS}
 local key = KEYS[1]
 local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -27,21 +29,14 @@ local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need = tonumber(ARGV[16])
 local FIRST_TENANT, TENANT = 17, 5
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, RESOLUTION = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 1024
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
   'seq', 'grant', 'held', 'waitMs'}
 local SUMS = {[0] = 'behind', [1] = 'ahead', [2] = 'over'}
-local max, min, floor, sqrt = math.max, math.min, math.floor, math.sqrt
 
-local function text(number) return string.format('%.17g', number) end
-local function join(list)
-  for i = 1, #list do list[i] = text(list[i]) end
-  return '[' .. table.concat(list, ',') .. ']'
-end
-local numbers = cjson.decode
 local function memberOf(line)
   local list, m = numbers(line), {}
   for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
@@ -69,33 +64,6 @@ end
 
 local function weightOf(m)
   return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
-end
-
--- Strata of tenants: where, how many, what they weigh, have used, and were refused.
-local function strataOf(line)
-  if not line then return {} end
-  local list, strata = numbers(line), {}
-  for i = 1, #list, 5 do strata[#strata + 1] = {list[i], list[i + 1], list[i + 2], list[i + 3], list[i + 4]} end
-  return strata
-end
-local function lineOf(strata)
-  local list = {}
-  for i = 1, #strata do for j = 1, 5 do list[#list + 1] = strata[i][j] end end
-  return join(list)
-end
-local function layer(strata, at, weight, used, ask, sign)
-  local low, high = 1, #strata + 1
-  while low < high do
-    local middle = floor((low + high) / 2)
-    if strata[middle][1] < at then low = middle + 1 else high = middle end
-  end
-  local one = strata[low]
-  if not one or one[1] ~= at then
-    one = {at, 0, 0, 0, 0}
-    table.insert(strata, low, one)
-  end
-  one[2], one[3], one[4], one[5] = one[2] + sign, one[3] + sign * weight, one[4] + sign * used, one[5] + sign * ask
-  if one[2] <= 0 then table.remove(strata, low) end
 end
 
 -- What is known.
@@ -174,50 +142,6 @@ local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
--- Claims and the level, of claimants that stand in w (weights) and g (granted), when this part of the window is over.
-local w, g, n = {}, {}, 0
-local function claimOf(weight, gone, level, elapsed)
-  local guarantee = weight * level
-  gone = max(gone, guarantee * elapsed)
-  if guarantee > gone then return guarantee - gone end
-  return 0
-end
-local function claimsAt(level, elapsed)
-  local sum = 0
-  for i = 1, n do sum = sum + claimOf(w[i], g[i], level, elapsed) end
-  return sum
-end
-local function levelOf(most, left, elapsed)
-  if claimsAt(most, elapsed) <= left then return most end
-  local bends = {0}
-  for i = 1, n do
-    if w[i] > 0 then
-      local begins = g[i] / w[i]
-      if begins < most then bends[#bends + 1] = begins end
-      if elapsed > 0 and begins / elapsed < most then bends[#bends + 1] = begins / elapsed end
-    end
-  end
-  table.sort(bends)
-  local low, high = 0, #bends
-  while high - low > 1 do
-    local middle = floor((low + high) / 2)
-    if claimsAt(bends[middle + 1], elapsed) <= left then low = middle else high = middle end
-  end
-  local bend = bends[low + 1]
-  local slope, offset = 0, left
-  for i = 1, n do
-    if w[i] > 0 and g[i] / w[i] <= bend then
-      if elapsed > 0 and g[i] / w[i] / elapsed <= bend then
-        slope = slope + w[i] * (1 - elapsed)
-      else
-        slope = slope + w[i]
-        offset = offset + g[i]
-      end
-    end
-  end
-  if slope > 0 then return min(most, offset / slope) end
-  return bend
-end
 local function memberClaim(m, level, elapsed)
   return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
     + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
@@ -227,7 +151,7 @@ end
 local tenants = {}
 local function stand(tenant, sign)
   local weight, used, ask = tenant[1], tenant[2], tenant[5]
-  local at = floor(RESOLUTION * sqrt(sqrt(sqrt(sqrt(used / weight)))))
+  local at = stratumOf(used / weight)
   if tenant[4] == 1 then layer(active, at, weight, used, ask, sign) end
   if ask > 0 and tenant[6] == slot then
     layer(line, at, weight, used, ask, sign)

@@ -69,7 +69,7 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
-  readonly #terms: PoolTerms
+  #terms: PoolTerms
   readonly #member: string
   readonly #store: PoolStore
   readonly #clock: Clock
@@ -117,6 +117,11 @@ export class PoolAccount {
     this.#after = after
     this.#timeoutMs = timeoutMs
     this.#listener = listener
+  }
+
+  /** Other terms, from the next call on. */
+  changeTerms(terms: PoolTerms): void {
+    this.#terms = terms
   }
 
   /** The window of the last answer; -1 before the first. */

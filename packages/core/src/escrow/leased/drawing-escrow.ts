@@ -4,9 +4,9 @@ import { weightFrom } from '../../weight.js'
 import type { Settled } from '../decision.js'
 import type { Judgement, Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
-import { requireCost, requireTenant } from '../options.js'
+import { requireCost, requireLimit, requireTenant } from '../options.js'
 import { MOST_REPORTED } from '../pool/store.js'
-import { pulseOf } from '../pool/terms.js'
+import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
 import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
@@ -50,11 +50,10 @@ export class DrawingEscrow {
   readonly #queue: DrawQueue
   readonly #wants: Wants
   readonly #pulse: Pulse
-  readonly #fuzz: number
+  #terms: PoolTerms
+  #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
-  /** What was granted in this window for each tenant, less what that has spent since. */
-  readonly #grantedFor: Map<string, number> = new Map()
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
   /** What had been used when the store answered last, and when that was. */
@@ -68,20 +67,19 @@ export class DrawingEscrow {
     const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
     this.#settings = settings
     this.#clock = steady(clock)
-    this.#fuzz = Math.min(1e-3, 1e-9 * terms.limit)
+    this.#terms = terms
+    this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#wants = new Wants(terms.windowMs, maxTenants)
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#wants.begin()
-        this.#grantedFor.clear()
         this.#usedThen = 0
         this.#thenMs = startMs
       },
       answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
-        if (need > 0 && grant >= need) this.#grantedFor.set(tenants[0]!.tenant, grant)
-        this.#wants.learn(tenants, shares)
+        this.#wants.learn(tenants, shares, need > 0 ? grant : 0)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
@@ -99,13 +97,13 @@ export class DrawingEscrow {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
-      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= terms.quantum * LEAST_BACK ? this.#credit : 0),
+      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
   }
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#settings.terms.windowMs
+    return this.#terms.windowMs
   }
 
   /**
@@ -138,7 +136,7 @@ export class DrawingEscrow {
     requireCost(cost)
     const weight = weightFrom(this.#settings.weightOf, tenant) * this.#wants.shareOf(tenant)
     const nowMs = this.#clock()
-    const { terms } = this.#settings
+    const terms = this.#terms
     const open = this.#isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
@@ -203,6 +201,19 @@ export class DrawingEscrow {
   }
 
   /**
+   * Sets another limit for the whole pool, and a quantum that is the same part of it, from the next call to the store on.
+   * Tell all processes: each draws by the limit that it knows, so all together never spend more than the largest of
+   * them. What was drawn before stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   */
+  setLimit(limit: number): void {
+    requireLimit(limit)
+    const { limit: before, quantum } = this.#terms
+    this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
+    this.#fuzz = fuzzOf(limit)
+    this.#account.changeTerms(this.#terms)
+  }
+
+  /**
    * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
    * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
    */
@@ -225,7 +236,8 @@ export class DrawingEscrow {
   snapshot(): LeasedSnapshot {
     const open = this.#isOpen(this.#clock())
     const { win, granted, held, calls, share, failure } = this.#account
-    const { terms, member } = this.#settings
+    const terms = this.#terms
+    const { member } = this.#settings
     return {
       ...terms,
       member,
@@ -260,7 +272,7 @@ export class DrawingEscrow {
 
   /** The part of the window that is over; 0 if none is open. */
   #elapsed(nowMs: number): number {
-    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#settings.terms.windowMs : 0
+    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
   }
 
   /** What a tenant has used per weight, here and elsewhere, as far as is known. */
@@ -275,11 +287,11 @@ export class DrawingEscrow {
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { tenant, cost } = ask
-    if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
+    if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict) && cost <= Math.min(this.#credit, this.#grantedTo(tenant)) + this.#fuzz) {
+    else if (isRefusal(verdict) && cost <= Math.min(this.#credit, this.#wants.grantedTo(this.#nameOf(tenant))) + this.#fuzz) {
       // The pool has judged by what all members know.
       this.#ledger.judged.verdict = 'borrows'
       this.#ledger.judged.remaining = 0
@@ -317,12 +329,7 @@ export class DrawingEscrow {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
     const name = this.#nameOf(ask.tenant)
-    this.#wants.spend(name, name === OTHERS ? 1 : ask.weight)
-    const granted = this.#grantedFor.get(name)
-    if (granted !== undefined) {
-      if (granted > ask.cost) this.#grantedFor.set(name, granted - ask.cost)
-      else this.#grantedFor.delete(name)
-    }
+    this.#wants.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
   }
 
@@ -369,7 +376,7 @@ export class DrawingEscrow {
       this.#refused++
       if (reason !== 'never') this.#note(ask, nowMs, true)
     }
-    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
+    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
     return new LeasedTicket(this, ask.tenant, ask.cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
@@ -389,10 +396,6 @@ export class DrawingEscrow {
     }
   }
 
-  #grantedTo(tenant: string): number {
-    return this.#grantedFor.get(this.#nameOf(tenant)) ?? 0
-  }
-
   /** What is spent here in a number of round trips, at the pace since the last one. */
   #spentIn(trips: number, nowMs: number): number {
     const spent = this.#used - this.#usedThen
@@ -405,7 +408,7 @@ export class DrawingEscrow {
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentIn(AHEAD, nowMs)
     if (this.#credit >= mark) return
-    const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
+    const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
     if (need <= 0 || this.#account.isRefused(nowMs)) return
     const share = this.#shareOf(ask.tenant)
     this.#note(ask, nowMs, false)

@@ -21,6 +21,7 @@ const ANSWER: LeaseAnswer = {
     grant: 1,
     held: 0,
     part: 1,
+    turn: Number.MAX_VALUE,
     waitMs: 0,
   },
   ...{ shares: [], used: [] },
@@ -713,6 +714,47 @@ describe('settling', () => {
     expect(escrow.refund(check('a', 1_000))).toEqual({ settled: true, unpaid: 0 })
     // The first tenant is still active, and has a claim to half of it.
     expect(check('b', 500).allowed).toBe(true)
+  })
+})
+
+describe('another limit while it runs', () => {
+  it('counts from the next call on, with quanta that are the same part of it', () => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 10; at++) expect(check('a', 100).allowed).toBe(true)
+    expect(check('a', 1).reason).toBe('exhausted')
+    escrow.setLimit(1_500)
+    expect(escrow.snapshot()).toMatchObject({ limit: 1_500, quantum: 150 })
+    for (let at = 0; at < 5; at++) expect(check('b', 100).allowed).toBe(true)
+    expect(check('b', 1).allowed).toBe(false)
+  })
+
+  it('admits nothing more where more than it is spent, and holds in the next window', () => {
+    const { check, escrow, world } = direct()
+    for (let at = 0; at < 8; at++) check('a', 100)
+    escrow.setLimit(500)
+    expect(check('a', 100).allowed).toBe(false)
+    expect(check('b', 501)).toMatchObject({ allowed: false, reason: 'never' })
+    world.advance(1_000)
+    let used = 0
+    while (check('a', 50).allowed) used += 50
+    expect(used).toBe(500)
+  })
+
+  it('never lets processes spend more than the largest that one of them knows', () => {
+    const { check, escrow, world, store } = direct()
+    const shared = { ...SHARED, store, clock: world.clock, after: world.after }
+    const other = new LeasedFairEscrow(shared)
+    escrow.setLimit(600)
+    let used = 0
+    for (let at = 0; at < 200; at++) {
+      if (check('a', 10).allowed) used += 10
+      const decision = other.check('b', 10)
+      if (!(decision instanceof Promise) && decision.allowed) used += 10
+    }
+    expect(used).toBeGreaterThan(600)
+    expect(used).toBeLessThanOrEqual(1_000)
+    // @ts-expect-error -- what JavaScript may pass
+    for (const bad of [0, -1, Number.NaN, '5']) expect(() => escrow.setLimit(bad)).toThrow(/^limit must be/)
   })
 })
 

@@ -12,6 +12,8 @@ interface Known {
   isFrozen: boolean
   /** Part of the tenant's weight that is this member's, by the pool's last word. */
   share: number
+  /** What was granted for it in this window, less what it has spent since. */
+  granted: number
   /** What the pool was told last that it weighs and has used here; nothing before it was named. */
   told: Stake | undefined
 }
@@ -82,12 +84,18 @@ export class Wants {
     this.#refused.add(tenant)
   }
 
-  /** Notes that a tenant of this whole weight has spent something. */
-  spend(tenant: string, weight: number): void {
+  /** Notes that a tenant of this whole weight has spent `cost`. */
+  spend(tenant: string, weight: number, cost: number): void {
     const known = this.#know(tenant)
     if (known === undefined) return
     known.weight = weight
+    known.granted = Math.max(0, known.granted - cost)
     this.#spent.add(tenant)
+  }
+
+  /** What the tenant may spend of the credit here, whatever is kept for others: the pool granted it for this one. */
+  grantedTo(tenant: string): number {
+    return this.#tenants.get(tenant)?.granted ?? 0
   }
 
   /** The part of its weight that the tenant has here. */
@@ -130,12 +138,14 @@ export class Wants {
     return { quiet, tenants }
   }
 
-  /** Takes in what the pool answered to a report. */
-  learn(tenants: readonly TenantReport[], shares: readonly number[]): void {
+  /** Takes in what the pool answered to a report, and granted the first tenant of it. */
+  learn(tenants: readonly TenantReport[], shares: readonly number[], grant: number): void {
     for (const [at, { tenant }] of tenants.entries()) {
       const known = this.#tenants.get(tenant)
       const share = shares[at]
-      if (known !== undefined && share !== undefined && share > 0) known.share = share
+      if (known === undefined) continue
+      if (share !== undefined && share > 0) known.share = share
+      if (at === 0 && grant > 0) known.granted = grant
     }
   }
 
@@ -155,7 +165,7 @@ export class Wants {
     if (this.#tenants.size >= this.#most) return undefined
     const share = this.#before.get(tenant)?.share ?? 1
     this.#before.delete(tenant)
-    known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, told: undefined }
+    known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, told: undefined }
     this.#tenants.set(tenant, known)
     return known
   }

@@ -2,7 +2,7 @@ import { type Claimant, claimOf, claimsAt, levelOf } from './level.js'
 import { claimOfMember, type Head, type Member, NOT_LOST, newHead, newMember, weightOf } from './state.js'
 import type { LeaseAnswer, LeaseCall, PoolMark } from './store.js'
 import { Tenants, type Weighed } from './tenants.js'
-import { graceOf } from './terms.js'
+import { fuzzOf, graceOf } from './terms.js'
 
 /**
  * Who is refused is told to come back after one of these parts of a window: soon if whole quanta are about to become
@@ -325,8 +325,4 @@ export class Pool {
     }
     return isTurn ? 0 : owed
   }
-}
-
-function fuzzOf(limit: number): number {
-  return Math.min(1e-3, 1e-9 * limit)
 }
