@@ -118,7 +118,10 @@ export function poolStoreContract({ stores, forget }: PoolStoreHarness): Contrac
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN, ask: 0 }] }, /rate/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask/],
-      [{ tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1, ask: 0 })) }, /tenants/],
+      [
+        { tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1, ask: 0 })) },
+        /tenants/,
+      ],
       [{ tenants: [] }, /rate of the first tenant/],
       [{ pool: { ...all.terms, quantum: 1_001 } }, /quantum/],
       [{ pool: { ...all.terms, limit: Number.NaN } }, /limit/],

@@ -2,21 +2,20 @@ import { type Clock, steady } from '../../clock.js'
 import { requireNumber, show } from '../../options.js'
 import { weightFrom } from '../../weight.js'
 import type { Settled } from '../decision.js'
-import type { Judgement, Verdict } from '../judgement.js'
+import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { requireCost, requireLimit, requireTenant } from '../options.js'
 import { MOST_REPORTED } from '../pool/store.js'
 import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
+import { ALL_PAID, NOTHING_SETTLED } from '../ticket.js'
 import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
 import { Pulse } from './pulse.js'
+import { Reports } from './reports.js'
 import type { LeasedSnapshot } from './snapshot.js'
-import { Wants } from './wants.js'
 
-const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
-const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
 /** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
@@ -48,7 +47,7 @@ export class DrawingEscrow {
   readonly #ledger: Ledger
   readonly #account: PoolAccount
   readonly #queue: DrawQueue
-  readonly #wants: Wants
+  readonly #reports: Reports
   readonly #pulse: Pulse
   #terms: PoolTerms
   #fuzz: number
@@ -70,16 +69,16 @@ export class DrawingEscrow {
     this.#terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#wants = new Wants(terms.windowMs, maxTenants)
+    this.#reports = new Reports(terms.windowMs, maxTenants)
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
-        this.#wants.begin()
+        this.#reports.begin()
         this.#usedThen = 0
         this.#thenMs = startMs
       },
       answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
-        this.#wants.learn(tenants, shares, need > 0 ? grant : 0)
+        this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
@@ -134,7 +133,7 @@ export class DrawingEscrow {
   peek(tenant: string, cost = 1): LeasedDecision {
     requireTenant(tenant)
     requireCost(cost)
-    const weight = weightFrom(this.#settings.weightOf, tenant) * this.#wants.shareOf(tenant)
+    const weight = weightFrom(this.#settings.weightOf, tenant) * this.#reports.shareOf(tenant)
     const nowMs = this.#clock()
     const terms = this.#terms
     const open = this.#isOpen(nowMs)
@@ -225,7 +224,13 @@ export class DrawingEscrow {
     const leave = (): Wish => {
       const tenants = this.#ledger
         .heaviest(MOST_REPORTED)
-        .map(({ tenant, used }) => ({ tenant: tenant || OTHERS, weight: this.#wholeWeight(tenant), used, rate: 0, ask: 0 }))
+        .map(({ tenant, used }) => ({
+          tenant: tenant || OTHERS,
+          weight: this.#wholeWeight(tenant),
+          used,
+          rate: 0,
+          ask: 0,
+        }))
       const none = { weight: 0, used: 0 }
       return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, tenants }
     }
@@ -291,7 +296,10 @@ export class DrawingEscrow {
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict) && cost <= Math.min(this.#credit, this.#wants.grantedTo(this.#nameOf(tenant))) + this.#fuzz) {
+    else if (
+      isRefusal(verdict) &&
+      cost <= Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant))) + this.#fuzz
+    ) {
       // The pool has judged by what all members know.
       this.#ledger.judged.verdict = 'borrows'
       this.#ledger.judged.remaining = 0
@@ -316,7 +324,7 @@ export class DrawingEscrow {
   #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
     this.#ledger.advance(nowMs)
     const { judged } = this.#ledger
-    this.#ledger.judge(tenant, weight * this.#wants.shareOf(tenant), cost)
+    this.#ledger.judge(tenant, weight * this.#reports.shareOf(tenant), cost)
     // Beyond that, it is the turn of others elsewhere.
     const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
@@ -329,7 +337,7 @@ export class DrawingEscrow {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
     const name = this.#nameOf(ask.tenant)
-    this.#wants.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
+    this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
   }
 
@@ -424,7 +432,7 @@ export class DrawingEscrow {
     const isOpen = this.#isOpen(nowMs)
     const { used } = isOpen ? this.#ledger.stakeOf(tenant) : { used: 0 }
     const name = this.#nameOf(tenant)
-    this.#wants.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
@@ -434,7 +442,7 @@ export class DrawingEscrow {
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
     const stakeOf = (of: string): { weight: number; used: number } =>
       isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }
-    return { need, back, spent: all.used, ...this.#wants.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
+    return { need, back, spent: all.used, ...this.#reports.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */
@@ -447,8 +455,4 @@ export class DrawingEscrow {
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
     return done
   }
-}
-
-function isRefusal(verdict: Verdict): boolean {
-  return verdict !== 'within' && verdict !== 'borrows'
 }

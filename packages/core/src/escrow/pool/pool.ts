@@ -12,7 +12,7 @@ const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
 
-/** A slot of time, as part of a window: who is refused is in line until the next one ends. */
+/** A slot of time, as part of a window: who was refused is in line until the next one ends. Longer than a wait. */
 const SLOT = 1 / 12
 
 /** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
@@ -27,11 +27,12 @@ const LONGEST_GRACE = 4
 /**
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
- * It is the rule of one process, with two claimants for each member: its tenants that are ahead of an even pace and
- * want more, and all its others. Each is guaranteed its weight's share of the limit, and its claim to that fades evenly
- * as the window passes. A tenant draws from the claim that is its own; what nobody claims goes to whoever asks, but for
- * what is owed to those who wait and have got less per weight. So what silent tenants leave goes by the weights of those
- * who still want more, wherever they are. Pure: told the time, by the store.
+ * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
+ * and its claim to that fades evenly as the window passes. A tenant draws from its claim; what nobody claims goes to
+ * whoever asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
+ * the weights of those who still want more, wherever they are. Tenants are known as strata of what they have used per weight; those that a member
+ * has not named yet claim as one. Each answer says up to what a tenant may have used, per weight, to spend the member's
+ * credit without asking. Pure: told the time, by the store.
  *
  * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
  * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
@@ -42,7 +43,7 @@ const LONGEST_GRACE = 4
  *
  * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
  *
- * O(members) a call, O(members of a tenant) for each tenant in it.
+ * O(members + strata) a call, O(members of a tenant) for each tenant in it.
  */
 export class Pool {
   readonly #head: Head

@@ -31,8 +31,7 @@ export function leaseOn(
   call: LeaseCall,
   nowMs: number,
 ): { readonly answer: LeaseAnswer; readonly record: PoolRecord } {
-  const saved =
-    record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
+  const saved = record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
   const head = saved?.head ?? newHead()
   const members = new Map(saved?.members)
   const standings = saved?.standings ?? newStandings()
@@ -46,5 +45,12 @@ export function leaseOn(
     const text = tenants.save(tenant, (member) => names.get(member)!)
     if (text !== undefined) kept.set(tenant, JSON.stringify(text))
   }
-  return { answer, record: { win: head.win, pool: JSON.stringify({ head, members: [...members], standings } satisfies Saved), tenants: kept } }
+  return {
+    answer,
+    record: {
+      win: head.win,
+      pool: JSON.stringify({ head, members: [...members], standings } satisfies Saved),
+      tenants: kept,
+    },
+  }
 }

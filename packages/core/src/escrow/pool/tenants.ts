@@ -1,5 +1,5 @@
-import { layer, type Strata, type Stratum, stratumOf } from './strata.js'
 import type { TenantReport } from './store.js'
+import { layer, type Strata, type Stratum, stratumOf } from './strata.js'
 
 /** Sums of one kind of a member's tenants: what they weigh at it, and what they have used, as far as that counts. */
 export interface Sum {

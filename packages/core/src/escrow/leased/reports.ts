@@ -41,7 +41,7 @@ const FIRST_LOOK = 1 / 100
  * knows how often. So from its first refusal on a tenant counts as if it went on asking at the rate it had before:
  * otherwise the member that refuses it more would seem to be where it needs more.
  */
-export class Wants {
+export class Reports {
   readonly #wantingMs: number
   readonly #most: number
   #tenants: Map<string, Known> = new Map()
@@ -116,8 +116,7 @@ export class Wants {
       this.#toldWeight += stake.weight - (known.told?.weight ?? 0)
       this.#toldUsed += stake.used - (known.told?.used ?? 0)
       known.told = stake
-      if (!known.isFrozen && stake.used > 0 && tenant !== asker)
-        known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
+      if (!known.isFrozen && stake.used > 0 && tenant !== asker) known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
       const ask = known.untilMs > nowMs ? known.ask : 0
       tenants.push({ tenant, weight: known.weight, used: stake.used, rate: known.rate, ask })
       this.#refused.delete(tenant)
