@@ -5,13 +5,14 @@ import type { Settled } from '../decision.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { requireCost, requireLimit, requireTenant } from '../options.js'
-import { MOST_REPORTED } from '../pool/store.js'
+import { MOST_REPORTED, type Stake } from '../pool/store.js'
 import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
 import { ALL_PAID, NOTHING_SETTLED } from '../ticket.js'
 import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
+import { Pace } from './pace.js'
 import { Pulse } from './pulse.js'
 import { Reports } from './reports.js'
 import type { LeasedSnapshot } from './snapshot.js'
@@ -24,9 +25,9 @@ const MOST_DRAWS = 4
 const AHEAD = 1.5
 /** The most that is drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
-
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
+const NONE: Stake = { weight: 0, used: 0 }
 
 /** A check that is being answered. */
 interface Ask {
@@ -49,15 +50,13 @@ export class DrawingEscrow {
   readonly #queue: DrawQueue
   readonly #reports: Reports
   readonly #pulse: Pulse
+  readonly #pace: Pace = new Pace()
   #terms: PoolTerms
   #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
-  /** What had been used when the store answered last, and when that was. */
-  #usedThen = 0
-  #thenMs = 0
   #allowed = 0
   #refused = 0
   #storeErrors = 0
@@ -74,8 +73,7 @@ export class DrawingEscrow {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
-        this.#usedThen = 0
-        this.#thenMs = startMs
+        this.#pace.restart(0, startMs)
       },
       answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
         this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
@@ -84,10 +82,10 @@ export class DrawingEscrow {
           if (shares[at]! > 0)
             this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
-        this.#usedThen = this.#used
-        this.#thenMs = this.#clock()
-        if (grant > 0) this.#usedAtMs = this.#thenMs
-        this.#pulse.start(this.#thenMs)
+        const nowMs = this.#clock()
+        this.#pace.restart(this.#used, nowMs)
+        if (grant > 0) this.#usedAtMs = nowMs
+        this.#pulse.start(nowMs)
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
@@ -222,17 +220,14 @@ export class DrawingEscrow {
     const nowMs = this.#clock()
     if (!this.#isOpen(nowMs)) return undefined
     const leave = (): Wish => {
-      const tenants = this.#ledger
-        .heaviest(MOST_REPORTED)
-        .map(({ tenant, used }) => ({
-          tenant: tenant || OTHERS,
-          weight: this.#wholeWeight(tenant),
-          used,
-          rate: 0,
-          ask: 0,
-        }))
-      const none = { weight: 0, used: 0 }
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, tenants }
+      const tenants = this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => ({
+        tenant: tenant || OTHERS,
+        weight: this.#wholeWeight(tenant),
+        used,
+        rate: 0,
+        ask: 0,
+      }))
+      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, 0, nowMs))
   }
@@ -396,7 +391,7 @@ export class DrawingEscrow {
         this.#note(ask, this.#clock(), false)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
         const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
-        const back = isMeant ? 0 : Math.max(0, this.#credit - this.#spentIn(2 * AHEAD, this.#clock()))
+        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(this.#clock()))
         return this.#wish(this.#need, back, ask.tenant)
       },
       attempt: (nowMs) => this.#decide(ask, nowMs),
@@ -404,17 +399,16 @@ export class DrawingEscrow {
     }
   }
 
-  /** What is spent here in a number of round trips, at the pace since the last one. */
-  #spentIn(trips: number, nowMs: number): number {
-    const spent = this.#used - this.#usedThen
-    return (spent / Math.max(1, nowMs - this.#thenMs)) * this.#account.roundTripMs * trips
+  /** What will be spent here until a lease can be there. */
+  #spentMeanwhile(nowMs: number): number {
+    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
   }
 
   /** Draws for what will be spent until a lease can be there, before it lacks. */
   #drawAhead(ask: Ask, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
-    const mark = this.#spentIn(AHEAD, nowMs)
+    const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
     const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
     if (need <= 0 || this.#account.isRefused(nowMs)) return
@@ -429,8 +423,7 @@ export class DrawingEscrow {
   }
 
   #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
-    const isOpen = this.#isOpen(nowMs)
-    const { used } = isOpen ? this.#ledger.stakeOf(tenant) : { used: 0 }
+    const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
     const name = this.#nameOf(tenant)
     this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
   }
@@ -439,9 +432,8 @@ export class DrawingEscrow {
     const nowMs = this.#clock()
     const isOpen = this.#isOpen(nowMs)
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
-    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
-    const stakeOf = (of: string): { weight: number; used: number } =>
-      isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }
+    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
+    const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
     return { need, back, spent: all.used, ...this.#reports.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
   }
 
