@@ -24,8 +24,8 @@ export interface RedisPoolStoreOptions {
  * Pools in Redis, for a fleet: one key per pool, one script call per lease, by Redis's own clock.
  *
  * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it is whole on one node of a cluster, and it expires by itself.
- * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), and O(members of a tenant) for each of at most 64
- * tenants that are reported.
+ * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64
+ * tenants that are reported, and sums of all others, some hundreds.
  *
  * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
  * deadline: whoever calls does.

@@ -6,7 +6,7 @@ import type { Node, Tenant } from './node.js'
 /** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
 
-export function isRefusal(verdict: Verdict): boolean {
+export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within' | 'borrows'> {
   return verdict !== 'within' && verdict !== 'borrows'
 }
 

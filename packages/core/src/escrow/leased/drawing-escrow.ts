@@ -131,7 +131,7 @@ export class DrawingEscrow {
   peek(tenant: string, cost = 1): LeasedDecision {
     requireTenant(tenant)
     requireCost(cost)
-    const weight = weightFrom(this.#settings.weightOf, tenant) * this.#reports.shareOf(tenant)
+    const weight = weightFrom(this.#settings.weightOf, tenant)
     const nowMs = this.#clock()
     const terms = this.#terms
     const open = this.#isOpen(nowMs)
@@ -140,11 +140,9 @@ export class DrawingEscrow {
       new LeasedTicket(this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
     if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
     if (!open) return answer(undefined, 0)
-    this.#ledger.advance(nowMs)
-    const verdict = this.#ledger.peek(tenant, weight, cost)
+    const verdict = this.#judge({ tenant, weight, cost, draws: 0 }, nowMs, true)
     const { judged } = this.#ledger
-    if (verdict === 'within' || verdict === 'borrows') return answer(undefined, 0, judged)
-    return answer(verdict, Math.max(1, judged.retryMs), judged)
+    return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
 
   /**
@@ -291,15 +289,7 @@ export class DrawingEscrow {
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (
-      isRefusal(verdict) &&
-      cost <= Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant))) + this.#fuzz
-    ) {
-      // The pool has judged by what all members know.
-      this.#ledger.judged.verdict = 'borrows'
-      this.#ledger.judged.remaining = 0
-      return this.#spend(ask, undefined, nowMs)
-    } else if (isRefusal(verdict)) {
+    else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
@@ -316,14 +306,22 @@ export class DrawingEscrow {
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
-  #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
+  #judge({ tenant, weight, cost }: Ask, nowMs: number, isPeek = false): Verdict {
     this.#ledger.advance(nowMs)
     const { judged } = this.#ledger
-    this.#ledger.judge(tenant, weight * this.#reports.shareOf(tenant), cost)
+    const weightHere = weight * this.#reports.shareOf(tenant)
+    if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
+    else this.#ledger.judge(tenant, weightHere, cost)
     // Beyond that, it is the turn of others elsewhere.
     const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
     judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
+    // What the pool has granted for a tenant it judged by what all members know.
+    const granted = Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant)))
+    if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
+      judged.verdict = 'borrows'
+      judged.remaining = Math.max(0, granted - cost)
+    }
     return judged.verdict
   }
 
