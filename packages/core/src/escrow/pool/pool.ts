@@ -15,6 +15,12 @@ const LONGEST_WAIT = 1 / 10
 /** A slot of time, as part of a window: who was refused is in line until the next one ends. Longer than a wait. */
 const SLOT = 1 / 12
 
+/**
+ * Credit may be spent until its tenant is so many quanta ahead of the line. With one, a tenant of several members that
+ * is alone in line waits for its own quanta there: 93 % was used in a fleet 50 ms away, instead of 96.
+ */
+const AHEAD = 2
+
 /** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
 const LOANS = [1, 1 / 2, 1 / 4]
 
@@ -87,11 +93,11 @@ export class Pool {
     }
   }
 
-  /** Up to where credit may be spent: a quantum ahead of who is in line with the least. */
+  /** Up to where credit may be spent: a little ahead of who is in line with the least. */
   #turn(quantum: number): number {
     let least = Number.MAX_VALUE
     for (const { count, weight, used, ask } of this.#tenants.line())
-      least = Math.min(least, (used + ask + count * quantum) / weight)
+      least = Math.min(least, (used + ask + count * AHEAD * quantum) / weight)
     return Math.max(this.#head.level, least)
   }
 
