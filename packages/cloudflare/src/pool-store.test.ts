@@ -84,7 +84,6 @@ describe('the store in Durable Objects', () => {
         spent: 0,
         mark,
         quiet: none,
-        wants: none,
         tenants: [],
         need: 0,
       }

@@ -29,8 +29,8 @@ function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
   const none = { weight: 0, used: 0 }
   const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
   return {
-    ...{ pool: TERMS, member, seq: 1, win: -1, holds: 0, spent: 0, mark, quiet: none, wants: none },
-    ...{ tenants: [{ tenant: member, weight: 1, used: 0, rate: 1 }], need: 10, ...more },
+    ...{ pool: TERMS, member, seq: 1, win: -1, holds: 0, spent: 0, mark, quiet: none },
+    ...{ tenants: [{ tenant: member, weight: 1, used: 0, rate: 1, ask: 0 }], need: 10, ...more },
   }
 }
 
@@ -72,7 +72,7 @@ describe('the store in Postgres', () => {
         Number((await clients[0]!.query(`SELECT count(*) AS n FROM short_${table}`)).rows[0].n)
       return [await of('pools'), await of('tenants')]
     }
-    const tenants = Array.from({ length: 64 }, (_, at) => ({ tenant: `t${at}`, weight: 1, used: 0, rate: 1 }))
+    const tenants = Array.from({ length: 64 }, (_, at) => ({ tenant: `t${at}`, weight: 1, used: 0, rate: 1, ask: 0 }))
     const { win } = await store.lease(firstCall({ pool, tenants }))
     expect(await count()).toEqual([1, 64])
     for (let now = win; now <= win; ) now = (await store.lease(firstCall({ pool, tenants: [], need: 0 }))).win

@@ -1,3 +1,5 @@
+import { LEASE_SUMS } from './lease-sums.js'
+
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
  * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing; several as a list of JSON.
@@ -5,15 +7,18 @@
  * One hash per pool:
  *
  * - `head`: window, latest time seen, epoch, rev, granted, since, level, when a loss was noticed, in which epoch, members
- *   heard since and to be heard, the same of the window before, window, epoch and rev of the best informed, members
+ *   heard since and to be heard, the same of the window before, window, epoch and rev of the best informed, slot of time,
+ *   members
+ * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER below
- * - `t:<tenant>`: weight, used, place; and for each member its number, rate, used and part
+ * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate, used
+ *   and part
  *
  * When a window begins, the members of the last one that were at work are numbered anew, in their order; all else is
  * forgotten. It expires one window late.
  */
-export const LEASE_SCRIPT: string = `
+export const LEASE_SCRIPT: string = `${LEASE_SUMS}
 local key = KEYS[1]
 local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
@@ -21,25 +26,17 @@ local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
 local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
 local markTotal, markMembers, markExpected = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
-local wantsWeight, wantsUsed = tonumber(ARGV[16]), tonumber(ARGV[17])
-local need = tonumber(ARGV[18])
-local FIRST_TENANT = 19
+local need = tonumber(ARGV[16])
+local FIRST_TENANT, TENANT = 17, 5
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE = 1 / 32, 1 / 20, 1 / 10, 1 / 2
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed', 'wantsWeight', 'wantsUsed',
+local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'grant', 'held', 'waitMs', 'ask', 'askUntilMs'}
+  'seq', 'grant', 'held', 'waitMs'}
 local SUMS = {[0] = 'behind', [1] = 'ahead', [2] = 'over'}
-local max, min, floor = math.max, math.min, math.floor
 
-local function text(number) return string.format('%.17g', number) end
-local function join(list)
-  for i = 1, #list do list[i] = text(list[i]) end
-  return '[' .. table.concat(list, ',') .. ']'
-end
-local numbers = cjson.decode
 local function memberOf(line)
   local list, m = numbers(line), {}
   for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
@@ -65,26 +62,8 @@ local function write(field, value)
   writes[#writes + 1] = value
 end
 
--- Those ahead of an even pace within their guarantees, those behind it, and all that want more.
-local function ahead(m)
-  local weight = m.wantsWeight + max(0, m.aheadWeight)
-  local used = m.wantsUsed + max(0, m.aheadUsed)
-  if weight > 0 then used = used + m.idle end
-  return weight, used
-end
-local function behind(m)
-  local used = m.quietUsed + max(0, m.behindUsed)
-  if not (ahead(m) > 0) then used = used + m.idle end
-  return m.quietWeight + max(0, m.behindWeight), used
-end
-local function wanting(m)
-  return m.wantsWeight + max(0, m.aheadWeight) + max(0, m.overWeight),
-    m.wantsUsed + max(0, m.aheadUsed) + max(0, m.overUsed) + m.idle
-end
 local function weightOf(m)
-  local a = ahead(m)
-  local b = behind(m)
-  return a + b + max(0, m.overWeight)
+  return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
 end
 
 -- What is known.
@@ -92,11 +71,12 @@ local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch
-local heard, awaited, heardOfLast, awaitedOfLast, informedWin, informedEpoch, informedRev, count
+local heard, awaited, heardOfLast, awaitedOfLast, informedWin, informedEpoch, informedRev, slot, count
 local members, number = {}, nil
+local active, line, lineBefore = {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast,
-    informedWin, informedEpoch, informedRev, count = unpack(numbers(headLine))
+    informedWin, informedEpoch, informedRev, slot, count = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count = -2, storeMs, 0
@@ -127,7 +107,7 @@ if now ~= win then
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
   win, granted, since, level = now, 0, 0, HUGE
   lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast = 0, -1, 0, 0, 0, 0
-  informedWin, informedEpoch, informedRev = -1, -1, -1
+  informedWin, informedEpoch, informedRev, slot = -1, -1, -1, 0
   count = #members
   for i = 1, count do
     write(kept[i], i)
@@ -139,6 +119,13 @@ else
   for i = 1, count do fields[i] = 'm:' .. i end
   local lines = read(fields)
   for i = 1, count do members[i] = memberOf(lines[i]) end
+  local strata = redis.call('HMGET', key, 'active', 'line', 'lineBefore')
+  active, line, lineBefore = strataOf(strata[1]), strataOf(strata[2]), strataOf(strata[3])
+end
+local slotNow = floor(nowMs / (windowMs * SLOT))
+if slotNow ~= slot then
+  if slotNow == slot + 1 then lineBefore = line else lineBefore = {} end
+  line, slot = {}, slotNow
 end
 local changed = {}
 if #writes > 0 then for i = 1, count do changed[i] = true end end
@@ -155,61 +142,26 @@ local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
 
--- Claims and the level, of claimants that stand in w (weights) and g (granted), when this part of the window is over.
-local w, g, n = {}, {}, 0
-local function claimOf(weight, gone, level, elapsed)
-  local guarantee = weight * level
-  gone = max(gone, guarantee * elapsed)
-  if guarantee > gone then return guarantee - gone end
-  return 0
-end
-local function claimsAt(level, elapsed)
-  local sum = 0
-  for i = 1, n do sum = sum + claimOf(w[i], g[i], level, elapsed) end
-  return sum
-end
-local function levelOf(most, left, elapsed)
-  if claimsAt(most, elapsed) <= left then return most end
-  local bends = {0}
-  for i = 1, n do
-    if w[i] > 0 then
-      local begins = g[i] / w[i]
-      if begins < most then bends[#bends + 1] = begins end
-      if elapsed > 0 and begins / elapsed < most then bends[#bends + 1] = begins / elapsed end
-    end
-  end
-  table.sort(bends)
-  local low, high = 0, #bends
-  while high - low > 1 do
-    local middle = floor((low + high) / 2)
-    if claimsAt(bends[middle + 1], elapsed) <= left then low = middle else high = middle end
-  end
-  local bend = bends[low + 1]
-  local slope, offset = 0, left
-  for i = 1, n do
-    if w[i] > 0 and g[i] / w[i] <= bend then
-      if elapsed > 0 and g[i] / w[i] / elapsed <= bend then
-        slope = slope + w[i] * (1 - elapsed)
-      else
-        slope = slope + w[i]
-        offset = offset + g[i]
-      end
-    end
-  end
-  if slope > 0 then return min(most, offset / slope) end
-  return bend
-end
 local function memberClaim(m, level, elapsed)
-  local aw, ag = ahead(m)
-  local bw, bg = behind(m)
-  return claimOf(aw, ag, level, elapsed) + claimOf(bw, bg, level, elapsed)
+  return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
+    + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
 end
 
--- Each tenant's weight, and what it has used in all, split between the members that it is active at.
+-- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
 local tenants = {}
+local function stand(tenant, sign)
+  local weight, used, ask = tenant[1], tenant[2], tenant[5]
+  local at = stratumOf(used / weight)
+  if tenant[4] == 1 then layer(active, at, weight, used, ask, sign) end
+  if ask > 0 and tenant[6] == slot then
+    layer(line, at, weight, used, ask, sign)
+  elseif ask > 0 and tenant[6] == slot - 1 then
+    layer(lineBefore, at, weight, used, ask, sign)
+  end
+end
 local function sum(tenant, sign)
   local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
-  for j = 4, #tenant, 4 do
+  for j = 7, #tenant, 4 do
     local at, part = members[tenant[j]], tenant[j + 3]
     at[place .. 'Weight'] = at[place .. 'Weight'] + sign * weight * part
     at[place .. 'Used'] = at[place .. 'Used'] + sign * used * part
@@ -217,11 +169,11 @@ local function sum(tenant, sign)
   end
 end
 local function placeOf(tenant)
-  for j = 4, #tenant, 4 do if tenant[j] == number then return j end end
+  for j = 7, #tenant, 4 do if tenant[j] == number then return j end end
 end
 local function readTenants()
   local fields = {}
-  for i = FIRST_TENANT, #ARGV, 4 do fields[#fields + 1] = 't:' .. ARGV[i] end
+  for i = FIRST_TENANT, #ARGV, TENANT do fields[#fields + 1] = 't:' .. ARGV[i] end
   local lines = read(fields)
   for i = 1, #fields do
     if lines[i] and not tenants[fields[i]] then tenants[fields[i]] = numbers(lines[i]) end
@@ -282,12 +234,13 @@ local function witnesses()
   return atWork, expected
 end
 
-local function report(field, weight, used, rate)
+local function report(field, weight, used, rate, ask)
   local tenant = tenants[field]
   if tenant then
+    stand(tenant, -1)
     sum(tenant, -1)
   else
-    tenant = {weight, 0, 0}
+    tenant = {weight, 0, 0, 0, 0, 0}
     tenants[field] = tenant
   end
   local at = placeOf(tenant)
@@ -298,39 +251,33 @@ local function report(field, weight, used, rate)
   tenant[at + 1], tenant[at + 2] = rate, used
   tenant[1], tenant[2] = weight, 0
   local rates = 0
-  for j = 4, #tenant, 4 do
+  for j = 7, #tenant, 4 do
     tenant[2] = tenant[2] + tenant[j + 2]
     if isPresent(members[tenant[j]]) then rates = rates + tenant[j + 1] end
   end
+  if rates > 0 then tenant[4] = 1 else tenant[4] = 0 end
+  if ask > 0 then tenant[5], tenant[6] = ask, slot end
   local share = tenant[2] / weight
   if share < level * elapsed then tenant[3] = 0 elseif share < level then tenant[3] = 1 else tenant[3] = 2 end
-  for j = 4, #tenant, 4 do
+  for j = 7, #tenant, 4 do
     tenant[j + 3] = 0
     if rates > 0 and isPresent(members[tenant[j]]) then tenant[j + 3] = tenant[j + 1] / rates end
   end
   sum(tenant, 1)
+  stand(tenant, 1)
 end
 
--- What has to be left to others if the tenant that asks gets cost.
+-- What has to be left to others if the tenant that asks gets cost, and what is granted beyond its claim.
 local askerWeight, askerGranted
 local function owed(cost, left)
   local tag = (askerGranted + cost) / askerWeight
   local total, isTurn = 0, true
-  for i = 1, count do
-    local m = members[i]
-    if i == number or (m.ask > 0 and m.askUntilMs > nowMs) then
-      local ask = m.ask
-      local weight, used = wanting(m)
-      if i == number then
-        ask = min(cost, left)
-        weight = weight - askerWeight
-        used = used - askerGranted
-      elseif weight <= 0 then
-        weight, used = behind(m)
-      end
-      if weight > askerWeight * 1e-9 and (used + ask) / weight < tag - 1e-9 then
-        total = total + (weight * tag - used)
-        if ask <= left then isTurn = false end
+  for _, strata in ipairs({lineBefore, line}) do
+    for i = 1, #strata do
+      local one = strata[i]
+      if (one[4] + one[5]) / one[3] < tag - 1e-9 then
+        total = total + (one[3] * tag - one[4])
+        if one[5] / one[2] <= left then isTurn = false end
       end
     end
   end
@@ -339,15 +286,27 @@ local function owed(cost, left)
 end
 local function loan(left, free)
   local room = free + fuzz
+  local inTurn = max(need, min(quantum, free))
   if owed(need, left + fuzz) == 0 then
-    if need <= room then return max(need, min(quantum, free)) end
+    if need <= room then return inTurn end
     return 0
   end
+  if max(need, quantum) <= room and owed(need - quantum, left + fuzz) == 0 then return inTurn end
   for _, part in ipairs({1, 1 / 2, 1 / 4}) do
     local some = max(need, part * quantum)
     if some + owed(some, left + fuzz) <= room then return some end
   end
   return 0
+end
+local function turn()
+  local least = HUGE
+  for _, strata in ipairs({lineBefore, line}) do
+    for i = 1, #strata do
+      local one = strata[i]
+      least = min(least, (one[4] + one[5] + one[2] * AHEAD * quantum) / one[3])
+    end
+  end
+  return max(level, least)
 end
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
@@ -357,36 +316,33 @@ if seq > me.seq then
   me.seq, me.seenMs, me.hasCalled = seq, nowMs, 1
   changed[number] = true
   hold()
-  me.quietWeight, me.quietUsed, me.wantsWeight, me.wantsUsed, me.idle = quietWeight, 0, wantsWeight, 0, 0
-  if isHere then
-    me.quietUsed, me.wantsUsed, me.idle = quietUsed, wantsUsed, max(0, holds - spent)
-  end
-  for i = FIRST_TENANT, #ARGV, 4 do
+  me.quietWeight, me.quietUsed, me.idle = quietWeight, 0, 0
+  if isHere then me.quietUsed, me.idle = quietUsed, max(0, holds - spent) end
+  for i = FIRST_TENANT, #ARGV, TENANT do
     local used = 0
     if isHere then used = tonumber(ARGV[i + 2]) end
-    report('t:' .. ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]))
-  end
-  for field, tenant in pairs(tenants) do
-    local list = {}
-    for j = 1, #tenant do list[j] = tenant[j] end
-    write(field, join(list))
+    report('t:' .. ARGV[i], tonumber(ARGV[i + 1]), used, tonumber(ARGV[i + 3]), tonumber(ARGV[i + 4]))
   end
 
-  local weights, own = 0, 0
+  for i = 1, #active do w[i], g[i] = active[i][3], active[i][4] end
+  n = #active
   for i = 1, count do
     local m = members[i]
     if isPresent(m) then
-      if i == number then own = n end
-      w[n + 1], g[n + 1] = ahead(m)
-      w[n + 2], g[n + 2] = behind(m)
-      n = n + 2
-      weights = weights + weightOf(m)
+      n = n + 1
+      w[n], g[n] = m.quietWeight, m.quietUsed
     end
   end
-  local left = max(0, limit - granted)
-  local most = 0
+  local weights, most = 0, 0
+  for i = 1, n do weights = weights + w[i] end
   if weights > 0 then most = limit / weights end
-  level = levelOf(most, left, elapsed)
+  local left = max(0, limit - granted)
+  local before = min(most, level)
+  local function kept(m) return min(m.idle, memberClaim(m, before, elapsed)) end
+  local idle = 0
+  for i = 1, count do if isPresent(members[i]) then idle = idle + kept(members[i]) end end
+  local now = levelOf(most, left + idle, elapsed)
+  if weights > 0 then level = now else level = HUGE end
   local grant = 0
   me.waitMs = 0
   local rest = restOfGrace()
@@ -394,27 +350,33 @@ if seq > me.seq then
     me.waitMs = rest
   elseif need > 0 then
     local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
-    local part = tenant[placeOf(tenant) + 3]
-    askerWeight, askerGranted = tenant[1] * part, tenant[2] * part + me.idle
-    local function askerClaim(level, elapsed)
-      return min(memberClaim(me, level, elapsed), claimOf(askerWeight, askerGranted, level, elapsed))
+    local used = tenant[2]
+    askerWeight, askerGranted = tenant[1], used + me.idle
+    local full, keptHere = max(need, quantum), kept(me)
+    local function freeAt(level, elapsed)
+      local others = claimsAt(level, elapsed) - claimOf(askerWeight, used, level, elapsed)
+      return left - max(0, others - (idle - keptHere))
     end
-    local claim = askerClaim(level, elapsed)
-    local full = max(need, quantum)
+    stand(tenant, -1)
     if need <= left + fuzz then
+      local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed))
       if full <= claim + fuzz then
         grant = full
       elseif need <= claim + fuzz then
         grant = max(need, claim)
       else
-        grant = loan(left, left - (claimsAt(level, elapsed) - claim))
+        grant = loan(left, freeAt(now, elapsed))
       end
     end
-    if grant == 0 then
+    if grant > 0 then
+      sum(tenant, -1)
+      local at = placeOf(tenant)
+      tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
+      sum(tenant, 1)
+    else
       local function freeIn(part)
         local later = min(1, elapsed + part)
-        local level = levelOf(most, left, later)
-        return left - (claimsAt(level, later) - askerClaim(level, later))
+        return freeAt(levelOf(most, left + idle, later), later)
       end
       local wait = LONGEST_WAIT
       if freeIn(SHORTEST_WAIT) >= full then
@@ -423,19 +385,20 @@ if seq > me.seq then
         wait = WAIT
       end
       if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
-      me.ask = need
-      me.askUntilMs = nowMs + (wait + WAIT) * windowMs
+      tenant[5], tenant[6] = need, slot
     end
+    stand(tenant, 1)
     me.granted = me.granted + grant
-    me.idle = me.idle + grant
     granted = granted + grant
     since = since + grant
   end
-  w[own + 1], g[own + 1] = ahead(me)
-  w[own + 2], g[own + 2] = behind(me)
   me.grant = grant
-  if weights == 0 then level = HUGE end
-  me.held = memberClaim(me, levelOf(most, max(0, limit - granted), elapsed), elapsed)
+  me.held = min(max(0, limit - granted), max(0, memberClaim(me, now, elapsed) - me.idle))
+  for field, tenant in pairs(tenants) do
+    local list = {}
+    for j = 1, #tenant do list[j] = tenant[j] end
+    write(field, join(list))
+  end
 end
 
 for i in pairs(changed) do
@@ -444,7 +407,10 @@ for i in pairs(changed) do
   write('m:' .. i, join(list))
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast,
-  awaitedOfLast, informedWin, informedEpoch, informedRev, count}))
+  awaitedOfLast, informedWin, informedEpoch, informedRev, slot, count}))
+write('active', lineOf(active))
+write('line', lineOf(line))
+write('lineBefore', lineOf(lineBefore))
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
@@ -456,14 +422,16 @@ for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(m
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
 local atWork, expected = witnesses()
-local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, me.waitMs}
+local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, turn(), me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
-  for i = FIRST_TENANT, #ARGV, 4 do
+  for i = FIRST_TENANT, #ARGV, TENANT do
     local tenant = tenants['t:' .. ARGV[i]]
-    local share = tenant[placeOf(tenant) + 3]
+    local share, used = tenant[placeOf(tenant) + 3], tenant[2]
+    -- What is granted with this is not used yet.
+    if i == FIRST_TENANT then used = used - me.grant end
     answer[#answer + 1] = text(share)
-    answer[#answer + 1] = text(share * tenant[2])
+    answer[#answer + 1] = text(share * used)
   end
 end
 return answer

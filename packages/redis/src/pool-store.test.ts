@@ -31,7 +31,7 @@ function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
       spent: 0,
       mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
     },
-    ...{ quiet: none, wants: none, tenants: [{ tenant: member, weight: 1, used: 0, rate: 1 }], need: 1_000, ...more },
+    ...{ quiet: none, tenants: [{ tenant: member, weight: 1, used: 0, rate: 1, ask: 0 }], need: 1_000, ...more },
   }
 }
 

@@ -24,8 +24,8 @@ export interface RedisPoolStoreOptions {
  * Pools in Redis, for a fleet: one key per pool, one script call per lease, by Redis's own clock.
  *
  * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it is whole on one node of a cluster, and it expires by itself.
- * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), and O(members of a tenant) for each of at most 64
- * tenants that are reported.
+ * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64
+ * tenants that are reported, and sums of all others, some hundreds.
  *
  * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
  * deadline: whoever calls does.
@@ -54,14 +54,14 @@ export class RedisPoolStore implements PoolStore {
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
     const { name, limit, windowMs, quantum } = poolTerms(call.pool)
     requireLease(call)
-    const { member, seq, win, holds, spent, mark, quiet, wants, tenants, need } = call
+    const { member, seq, win, holds, spent, mark, quiet, tenants, need } = call
     const args = [
       ...[limit, windowMs, quantum, member, seq, win, holds, spent, mark.epoch, mark.rev, mark.total],
       mark.members,
       mark.expected,
-      ...[quiet.weight, quiet.used, wants.weight, wants.used, need],
+      ...[quiet.weight, quiet.used, need],
     ]
-    for (const { tenant, weight, used, rate } of tenants) args.push(tenant, weight, used, rate)
+    for (const { tenant, weight, used, rate, ask } of tenants) args.push(tenant, weight, used, rate, ask)
     try {
       return answerOf(await this.#run(LEASE, this.keyOf(name, windowMs), args.map(String)))
     } catch (error) {
@@ -74,8 +74,8 @@ function answerOf(reply: unknown): LeaseAnswer {
   if (!Array.isArray(reply))
     throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
   const numbers = reply.map(Number)
-  const [win, leftMs, epoch, rev, total, members, expected, grant, held, part, waitMs, ...places] = numbers
-  if (numbers.length < 11 || !numbers.every(Number.isFinite))
+  const [win, leftMs, epoch, rev, total, members, expected, grant, held, part, turn, waitMs, ...places] = numbers
+  if (numbers.length < 12 || !numbers.every(Number.isFinite))
     throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
   return {
     ...{
@@ -83,7 +83,7 @@ function answerOf(reply: unknown): LeaseAnswer {
       leftMs: leftMs!,
       mark: { epoch: epoch!, rev: rev!, total: total!, members: members!, expected: expected! },
     },
-    ...{ grant: grant!, held: held!, part: part!, waitMs: waitMs! },
+    ...{ grant: grant!, held: held!, part: part!, turn: turn!, waitMs: waitMs! },
     shares: places.filter((_place, at) => at % 2 === 0),
     used: places.filter((_place, at) => at % 2 === 1),
   }

@@ -31,7 +31,7 @@ function call(name: string, member = 'm'): LeaseCall {
   const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
   return {
     ...{ pool: poolTerms({ name, limit: 1_000, windowMs: 60_000 }), member, seq: 1, win: -1, holds: 0, spent: 0, mark },
-    ...{ quiet: none, wants: none, tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1 }], need: 1 },
+    ...{ quiet: none, tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: 0 }], need: 1 },
   }
 }
 

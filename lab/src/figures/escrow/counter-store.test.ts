@@ -4,7 +4,7 @@ import { CounterStore } from './counter-store.js'
 
 const TERMS = { name: 'pool', limit: 100, windowMs: 1_000, quantum: 40 }
 const none = { weight: 0, used: 0 }
-const tenants = [{ tenant: 't', weight: 1, used: 0, rate: 1 }]
+const tenants = [{ tenant: 't', weight: 1, used: 0, rate: 1, ask: 0 }]
 const call = {
   ...{
     pool: TERMS,
@@ -14,7 +14,7 @@ const call = {
     spent: 0,
     mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
   },
-  ...{ quiet: none, wants: none, tenants },
+  ...{ quiet: none, tenants },
 }
 
 describe('a plain counter', () => {

@@ -67,8 +67,7 @@ describe('regions on one pool', () => {
           const got = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants })
           const ideals = idealOf(tenants, limit)
           for (const [at, { name, demands }] of tenants.entries()) {
-            // In one world of some hundreds a tenant is 4 % of the limit off.
-            const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 20
+            const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 100
             expect(
               Math.abs(got.get(name)! - ideals[at]!),
               `${name}: ${got.get(name)} of ${ideals[at]}`,
@@ -92,19 +91,79 @@ describe('regions on one pool', () => {
     expect(sum).toBeGreaterThanOrEqual(0.99 * wanted)
   })
 
-  it('lend what a tenant leaves, in its own region first', () => {
+  it('lend what a tenant leaves as a flat escrow would, wherever it is', () => {
     const tenants = [
       { name: 'east', weight: 1, demands: { east: 1_000 } },
       { name: 'west', weight: 1, demands: { west: 1_000 } },
       { name: 'small', weight: 1, demands: { west: 100 } },
     ]
     const got = simulateRegions({ ...SCENARIO, limit: 900, seed: 1, tenants })
-    const flat = simulateRegions({ ...SCENARIO, limit: 900, seed: 1, tenants, form: 'flat' })
     expect(got.get('small')).toBe(100)
-    expect(flat.get('small')).toBe(100)
-    // A flat escrow would have split that evenly.
-    expect(Math.abs(flat.get('east')! - flat.get('west')!)).toBeLessThanOrEqual(2)
-    expect(got.get('east')).toBeGreaterThanOrEqual(300 - 10)
-    expect(got.get('west')).toBeGreaterThan(got.get('east')!)
+    for (const name of ['east', 'west']) expect(Math.abs(got.get(name)! - 400), name).toBeLessThanOrEqual(21)
   })
+
+  it('give each tenant what a flat escrow does, whatever it wants where, silent heavy ones among them', () => {
+    const tenant = fc.record({
+      weight: fc.integer({ min: 1, max: 8 }),
+      demands: fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 1, max: 60 }), {
+        minKeys: 1,
+        noNullPrototype: true,
+      }),
+      // Of a hundredth: one that has a unit or so admitted, some that want a little, and some that want it all.
+      size: fc.constantFrom(1, 10, 100, 500),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(tenant, { minLength: 3, maxLength: 7 }),
+        fc.nat(),
+        fc.integer({ min: 1, max: 10 }),
+        (some, seed, quantum) => {
+          const limit = 400
+          const tenants = some.map(({ weight, demands, size }, at) => ({
+            name: `t${at}`,
+            weight,
+            demands: Object.fromEntries(
+              Object.entries(demands).map(([region, part]) => [region, Math.ceil((part * size) / 100)]),
+            ),
+          }))
+          const got = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants })
+          const flat = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants, form: 'flat' })
+          for (const { name, demands } of tenants) {
+            // In 2 of 100 of these worlds, a tenant is off by more than a hundredth of the limit, by 4 at most.
+            const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 20
+            const off = Math.abs(got.get(name)! - flat.get(name)!)
+            expect(off, `${name}: ${got.get(name)} of ${flat.get(name)}`).toBeLessThanOrEqual(bound)
+          }
+        },
+      ),
+      propertyRuns(0.25),
+    )
+  })
+
+  it.each([1, 2, 3])(
+    'give each tenant what a flat escrow does, where some want less than their share, seed %d',
+    (seed) => {
+      const random = seededRandom(seed)
+      const upTo = (most: number): number => Math.floor(random() * (most + 1))
+      for (let world = 0; world < 10; world++) {
+        const limit = 200 + upTo(1_000)
+        const quantum = 1 + upTo(9)
+        const tenants = Array.from({ length: 3 + upTo(4) }, (_, at) => {
+          const wants = limit * (random() < 0.4 ? 0.02 + 0.2 * random() : 0.3 + 1.2 * random())
+          const regions = ['a', 'b', 'c', 'd'].filter((_region, index) => index === at % 4 || random() < 0.4)
+          const parts = regions.map((region) => [region, 0.05 + random()] as const)
+          const sum = parts.reduce((total, [, part]) => total + part, 0)
+          const demands = Object.fromEntries(parts.map(([region, part]) => [region, Math.ceil((wants * part) / sum)]))
+          return { name: `t${at}`, weight: 1 + upTo(4), demands }
+        })
+        const shared = { limit, windowMs: 1_000, quantum, seed: world, tenants }
+        const [got, flat] = [simulateRegions(shared), simulateRegions({ ...shared, form: 'flat' })]
+        for (const { name, demands } of tenants) {
+          const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 50
+          const said = `world ${world}, ${name}: ${got.get(name)} of ${flat.get(name)}`
+          expect(Math.abs(got.get(name)! - flat.get(name)!), said).toBeLessThanOrEqual(bound)
+        }
+      }
+    },
+  )
 })

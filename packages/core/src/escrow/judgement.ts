@@ -6,6 +6,10 @@ import type { Node, Tenant } from './node.js'
 /** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'
 
+export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within' | 'borrows'> {
+  return verdict !== 'within' && verdict !== 'borrows'
+}
+
 /** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
 export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
@@ -43,7 +47,7 @@ export class Judgement implements Debtor {
   }
 
   get allowed(): boolean {
-    return this.verdict === 'within' || this.verdict === 'borrows'
+    return !isRefusal(this.verdict)
   }
 
   /** What the tenant has used, with what was allowed. */

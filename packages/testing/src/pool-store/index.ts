@@ -91,7 +91,7 @@ export function poolStoreContract({ stores, forget }: PoolStoreHarness): Contrac
   add('takes any name for a pool, a member or a tenant', async () => {
     for (const name of ['}{', '{', 'a b', 'a:b', '\n', 'ä', '😀', '%s', '0', '-1']) {
       const all = members(terms(LONG_MS, 1_000, 10, name))
-      const tenants = [{ tenant: name, weight: 1, used: 0, rate: 5 }]
+      const tenants = [{ tenant: name, weight: 1, used: 0, rate: 5, ask: 0 }]
       assert.equal((await all.ask(name, 5, { tenants })).grant, 10, name)
       const [share] = (await all.ask('other', 5, { tenants })).shares
       assert.ok(Math.abs(share! - 0.5) < 1e-3, `${name}: ${share}`)
@@ -115,9 +115,13 @@ export function poolStoreContract({ stores, forget }: PoolStoreHarness): Contrac
       [{ spent: -1 }, /spent/],
       [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
       [{ mark: { epoch: 0, rev: 0.5, total: 0, members: 0, expected: 0 } }, /mark\.rev/],
-      [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1 }] }, /weight/],
-      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN }] }, /rate/],
-      [{ tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1 })) }, /tenants/],
+      [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN, ask: 0 }] }, /rate/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask/],
+      [
+        { tenants: Array.from({ length: 65 }, (_, i) => ({ tenant: `${i}`, weight: 1, used: 0, rate: 1, ask: 0 })) },
+        /tenants/,
+      ],
       [{ tenants: [] }, /rate of the first tenant/],
       [{ pool: { ...all.terms, quantum: 1_001 } }, /quantum/],
       [{ pool: { ...all.terms, limit: Number.NaN } }, /limit/],
@@ -170,10 +174,11 @@ async function play(all: Members, seed: number): Promise<void> {
       weight: 1 + upTo(3),
       used: upTo(50),
       rate: need > 0 ? 1 + step * random() : upTo(3),
+      ask: upTo(3) * upTo(20),
     }))
     const some = { weight: upTo(3), used: upTo(40) }
     // The last two report tenants that others have, too, and some that they do not name.
     if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4) })
-    else await all.ask(name, need, { back, tenants, quiet: some, wants: { weight: upTo(2), used: upTo(20) } })
+    else await all.ask(name, need, { back, tenants, quiet: some })
   }
 }

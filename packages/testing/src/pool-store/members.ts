@@ -34,11 +34,11 @@ export class Members {
     const { win, holds, mark, seq } = this.#knownOf(member)
     this.#known.set(member, { win, holds, mark, seq: seq + 1 })
     const left = Math.max(0, holds - back)
-    const tenants: TenantReport[] = [{ tenant: `of ${member}`, weight, used: left, rate: 1 }]
+    const tenants: TenantReport[] = [{ tenant: `of ${member}`, weight, used: left, rate: 1, ask: 0 }]
     const none = { weight: 0, used: 0 }
     return {
       ...{ pool: this.terms, member, seq: seq + 1, win, holds: left, spent: left, mark },
-      ...{ quiet: none, wants: none, tenants, need, ...more },
+      ...{ quiet: none, tenants, need, ...more },
     }
   }
 

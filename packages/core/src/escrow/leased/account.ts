@@ -19,7 +19,6 @@ export interface Wish {
   readonly back: number
   readonly spent: number
   readonly quiet: Stake
-  readonly wants: Stake
   readonly tenants: readonly TenantReport[]
 }
 
@@ -70,7 +69,7 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
-  readonly #terms: PoolTerms
+  #terms: PoolTerms
   readonly #member: string
   readonly #store: PoolStore
   readonly #clock: Clock
@@ -88,6 +87,7 @@ export class PoolAccount {
   #usableUntilMs: number = Number.NEGATIVE_INFINITY
   #granted = 0
   #held = 0
+  #turn = Number.MAX_VALUE
   #heldAtMs = 0
   #heldPassed = 0
   #isLent = false
@@ -119,6 +119,11 @@ export class PoolAccount {
     this.#listener = listener
   }
 
+  /** Other terms, from the next call on. */
+  changeTerms(terms: PoolTerms): void {
+    this.#terms = terms
+  }
+
   /** The window of the last answer; -1 before the first. */
   get win(): number {
     return this.#win
@@ -132,6 +137,11 @@ export class PoolAccount {
   /** What the pool kept for this member beyond that, when it last answered. */
   get held(): number {
     return this.#held
+  }
+
+  /** Up to what a tenant has used per weight it may spend without asking. */
+  get turn(): number {
+    return this.#turn
   }
 
   /** When the credit ends, on this process's clock. */
@@ -229,6 +239,7 @@ export class PoolAccount {
     this.#isLent = true
     this.#granted = this.share * limit
     this.#held = 0
+    this.#turn = Number.MAX_VALUE
     this.#usableUntilMs = this.#startMs + windowMs
     this.#listener.began(this.#startMs)
   }
@@ -252,14 +263,14 @@ export class PoolAccount {
     return sent.done
   }
 
-  #next({ need, back, spent, quiet, wants, tenants }: Wish): LeaseCall {
+  #next({ need, back, spent, quiet, tenants }: Wish): LeaseCall {
     if (!this.#isLent) this.#granted -= back
     const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
     const seq = ++this.#seq
     const { win } = this
     return {
       ...{ pool: this.#terms, member: this.#member, seq, win, holds, spent, mark: this.#mark },
-      ...{ quiet, wants, tenants, need },
+      ...{ quiet, tenants, need },
     }
   }
 
@@ -317,13 +328,14 @@ export class PoolAccount {
 
   #enter({ call, share }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
     const { windowMs } = this.#terms
-    const { win, leftMs, mark, grant, held, part, waitMs } = answer
+    const { win, leftMs, mark, grant, held, part, turn, waitMs } = answer
     const endMs = sentMs + Math.min(leftMs, windowMs)
     if (win !== this.#win) {
       this.#partBefore = win === this.#win + 1 ? this.#part : 0
       this.#win = win
       this.#startMs = endMs - windowMs
       this.#usableUntilMs = Number.NEGATIVE_INFINITY
+      this.#turn = Number.MAX_VALUE
       this.#listener.began(this.#startMs)
     }
     this.#isLent = false
@@ -338,6 +350,7 @@ export class PoolAccount {
     }
     this.#granted += grant
     this.#held = held
+    this.#turn = turn
     this.#heldAtMs = nowMs
     this.#heldPassed = 0
     const refused = grant === 0 && call.need > 0
@@ -361,12 +374,12 @@ function failureOf(error: unknown): StoreFailure {
 /** A store that answers nonsense has failed. */
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, held, part, waitMs, shares, used } = answer
+  const { win, leftMs, mark, grant, held, part, turn, waitMs, shares, used } = answer
   const isMark =
     typeof mark === 'object' &&
     mark !== null &&
     [mark.epoch, mark.rev, mark.total, mark.members, mark.expected].every(isAmount)
-  const areAmounts = [leftMs, grant, held, part, waitMs].every(isAmount)
+  const areAmounts = [leftMs, grant, held, part, turn, waitMs].every(isAmount)
   return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }
 

@@ -2,21 +2,21 @@ import { type Clock, steady } from '../../clock.js'
 import { requireNumber, show } from '../../options.js'
 import { weightFrom } from '../../weight.js'
 import type { Settled } from '../decision.js'
-import type { Judgement, Verdict } from '../judgement.js'
+import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
-import { requireCost, requireTenant } from '../options.js'
-import { MOST_REPORTED } from '../pool/store.js'
-import { pulseOf } from '../pool/terms.js'
+import { requireCost, requireLimit, requireTenant } from '../options.js'
+import { MOST_REPORTED, type Stake } from '../pool/store.js'
+import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
+import { ALL_PAID, NOTHING_SETTLED } from '../ticket.js'
 import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
+import { Pace } from './pace.js'
 import { Pulse } from './pulse.js'
+import { Reports } from './reports.js'
 import type { LeasedSnapshot } from './snapshot.js'
-import { Wants } from './wants.js'
 
-const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
-const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
 /** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
@@ -25,9 +25,9 @@ const MOST_DRAWS = 4
 const AHEAD = 1.5
 /** The most that is drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
-
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
+const NONE: Stake = { weight: 0, used: 0 }
 
 /** A check that is being answered. */
 interface Ask {
@@ -48,18 +48,15 @@ export class DrawingEscrow {
   readonly #ledger: Ledger
   readonly #account: PoolAccount
   readonly #queue: DrawQueue
-  readonly #wants: Wants
+  readonly #reports: Reports
   readonly #pulse: Pulse
-  readonly #fuzz: number
+  readonly #pace: Pace = new Pace()
+  #terms: PoolTerms
+  #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
-  /** The tenant for which the last lease was granted, until it is decided on. */
-  #grantedFor: string | undefined
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
-  /** What had been used when the store answered last, and when that was. */
-  #usedThen = 0
-  #thenMs = 0
   #allowed = 0
   #refused = 0
   #storeErrors = 0
@@ -68,28 +65,27 @@ export class DrawingEscrow {
     const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
     this.#settings = settings
     this.#clock = steady(clock)
-    this.#fuzz = Math.min(1e-3, 1e-9 * terms.limit)
+    this.#terms = terms
+    this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#wants = new Wants(terms.windowMs, maxTenants)
+    this.#reports = new Reports(terms.windowMs, maxTenants)
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
-        this.#wants.begin()
-        this.#usedThen = 0
-        this.#thenMs = startMs
+        this.#reports.begin()
+        this.#pace.restart(0, startMs)
       },
       answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
-        this.#grantedFor = need > 0 && grant >= need ? tenants[0]?.tenant : undefined
-        this.#wants.learn(tenants, shares)
+        this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
             this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
         this.#ledger.limitTo(this.#account.granted + this.#account.held)
-        this.#usedThen = this.#used
-        this.#thenMs = this.#clock()
-        if (grant > 0) this.#usedAtMs = this.#thenMs
-        this.#pulse.start(this.#thenMs)
+        const nowMs = this.#clock()
+        this.#pace.restart(this.#used, nowMs)
+        if (grant > 0) this.#usedAtMs = nowMs
+        this.#pulse.start(nowMs)
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
@@ -98,13 +94,13 @@ export class DrawingEscrow {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
-      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= terms.quantum * LEAST_BACK ? this.#credit : 0),
+      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
   }
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#settings.terms.windowMs
+    return this.#terms.windowMs
   }
 
   /**
@@ -135,20 +131,18 @@ export class DrawingEscrow {
   peek(tenant: string, cost = 1): LeasedDecision {
     requireTenant(tenant)
     requireCost(cost)
-    const weight = weightFrom(this.#settings.weightOf, tenant) * this.#wants.shareOf(tenant)
+    const weight = weightFrom(this.#settings.weightOf, tenant)
     const nowMs = this.#clock()
-    const { terms } = this.#settings
+    const terms = this.#terms
     const open = this.#isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
       new LeasedTicket(this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
     if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
     if (!open) return answer(undefined, 0)
-    this.#ledger.advance(nowMs)
-    const verdict = this.#ledger.peek(tenant, weight, cost)
+    const verdict = this.#judge({ tenant, weight, cost, draws: 0 }, nowMs, true)
     const { judged } = this.#ledger
-    if (verdict === 'within' || verdict === 'borrows') return answer(undefined, 0, judged)
-    return answer(verdict, Math.max(1, judged.retryMs), judged)
+    return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
 
   /**
@@ -202,6 +196,19 @@ export class DrawingEscrow {
   }
 
   /**
+   * Sets another limit for the whole pool, and a quantum that is the same part of it, from the next call to the store on.
+   * Tell all processes: each draws by the limit that it knows, so all together never spend more than the largest of
+   * them. What was drawn before stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   */
+  setLimit(limit: number): void {
+    requireLimit(limit)
+    const { limit: before, quantum } = this.#terms
+    this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
+    this.#fuzz = fuzzOf(limit)
+    this.#account.changeTerms(this.#terms)
+  }
+
+  /**
    * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
    * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
    */
@@ -211,11 +218,14 @@ export class DrawingEscrow {
     const nowMs = this.#clock()
     if (!this.#isOpen(nowMs)) return undefined
     const leave = (): Wish => {
-      const tenants = this.#ledger
-        .heaviest(MOST_REPORTED)
-        .map(({ tenant, used }) => ({ tenant: tenant || OTHERS, weight: this.#wholeWeight(tenant), used, rate: 0 }))
-      const none = { weight: 0, used: 0 }
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: none, wants: none, tenants }
+      const tenants = this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => ({
+        tenant: tenant || OTHERS,
+        weight: this.#wholeWeight(tenant),
+        used,
+        rate: 0,
+        ask: 0,
+      }))
+      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, 0, nowMs))
   }
@@ -224,7 +234,8 @@ export class DrawingEscrow {
   snapshot(): LeasedSnapshot {
     const open = this.#isOpen(this.#clock())
     const { win, granted, held, calls, share, failure } = this.#account
-    const { terms, member } = this.#settings
+    const terms = this.#terms
+    const { member } = this.#settings
     return {
       ...terms,
       member,
@@ -259,7 +270,7 @@ export class DrawingEscrow {
 
   /** The part of the window that is over; 0 if none is open. */
   #elapsed(nowMs: number): number {
-    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#settings.terms.windowMs : 0
+    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
   }
 
   /** What a tenant has used per weight, here and elsewhere, as far as is known. */
@@ -274,16 +285,11 @@ export class DrawingEscrow {
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { tenant, cost } = ask
-    if (cost > this.#settings.terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
+    if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict) && this.#grantedFor === this.#nameOf(tenant) && cost <= this.#credit + this.#fuzz) {
-      // The pool has judged by what all members know.
-      this.#ledger.judged.verdict = 'borrows'
-      this.#ledger.judged.remaining = 0
-      return this.#spend(ask, undefined, nowMs)
-    } else if (isRefusal(verdict)) {
+    else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
@@ -300,16 +306,31 @@ export class DrawingEscrow {
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
 
-  #judge({ tenant, weight, cost }: Ask, nowMs: number): Verdict {
+  #judge({ tenant, weight, cost }: Ask, nowMs: number, isPeek = false): Verdict {
     this.#ledger.advance(nowMs)
-    return this.#ledger.judge(tenant, weight * this.#wants.shareOf(tenant), cost)
+    const { judged } = this.#ledger
+    const weightHere = weight * this.#reports.shareOf(tenant)
+    if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
+    else this.#ledger.judge(tenant, weightHere, cost)
+    // Beyond that, it is the turn of others elsewhere.
+    const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
+    if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
+    judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
+    // What the pool has granted for a tenant it judged by what all members know.
+    const granted = Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant)))
+    if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
+      judged.verdict = 'borrows'
+      judged.remaining = Math.max(0, granted - cost)
+    }
+    return judged.verdict
   }
 
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
-    this.#grantedFor = undefined
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
+    const name = this.#nameOf(ask.tenant)
+    this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
   }
 
@@ -356,7 +377,7 @@ export class DrawingEscrow {
       this.#refused++
       if (reason !== 'never') this.#note(ask, nowMs, true)
     }
-    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#settings.terms.windowMs
+    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
     return new LeasedTicket(this, ask.tenant, ask.cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
@@ -366,21 +387,28 @@ export class DrawingEscrow {
       wish: () => {
         ask.draws++
         this.#note(ask, this.#clock(), false)
-        return this.#wish(this.#need, 0, ask.tenant)
+        // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
+        const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
+        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(this.#clock()))
+        return this.#wish(this.#need, back, ask.tenant)
       },
       attempt: (nowMs) => this.#decide(ask, nowMs),
       giveUp: (nowMs) => this.#declared(ask, nowMs),
     }
   }
 
+  /** What will be spent here until a lease can be there. */
+  #spentMeanwhile(nowMs: number): number {
+    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
+  }
+
   /** Draws for what will be spent until a lease can be there, before it lacks. */
   #drawAhead(ask: Ask, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
-    const spent = this.#used - this.#usedThen
-    const mark = (spent / Math.max(1, nowMs - this.#thenMs)) * roundTripMs * AHEAD
+    const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
-    const need = Math.min(2 * mark, MOST_AHEAD * this.#settings.terms.quantum)
+    const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
     if (need <= 0 || this.#account.isRefused(nowMs)) return
     const share = this.#shareOf(ask.tenant)
     this.#note(ask, nowMs, false)
@@ -393,20 +421,18 @@ export class DrawingEscrow {
   }
 
   #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
-    const isOpen = this.#isOpen(nowMs)
-    const { used } = isOpen ? this.#ledger.stakeOf(tenant) : { used: 0 }
+    const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
     const name = this.#nameOf(tenant)
-    this.#wants.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
     const nowMs = this.#clock()
     const isOpen = this.#isOpen(nowMs)
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
-    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : { weight: 0, used: 0 }
-    const stakeOf = (of: string): { weight: number; used: number } =>
-      isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : { weight: 0, used: 0 }
-    return { need, back, spent: all.used, ...this.#wants.report(name, all, stakeOf, nowMs) }
+    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
+    const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
+    return { need, back, spent: all.used, ...this.#reports.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */
@@ -419,8 +445,4 @@ export class DrawingEscrow {
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
     return done
   }
-}
-
-function isRefusal(verdict: Verdict): boolean {
-  return verdict !== 'within' && verdict !== 'borrows'
 }

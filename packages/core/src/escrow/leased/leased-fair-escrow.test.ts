@@ -21,6 +21,7 @@ const ANSWER: LeaseAnswer = {
     grant: 1,
     held: 0,
     part: 1,
+    turn: Number.MAX_VALUE,
     waitMs: 0,
   },
   ...{ shares: [], used: [] },
@@ -34,7 +35,6 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
     ...{
       mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
       quiet: none,
-      wants: none,
       tenants: [],
       need: 0,
       ...more,
@@ -105,23 +105,23 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(2)
   })
 
-  it('tells the pool by name who wants more, and of all others what they weigh and have used', async () => {
-    const { store, check, world } = held({ weightOf: (tenant) => ({ a: 4, b: 2 })[tenant] ?? 1 })
-    check('a', 10)
-    expect(store.last.call).toMatchObject({ quiet: { weight: 0, used: 0 }, tenants: [{ tenant: 'a', weight: 4 }] })
+  it('names those first that were refused, then who has spent since; of the others it tells the sum', async () => {
+    const { store, check } = held({ quantum: 300 })
+    check('first', 1)
     await store.last.answer()
-    check('b', 90)
-    check('b', 1)
-    expect(store.last.call).toMatchObject({ need: 1, quiet: { weight: 0, used: 0 } })
+    for (let at = 0; at < 70; at++) check(`t${at}`, 1)
+    check('heavy', 1_000)
+    expect(store.last.call.tenants).toHaveLength(64)
+    // Of those that are not named yet, each has used 1; for the one that asks nothing was spent.
+    expect(store.last.call.quiet).toEqual({ weight: 8, used: 8 })
     await store.last.answer()
-    world.stall(100)
-    check('c', 500)
-    // It has been a tenth of a window since a lacked credit: it wants nothing more, and is told so once.
-    expect(store.last.call.quiet).toEqual({ weight: 6, used: 101 })
-    expect(store.last.call.tenants.map(({ tenant, rate }) => [tenant, rate > 0])).toEqual([
-      ['c', true],
-      ['a', false],
-      ['b', false],
+    check('last', 500)
+    const { quiet, tenants } = store.last.call
+    expect(quiet).toEqual({ weight: 0, used: 0 })
+    expect(tenants.map(({ tenant, ask }) => [tenant, ask])).toEqual([
+      ['last', 0],
+      ['heavy', 1_000],
+      ...Array.from({ length: 8 }, (_, at) => [`t${at + 62}`, 0]),
     ])
   })
 
@@ -129,7 +129,7 @@ describe('a leased escrow', () => {
     const { check, store } = direct()
     check('a', 1)
     const { mark } = store.lease(
-      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1 }] }),
+      otherCall({ seq: 1, need: 1, tenants: [{ tenant: 'x', weight: 2, used: 0, rate: 1, ask: 0 }] }),
     )
     // Half of the limit is this process's; b keeps half of that.
     check('b', 1)
@@ -138,7 +138,7 @@ describe('a leased escrow', () => {
     expect(used).toBeGreaterThanOrEqual(249)
     expect(used).toBeLessThanOrEqual(251)
     expect(check('b', 240).allowed).toBe(true)
-    const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1 }]
+    const tenants = [{ tenant: 'x', weight: 2, used: 100, rate: 1, ask: 0 }]
     expect(store.lease(otherCall({ seq: 2, win: 0, holds: 100, spent: 100, mark, need: 400, tenants })).grant).toBe(400)
   })
 
@@ -327,7 +327,7 @@ describe('credit that nobody spends from', () => {
     const { world, store, check } = direct()
     check('a', 1)
     world.advance(100)
-    const other = otherCall({ need: 899, tenants: [{ tenant: 'x', weight: 1e9, used: 0, rate: 1 }] })
+    const other = otherCall({ need: 899, tenants: [{ tenant: 'x', weight: 1e9, used: 0, rate: 1, ask: 0 }] })
     expect(store.lease(other).grant).toBe(899)
   })
 
@@ -339,7 +339,7 @@ describe('credit that nobody spends from', () => {
     const closed = escrow.close()
     expect(store.last.call).toMatchObject({
       ...{ need: 0, holds: 1, spent: 1, quiet: { weight: 0, used: 0 } },
-      tenants: [{ tenant: 'a', weight: 1, used: 1, rate: 0 }],
+      tenants: [{ tenant: 'a', weight: 1, used: 1, rate: 0, ask: 0 }],
     })
     await store.last.answer()
     await closed
@@ -714,6 +714,47 @@ describe('settling', () => {
     expect(escrow.refund(check('a', 1_000))).toEqual({ settled: true, unpaid: 0 })
     // The first tenant is still active, and has a claim to half of it.
     expect(check('b', 500).allowed).toBe(true)
+  })
+})
+
+describe('another limit while it runs', () => {
+  it('counts from the next call on, with quanta that are the same part of it', () => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 10; at++) expect(check('a', 100).allowed).toBe(true)
+    expect(check('a', 1).reason).toBe('exhausted')
+    escrow.setLimit(1_500)
+    expect(escrow.snapshot()).toMatchObject({ limit: 1_500, quantum: 150 })
+    for (let at = 0; at < 5; at++) expect(check('b', 100).allowed).toBe(true)
+    expect(check('b', 1).allowed).toBe(false)
+  })
+
+  it('admits nothing more where more than it is spent, and holds in the next window', () => {
+    const { check, escrow, world } = direct()
+    for (let at = 0; at < 8; at++) check('a', 100)
+    escrow.setLimit(500)
+    expect(check('a', 100).allowed).toBe(false)
+    expect(check('b', 501)).toMatchObject({ allowed: false, reason: 'never' })
+    world.advance(1_000)
+    let used = 0
+    while (check('a', 50).allowed) used += 50
+    expect(used).toBe(500)
+  })
+
+  it('never lets processes spend more than the largest that one of them knows', () => {
+    const { check, escrow, world, store } = direct()
+    const shared = { ...SHARED, store, clock: world.clock, after: world.after }
+    const other = new LeasedFairEscrow(shared)
+    escrow.setLimit(600)
+    let used = 0
+    for (let at = 0; at < 200; at++) {
+      if (check('a', 10).allowed) used += 10
+      const decision = other.check('b', 10)
+      if (!(decision instanceof Promise) && decision.allowed) used += 10
+    }
+    expect(used).toBeGreaterThan(600)
+    expect(used).toBeLessThanOrEqual(1_000)
+    // @ts-expect-error -- what JavaScript may pass
+    for (const bad of [0, -1, Number.NaN, '5']) expect(() => escrow.setLimit(bad)).toThrow(/^limit must be/)
   })
 })
 

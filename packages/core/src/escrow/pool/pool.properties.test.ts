@@ -34,7 +34,7 @@ describe('whatever the members do', () => {
           const last = answered.get(member)
           const own = last?.win === win ? (credit.get(member) ?? 0) : 0
           const holds = own - Math.min(back, own)
-          const tenants = [{ tenant: `t${weight % 3} of ${member}`, weight, used: holds, rate: 1 }]
+          const tenants = [{ tenant: `t${weight % 3} of ${member}`, weight, used: holds, rate: 1, ask: 0 }]
           const said = { holds, spent: holds, tenants, win: last?.win ?? -1, mark: last?.mark ?? NO_MARK }
           const lease = replay > 0 && old ? old : call(member, need, said)
           past.push(lease)

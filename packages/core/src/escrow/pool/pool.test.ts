@@ -8,7 +8,7 @@ describe('the pool', () => {
     const { ask, drain } = rig(poolTerms({ ...TERMS, limit: 25 }))
     expect(ask('p', 1)).toEqual({
       ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10, members: 1, expected: 0 } },
-      ...{ grant: 10, held: 15, part: 1, waitMs: 0, shares: [1], used: [0] },
+      ...{ grant: 10, held: 15, part: 1, turn: Number.MAX_VALUE, waitMs: 0, shares: [1], used: [0] },
     })
     expect(drain({ p: 1 })).toEqual({ p: 15 })
   })
@@ -60,7 +60,7 @@ describe('the pool', () => {
     expect(ask('a', 1)).toMatchObject({ grant: 10, held: 480 })
     ask('a', 480)
     expect(ask('a', 1_000)).toMatchObject({ grant: 0, held: 0, waitMs: 1_000 })
-    // The other one, of 500, lets 25 pass in a twentieth of the window, of which it has used 10.
+    // The other one, of 500, lets 25 pass in a twentieth of the window, of which it was granted 10.
     for (const [need, waitMs] of [
       [10, 50],
       [30, 100],
@@ -89,11 +89,11 @@ describe('the pool', () => {
     ask('b', 1)
     for (const member of ['a', 'b']) while (ask(member, 10).grant > 0);
     clock.advance(50)
-    expect(ask('a', 30).grant + ask('b', 20).grant).toBe(0)
+    expect(ask('a', 30).grant + ask('b', 15).grant).toBe(0)
     clock.advance(75)
     // By now the silent one has let 31 pass; b waits with the lower sum, so it is not a's turn.
     expect(ask('a', 30).grant).toBe(0)
-    expect(ask('b', 20).grant).toBeGreaterThanOrEqual(20)
+    expect(ask('b', 15).grant).toBeGreaterThanOrEqual(15)
     expect(ask('a', 10).grant).toBe(10)
   })
 
@@ -210,12 +210,12 @@ describe('the pool', () => {
       [{ holds: Number.POSITIVE_INFINITY }, /holds must be/],
       [{ spent: -1 }, /spent must be/],
       [{ quiet: { weight: -1, used: 0 } }, /quiet.weight must be/],
-      [{ wants: { weight: 1, used: Number.NaN } }, /wants.used must be/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask must be/],
       [{ mark: { epoch: 0, rev: -1, total: 0, members: 0, expected: 0 } }, /mark.rev must be/],
-      [{ tenants: [{ tenant: '', weight: 1, used: 0, rate: 1 }] }, /tenant must be/],
-      [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1 }] }, /weight must be/],
-      [{ tenants: [{ tenant: 'a', weight: 1, used: -1, rate: 1 }] }, /used must be/],
-      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 0 }] }, /rate of the first tenant must be/],
+      [{ tenants: [{ tenant: '', weight: 1, used: 0, rate: 1, ask: 0 }] }, /tenant must be/],
+      [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight must be/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: -1, rate: 1, ask: 0 }] }, /used must be/],
+      [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 0, ask: 0 }] }, /rate of the first tenant must be/],
       [{ tenants: [] }, /rate of the first tenant must be/],
       [{ pool: { ...TERMS, quantum: 1_001 } }, /quantum must be a number > 0 and <= 1000, got 1001/],
       [{ pool: { ...TERMS, windowMs: 0.5 } }, /windowMs must be an integer >= 1, got 0.5/],
@@ -315,7 +315,7 @@ describe('a store that has lost its memory', () => {
 
 describe('tenants that are active at several members', () => {
   const tenants = (rates: Record<string, number>) =>
-    Object.entries(rates).map(([tenant, rate]) => ({ tenant, weight: 2, used: 0, rate }))
+    Object.entries(rates).map(([tenant, rate]) => ({ tenant, weight: 2, used: 0, rate, ask: 0 }))
 
   it('weigh as much as if they were at one, split by what they ask for', () => {
     const { ask } = rig()
@@ -329,7 +329,7 @@ describe('tenants that are active at several members', () => {
 
   it('have used what they have used at all of them, gone ones, too', () => {
     const { ask } = rig()
-    const used = (amount: number, rate: number) => [{ tenant: 'both', weight: 1, used: amount, rate }]
+    const used = (amount: number, rate: number) => [{ tenant: 'both', weight: 1, used: amount, rate, ask: 0 }]
     ask('first', 500, { tenants: used(0, 1) })
     ask('other', 1)
     // The first one ends; its tenant goes on at another, and has had its half.
@@ -340,8 +340,8 @@ describe('tenants that are active at several members', () => {
   it('go on with what is left of their shares where the only member has ended', () => {
     const { ask } = rig()
     ask('first', 100)
-    ask('first', 0, { tenants: [{ tenant: 'first', weight: 1, used: 100, rate: 0 }] })
-    const tenants = [{ tenant: 'first', weight: 1, used: 0, rate: 1 }]
+    ask('first', 0, { tenants: [{ tenant: 'first', weight: 1, used: 100, rate: 0, ask: 0 }] })
+    const tenants = [{ tenant: 'first', weight: 1, used: 0, rate: 1, ask: 0 }]
     expect(ask('heir', 10, { tenants })).toMatchObject({ grant: 10, held: 890, used: [100] })
   })
 

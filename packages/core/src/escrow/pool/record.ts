@@ -1,7 +1,7 @@
 import { Pool } from './pool.js'
 import { type Head, type Member, newHead } from './state.js'
 import type { LeaseAnswer, LeaseCall } from './store.js'
-import { type SavedTenant, Tenants } from './tenants.js'
+import { newStandings, type SavedTenant, type Standings, Tenants } from './tenants.js'
 
 /** A pool as text, for stores that keep such. */
 export interface PoolRecord {
@@ -11,6 +11,12 @@ export interface PoolRecord {
   readonly pool: string
   /** Tenants by name. To be loaded: those that the call names; kept: the same, as they are now. */
   readonly tenants: ReadonlyMap<string, string>
+}
+
+interface Saved {
+  readonly head: Head
+  readonly members: [string, Member][]
+  readonly standings: Standings
 }
 
 /**
@@ -25,11 +31,11 @@ export function leaseOn(
   call: LeaseCall,
   nowMs: number,
 ): { readonly answer: LeaseAnswer; readonly record: PoolRecord } {
-  const saved =
-    record === undefined ? undefined : (JSON.parse(record.pool) as { head: Head; members: [string, Member][] })
+  const saved = record === undefined ? undefined : (JSON.parse(record.pool) as Saved)
   const head = saved?.head ?? newHead()
   const members = new Map(saved?.members)
-  const tenants = new Tenants()
+  const standings = saved?.standings ?? newStandings()
+  const tenants = new Tenants(standings)
   for (const [name, text] of record?.tenants ?? [])
     tenants.load(name, JSON.parse(text) as SavedTenant, (member) => members.get(member))
   const answer = new Pool(head, members, tenants).lease(call, nowMs)
@@ -39,5 +45,12 @@ export function leaseOn(
     const text = tenants.save(tenant, (member) => names.get(member)!)
     if (text !== undefined) kept.set(tenant, JSON.stringify(text))
   }
-  return { answer, record: { win: head.win, pool: JSON.stringify({ head, members: [...members] }), tenants: kept } }
+  return {
+    answer,
+    record: {
+      win: head.win,
+      pool: JSON.stringify({ head, members: [...members], standings } satisfies Saved),
+      tenants: kept,
+    },
+  }
 }

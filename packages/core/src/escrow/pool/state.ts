@@ -1,4 +1,4 @@
-import type { Claimant } from './level.js'
+import { claimOf } from './level.js'
 import type { Sum, Weighed } from './tenants.js'
 
 /** What the pool knows of itself. */
@@ -64,7 +64,6 @@ export interface Member extends Weighed {
   idle: number
   /** Tenants that it did not report by name. */
   quiet: Sum
-  wants: Sum
   readonly behind: Sum
   readonly ahead: Sum
   readonly over: Sum
@@ -73,9 +72,6 @@ export interface Member extends Weighed {
   grant: number
   held: number
   waitMs: number
-  /** The need it was refused, and until when it waits with that. */
-  ask: number
-  askUntilMs: number
 }
 
 export function newMember(seenMs: number, seq: number, weight: number): Member {
@@ -86,7 +82,6 @@ export function newMember(seenMs: number, seq: number, weight: number): Member {
     granted: 0,
     idle: 0,
     quiet: { weight, used: 0 },
-    wants: none,
     behind: { ...none },
     ahead: { ...none },
     over: { ...none },
@@ -94,33 +89,19 @@ export function newMember(seenMs: number, seq: number, weight: number): Member {
     grant: 0,
     held: 0,
     waitMs: 0,
-    ask: 0,
-    askUntilMs: 0,
   }
 }
 
 /**
- * Its tenants that are ahead of an even pace within their guarantees, those that it did not name among them. Credit
- * that lies idle will be theirs, if there are any.
+ * What the tenants of a member claim at it, as two sums: those ahead of an even pace within their guarantees; and those
+ * behind it, and those that it has not named.
  */
-export function ahead({ wants, ahead: { weight, used }, idle }: Member): Claimant {
-  const sum = wants.weight + Math.max(0, weight)
-  return { weight: sum, granted: wants.used + Math.max(0, used) + (sum > 0 ? idle : 0) }
+export function claimOfMember({ quiet, behind, ahead }: Member, level: number, elapsed: number): number {
+  const within = { weight: Math.max(0, ahead.weight), granted: Math.max(0, ahead.used) }
+  const rest = { weight: quiet.weight + Math.max(0, behind.weight), granted: quiet.used + Math.max(0, behind.used) }
+  return claimOf(within, level, elapsed) + claimOf(rest, level, elapsed)
 }
 
-/** Its tenants that are behind an even pace, or want nothing more. */
-export function behind(member: Member): Claimant {
-  const { quiet, behind: sum, idle } = member
-  const granted = quiet.used + Math.max(0, sum.used) + (ahead(member).weight > 0 ? 0 : idle)
-  return { weight: quiet.weight + Math.max(0, sum.weight), granted }
-}
-
-/** Its tenants that want more than an even pace allows. */
-export function wanting({ wants, ahead: within, over, idle }: Member): Claimant {
-  const weight = wants.weight + Math.max(0, within.weight) + Math.max(0, over.weight)
-  return { weight, granted: wants.used + Math.max(0, within.used) + Math.max(0, over.used) + idle }
-}
-
-export function weightOf(member: Member): number {
-  return ahead(member).weight + behind(member).weight + Math.max(0, member.over.weight)
+export function weightOf({ quiet, behind, ahead, over }: Member): number {
+  return quiet.weight + Math.max(0, behind.weight) + Math.max(0, ahead.weight) + Math.max(0, over.weight)
 }

@@ -7,15 +7,17 @@ export interface Stake {
   readonly used: number
 }
 
-/** A tenant that wants more, or did at the last call, as a member reports it. */
+/** A tenant, as a member reports it. */
 export interface TenantReport {
   readonly tenant: string
   /** The tenant's whole weight, however many members it is active at; above 0. */
   readonly weight: number
   /** What it has used at this member in window `win`; a total, not an increment. */
   readonly used: number
-  /** How much it asks for at this member, per window; 0 if it wants nothing more here. Splits its weight. */
+  /** How much it asks for at this member, per window; 0 if it is not there any more. Splits its weight. */
   readonly rate: number
+  /** The cost it was refused lately at this member, without asking the pool; 0 if it was not. */
+  readonly ask: number
 }
 
 /** What a pool has told a member, which the member tells it again: it shows whether the store has lost its memory. */
@@ -50,11 +52,9 @@ export interface LeaseCall {
   readonly spent: number
   /** Of the last answer; zeros before the first. */
   readonly mark: PoolMark
-  /** Tenants that are active at the member and ask for no more than they get. */
+  /** Tenants that are active at the member, but for those that it has named in this window. */
   readonly quiet: Stake
-  /** Tenants that want more, but for those that are reported by name. */
-  readonly wants: Stake
-  /** Tenants that want more, by name; those first that the need is for. At most {@link MOST_REPORTED}. */
+  /** Tenants that have asked since they were named last; first the one that the need is for. At most {@link MOST_REPORTED}. */
   readonly tenants: readonly TenantReport[]
   /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
@@ -74,6 +74,11 @@ export interface LeaseAnswer {
   readonly held: number
   /** The member's part of all weight at the pool, from 0 to 1. */
   readonly part: number
+  /**
+   * Up to what was used per weight, everywhere together, credit may be spent without asking: beyond that it is owed to
+   * others. The largest number there is while nobody is in line.
+   */
+  readonly turn: number
   /** When to ask again for what was refused; 0 if nothing was. */
   readonly waitMs: number
   /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
@@ -125,7 +130,7 @@ export class PoolStoreError extends Error {
 export const MOST_REPORTED = 64
 
 /** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
-export function requireLease({ member, seq, win, holds, spent, mark, quiet, wants, tenants, need }: LeaseCall): void {
+export function requireLease({ member, seq, win, holds, spent, mark, quiet, tenants, need }: LeaseCall): void {
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)
@@ -138,17 +143,16 @@ export function requireLease({ member, seq, win, holds, spent, mark, quiet, want
   requireInteger('mark.expected', mark.expected, 0)
   requireNumber('quiet.weight', quiet.weight, 0)
   requireNumber('quiet.used', quiet.used, 0)
-  requireNumber('wants.weight', wants.weight, 0)
-  requireNumber('wants.used', wants.used, 0)
   requireNumber('need', need, 0)
   if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
   if (tenants.length > MOST_REPORTED)
     throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
-  for (const { tenant, weight, used, rate } of tenants) {
+  for (const { tenant, weight, used, rate, ask } of tenants) {
     requireText('tenant', tenant)
     requireAbove('weight', weight, 0)
     requireNumber('used', used, 0)
     requireNumber('rate', rate, 0)
+    requireNumber('ask', ask, 0)
   }
   if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
 }

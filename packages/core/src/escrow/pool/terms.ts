@@ -45,3 +45,8 @@ export function pulseOf(windowMs: number): number {
 export function graceOf(windowMs: number): number {
   return 1.5 * pulseOf(windowMs)
 }
+
+/** Up to this, sums are the same: a billionth of the limit, a thousandth at most. */
+export function fuzzOf(limit: number): number {
+  return Math.min(1e-3, 1e-9 * limit)
+}
