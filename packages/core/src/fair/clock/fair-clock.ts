@@ -233,14 +233,6 @@ export class FairClock {
     this.#shownDeliverable *= 1 - part
   }
 
-  /** Another process believes this of its part of the resource. */
-  gather({ open, deliverable, capacity, rate }: ClockBelief): void {
-    if (open || this.open) return
-    this.deliverable += deliverable
-    this.capacity += capacity
-    this.rate = Math.max(this.rate, rate)
-  }
-
   /** A request comes in. */
   arrives(cost: number, weight: number): void {
     if (this.#requests === 0) {
