@@ -278,17 +278,19 @@ export class ClockArbiter {
     const { open, fill, floor, deliverable, most } = clock.belief
     // All may do without the clock what it would allow, and make up for failures by half as much again.
     const perSecond = open ? Number.POSITIVE_INFINITY : Math.max(fill, 1.5 * floor, 1.5 * deliverable)
-    const believed = this.#allowance.within(
+    const seconds = this.#periodMs / 1000
+    const possible = this.#allowance.within(
       known.map(({ sums }) => sums),
       perSecond,
       most,
-      this.#periodMs / 1000,
+      seconds,
     )
-    known.forEach(({ member }, i) => {
-      const one = this.#members.get(member)
-      if (one !== undefined) for (const { letIn } of believed[i]?.slots ?? []) one.letIn += letIn[1]
+    return possible.map((sums, i) => {
+      const member = this.#members.get(known[i]?.member ?? '')
+      if (member === undefined) return sums
+      for (const { letIn } of sums.slots) member.letIn += letIn[1]
+      return { ...sums, flows: member.claims.flows(sums, others) }
     })
-    return believed
   }
 
   #playSlot(clock: FairClock, slot: number, all: readonly SlotSums[]): void {

@@ -1,4 +1,4 @@
-import type { Amount, Ended, PeriodSums, SlotSums } from './report.js'
+import type { Amount, Ended, FlowCharge, PeriodSums, SlotSums } from './report.js'
 
 // What an arbiter believes of what processes say: each may be broken. Nothing here is about their messages' form.
 
@@ -8,7 +8,7 @@ export const MOST_MEMBERS = 1000
 const MOST_CLAIMED = 2
 /** A flow asks for at most so many times what its process let in, as far as others are told. */
 const MOST_ASKED = 16
-/** A cost of 1 counts as much for its flow at most: weights below a tenth are taken for a tenth. */
+/** A cost of 1 counts as much for its flow at most, where there are too few processes to know their flows' weights. */
 const MOST_CHARGE = 10
 /** Whether processes see the same resource is asked from so many on, and so many outcomes of each. */
 const LEAST_MEMBERS = 3
@@ -24,6 +24,14 @@ const BEFORE = 200
 const STRANGE_PERIODS = 20
 const OUTCOME_PERIODS = 50
 
+/** What most processes see. */
+export interface Consensus {
+  readonly failureShare: number
+  readonly meanCost: number
+  /** What flows were charged, for each cost that was let in. */
+  readonly chargePerCost: number
+}
+
 /** What a process has claimed of late: fading sums. */
 export class Claims {
   #successes = 0
@@ -33,6 +41,10 @@ export class Claims {
   #strange = 0
   /** Requests let in that have not ended: some were before the process came. */
   #pending = BEFORE
+  #pendingCost = 0
+  /** What its flows may yet be charged. */
+  #chargeable = 0
+  #charged = 0
 
   /** The same with no more of anything than goes with what came in, and no more outcomes than there can be. */
   possible(sums: PeriodSums): PeriodSums {
@@ -46,7 +58,18 @@ export class Claims {
         this.#pending -= requests
         return true
       })
-      return { ...slot, ended, known, ahead: Math.min(slot.ahead, known), strained: Math.min(slot.strained, letIn) }
+      // What was settled is of requests that have ended, or that are given back.
+      const endedCost = costOf(ended)
+      const settled = Math.max(-this.#pendingCost, Math.min(endedCost, slot.settled))
+      this.#pendingCost = Math.max(0, this.#pendingCost + slot.letIn[1] + settled - endedCost)
+      return {
+        ...slot,
+        ended,
+        settled,
+        known,
+        ahead: Math.min(slot.ahead, known),
+        strained: Math.min(slot.strained, letIn),
+      }
     })
     return { ...sums, slots }
   }
@@ -63,7 +86,7 @@ export class Claims {
   }
 
   /** True if for some time now the process cannot have told of the same resource as the others. */
-  isStrange(others: { readonly failureShare: number; readonly meanCost: number }): boolean {
+  isStrange(others: Consensus): boolean {
     const { failureShare, meanCost } = this
     const error = Math.sqrt(0.25 / Math.max(1, this.#outcomes))
     const fails = Math.abs(failureShare - others.failureShare) > MOST_DIFFERENCE + SURE * error
@@ -73,12 +96,35 @@ export class Claims {
     return this.#strange > STRANGE_PERIODS
   }
 
+  /**
+   * What it says of its flows: no more than goes with what it has let in, if those are as dear to their flows as to those
+   * of the others. A flow that is ahead of the clock is not charged.
+   */
+  flows({ slots, flows }: PeriodSums, others: Consensus | undefined): readonly FlowCharge[] {
+    const letIn = slots.reduce((sum, slot) => sum + slot.letIn[1] + Math.max(0, slot.settled), 0)
+    const perCost = others === undefined ? MOST_CHARGE : MOST_CLAIMED * others.chargePerCost
+    this.#chargeable = Math.min(this.#chargeable + perCost * letIn, perCost * Math.max(letIn, this.#cost))
+    const charged = flows.reduce((sum, [, , charge]) => sum + charge, 0)
+    const fit = Math.min(1, this.#chargeable / Math.max(charged, Number.MIN_VALUE))
+    this.#chargeable -= fit * charged
+    this.#charged += charged
+    const mostAsked = MOST_ASKED * Math.max(letIn, this.#cost / OUTCOME_PERIODS)
+    return flows.map(([flow, lead, charge, asked]) => [
+      flow,
+      Math.min(0, lead),
+      charge * fit,
+      Math.min(asked, mostAsked),
+    ])
+  }
+
   fade(): void {
     const kept = Math.exp(-1 / OUTCOME_PERIODS)
     this.#successes *= kept
     this.#failures *= kept
     this.#requests *= kept
     this.#cost *= kept
+    this.#charged *= kept
+    this.#pendingCost *= kept
   }
 
   get isTelling(): boolean {
@@ -93,18 +139,23 @@ export class Claims {
     return this.#cost / this.#requests
   }
 
+  get chargePerCost(): number {
+    return this.#charged / this.#cost
+  }
+
   get #outcomes(): number {
     return this.#successes + this.#failures
   }
 }
 
 /** Of those that tell enough, the ones in the middle; `undefined` where there are too few to know who is wrong. */
-export function consensus(all: Iterable<Claims>): { failureShare: number; meanCost: number } | undefined {
+export function consensus(all: Iterable<Claims>): Consensus | undefined {
   const telling = [...all].filter((each) => each.isTelling)
   if (telling.length < LEAST_MEMBERS) return undefined
   return {
     failureShare: median(telling.map((each) => each.failureShare)),
     meanCost: median(telling.map((each) => each.meanCost)),
+    chargePerCost: median(telling.map((each) => each.chargePerCost)),
   }
 }
 
@@ -128,7 +179,10 @@ export class Allowance {
     const level = levelOf(claims, this.#left)
     if (this.#left < Number.POSITIVE_INFINITY)
       this.#left -= claims.reduce((sum, claim) => sum + Math.min(claim, level), 0)
-    return all.map((sums, i) => bounded(sums, claims[i]! > level ? level / claims[i]! : 1))
+    return all.map((sums, i) => {
+      const claim = claims[i] ?? 0
+      return claim > level ? { ...sums, slots: sums.slots.map((slot) => scaled(slot, level / claim)) } : sums
+    })
   }
 }
 
@@ -149,20 +203,6 @@ function levelOf(claims: readonly number[], limit: number): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** This part of what is said; and of its flows no more than goes with it. */
-function bounded(sums: PeriodSums, part: number): PeriodSums {
-  const slots = part < 1 ? sums.slots.map((slot) => scaled(slot, part)) : sums.slots
-  const letIn = slots.reduce((sum, slot) => sum + slot.letIn[1] + Math.max(0, slot.settled), 0)
-  const charged = sums.flows.reduce((sum, [, , charge]) => sum + charge, 0)
-  const fit = Math.min(1, (MOST_CHARGE * letIn) / Math.max(charged, Number.MIN_VALUE))
-  // A flow that is ahead of the clock is not charged.
-  const flows = sums.flows.map(
-    ([flow, lead, charge, asked]) =>
-      [flow, Math.min(0, lead), charge * fit, Math.min(asked, MOST_ASKED * letIn)] as const,
-  )
-  return { ...sums, slots, flows }
-}
-
 function scaled(slot: SlotSums, part: number): SlotSums {
   const { letIn, settled, ended, strained } = slot
   const rows = ended.map((row) => ({ ...row, ...scaledRow(row, part) }))
@@ -176,6 +216,10 @@ function scaledRow(row: Ended, part: number): Omit<Ended, 'letIn'> {
     failure: scaledAmount(row.failure, part),
     ignored: scaledAmount(row.ignored, part),
   }
+}
+
+function costOf(rows: readonly Ended[]): number {
+  return rows.reduce((sum, { success, failure, ignored }) => sum + success[1] + failure[1] + ignored[1], 0)
 }
 
 function scaledAmount([requests, cost]: Amount, part: number): Amount {
