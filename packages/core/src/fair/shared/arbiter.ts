@@ -16,8 +16,8 @@ import {
 import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
 import { packLease, unpackReport } from './wire.js'
 
-/** A process that was not heard of for so long is gone. */
-const GONE_MS = 2000
+/** A process that was not heard of for so long is gone, or on its own: a lease is over by then. */
+const GONE_MS = 1200
 /** What processes believe of their parts is put together, if they come so soon after the first. */
 const GATHERING_MS = 1000
 /** What a process believes of its part counts as at most so many times what most of them do. */
@@ -47,6 +47,8 @@ interface Member {
   /** The last period that it told of. */
   heard: number
   letIn: number
+  /** Which part of what was let in it had when it was heard last. */
+  part: number
   readonly claims: Claims
 }
 
@@ -174,7 +176,7 @@ export class ClockArbiter {
     if (nowMs - this.#startedAtMs < GATHERING_MS) this.#gather(this.#clock, greeting)
     this.#belief = this.#clock.belief
     const [heardAtMs, arrivedAtMs, claims] = [nowMs, nowMs, new Claims()]
-    this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, claims })
+    this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims })
   }
 
   /**
@@ -212,7 +214,7 @@ export class ClockArbiter {
     const member = this.#members.get(name)
     if (member === undefined) return
     this.#members.delete(name)
-    if (this.#letIn > 0) this.#clock?.doubt(Math.min(1, member.letIn / this.#letIn))
+    this.#clock?.doubt(member.part)
   }
 
   get #slotMs(): number {
@@ -260,6 +262,8 @@ export class ClockArbiter {
       member.letIn *= kept
       this.#letIn += member.letIn
     }
+    for (const member of this.#members.values())
+      if (member.heard >= period && this.#letIn > 0) member.part = member.letIn / this.#letIn
     this.#charge(clock, all)
   }
 
