@@ -60,6 +60,10 @@ type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Ended> }
 
 /** How a process shares the clock. */
 export interface Sharing {
+  /** What the clock is about: all that give this name share it. */
+  readonly name: string
+  /** Who keeps the clock, by a random name: another one whenever somebody else keeps it. */
+  readonly arbiter: string
   /** How many processes share it. */
   readonly members: number
   /** Which part of what is let in is let in by this one: 0 to 1. */
@@ -91,6 +95,7 @@ export class SharedClock {
   /** True while it counts what happens. */
   isActive = false
   readonly #clock: FairClock
+  readonly #name: string
   readonly #settings: { credit: number; probe: number }
   readonly #time: Clock
   readonly #tags: Tags
@@ -122,6 +127,7 @@ export class SharedClock {
     tags: Tags,
   ) {
     this.#clock = clock
+    this.#name = name
     this.#settings = { credit, probe }
     this.#time = time
     this.#tags = tags
@@ -131,8 +137,8 @@ export class SharedClock {
   /** `undefined` while the process is on its own. */
   sharing(nowMs: number): Sharing | undefined {
     if (this.#lease === undefined) return undefined
-    const { members, part } = this.#lease
-    return { members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
+    const { arbiter, members, part } = this.#lease
+    return { name: this.#name, arbiter, members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
   }
 
   /** It is `nowMs`: reports if a period has ended. To be called before the clock is told of the time. */

@@ -104,7 +104,9 @@ describe('processes that share a clock', () => {
     expect(all.reduce((sum, { part }) => sum + part, 0)).toBeCloseTo(1, 1)
     expect(all[0]!.part).toBeGreaterThan(2 * all[3]!.part)
     for (const { ageMs } of all) expect(ageMs).toBeLessThan(1_000)
-    expect(fleet.processes[0]!.tracker.explain('flow-0')).toMatchObject({ shared: true, engaged: true })
+    expect(new Set(all.map(({ name, arbiter }) => `${name} ${arbiter}`)).size).toBe(1)
+    const { engaged, sharing } = fleet.processes[0]!.tracker.explain('flow-0')
+    expect({ engaged, sharing }).toEqual({ engaged: true, sharing: all[0] })
   })
 })
 
