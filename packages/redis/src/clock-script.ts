@@ -1,6 +1,6 @@
 /**
  * The place where processes that share a clock meet: reports are left for the arbiter, leases for the others. Who holds
- * the field `arbiter` runs the arbiter; it is held for half a second, and renewed with each call. Of Redis's clock only
+ * the field `arbiter` runs the arbiter; it is held for 0.8 seconds, and renewed with each call. Of Redis's clock only
  * differences are used.
  *
  * One hash per clock, which expires five seconds after the last call:
@@ -15,7 +15,7 @@
  */
 export const CLOCK_SCRIPT: string = `
 local key, me, does, text = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
-local TERM, KEEP_MS, MOST_KEPT, MOST_FIELDS = 500000, 5000, 65536, 4000
+local TERM, KEEP_MS, MOST_KEPT, MOST_FIELDS = 800000, 5000, 65536, 4000
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 local function us(number) return string.format('%.0f', number) end

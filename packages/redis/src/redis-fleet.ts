@@ -15,7 +15,7 @@ const OVER_MS = 2_000
 const LOST_MS = 500
 const MOST_LOST = 4
 /** An arbiter that could not renew its term. */
-const TERM_MS = 500
+const TERM_MS = 800
 
 /** Options of {@link redisFleet}. */
 export interface RedisFleetOptions {
@@ -38,8 +38,8 @@ export interface RedisFleet extends ClockLink {
  *
  * While nothing is short, nothing is sent. Then each process makes 20 calls a second at most, of some hundred bytes, on
  * one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of the
- * processes keeps the clock, in terms of half a second; if it ends or stops, another goes on. If Redis is away, each
- * process is on its own within a second, and shares again when it is back. No request ever waits for Redis.
+ * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another goes on. If Redis is away, each
+ * process is on its own within two seconds, and shares again when it is back. No request ever waits for Redis.
  *
  * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for what is no
  * client of the packages `redis`, `ioredis` or `@upstash/redis`.

@@ -17,7 +17,7 @@ import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
 import { packLease, unpackReport } from './wire.js'
 
 /** A process that was not heard of for so long is gone, or on its own: a lease is over by then. */
-const GONE_MS = 1200
+const GONE_MS = 1700
 /** What processes believe of their parts is put together, if they come so soon after the first. */
 const GATHERING_MS = 1000
 /** What a process believes of its part counts as at most so many times what most of them do. */

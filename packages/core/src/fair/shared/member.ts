@@ -20,7 +20,7 @@ import {
 import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 
 /** A lease is good for so long. */
-const LEASE_MS = 1000
+const LEASE_MS = 1500
 /** Nobody answers: how often it is tried again, and when an arbiter is taken to be silent. */
 const GREET_MS = 1000
 const SILENT_MS = 300
@@ -86,7 +86,7 @@ interface Tags {
  * most. Its own clock then follows the arbiter's: it decides at once by what it was told last, by what it has let in
  * since, and by its part of what the resource fills up by. It does not measure, and does not look.
  *
- * What comes back holds for a second. Then the process measures by itself again, and starts from its part of what was
+ * What comes back holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of what was
  * believed of the whole. Times are the arbiter's: how far its clock is ahead is estimated with every answer, as in NTP.
  *
  * No timer: all happens at the next request.

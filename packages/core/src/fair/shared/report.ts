@@ -74,7 +74,7 @@ export interface ClockReport {
 /** A flow that was charged lately: its tag, and the cost per second that it asks for in all processes. */
 export type FlowTag = readonly [flow: string, tag: number, askedPerSecond: number]
 
-/** What the arbiter tells a process. Good for a second after it is heard. */
+/** What the arbiter tells a process. Good for 1.5 seconds after it is heard. */
 export interface ClockLease {
   /** The arbiter, by a random name. */
   readonly arbiter: string
