@@ -10,22 +10,23 @@ export interface Client {
   failed: number
 }
 
-/** Eighteen quiet clients, and two that ask for half of all there is each. */
-export function population(): Client[] {
+/** Eighteen quiet clients, and two that ask for half of what there is each, if that is 100 a second. */
+export function population(perSecondOfAll = 100): Client[] {
   return Array.from({ length: 20 }, (_, i) => {
-    const perSecond = i < 18 ? 3.3 : 50
+    const perSecond = ((i < 18 ? 3.3 : 50) * perSecondOfAll) / 100
     return { name: `client-${i}`, perSecond, asked: 0, served: 0, refused: 0, failed: 0 }
   })
 }
 
-/** Sends each client's requests, Poisson and whatever the answers are, for so long; each goes to the next worker. */
-export async function send(url: string, clients: readonly Client[], seconds: number): Promise<void> {
+/** Sends each client's requests, Poisson and whatever the answers are, for so long, each to where `url` says. */
+export async function send(url: () => string, clients: readonly Client[], seconds: number): Promise<void> {
+  // Each on a connection of its own, so that the system gives it to any of the workers.
   const agent = new Agent({ keepAlive: false })
   const end = performance.now() + 1000 * seconds
   const ask = (client: Client): Promise<void> =>
     new Promise((done) => {
       client.asked++
-      const request = get(url, { agent, headers: { 'x-api-key': client.name } }, (answer) => {
+      const request = get(url(), { agent, headers: { 'x-api-key': client.name } }, (answer) => {
         answer.resume()
         if (answer.statusCode === 200) client.served++
         else if (answer.statusCode === 429) client.refused++
@@ -44,4 +45,16 @@ export async function send(url: string, clients: readonly Client[], seconds: num
     await Promise.all(asked)
   }
   await Promise.all(clients.map(play))
+}
+
+/** What became of them in so many seconds; the first eighteen are the quiet ones. */
+export function figures(clients: readonly Client[], seconds: number): object {
+  const quiet = clients.slice(0, 18).map(({ served, asked }) => served / asked)
+  const sum = (what: 'asked' | 'served' | 'failed'): number => clients.reduce((total, each) => total + each[what], 0)
+  return {
+    'quiet, served of asked': (quiet.reduce((total, share) => total + share) / quiet.length).toFixed(3),
+    'the worst of them': Math.min(...quiet).toFixed(3),
+    'failed of let in': (sum('failed') / (sum('served') + sum('failed'))).toFixed(3),
+    'served per second': (sum('served') / seconds).toFixed(1),
+  }
 }

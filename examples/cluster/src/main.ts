@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import { type Client, population, send } from './load.js'
+import { figures, population, send } from './load.js'
 
 const seconds = Number(process.argv[2] ?? 30)
 const server = fileURLToPath(new URL('server.js', import.meta.url))
@@ -13,22 +13,11 @@ for (const shared of ['no', 'yes']) {
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const url = `http://127.0.0.1:${/port: (\d+)/.exec(line)?.[1]}/`
   // The first seconds, in which a shortage is proven, are not counted.
-  await send(url, population(), 10)
+  await send(() => url, population(), 10)
   const clients = population()
-  await send(url, clients, seconds)
+  await send(() => url, clients, seconds)
   const sharing = await (await fetch(`${url}sharing`)).json()
   child.kill()
   await once(child, 'exit')
-  console.log(shared === 'yes' ? 'one clock:' : 'four clocks:', figures(clients), sharing)
-}
-
-function figures(clients: readonly Client[]): object {
-  const quiet = clients.slice(0, 18).map(({ served, asked }) => served / asked)
-  const sum = (what: 'asked' | 'served' | 'failed'): number => clients.reduce((total, each) => total + each[what], 0)
-  return {
-    'quiet, served of asked': (quiet.reduce((total, share) => total + share) / quiet.length).toFixed(3),
-    'the worst of them': Math.min(...quiet).toFixed(3),
-    'failed of let in': (sum('failed') / (sum('served') + sum('failed'))).toFixed(3),
-    'served per second': (sum('served') / seconds).toFixed(1),
-  }
+  console.log(shared === 'yes' ? 'one clock:' : 'four clocks:', figures(clients, seconds), sharing)
 }

@@ -6,6 +6,7 @@ import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions } from './fair/options.js'
+import type { ClockLink } from './fair/shared/report.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
@@ -18,6 +19,13 @@ import { safeWeight } from './weight.js'
  * `budget`, `doorman`, `queue`.
  */
 export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
+  /**
+   * What the gate guards, not empty: FAIR's clock is shared by the gates of this name, in the processes that `fleet`
+   * reaches, or that have one primary. @default none
+   */
+  name?: string
+  /** The way to the other processes before the same resource, such as `redisFleet()`: FAIR shares one clock with them. @default found in `node:cluster` and worker threads */
+  fleet?: ClockLink
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
@@ -66,6 +74,8 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
 
 /** Names of the options above, for whoever passes them on. */
 export const GATE_OPTIONS: readonly string[] = [
+  'name',
+  'fleet',
   'fair',
   'shed',
   'stages',
@@ -110,7 +120,7 @@ export function createGate(options: GateOptions = {}): Gate {
       throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
     chain.push(overrides)
   }
-  const fair = withWeight(options.fair === undefined ? {} : options.fair, weightOf)
+  const fair = withFleet(withWeight(options.fair === undefined ? {} : options.fair, weightOf), options)
   if (fair !== false) {
     requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
@@ -157,6 +167,21 @@ function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']):
 
 function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value)
+}
+
+/** FAIR's options, with the gate's name and fleet where they do not say with whom the clock is shared. */
+function withFleet(
+  fair: FairOptions | false,
+  { name, fleet, clock }: Pick<GateOptions, 'name' | 'fleet' | 'clock'>,
+): FairOptions | false {
+  if (name !== undefined) requireText('name', name)
+  if (fleet !== undefined) requireFunction('fleet.join', fleet?.join)
+  const isClock = typeof fair === 'object' && fair !== null && fair.rule !== 'blue'
+  if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
+  // A clock that somebody hands in tells no other process anything, unless that is asked for.
+  const isNamed = name !== undefined && clock === undefined
+  if (!isClock || (!isNamed && fleet === undefined) || 'shared' in fair) return fair
+  return { ...fair, shared: { ...(name !== undefined && { name }), ...(fleet !== undefined && { link: fleet }) } }
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {

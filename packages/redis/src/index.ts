@@ -1,5 +1,5 @@
 /**
- * One budget for a fleet, and quotas per key, on Redis.
+ * One sense of fairness and one budget for a fleet, and quotas per key, on Redis.
  *
  * @module @fairlead/redis
  */
@@ -7,3 +7,4 @@
 export type { IoRedisClient, NodeRedisClient, RedisClient, UpstashClient } from './client.js'
 export { RedisPoolStore, type RedisPoolStoreOptions } from './pool-store.js'
 export { RedisQuotaStore, type RedisQuotaStoreOptions } from './quota-store.js'
+export { type RedisFleet, type RedisFleetOptions, redisFleet } from './redis-fleet.js'

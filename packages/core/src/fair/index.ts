@@ -6,7 +6,7 @@ export { FlowKey, type MakePlacement, type Placement, type Structure } from './p
 export type { FairRefusal } from './rule.js'
 export { ClockArbiter } from './shared/arbiter.js'
 export type { Sharing } from './shared/member.js'
-export type { ClockLease, ClockLink, ClockReport } from './shared/report.js'
+export type { ClockLink } from './shared/report.js'
 export type { Combine } from './sketch.js'
 export { fairStage } from './stage.js'
 export { type FairCounts, type FairExplanations, type FairSnapshot, FairTracker } from './tracker.js'

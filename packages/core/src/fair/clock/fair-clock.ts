@@ -64,6 +64,9 @@ const TELLING_SECONDS = 1
 const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
 const MOST_WAY = 0.8
+/** For so long a process that has fallen silent may go on unheard: then this part of what it had fails in addition. */
+const UNHEARD_SECONDS = 5
+const UNHEARD_FAILS = 0.5
 /** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 3
@@ -160,6 +163,9 @@ export class FairClock {
   #shownDeliverable = 0
   #alarmed = false
   #alone = false
+  /** The part of processes that may go on unheard, and since when. */
+  #unheard = 0
+  #unheardAt = 0
   #calmAt = 0
   #refusedAt = 0
   #unrefused = 0
@@ -227,18 +233,12 @@ export class FairClock {
     this.#requests = COSTS
   }
 
-  /** A process that had this part may have gone, or go on unheard: it is given way to, if then more fails. */
+  /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
   doubt(part: number): void {
     this.#alone = false
     this.#shownDeliverable *= 1 - part
-  }
-
-  /** Another process believes this of its part of the resource. */
-  gather({ open, deliverable, capacity, rate }: ClockBelief): void {
-    if (open || this.open) return
-    this.deliverable += deliverable
-    this.capacity += capacity
-    this.rate = Math.max(this.rate, rate)
+    this.#unheard = 1 - (1 - this.#unheard) * (1 - part)
+    this.#unheardAt = this.#now
   }
 
   /** A request comes in. */
@@ -348,7 +348,10 @@ export class FairClock {
       if (this.#following) {
         this.left = Math.min(this.left, 0)
         this.#correctedAt = this.#now
-      } else this.#measure(admission)
+      } else {
+        this.#measure(admission)
+        if (this.#unheard > 0) this.#giveWay()
+      }
     }
     this.#runAt = this.#now
     this.#runServed = this.#run = this.#runMost = 0
@@ -484,6 +487,17 @@ export class FairClock {
     this.#wasUnmet = false
     this.#slope.clear()
     this.#engage(delivered)
+  }
+
+  /** Somebody goes on unheard, if about as much more fails as that would cost. */
+  #giveWay(): void {
+    if (this.#now - this.#unheardAt > UNHEARD_SECONDS) this.#unheard = 0
+    if (this.looks.looking || this.#unheard === 0 || this.#beyond < UNHEARD_FAILS * this.#unheard) return
+    this.deliverable *= 1 - this.#unheard
+    this.#engage(this.capacity * (1 - this.#unheard))
+    this.left = Math.min(this.left, 0)
+    this.#owed = Math.min(this.#owed, 0)
+    this.#unheard = 0
   }
 
   #engage(capacity: number): void {

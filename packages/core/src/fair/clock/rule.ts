@@ -28,8 +28,8 @@ export interface ClockExplanation {
   /** True if there is a shortage, and the flow was not seen lately: it shares what is set aside for newcomers. */
   readonly newcomer: boolean
   readonly weight: number
-  /** True if these are the numbers of all processes that share the clock; otherwise of this one. */
-  readonly shared: boolean
+  /** With whom the clock is shared, whose numbers these are; `null`: they are those of this process alone. */
+  readonly sharing: Sharing | null
 }
 
 /** Settings and state of rule `fair-clock`. */
@@ -189,7 +189,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
       newcomer: !(known || clock.open),
       weight,
-      shared: this.#shared?.sharing(nowMs) !== undefined,
+      sharing: this.#shared?.sharing(nowMs) ?? null,
     }
   }
 

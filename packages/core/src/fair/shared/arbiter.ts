@@ -4,21 +4,26 @@ import { type Admission, type ClockBelief, FairClock } from '../clock/fair-clock
 import {
   type Amount,
   type ClockGreeting,
-  type ClockLease,
-  type ClockReport,
+  FAR_FLOWS,
   FLOW_PERIODS,
   type FlowTag,
-  isReport,
   MOST_FLOWS,
+  NEAR_CREDIT,
   type PeriodSums,
   SLOTS,
   type SlotSums,
 } from './report.js'
+import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
+import { packLease, unpackReport } from './wire.js'
 
-/** A process that was not heard of for so long is gone. */
-const GONE_MS = 2000
+/** A process that was not heard of for so long is gone, or on its own: a lease is over by then. */
+const GONE_MS = 1700
 /** What processes believe of their parts is put together, if they come so soon after the first. */
 const GATHERING_MS = 1000
+/** What a process believes of its part counts as at most so many times what most of them do. */
+const MOST_PART = 4
+/** A process that sees something else is told nothing for so long. */
+const STRANGE_MS = 30_000
 /** How long after the end of a period its sums are waited for: one more report may come that has them, too. */
 const PATIENCE_PERIODS = 1.25
 /** After a longer pause it goes on from here. */
@@ -30,13 +35,26 @@ const REMEMBERED_SLOTS = 1000
 /** Flows whose tags are kept, and the cost asked for at which they are forgotten. */
 const MOST_KEPT = 2048
 const LEAST_ASKED = 1e-3
+/** How often others are told of a flow that lags far behind the clock. */
+const KNOWN_PERIODS = 100
+/** No flow is put further ahead of the clock than this, in seconds at the fair rate, by what is said of it. */
+const MOST_LEAD_SECONDS = 30
 
 interface Member {
   heardAtMs: number
+  arrivedAtMs: number
   sentAtMs: number
   /** The last period that it told of. */
   heard: number
   letIn: number
+  /** Which part of what was let in it had when it was heard last. */
+  part: number
+  readonly claims: Claims
+}
+
+interface Told {
+  readonly member: string
+  readonly sums: PeriodSums
 }
 
 interface SharedFlow {
@@ -44,6 +62,8 @@ interface SharedFlow {
   asked: number
   /** Charged since the others were told of it. */
   untold: number
+  /** The period in which they were. */
+  toldAt: number
 }
 
 /**
@@ -61,14 +81,18 @@ export class ClockArbiter {
   readonly #periodMs: number
   readonly #members = new Map<string, Member>()
   readonly #flows = new Map<string, SharedFlow>()
-  readonly #waiting = new Map<number, PeriodSums[]>()
+  readonly #waiting = new Map<number, Told[]>()
+  readonly #strange = new Map<string, number>()
+  readonly #allowance = new Allowance()
   readonly #admissions = new Map<number, Admission>()
   #clock: FairClock | undefined
   #belief: ClockBelief | undefined
   #startedAtMs = 0
+  #credit = 0
   /** The last period that was played. */
   #period = 0
-  #late: PeriodSums[] = []
+  #late: Told[] = []
+  #greetings: ClockGreeting[] = []
   #letIn = 0
   #told: readonly FlowTag[] = []
 
@@ -79,69 +103,118 @@ export class ClockArbiter {
   }
 
   /**
-   * A report has come; anything else is passed over. Gives the names of the processes that should be told something
-   * now. The numbers of a report are believed: processes that share a clock trust each other.
+   * A report has come, by way of something that kept it for `waitedMs`; anything else is passed over. Gives the leases
+   * that are to be sent now, by the names of their processes. A lease is two lines of text, of which the second is the
+   * same for all.
+   *
+   * Reports are not believed beyond what is possible: what all have let in together is bounded by what they may, and who
+   * claims most is cut first; who sees other failures than the others is left to itself.
    */
-  hear(report: ClockReport, nowMs: number): string[] {
-    if (!isReport(report)) return []
+  hear(text: string, nowMs: number, waitedMs = 0): ReadonlyMap<string, string> {
+    const report = unpackReport(text)
+    if (report === undefined) return new Map()
     const { member: id, greeting, periods } = report
-    for (const [name, { heardAtMs, letIn }] of this.#members) {
-      if (nowMs - heardAtMs <= GONE_MS) continue
-      this.#members.delete(name)
-      if (this.#letIn > 0) this.#clock?.doubt(Math.min(1, letIn / this.#letIn))
-    }
+    for (const [name, { heardAtMs }] of this.#members) if (nowMs - heardAtMs > GONE_MS) this.#lose(name)
+    for (const [name, untilMs] of this.#strange) if (nowMs > untilMs) this.#strange.delete(name)
     if (greeting !== undefined && !this.#members.has(id)) this.#greet(id, greeting, nowMs)
     const member = this.#members.get(id)
-    if (member === undefined) return []
+    if (member === undefined) return new Map()
     member.heardAtMs = nowMs
+    member.arrivedAtMs = nowMs - Math.max(0, waitedMs)
     member.sentAtMs = report.sentAtMs
     const current = Math.floor(nowMs / this.#periodMs)
     for (const sums of periods) {
-      if (sums.period <= member.heard || sums.period > current + 1) continue
+      if (sums.period <= member.heard || sums.period > current + 1 || sums.period < current - MOST_BEHIND) continue
       member.heard = sums.period
-      for (const { letIn } of sums.slots) member.letIn += letIn[1]
-      if (sums.period <= this.#period) this.#late.push(sums)
-      else this.#waiting.set(sums.period, [...(this.#waiting.get(sums.period) ?? []), sums])
+      const told = { member: id, sums: member.claims.possible(sums) }
+      if (sums.period <= this.#period) this.#late.push(told)
+      else this.#waiting.set(sums.period, [...(this.#waiting.get(sums.period) ?? []), told])
     }
-    if (this.#goOn(nowMs)) return [...this.#members.keys()]
-    return greeting === undefined ? [] : [id]
+    if (this.#goOn(nowMs)) return this.#leases([...this.#members.keys()], nowMs)
+    return this.#leases(greeting === undefined ? [] : [id], nowMs)
   }
 
-  /** What a process is told: `undefined` if it did not report lately. */
-  lease(member: string, nowMs: number): ClockLease | undefined {
-    const known = this.#members.get(member)
-    if (known === undefined || this.#belief === undefined) return undefined
-    return {
-      arbiter: this.#id,
-      periodMs: this.#periodMs,
-      period: this.#period,
-      belief: this.#belief,
-      members: this.#members.size,
-      part: this.#letIn > 0 ? Math.min(1, known.letIn / this.#letIn) : 1 / this.#members.size,
-      heard: known.heard,
-      sentAtMs: known.sentAtMs,
-      heardAtMs: known.heardAtMs,
-      atMs: nowMs,
-      flows: this.#told,
+  #leases(members: readonly string[], nowMs: number): ReadonlyMap<string, string> {
+    const leases = new Map<string, string>()
+    for (const name of members) {
+      const member = this.#members.get(name)
+      if (member === undefined || this.#belief === undefined) continue
+      const lease = packLease({
+        arbiter: this.#id,
+        periodMs: this.#periodMs,
+        period: this.#period,
+        belief: this.#belief,
+        members: this.#members.size,
+        part: this.#letIn > 0 ? Math.min(1, member.letIn / this.#letIn) : 1 / this.#members.size,
+        heard: member.heard,
+        sentAtMs: member.sentAtMs,
+        heardAtMs: member.arrivedAtMs,
+        atMs: nowMs,
+        flows: this.#told,
+      })
+      leases.set(name, lease)
     }
+    return leases
   }
 
-  /** A process comes. The first one brings what it believes; so do those that were on their own before, of their parts. */
-  #greet(id: string, { credit, probe, belief, following }: ClockGreeting, nowMs: number): void {
+  /** A process comes. */
+  #greet(id: string, greeting: ClockGreeting, nowMs: number): void {
+    if (this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
     if (this.#clock === undefined || this.#members.size === 0) {
-      this.#clock = new FairClock(credit, probe, 0, this.#slotMs / 1000)
+      this.#clock = new FairClock(greeting.credit, greeting.probe, 0, this.#slotMs / 1000)
       this.#clock.advance(nowMs / 1000)
-      this.#clock.start(belief)
       this.#period = Math.floor(nowMs / this.#periodMs) - 1
       this.#startedAtMs = nowMs
+      this.#credit = greeting.credit
+      this.#greetings = []
       this.#waiting.clear()
       this.#flows.clear()
       this.#admissions.clear()
       this.#late = []
       this.#told = []
-    } else if (!following && nowMs - this.#startedAtMs < GATHERING_MS) this.#clock.gather(belief)
+    }
+    if (nowMs - this.#startedAtMs < GATHERING_MS) this.#gather(this.#clock, greeting)
     this.#belief = this.#clock.belief
-    this.#members.set(id, { heardAtMs: nowMs, sentAtMs: 0, heard: -1, letIn: 0 })
+    const [heardAtMs, arrivedAtMs, claims] = [nowMs, nowMs, new Claims()]
+    this.#members.set(id, { heardAtMs, arrivedAtMs, sentAtMs: 0, heard: -1, letIn: 0, part: 0, claims })
+  }
+
+  /**
+   * Starts from what processes believe: of those that had an arbiter before, which told all the same, from the one in the
+   * middle; otherwise from the sum of their parts, if most of them see a shortage. Nobody's part is believed to be much
+   * larger than most are.
+   */
+  #gather(clock: FairClock, greeting: ClockGreeting): void {
+    this.#greetings.push(greeting)
+    const followers = this.#greetings.filter(({ following }) => following)
+    if (followers.length > 0) {
+      if (greeting.following || followers.length === this.#greetings.length) clock.start(inTheMiddle(followers))
+      return
+    }
+    const short = this.#greetings.filter(({ belief }) => !belief.open)
+    if (2 * short.length <= this.#greetings.length) {
+      clock.start(inTheMiddle(this.#greetings.filter(({ belief }) => belief.open)))
+      return
+    }
+    const sum = (of: (belief: ClockBelief) => number): number => {
+      const parts = short.map(({ belief }) => of(belief))
+      const most = MOST_PART * median(parts)
+      return parts.reduce((all, part) => all + Math.min(part, most), 0)
+    }
+    clock.start({
+      ...inTheMiddle(short),
+      deliverable: sum(({ deliverable }) => deliverable),
+      capacity: sum(({ capacity }) => capacity),
+      rate: median(short.map(({ belief }) => belief.rate)),
+    })
+  }
+
+  /** A process has gone, or goes on unheard. */
+  #lose(name: string): void {
+    const member = this.#members.get(name)
+    if (member === undefined) return
+    this.#members.delete(name)
+    this.#clock?.doubt(member.part)
   }
 
   get #slotMs(): number {
@@ -162,7 +235,7 @@ export class ClockArbiter {
     }
     if (clock === undefined || this.#period === from) return false
     this.#belief = clock.belief
-    this.#chooseFlows()
+    this.#chooseFlows(clock)
     return true
   }
 
@@ -173,7 +246,7 @@ export class ClockArbiter {
   }
 
   #play(clock: FairClock, period: number): void {
-    const all = [...(this.#waiting.get(period) ?? []), ...this.#late]
+    const all = this.#believed(clock, [...(this.#waiting.get(period) ?? []), ...this.#late])
     this.#waiting.delete(period)
     this.#late = []
     const first = SLOTS * period
@@ -189,7 +262,39 @@ export class ClockArbiter {
       member.letIn *= kept
       this.#letIn += member.letIn
     }
-    this.#charge(clock.time, all)
+    for (const member of this.#members.values())
+      if (member.heard >= period && this.#letIn > 0) member.part = member.letIn / this.#letIn
+    this.#charge(clock, all)
+  }
+
+  /** What is believed of what the processes said of a period. */
+  #believed(clock: FairClock, told: readonly Told[]): readonly PeriodSums[] {
+    for (const { member, sums } of told) this.#members.get(member)?.claims.add(sums)
+    const others = consensus([...this.#members.values()].map(({ claims }) => claims))
+    if (others !== undefined)
+      for (const [name, { claims, heardAtMs }] of this.#members)
+        if (claims.isStrange(others)) {
+          this.#strange.set(name, heardAtMs + STRANGE_MS)
+          this.#lose(name)
+        }
+    const known = told.filter(({ member }) => this.#members.has(member))
+    for (const { claims } of this.#members.values()) claims.fade()
+    const { open, fill, floor, deliverable, most } = clock.belief
+    // All may do without the clock what it would allow, and make up for failures by half as much again.
+    const perSecond = open ? Number.POSITIVE_INFINITY : Math.max(fill, 1.5 * floor, 1.5 * deliverable)
+    const seconds = this.#periodMs / 1000
+    const possible = this.#allowance.within(
+      known.map(({ sums }) => sums),
+      perSecond,
+      most,
+      seconds,
+    )
+    return possible.map((sums, i) => {
+      const member = this.#members.get(known[i]?.member ?? '')
+      if (member === undefined) return sums
+      for (const { letIn } of sums.slots) member.letIn += letIn[1]
+      return { ...sums, flows: member.claims.flows(sums, others) }
+    })
   }
 
   #playSlot(clock: FairClock, slot: number, all: readonly SlotSums[]): void {
@@ -224,7 +329,8 @@ export class ClockArbiter {
       clock.refuse(refused[1] / refused[0])
     })
     for (const row of all.flatMap(({ ended }) => ended)) {
-      const known = this.#admissions.get(row.letIn) ?? { at: row.letIn * seconds, window: -1, look: 0 }
+      const at = Math.max(row.letIn, slot - REMEMBERED_SLOTS) * seconds
+      const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0 }
       const isNow = row.letIn >= slot
       const of = (): Admission => (isNow ? { ...known, at: now } : known)
       const costOf = ([requests, cost]: Amount): number => cost / requests
@@ -242,36 +348,57 @@ export class ClockArbiter {
     clock.settle(count('settled'))
   }
 
-  #charge(time: number, all: readonly PeriodSums[]): void {
+  #charge({ time, rate }: FairClock, all: readonly PeriodSums[]): void {
     const kept = Math.exp(-1 / FLOW_PERIODS)
     for (const [name, flow] of this.#flows) {
       flow.asked *= kept
       if (flow.untold === 0 && flow.asked < LEAST_ASKED) this.#flows.delete(name)
     }
+    const most = time + MOST_LEAD_SECONDS * rate
     for (const [name, lead, charge, asked] of all.flatMap(({ flows }) => flows)) {
       const tag = time + lead
       let flow = this.#flows.get(name)
       if (flow === undefined) {
         if (this.#flows.size >= MOST_KEPT) continue
-        flow = { tag, asked: 0, untold: 0 }
+        flow = { tag, asked: 0, untold: 0, toldAt: Number.NEGATIVE_INFINITY }
         this.#flows.set(name, flow)
       }
-      flow.tag = Math.max(flow.tag, tag) + charge
+      flow.tag = Math.min(Math.max(flow.tag, tag) + charge, most)
       flow.asked += asked
       flow.untold += charge
     }
   }
 
-  #chooseFlows(): void {
-    const untold = [...this.#flows].filter(([, flow]) => flow.untold > 0)
+  /**
+   * The flows that all are told of. One that lags far behind the clock could have more than it asks for, whatever the
+   * others charged it: that it is known is all that matters, and is said from time to time.
+   */
+  #chooseFlows({ time, meanCost }: FairClock): void {
+    const near = time - NEAR_CREDIT * this.#credit * meanCost
+    const untold: [string, SharedFlow][] = []
+    for (const entry of this.#flows) {
+      const [, { tag, untold: charge, toldAt }] = entry
+      if (charge > 0 && (tag > near || this.#period - toldAt > KNOWN_PERIODS)) untold.push(entry)
+    }
     untold.sort(([, x], [, y]) => y.untold - x.untold)
     if (this.#flows.size >= MOST_KEPT) for (const [name] of untold.splice(MOST_KEPT / 2)) this.#flows.delete(name)
     const perSecond = ((1 - Math.exp(-1 / FLOW_PERIODS)) * 1000) / this.#periodMs
-    this.#told = untold.slice(0, MOST_FLOWS).map(([name, flow]) => {
+    let far = 0
+    const chosen = untold.filter(([, { tag }]) => tag > near || ++far <= FAR_FLOWS)
+    this.#told = chosen.slice(0, MOST_FLOWS).map(([name, flow]) => {
       flow.untold = 0
+      flow.toldAt = this.#period
       return [name, flow.tag, flow.asked * perSecond]
     })
   }
+}
+
+/** The belief of which as many believe more than less. */
+function inTheMiddle(greetings: readonly ClockGreeting[]): ClockBelief {
+  const sorted = greetings
+    .map(({ belief }) => belief)
+    .toSorted((x, y) => x.deliverable - y.deliverable || x.rate - y.rate)
+  return sorted[Math.floor((sorted.length - 1) / 2)]!
 }
 
 function total(amounts: readonly Amount[]): Amount {

@@ -8,17 +8,19 @@ import {
   type ClockLink,
   type ClockReport,
   type Ended,
+  FAR_FLOWS,
   FLOW_PERIODS,
   type FlowCharge,
-  isLease,
   MOST_FLOWS,
+  NEAR_CREDIT,
   type PeriodSums,
   SLOTS,
   type SlotSums,
 } from './report.js'
+import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 
 /** A lease is good for so long. */
-const LEASE_MS = 1000
+const LEASE_MS = 1500
 /** Nobody answers: how often it is tried again, and when an arbiter is taken to be silent. */
 const GREET_MS = 1000
 const SILENT_MS = 300
@@ -58,6 +60,10 @@ type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Ended> }
 
 /** How a process shares the clock. */
 export interface Sharing {
+  /** What the clock is about: all that give this name share it. */
+  readonly name: string
+  /** Who keeps the clock, by a random name: another one whenever somebody else keeps it. */
+  readonly arbiter: string
   /** How many processes share it. */
   readonly members: number
   /** Which part of what is let in is let in by this one: 0 to 1. */
@@ -80,7 +86,7 @@ interface Tags {
  * most. Its own clock then follows the arbiter's: it decides at once by what it was told last, by what it has let in
  * since, and by its part of what the resource fills up by. It does not measure, and does not look.
  *
- * What comes back holds for a second. Then the process measures by itself again, and starts from its part of what was
+ * What comes back holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of what was
  * believed of the whole. Times are the arbiter's: how far its clock is ahead is estimated with every answer, as in NTP.
  *
  * No timer: all happens at the next request.
@@ -89,10 +95,11 @@ export class SharedClock {
   /** True while it counts what happens. */
   isActive = false
   readonly #clock: FairClock
+  readonly #name: string
   readonly #settings: { credit: number; probe: number }
   readonly #time: Clock
   readonly #tags: Tags
-  readonly #send: (report: ClockReport) => void
+  readonly #sendText: (report: string, member: string) => void
   readonly #flows = new Map<string, CountedFlow>()
   #id = ''
   #arbiter = ''
@@ -120,17 +127,18 @@ export class SharedClock {
     tags: Tags,
   ) {
     this.#clock = clock
+    this.#name = name
     this.#settings = { credit, probe }
     this.#time = time
     this.#tags = tags
-    this.#send = link.join(name, (lease) => this.#hear(lease))
+    this.#sendText = link.join(name, (lease, waitedMs = 0) => this.#hear(unpackLease(lease), waitedMs))
   }
 
   /** `undefined` while the process is on its own. */
   sharing(nowMs: number): Sharing | undefined {
     if (this.#lease === undefined) return undefined
-    const { members, part } = this.#lease
-    return { members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
+    const { arbiter, members, part } = this.#lease
+    return { name: this.#name, arbiter, members, part, ageMs: Math.max(0, nowMs - this.#leaseHeardAtMs) }
   }
 
   /** It is `nowMs`: reports if a period has ended. To be called before the clock is told of the time. */
@@ -165,6 +173,7 @@ export class SharedClock {
   /** A request was judged. */
   judged(name: string, judgement: Judgement, tag: number, cost: number, weight: number): void {
     count(judgement === 'refused' ? this.#sums.refused : this.#sums.letIn, cost)
+    if (name.length > LONGEST_NAME) return
     let flow = this.#flows.get(name)
     if (flow === undefined) {
       if (this.#flows.size >= MOST_KEPT) return
@@ -227,52 +236,68 @@ export class SharedClock {
     if (this.#unheard.length > MOST_UNHEARD) this.#unheard.shift()
     this.#slots = []
     this.#period = period
-    this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })
+    while (!this.#send({ member: this.#id, sentAtMs: nowMs, periods: this.#unheard })) this.#unheard.shift()
   }
 
-  /** Of the flows charged since they were last reported, those charged most: the others' turn comes as they add up. */
+  /** False for what is too long, which a report without any period never is. */
+  #send(report: ClockReport): boolean {
+    const packed = packReport(report)
+    if (packed.length > MOST_LENGTH) return false
+    this.#sendText(packed, report.member)
+    return true
+  }
+
+  /**
+   * Of the flows charged since they were last reported, those charged most: the others' turn comes as they add up. Of
+   * those that lag far behind the clock, which could have more than they ask for, a few do.
+   */
   #mostCharged(): FlowCharge[] {
+    const { time, meanCost } = this.#clock
     const kept = Math.exp(-1 / FLOW_PERIODS)
     const perSecond = ((1 - kept) * 1000) / this.#periodMs
+    const near = time - NEAR_CREDIT * this.#settings.credit * meanCost
     const charged: [string, CountedFlow][] = []
-    for (const [name, flow] of this.#flows) {
+    for (const entry of this.#flows) {
+      const [name, flow] = entry
       flow.askedPerSecond *= kept
-      if (flow.charge > 0) charged.push([name, flow])
+      if (flow.charge > 0) charged.push(entry)
       else if (flow.askedPerSecond < LEAST_ASKED_PER_SECOND) this.#flows.delete(name)
     }
     charged.sort(([, x], [, y]) => y.charge - x.charge)
     if (this.#flows.size >= MOST_KEPT) for (const [name] of charged.splice(MOST_KEPT / 2)) this.#flows.delete(name)
-    return charged.slice(0, MOST_FLOWS).map(([name, flow]) => {
+    let far = 0
+    const chosen = charged.filter(([, { tag, charge }]) => tag + charge > near || ++far <= FAR_FLOWS)
+    return chosen.slice(0, MOST_FLOWS).map(([name, flow]) => {
       const { tag, charge, asked } = flow
       flow.askedPerSecond += asked * perSecond
       flow.charge = flow.asked = 0
-      return [name, tag - this.#clock.time, charge, asked]
+      return [name, tag - time, charge, asked]
     })
   }
 
-  #hear(lease: ClockLease): void {
-    if (!isLease(lease)) return
+  #hear(lease: ClockLease | undefined, waitedMs: number): void {
+    if (lease === undefined) return
     const nowMs = this.#time()
     this.advance(nowMs)
     this.#clock.advance(nowMs / 1000)
     if (lease.arbiter !== this.#arbiter) {
       // Somebody else than it has reported to: heard only if it has just asked.
-      if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs)
+      if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs, waitedMs)
       return
     }
     if (!this.isActive) return
-    this.#compareClocks(lease, nowMs)
+    this.#compareClocks(lease, nowMs - waitedMs)
     this.#leaseHeardAtMs = nowMs
     this.#unheard = this.#unheard.filter((sums) => sums.period > lease.heard)
     if (this.#lease === undefined || lease.period > this.#lease.period) this.#follow(lease)
   }
 
   /** An arbiter has answered: from now on it is told what happens. */
-  #begin(lease: ClockLease, nowMs: number): void {
+  #begin(lease: ClockLease, nowMs: number, waitedMs: number): void {
     this.#arbiter = lease.arbiter
     this.#periodMs = lease.periodMs
     this.#tripMs = Number.POSITIVE_INFINITY
-    this.#compareClocks(lease, nowMs)
+    this.#compareClocks(lease, nowMs - waitedMs)
     this.#lease = undefined
     this.#leaseHeardAtMs = this.#troubledAtMs = nowMs
     const slot = this.#slotAt(nowMs)

@@ -1,5 +1,5 @@
 import { ClockArbiter } from './arbiter.js'
-import { type ClockLease, type ClockLink, type ClockReport, isReport } from './report.js'
+import type { ClockLink } from './report.js'
 
 export { SharedClock } from './member.js'
 
@@ -13,8 +13,8 @@ interface Message {
   readonly tag: typeof TAG
   readonly name: string
   readonly member: string
-  readonly report?: ClockReport
-  readonly lease?: ClockLease
+  readonly report?: string
+  readonly lease?: string
 }
 
 /** One of Node's own modules, where there are such: nothing is imported that other runtimes lack. */
@@ -39,22 +39,22 @@ export function processLink(): ClockLink | undefined {
 }
 
 type Channel = (message: Message) => void
-const hears = new Map<string, (lease: ClockLease) => void>()
+const hears = new Map<string, (lease: string) => void>()
 let channel: Channel | undefined
 
 /** Nothing is opened before there is something to say. */
 function linkBy(open: () => Channel): ClockLink {
   return {
-    join: (name, hear) => (report) => {
-      hears.set(report.member, hear)
+    join: (name, hear) => (report, member) => {
+      hears.set(member, hear)
       channel ??= open()
-      channel({ tag: TAG, name, member: report.member, report })
+      channel({ tag: TAG, name, member, report })
     },
   }
 }
 
 function hearLease(message: unknown): void {
-  if (isOurs(message) && message.lease !== undefined) hears.get(message.member)?.(message.lease)
+  if (isOurs(message) && typeof message.lease === 'string') hears.get(message.member)?.(message.lease)
 }
 
 function channelToPrimary(): Channel {
@@ -78,7 +78,7 @@ const arbiters = new Map<string, ClockArbiter>()
 
 /** In the primary: a report has come, and `tell` is the way to its sender. */
 function hearReport({ name, member, report }: Message, tell: Channel): void {
-  if (!isReport(report) || member !== report.member) return
+  if (typeof report !== 'string') return
   let arbiter = arbiters.get(name)
   if (arbiter === undefined) {
     if (arbiters.size >= MOST_NAMES) return
@@ -87,10 +87,7 @@ function hearReport({ name, member, report }: Message, tell: Channel): void {
   }
   ways.set(member, tell)
   const nowMs = performance.now()
-  for (const id of arbiter.hear(report, nowMs)) {
-    const lease = arbiter.lease(id, nowMs)
-    if (lease !== undefined) ways.get(id)?.({ tag: TAG, name, member: id, lease })
-  }
+  for (const [id, lease] of arbiter.hear(report, nowMs)) ways.get(id)?.({ tag: TAG, name, member: id, lease })
 }
 
 const ways = new Map<string, Channel>()
@@ -128,7 +125,9 @@ function serveThreads(): void {
 
 function isOurs(message: unknown): message is Message {
   if (typeof message !== 'object' || message === null || !('tag' in message) || message.tag !== TAG) return false
-  return 'name' in message && typeof message.name === 'string' && 'member' in message
+  return (
+    'name' in message && typeof message.name === 'string' && 'member' in message && typeof message.member === 'string'
+  )
 }
 
 // Whoever starts processes or threads keeps their clocks, without being asked: Node says when it starts one.

@@ -3,8 +3,10 @@ import type { ClockBelief } from '../clock/fair-clock.js'
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
 
-/** Flows that a report or a lease names at most. */
-export const MOST_FLOWS = 24
+/** Flows that a report or a lease names at most; and of those that lag behind the clock by this part of the credit. */
+export const MOST_FLOWS = 16
+export const FAR_FLOWS = 4
+export const NEAR_CREDIT = 0.5
 
 /** Sums per flow fade over so many periods. */
 export const FLOW_PERIODS = 10
@@ -59,7 +61,7 @@ export interface ClockGreeting {
   readonly following: boolean
 }
 
-/** What a process tells the arbiter, as plain JSON: sums of its latest periods, nothing of single requests. */
+/** What a process tells the arbiter: sums of its latest periods, nothing of single requests. */
 export interface ClockReport {
   /** The process, by a random name that it has for as long as it lives. */
   readonly member: string
@@ -72,7 +74,7 @@ export interface ClockReport {
 /** A flow that was charged lately: its tag, and the cost per second that it asks for in all processes. */
 export type FlowTag = readonly [flow: string, tag: number, askedPerSecond: number]
 
-/** What the arbiter tells a process, as plain JSON. Good for a second after it is heard. */
+/** What the arbiter tells a process. Good for 1.5 seconds after it is heard. */
 export interface ClockLease {
   /** The arbiter, by a random name. */
   readonly arbiter: string
@@ -93,120 +95,15 @@ export interface ClockLease {
   readonly flows: readonly FlowTag[]
 }
 
-/** The way from the processes that share a clock to their arbiter, and back. What it loses is sent again. */
+/**
+ * The way from the processes that share a clock to their arbiter, and back. Reports and leases are text, of a few hundred
+ * bytes as a rule and 64 KiB at most. What the link loses is sent again.
+ */
 export interface ClockLink {
   /**
-   * Joins those who share the clock called `name`: `hear` is to be called with every lease that comes. Gives the
-   * function by which reports are sent, which must neither throw nor wait.
+   * Joins those who share the clock called `name`: `hear` is to be called with every lease that comes for this process.
+   * Gives the function by which reports are sent, which must neither throw nor wait; `member` is the process's random
+   * name. What was kept somewhere on its way for some time is heard with that time, `waitedMs`.
    */
-  join(name: string, hear: (lease: ClockLease) => void): (report: ClockReport) => void
-}
-
-/** More than any process lets in, or hears the end of, in one slot: what a report costs the arbiter is bounded. */
-const MOST_REQUESTS = 20_000
-const MOST_COST = 1e15
-const MOST_PERIODS = 100
-const MOST_ENDED = 2_000
-const MOST_TEXT = 1_000
-const BELIEVED = [
-  'time',
-  'rate',
-  'meanCost',
-  'usual',
-  'deliverable',
-  'capacity',
-  'left',
-  'owed',
-  'fill',
-  'floor',
-  'reserve',
-  'most',
-]
-
-/** Whether a message that came from another process is a report. Anything else is to be passed over. */
-export function isReport(value: unknown): value is ClockReport {
-  if (!isRecord(value)) return false
-  const { member, sentAtMs, greeting, periods } = value
-  return (
-    isText(member) &&
-    isCost(sentAtMs) &&
-    (greeting === undefined || isGreeting(greeting)) &&
-    isListOf(periods, MOST_PERIODS, isPeriod)
-  )
-}
-
-/** Whether a message that came from the arbiter is a lease. */
-export function isLease(value: unknown): value is ClockLease {
-  if (!isRecord(value)) return false
-  const { arbiter, periodMs, period, belief, members, part, heard, sentAtMs, heardAtMs, atMs, flows } = value
-  return (
-    isText(arbiter) &&
-    isCost(periodMs) &&
-    periodMs > 0 &&
-    [period, members, part, heard, sentAtMs, heardAtMs, atMs].every(isCost) &&
-    isBelief(belief) &&
-    isListOf(flows, MOST_FLOWS, (flow) => isFlow(flow, 3))
-  )
-}
-
-function isGreeting(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { credit, probe, belief, following } = value
-  return isCost(credit) && isCost(probe) && isBelief(belief) && typeof following === 'boolean'
-}
-
-function isBelief(value: unknown): boolean {
-  if (!isRecord(value) || typeof value['open'] !== 'boolean' || typeof value['looking'] !== 'boolean') return false
-  return BELIEVED.every((name) => isCost(value[name])) && Number(value['rate']) > 0 && Number(value['meanCost']) > 0
-}
-
-function isPeriod(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { period, slots, flows } = value
-  return isCost(period) && isListOf(slots, 2 * SLOTS, isSlot) && isListOf(flows, MOST_FLOWS, (flow) => isFlow(flow, 4))
-}
-
-function isSlot(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  const { slot, letIn, refused, known, ahead, strained, ended, settled } = value
-  return (
-    [slot, settled].every(isCost) &&
-    [known, ahead, strained].every(isCount) &&
-    isAmount(letIn) &&
-    isAmount(refused) &&
-    isListOf(ended, MOST_ENDED, isEnded)
-  )
-}
-
-function isEnded(value: unknown): boolean {
-  if (!isRecord(value)) return false
-  return isCost(value['letIn']) && [value['success'], value['failure'], value['ignored']].every(isAmount)
-}
-
-function isFlow(value: unknown, length: number): boolean {
-  return Array.isArray(value) && value.length === length && isText(value[0]) && value.slice(1).every(isCost)
-}
-
-function isAmount(value: unknown): boolean {
-  return Array.isArray(value) && value.length === 2 && isCount(value[0]) && isCost(value[1]) && value[1] >= 0
-}
-
-function isCount(value: unknown): boolean {
-  return isCost(value) && value >= 0 && value <= MOST_REQUESTS
-}
-
-function isCost(value: unknown): value is number {
-  return typeof value === 'number' && Math.abs(value) <= MOST_COST
-}
-
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.length <= MOST_TEXT
-}
-
-function isListOf(value: unknown, most: number, isOne: (one: unknown) => boolean): boolean {
-  return Array.isArray(value) && value.length <= most && value.every(isOne)
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null
+  join(name: string, hear: (lease: string, waitedMs?: number) => void): (report: string, member: string) => void
 }

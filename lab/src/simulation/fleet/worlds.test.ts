@@ -1,0 +1,13 @@
+import { describe, expect, it } from 'vitest'
+import { mean } from '../../worlds/harm.js'
+import { tryFleet } from './worlds.js'
+
+describe('processes that share a clock, in random worlds', () => {
+  const trials = Array.from({ length: 12 }, (_, i) => tryFleet(i + 20)).filter((trial) => trial !== undefined)
+
+  it('do no more harm than one process, by half a point', () => {
+    expect(trials.length).toBeGreaterThan(4)
+    const harm = (way: 'one' | 'shared'): number => mean(trials.map((trial) => trial[way].harm).filter((x) => x >= 0))
+    expect(harm('shared')).toBeLessThan(harm('one') + 0.005)
+  })
+})

@@ -1,0 +1,123 @@
+import { describe, expect, it } from 'vitest'
+import { Fleet, type FleetSettings } from './fixtures/fleet.js'
+import type { ClockReport, PeriodSums, SlotSums } from './report.js'
+
+/** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
+const NOISY: FleetSettings = {
+  capacity: 100,
+  burst: 100,
+  crowds: [
+    [18, 3.33],
+    [2, 50],
+  ],
+  processes: 5,
+  seconds: 60,
+}
+
+/** What the last process says instead of the truth. */
+type Lie = (report: ClockReport) => ClockReport
+const periods =
+  (of: (sums: PeriodSums) => PeriodSums): Lie =>
+  (report) => ({ ...report, periods: report.periods.map(of) })
+const slots = (of: (slot: SlotSums) => SlotSums): Lie => periods((sums) => ({ ...sums, slots: sums.slots.map(of) }))
+
+const LIES: Record<string, Lie> = {
+  'lets in a hundred times as much, and all of it is served': slots((slot) => ({
+    ...slot,
+    letIn: [2_000, 2_000],
+    ended: [{ letIn: slot.slot, success: [2_000, 2_000], failure: [0, 0], ignored: [0, 0] }],
+  })),
+  'fails always': slots((slot) => ({
+    ...slot,
+    ended: slot.ended.map(({ letIn, success: [n, cost], failure }) => {
+      return { letIn, success: [0, 0], failure: [n + failure[0], cost + failure[1]], ignored: [0, 0] }
+    }),
+  })),
+  'fails always, and often': slots((slot) => ({
+    ...slot,
+    letIn: [5_000, 5_000],
+    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0] }],
+  })),
+  'fails of what it never let in': slots((slot) => ({
+    ...slot,
+    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0] }],
+  })),
+  'counts in another unit': slots((slot) => ({
+    ...slot,
+    letIn: [slot.letIn[0], 1e9 * slot.letIn[1]],
+    refused: [slot.refused[0], 1e9 * slot.refused[1]],
+    ended: slot.ended.map(({ letIn, success, failure }) => {
+      return {
+        letIn,
+        success: [success[0], 1e9 * success[1]],
+        failure: [failure[0], 1e9 * failure[1]],
+        ignored: [0, 0],
+      }
+    }),
+  })),
+  'took much more than it was charged': slots((slot) => ({ ...slot, settled: 1e12 })),
+  'gave back much more than it was charged': slots((slot) => ({ ...slot, settled: -1e12 })),
+  'is strained by nothing': slots((slot) => ({ ...slot, strained: 20_000, known: 20_000, ahead: 20_000 })),
+  'charges the quiet flows of others': periods((sums) => ({
+    ...sums,
+    flows: Array.from({ length: 16 }, (_, i) => [`flow-${i}`, 1e9, 1e9, 1e12] as const),
+  })),
+  'tells of times long ago': slots((slot) => ({
+    ...slot,
+    slot: slot.slot - 1e6,
+    ended: slot.ended.map((row) => ({ ...row, letIn: -1e9 })),
+  })),
+  'tells of times to come': slots((slot) => ({
+    ...slot,
+    slot: slot.slot + 1e6,
+    ended: slot.ended.map((row) => ({ ...row, letIn: 1e9 })),
+  })),
+  'believes that there is no end to it': (report) =>
+    report.greeting === undefined
+      ? report
+      : {
+          ...report,
+          greeting: {
+            ...report.greeting,
+            belief: { ...report.greeting.belief, open: false, capacity: 1e14, deliverable: 1e14, rate: 1e14 },
+          },
+        },
+  'believes that there is nothing': (report) =>
+    report.greeting === undefined
+      ? report
+      : {
+          ...report,
+          greeting: {
+            ...report.greeting,
+            belief: { ...report.greeting.belief, open: false, capacity: 0, deliverable: 0, rate: 1e-9 },
+          },
+        },
+}
+
+describe('a process that says what is not so', () => {
+  const honest = new Fleet(NOISY).run()
+  const share = 1 / NOISY.processes
+
+  it.each(Object.entries(LIES))('harms the others by no more than its share: it %s', (_name, lie) => {
+    const fleet = new Fleet({ ...NOISY, lie }).run()
+    const served = (of: Fleet): number => of.total('served', 20, 60)
+    expect(served(fleet)).toBeGreaterThan((1 - share) * served(honest))
+    expect(fleet.quiet(20, 60).mean).toBeGreaterThan((1 - share) * honest.quiet(20, 60).mean)
+    expect(fleet.failedShare(20, 60)).toBeLessThan(share)
+  })
+})
+
+describe('a process whose own way to the resource is broken', () => {
+  it('is left to itself, and the others go on as if it had none', () => {
+    const members: unknown[] = []
+    const fleet = new Fleet({
+      ...NOISY,
+      broken: 4,
+      each: (second, { processes }) => {
+        if (second === 30) members.push(...processes.map(({ tracker }) => tracker.snapshot().sharing?.members))
+      },
+    }).run()
+    expect(members).toEqual([4, 4, 4, 4, undefined])
+    expect(fleet.total('served', 20, 60)).toBeGreaterThan(0.95 * 40 * NOISY.capacity)
+  })
+})

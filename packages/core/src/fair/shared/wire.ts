@@ -1,0 +1,232 @@
+import type { ClockBelief } from '../clock/fair-clock.js'
+import {
+  type Amount,
+  type ClockGreeting,
+  type ClockLease,
+  type ClockReport,
+  type Ended,
+  type FlowCharge,
+  type FlowTag,
+  MOST_FLOWS,
+  type PeriodSums,
+  SLOTS,
+  type SlotSums,
+} from './report.js'
+
+// Reports and leases as text: lists of JSON, without names, of numbers with no more digits than tell anything. They come
+// from other processes, so nothing of them is believed that was not looked at.
+
+/** A longer text is nothing that was packed here. */
+export const MOST_LENGTH: number = 65_536
+const MOST_PERIODS = 100
+const MOST_ENDED = 2_000
+/** A flow with a longer name is not told of: it is charged by each process for itself. */
+export const LONGEST_NAME: number = 256
+/** More than any process lets in, or hears the end of, in one slot: what a report costs the arbiter is bounded. */
+const MOST_REQUESTS = 20_000
+const MOST_COST = 1e15
+/** Changes whenever the lists do: processes of two versions are on their own. */
+const VERSION = 2
+
+export function packReport({ member, sentAtMs, greeting, periods }: ClockReport): string {
+  return JSON.stringify([
+    VERSION,
+    member,
+    ms(sentAtMs),
+    greeting === undefined
+      ? 0
+      : [greeting.credit, greeting.probe, greeting.following ? 1 : 0, packBelief(greeting.belief)],
+    periods.map(({ period, slots, flows }) => [
+      period,
+      slots.map((slot) => packSlot(slot, period * SLOTS)),
+      flows.map(([flow, ...numbers]) => [flow, ...numbers.map(short)]),
+    ]),
+  ])
+}
+
+/** `undefined` for anything that is no report. */
+export function unpackReport(value: unknown): ClockReport | undefined {
+  return unlessMalformed(() => {
+    const [version, member, sentAtMs, greeting, periods] = list(parse(value), 5)
+    if (version !== VERSION) throw MALFORMED
+    const report = {
+      member: text(member),
+      sentAtMs: number(sentAtMs),
+      periods: list(periods, MOST_PERIODS).map(unpackPeriod),
+    }
+    return greeting === 0 ? report : { ...report, greeting: unpackGreeting(greeting) }
+  })
+}
+
+/** Two lines: what is for one process alone, and what all are told. */
+export function packLease(lease: ClockLease): string {
+  const { arbiter, periodMs, period, belief, members, part, heard, sentAtMs, heardAtMs, atMs, flows } = lease
+  const own = [VERSION, short(part), heard, ms(sentAtMs), ms(heardAtMs), ms(atMs)]
+  const tags = flows.map(([flow, tag, asked]) => [flow, short(tag - belief.time), short(asked)])
+  return `${JSON.stringify(own)}\n${JSON.stringify([arbiter, periodMs, period, members, packBelief(belief), tags])}`
+}
+
+/** `undefined` for anything that is no lease. */
+export function unpackLease(value: unknown): ClockLease | undefined {
+  return unlessMalformed(() => {
+    const lines = typeof value === 'string' ? value.split('\n') : []
+    const [version, part, heard, sentAtMs, heardAtMs, atMs] = list(parse(lines[0]), 6)
+    const [arbiter, periodMs, period, members, packed, flows] = list(parse(lines[1]), 6)
+    if (version !== VERSION) throw MALFORMED
+    const belief = unpackBelief(packed)
+    return {
+      arbiter: text(arbiter),
+      periodMs: number(periodMs, 1, 60_000),
+      period: number(period),
+      belief,
+      members: number(members, 1),
+      part: number(part, 0, 1),
+      heard: number(heard),
+      sentAtMs: number(sentAtMs),
+      heardAtMs: number(heardAtMs),
+      atMs: number(atMs),
+      flows: list(flows, MOST_FLOWS).map((each): FlowTag => {
+        const [flow, lead, asked] = list(each, 3)
+        return [text(flow), belief.time + number(lead), number(asked, 0)]
+      }),
+    }
+  })
+}
+
+function packBelief(belief: ClockBelief): number[] {
+  const { time, rate, meanCost, open, looking, usual, deliverable, capacity, left, owed } = belief
+  const { fill, floor, reserve, most } = belief
+  const flags = (open ? 1 : 0) + (looking ? 2 : 0)
+  const rest = [usual, deliverable, capacity, left, owed, fill, floor, reserve, most]
+  return [Number(time.toPrecision(12)), short(rate), short(meanCost), flags, ...rest.map(short)]
+}
+
+function unpackBelief(value: unknown): ClockBelief {
+  const [time, rate, meanCost, flags, usual, deliverable, capacity, left, owed, fill, floor, reserve, most] = list(
+    value,
+    13,
+  )
+  return {
+    time: number(time),
+    rate: number(rate, Number.MIN_VALUE),
+    meanCost: number(meanCost, Number.MIN_VALUE),
+    open: (count(flags) & 1) === 1,
+    looking: (count(flags) & 2) === 2,
+    usual: number(usual, 0, 1),
+    deliverable: number(deliverable, 0),
+    capacity: number(capacity, 0),
+    left: number(left),
+    owed: number(owed),
+    fill: number(fill, 0),
+    floor: number(floor, 0),
+    reserve: number(reserve, 0),
+    most: number(most, 0),
+  }
+}
+
+function unpackGreeting(value: unknown): ClockGreeting {
+  const [credit, probe, following, belief] = list(value, 4)
+  return {
+    credit: number(credit, 1),
+    probe: number(probe, 0, 1),
+    following: following === 1,
+    belief: unpackBelief(belief),
+  }
+}
+
+function packSlot(
+  { slot, letIn, refused, known, ahead, strained, settled, ended }: SlotSums,
+  first: number,
+): unknown[] {
+  const rows = ended.map((row) => [slot - row.letIn, ...[row.success, row.failure, row.ignored].map(packAmount)])
+  // Of three amounts the last are mostly none.
+  for (const row of rows) while (row.at(-1) === 0) row.pop()
+  const sums = [packAmount(letIn), packAmount(refused), known, ahead, strained, short(settled)]
+  return [slot - first, ...sums, ...rows]
+}
+
+function unpackPeriod(value: unknown): PeriodSums {
+  const [at, slots, flows] = list(value, 3)
+  const period = number(at)
+  return {
+    period,
+    slots: list(slots, 2 * SLOTS).map((each) => unpackSlot(each, period * SLOTS)),
+    flows: list(flows, MOST_FLOWS).map((each): FlowCharge => {
+      const [flow, lead, charge, asked] = list(each, 4)
+      return [text(flow), number(lead), number(charge, 0), number(asked, 0)]
+    }),
+  }
+}
+
+function unpackSlot(value: unknown, first: number): SlotSums {
+  const [at, letIn, refused, known, ahead, strained, settled, ...ended] = list(value, 7 + MOST_ENDED)
+  const slot = first + number(at)
+  return {
+    slot,
+    letIn: amount(letIn),
+    refused: amount(refused),
+    known: count(known),
+    ahead: count(ahead),
+    strained: count(strained),
+    settled: number(settled),
+    ended: ended.map((row): Ended => {
+      const [age, success = 0, failure = 0, ignored = 0] = list(row, 4)
+      const letInAt = slot - number(age)
+      return { letIn: letInAt, success: amount(success), failure: amount(failure), ignored: amount(ignored) }
+    }),
+  }
+}
+
+/** Requests that cost 1 each are one number. */
+function packAmount([requests, cost]: Amount): number | number[] {
+  return requests === cost ? requests : [requests, short(cost)]
+}
+
+function amount(value: unknown): Amount {
+  if (!Array.isArray(value)) return [count(value), count(value)]
+  const [requests, cost] = list(value, 2)
+  const known = count(requests)
+  return [known, known === 0 ? 0 : number(cost, 0)]
+}
+
+function short(value: number): number {
+  return Number(value.toPrecision(4))
+}
+
+function ms(value: number): number {
+  return Math.round(10 * value) / 10
+}
+
+const MALFORMED = new Error('not what was packed')
+
+function unlessMalformed<Value>(read: () => Value): Value | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function parse(value: unknown): unknown {
+  if (typeof value !== 'string' || value.length > MOST_LENGTH) throw MALFORMED
+  return JSON.parse(value)
+}
+
+function list(value: unknown, most: number): unknown[] {
+  if (!Array.isArray(value) || value.length > most) throw MALFORMED
+  return value
+}
+
+function number(value: unknown, least: number = -MOST_COST, most: number = MOST_COST): number {
+  if (typeof value === 'number' && value >= least && value <= most) return value
+  throw MALFORMED
+}
+
+function count(value: unknown): number {
+  return Math.floor(number(value, 0, MOST_REQUESTS))
+}
+
+function text(value: unknown): string {
+  if (typeof value === 'string' && value.length > 0 && value.length <= LONGEST_NAME) return value
+  throw MALFORMED
+}

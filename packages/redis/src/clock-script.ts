@@ -1,0 +1,74 @@
+/**
+ * The place where processes that share a clock meet: reports are left for the arbiter, leases for the others. Who holds
+ * the field `arbiter` runs the arbiter; it is held for 0.8 seconds, and renewed with each call. Of Redis's clock only
+ * differences are used.
+ *
+ * One hash per clock, which expires five seconds after the last call:
+ *
+ * - `arbiter`: the member that holds it, and until when
+ * - `from:<member>`: reports that the arbiter has not fetched, one a line, each with the time when it came
+ * - `all`: when leases came, and what they tell all alike
+ * - `to:<member>`: what a lease tells this one, until it is fetched
+ *
+ * A call names the member, what it does, and its report, or the common part of the leases and pairs of a member and its
+ * own part. All times are in microseconds.
+ */
+export const CLOCK_SCRIPT: string = `
+local key, me, does, text = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+local TERM, KEEP_MS, MOST_KEPT, MOST_FIELDS = 800000, 5000, 65536, 4000
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+local function us(number) return string.format('%.0f', number) end
+
+local holder, till = string.match(redis.call('HGET', key, 'arbiter') or '', '^(%S+) (%d+)$')
+till = tonumber(till or 0)
+if does == 'leave' then
+  redis.call('HDEL', key, 'from:' .. me, 'to:' .. me)
+  if holder == me then redis.call('HDEL', key, 'arbiter') end
+  return {}
+end
+-- A term that is longer than terms are was set by another clock.
+if holder ~= me and (not holder or till <= now or till > now + TERM) then
+  holder = me
+  redis.call('HDEL', key, 'all')
+  -- Leases of an arbiter whose term is over come too late.
+  if does == 'publish' then does = 'fetch' end
+end
+-- Of members that are gone there is a field each, at most.
+if redis.call('HLEN', key) > MOST_FIELDS then redis.call('DEL', key) end
+
+local reply
+if holder == me then
+  redis.call('HSET', key, 'arbiter', me .. ' ' .. us(now + TERM))
+  local fields = redis.call('HGETALL', key)
+  reply = {1}
+  for i = 1, #fields, 2 do
+    if string.sub(fields[i], 1, 5) == 'from:' then
+      redis.call('HDEL', key, fields[i])
+      for came, report in string.gmatch(fields[i + 1], '(%d+) ([^\\n]+)') do
+        reply[#reply + 1] = us(now - tonumber(came))
+        reply[#reply + 1] = report
+      end
+    end
+  end
+  if does == 'publish' then
+    redis.call('HSET', key, 'all', us(now) .. ' ' .. text)
+    for i = 4, #ARGV, 2 do redis.call('HSET', key, 'to:' .. ARGV[i], ARGV[i + 1]) end
+  end
+else
+  if text ~= '' and does == 'report' then
+    local kept = redis.call('HGET', key, 'from:' .. me) or ''
+    if #kept > MOST_KEPT then kept = '' end
+    redis.call('HSET', key, 'from:' .. me, kept .. us(now) .. ' ' .. text .. '\\n')
+  end
+  reply = {0}
+  local own = redis.call('HGET', key, 'to:' .. me)
+  local came, all = string.match(redis.call('HGET', key, 'all') or '', '^(%d+) (.*)$')
+  if own and came then
+    redis.call('HDEL', key, 'to:' .. me)
+    reply = {0, us(now - tonumber(came)), own, all}
+  end
+end
+redis.call('PEXPIRE', key, KEEP_MS)
+return reply
+`

@@ -1,0 +1,211 @@
+import { ClockArbiter, type ClockLink } from '@fairlead/core'
+import { requireOptions, requireText, systemAfter, systemClock } from '@fairlead/core/internal'
+import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
+import { CLOCK_SCRIPT } from './clock-script.js'
+
+const EXCHANGE: Script = scriptOf(CLOCK_SCRIPT)
+/** The arbiter fetches reports so long after the end of their period, and others its leases so long after they reported. */
+const FETCH_MS = 35
+const POLL_MS = 55
+const PERIOD_MS = 100
+const CALLS_PER_PERIOD = 2
+/** Who has nothing more to report for so long has left. */
+const OVER_MS = 2_000
+/** A call that was not answered for so long is taken to be lost, and so are the others if there are many. */
+const LOST_MS = 500
+const MOST_LOST = 4
+/** An arbiter that could not renew its term. */
+const TERM_MS = 800
+
+/** Options of {@link redisFleet}. */
+export interface RedisFleetOptions {
+  /** Begins the name of every key. @default 'fairlead' */
+  prefix?: string
+}
+
+/** The clocks of a fleet's processes, which meet in Redis. */
+export interface RedisFleet extends ClockLink {
+  /**
+   * The process leaves at once, so that others need not wait until it is missed: to be called before it ends. From then
+   * on it is on its own. Never rejects.
+   */
+  close(): Promise<void>
+}
+
+/**
+ * The processes of a fleet share one sense of fairness by way of Redis: for `createGate({ name, fleet })`. All that give
+ * their gate the same name, and reach the same Redis, share.
+ *
+ * While nothing is short, nothing is sent. Then each process makes 20 calls a second at most, of some hundred bytes, on
+ * one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of the
+ * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another goes on. If Redis is away, each
+ * process is on its own within two seconds, and shares again when it is back. No request ever waits for Redis.
+ *
+ * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for what is no
+ * client of the packages `redis`, `ioredis` or `@upstash/redis`.
+ */
+export function redisFleet(client: RedisClient, options: RedisFleetOptions = {}): RedisFleet {
+  requireOptions('redisFleet', options, ['prefix'])
+  const { prefix = 'fairlead' } = options
+  requireText('redisFleet.prefix', prefix)
+  const run = scriptRunner(client)
+  const seats: Seat[] = []
+  return {
+    join(name, hear) {
+      const seat = new Seat(run, `${prefix}:clock:{${name}}`, hear)
+      seats.push(seat)
+      return (report, member) => seat.report(report, member)
+    },
+    async close() {
+      await Promise.all(seats.map((seat) => seat.leave()))
+    },
+  }
+}
+
+/** What a process does for one clock: it sends reports, fetches leases, and keeps the clock if it is its turn. */
+class Seat {
+  readonly #run: RunScript
+  readonly #key: string
+  readonly #hear: (lease: string, waitedMs?: number) => void
+  #member = ''
+  /** The latest report, until it is sent: it has all that was not heard. */
+  #report = ''
+  #reportedAtMs = Number.NEGATIVE_INFINITY
+  #arbiter: ClockArbiter | undefined
+  #confirmedAtMs = 0
+  /** Leases to be published. */
+  #leases: ReadonlyMap<string, string> = new Map()
+  #cancel: (() => void) | undefined
+  #hasLeft = false
+  /** The call that is waited for, when it began, and calls that were given up. */
+  #call = 0
+  #isWaiting = false
+  #calls = 0
+  #calledAtMs = 0
+  #unanswered = 0
+
+  constructor(run: RunScript, key: string, hear: (lease: string, waitedMs?: number) => void) {
+    this.#run = run
+    this.#key = key
+    this.#hear = hear
+  }
+
+  report(report: string, member: string): void {
+    if (this.#hasLeft) return
+    const nowMs = systemClock()
+    this.#member = member
+    this.#reportedAtMs = nowMs
+    if (this.#arbiter !== undefined) this.#take(report, 0)
+    else {
+      this.#report = report
+      this.#exchange()
+    }
+    if (this.#arbiter === undefined || this.#cancel === undefined) this.#wake(this.#arbiter === undefined ? POLL_MS : 0)
+  }
+
+  async leave(): Promise<void> {
+    this.#hasLeft = true
+    this.#cancel?.()
+    this.#arbiter = undefined
+    if (this.#member === '') return
+    try {
+      await this.#run(EXCHANGE, this.#key, [this.#member, 'leave', ''])
+    } catch {
+      // Redis is away: it forgets by itself.
+    }
+  }
+
+  #wake(inMs: number): void {
+    this.#cancel?.()
+    this.#cancel = systemAfter(inMs, () => {
+      this.#cancel = undefined
+      this.#tick()
+    })
+  }
+
+  #tick(): void {
+    const nowMs = systemClock()
+    if (this.#hasLeft || nowMs - this.#reportedAtMs > OVER_MS) {
+      this.#arbiter = undefined
+      return
+    }
+    this.#calls = 0
+    this.#exchange()
+    // The arbiter's periods are those of its own clock.
+    this.#wake(this.#arbiter === undefined ? PERIOD_MS : PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS))
+  }
+
+  /** Calls Redis with what there is to be said, unless it still owes an answer. */
+  #exchange(): void {
+    const nowMs = systemClock()
+    if (this.#isWaiting && nowMs - this.#calledAtMs < LOST_MS) return
+    if (this.#isWaiting && this.#unanswered >= MOST_LOST) return
+    if (this.#isWaiting) this.#unanswered++
+    if (nowMs - this.#confirmedAtMs > TERM_MS) this.#arbiter = undefined
+    const call = ++this.#call
+    this.#calls++
+    this.#isWaiting = true
+    this.#calledAtMs = nowMs
+    const leases = this.#arbiter === undefined ? new Map<string, string>() : this.#leases
+    const report = this.#report
+    this.#leases = new Map()
+    this.#report = ''
+    this.#run(EXCHANGE, this.#key, this.#said(report, leases)).then(
+      (reply) => {
+        if (this.#answered(call)) this.#hears(reply, report, leases)
+      },
+      () => {
+        this.#answered(call)
+      },
+    )
+  }
+
+  #said(report: string, leases: ReadonlyMap<string, string>): string[] {
+    if (leases.size === 0) return [this.#member, report === '' ? 'fetch' : 'report', report]
+    const parts = [...leases].map(([member, lease]) => [member, ...lease.split('\n')] as const)
+    const [, , all = ''] = parts[0] ?? []
+    return [this.#member, 'publish', all, ...parts.flatMap(([member, own = '']) => [member, own])]
+  }
+
+  /** False if it was given up: then others have been made. */
+  #answered(call: number): boolean {
+    if (call !== this.#call) {
+      this.#unanswered = Math.max(0, this.#unanswered - 1)
+      return false
+    }
+    this.#isWaiting = false
+    return !this.#hasLeft
+  }
+
+  #hears(reply: unknown, report: string, published: ReadonlyMap<string, string>): void {
+    if (!Array.isArray(reply)) return
+    // A client may have read the lists of JSON already.
+    const [isArbiter, ...rest] = reply.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
+    if (isArbiter === '1') {
+      this.#confirmedAtMs = this.#calledAtMs
+      if (this.#arbiter === undefined) {
+        this.#arbiter = new ClockArbiter(PERIOD_MS)
+        for (const each of [report, this.#report]) if (each !== '') this.#take(each, 0)
+        this.#report = ''
+        this.#wake(0)
+      }
+      // What is not in Redis nobody goes by, nor does this process.
+      const own = published.get(this.#member)
+      if (own !== undefined) this.#hear(own)
+      for (let i = 0; i + 1 < rest.length; i += 2) this.#take(rest[i + 1] ?? '', Number(rest[i]) / 1000)
+      if (this.#leases.size > 0 && this.#calls < CALLS_PER_PERIOD) this.#exchange()
+      return
+    }
+    this.#arbiter = undefined
+    this.#leases = new Map()
+    const [waitedUs, own, all] = rest
+    if (own !== undefined) this.#hear(`${own}\n${all}`, Number(waitedUs) / 1000)
+    if (this.#report !== '') this.#exchange()
+  }
+
+  /** The arbiter is told something. */
+  #take(report: string, waitedMs: number): void {
+    const leases = this.#arbiter?.hear(report, systemClock(), waitedMs)
+    if (leases !== undefined && leases.size > 0) this.#leases = new Map([...this.#leases, ...leases])
+  }
+}
