@@ -17,6 +17,8 @@ import { safeWeight } from './weight.js'
  * `doorman`, `queue`.
  */
 export interface GateOptions {
+  /** What people call the gate: in pages, metrics and logs. Not empty. @default 'gate' */
+  name?: string
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
   /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
@@ -60,6 +62,7 @@ export interface GateOptions {
 
 /** Names of the options above, for whoever passes them on. */
 export const GATE_OPTIONS: readonly string[] = [
+  'name',
   'fair',
   'shed',
   'stages',
@@ -82,8 +85,9 @@ export const GATE_OPTIONS: readonly string[] = [
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { stages = [], shed = false, budget = false, doorman = false, queue = false } = options
-  const { after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
+  const { name = 'gate', after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
+  requireText('name', name)
   requireFunction('clock', options.clock ?? systemClock)
   if (options.random !== undefined) requireFunction('random', options.random)
   requireFunction('after', after)
@@ -126,7 +130,7 @@ export function createGate(options: GateOptions = {}): Gate {
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
   if (queue !== false) chain.push(stageOf('queue', queue, seams))
   const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
-  gate = new Gate(chain, clock, after, permitTimeoutMs, nameKey)
+  gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
   return gate
 }
 

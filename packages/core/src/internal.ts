@@ -5,9 +5,11 @@
  */
 
 export { Alarm } from './alarm.js'
+export { DurationHistogram } from './capacity/histogram.js'
 export { steady, systemAfter, systemClock } from './clock.js'
 export { Pool } from './escrow/pool/pool.js'
 export { grown } from './grown.js'
+export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
 export { withinDeadline } from './lease/deadline.js'
 export {
