@@ -4,6 +4,7 @@
  * @module @fairlead/core/internal
  */
 
+export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
 export { DurationHistogram } from './capacity/histogram.js'
 export { steady, systemAfter, systemClock } from './clock.js'

@@ -35,6 +35,8 @@ export type GateEvent =
       /** What it really cost: as settled, else as admitted. */
       readonly cost: number
       readonly outcome: Outcome
+      /** Until it was admitted, in milliseconds. */
+      readonly waitedMs: number
       /** From admission to finish, in milliseconds. */
       readonly durationMs: number
     }

@@ -397,7 +397,7 @@ describe('observing', () => {
     admitNow(gate, 'c')
     expect(events).toEqual([
       { type: 'admitted', id: 1, flow: 'a', cost: 1, waitedMs: 0 },
-      { type: 'finished', id: 1, flow: 'a', cost: 3, outcome: 'failure', durationMs: 12 },
+      { type: 'finished', id: 1, flow: 'a', cost: 3, outcome: 'failure', waitedMs: 0, durationMs: 12 },
       { type: 'refused', id: 2, flow: 'b', cost: 1, waitedMs: 0, refusal: answer },
     ])
   })

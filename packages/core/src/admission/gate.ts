@@ -242,8 +242,9 @@ export class Gate {
       }
     }
     if (this.#observers.any) {
+      const { id, flow, waitedMs } = visit
       const durationMs = nowMs - visit.nowMs
-      this.#observers.tell({ type: 'finished', id: visit.id, flow: visit.flow, cost, outcome, durationMs })
+      this.#observers.tell({ type: 'finished', id, flow, cost, outcome, waitedMs, durationMs })
     }
     if (finished?.hasSubscribers === true)
       finished.publish({ gate: this, flow: visit.flow, cost, outcome, durationMs: nowMs - visit.nowMs })

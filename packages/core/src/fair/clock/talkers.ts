@@ -86,9 +86,9 @@ export class TopTalkers {
   /** Those who surely ask for something, the loudest first. Allocates. */
   list(): Talker[] {
     const talkers: Talker[] = []
-    const sinceMs = this.#nowMs - this.#halvedAtMs
+    const sinceMs = Math.max(0, this.#nowMs - this.#halvedAtMs) || 0
     // Less than a second is no time to tell a rate by.
-    const seconds = Math.max(1, (this.#countedMs + (sinceMs > 0 ? sinceMs : 0)) / 1_000)
+    const seconds = Math.max(1, (this.#countedMs + sinceMs) / 1_000)
     for (let i = 0; i < WATCHED; i++) {
       const seen = this.#asked[i]! - this.#missed[i]!
       if (!(seen > 0)) continue

@@ -1,0 +1,80 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Frame, RecordFrame } from '../frame'
+
+/** The page's end of a console: one URL, wherever it is mounted. */
+const url = (query: string): string => `${location.pathname}?${query}`
+
+export interface Connection {
+  /** True where the console was given `control`. */
+  readonly canAct: boolean
+  /** Asks why a flow would be refused, or not. */
+  explain(flow: string): Promise<Readonly<Record<string, unknown>>>
+  /** Does something about a flow; gives what to say of it. */
+  act(kind: string, flow: string, parameters: Readonly<Record<string, string>>): Promise<string>
+  /** Where the what-if's worker comes from. */
+  readonly workerUrl: string
+}
+
+export function connect(): Connection {
+  const token = document.querySelector<HTMLMetaElement>('meta[name=fairlead-token]')?.content
+  return {
+    canAct: token !== undefined,
+    workerUrl: url('worker'),
+    async explain(flow) {
+      const answer = await fetch(url(`why=${encodeURIComponent(flow)}`))
+      return answer.ok ? ((await answer.json()) as Record<string, unknown>) : {}
+    },
+    async act(kind, flow, parameters) {
+      const query = new URLSearchParams({ act: kind, flow, ...parameters })
+      const headers = { 'x-fairlead-token': token ?? '' }
+      try {
+        const answer = await fetch(url(query.toString()), { method: 'POST', headers })
+        return answer.ok ? 'Done.' : await answer.text()
+      } catch {
+        return 'The server does not answer.'
+      }
+    },
+  }
+}
+
+/** Has `onFrame` called once a second, until the returned function is. */
+export function listen(
+  record: boolean,
+  onFrame: (frame: Frame) => void,
+  onRecord: (record: RecordFrame) => void,
+  onState: (live: boolean) => void,
+): () => void {
+  const events = new EventSource(url(record ? 'events&record' : 'events'))
+  events.onmessage = (event: MessageEvent<string>) => onFrame(JSON.parse(event.data) as Frame)
+  events.addEventListener('record', (event) =>
+    onRecord(JSON.parse((event as MessageEvent<string>).data) as RecordFrame),
+  )
+  events.onopen = () => onState(true)
+  events.onerror = () => onState(false)
+  return () => events.close()
+}
+
+const EXPLAIN_EVERY_MS = 1_000
+
+/** What the stages know of a flow, asked anew each second while it is shown. */
+export function useExplanation(connection: Connection, flow: string): Readonly<Record<string, unknown>> | undefined {
+  const [explanation, setExplanation] = useState<Readonly<Record<string, unknown>> | undefined>()
+  useEffect(() => {
+    let shown = true
+    const ask = (): void => {
+      connection.explain(flow).then(
+        (answer) => {
+          if (shown) setExplanation(answer)
+        },
+        () => {},
+      )
+    }
+    ask()
+    const timer = setInterval(ask, EXPLAIN_EVERY_MS)
+    return () => {
+      shown = false
+      clearInterval(timer)
+    }
+  }, [connection, flow])
+  return explanation
+}
