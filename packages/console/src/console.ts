@@ -58,11 +58,11 @@ export function fairConsole<Raw = unknown>(gate: Gate, options: ConsoleOptions<R
 function handlerOf<Raw>(console: Console<Raw>): FairConsole {
   function handle(request: Request): Promise<Response>
   function handle(request: NodeRequest, response: NodeResponse): Promise<void>
-  async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<Response | void> {
+  async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<unknown> {
     // What a framework hands in is what its `auth` was written for.
     if (response === undefined || request instanceof Request) return console.answer(request as Request, request as Raw)
     const asked = toRequest(request)
-    await send(await console.answer(asked, request as Raw), response, asked.method === 'HEAD')
+    return send(await console.answer(asked, request as Raw), response, asked.method === 'HEAD')
   }
   return Object.defineProperty(Object.assign(handle, { close: () => console.close(), viewers: 0 }), 'viewers', {
     get: () => console.viewers,

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { duration, number, type RiverPoint, rate } from './view'
+import { duration, number, type RiverPoint, rate } from './view.js'
 
 /** How wide an element is, in pixels, as it changes. */
 export function useWidth(): [{ current: HTMLDivElement | null }, number] {
@@ -24,6 +24,13 @@ export function ceiling(value: number): number {
   return 10 * size
 }
 
+/** In how many parts a round number is to be divided, so that the parts are round too. */
+function partsOf(most: number): number {
+  const mantissa = Math.round((10 * most) / 10 ** Math.floor(Math.log10(most)))
+  if (mantissa === 50) return 5
+  return mantissa % 15 === 0 ? 3 : 4
+}
+
 const MARGIN = { left: 44, right: 8, top: 14, bottom: 22 }
 
 /** Axes of a chart over time, and what is drawn in them. */
@@ -43,7 +50,8 @@ export function TimeChart(props: {
   const tall = height - MARGIN.top - MARGIN.bottom
   const x = (atMs: number): number => MARGIN.left + inner * (1 - (endMs - atMs) / span)
   const y = (value: number): number => MARGIN.top + tall * (1 - Math.min(value, most) / most)
-  const steps = [0, 0.25, 0.5, 0.75, 1].map((part) => part * most)
+  const parts = partsOf(most)
+  const steps = Array.from({ length: parts + 1 }, (_, i) => (i * most) / parts)
   const times = width < 480 ? [1, 0.5, 0] : [1, 0.75, 0.5, 0.25, 0]
   const move = (event: PointerEvent): void => {
     const left = (event.currentTarget as Element).getBoundingClientRect().left

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import type { Frame, RecordFrame } from '../frame'
+import type { Frame, RecordFrame } from '../frame.js'
 
 /** The page's end of a console: one URL, wherever it is mounted. */
 const url = (query: string): string => `${location.pathname}?${query}`

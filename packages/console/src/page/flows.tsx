@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import type { Frame, OverrideFrame } from '../frame'
-import { ShareBar, Spark } from './charts'
-import { type Connection, useExplanation } from './connection'
-import { byHarm, duration, number, percent, rate, type Share, type Shares } from './view'
-import { overrideWords, whyOf } from './words'
+import type { Frame, OverrideFrame } from '../frame.js'
+import { ShareBar, Spark } from './charts.js'
+import { type Connection, useExplanation } from './connection.js'
+import { byHarm, duration, lost, number, percent, rate, type Share, type Shares, suffers } from './view.js'
+import { overrideWords, whyOf } from './words.js'
 
-type Sort = 'harm' | 'flow' | 'asked' | 'entitled' | 'served' | 'refused' | 'credit' | 'wait'
+type Sort = 'harm' | 'flow' | 'asked' | 'entitled' | 'served' | 'lost' | 'credit' | 'wait'
 
 const ORDERS: Readonly<Record<Sort, (a: Share, b: Share) => number>> = {
   harm: byHarm,
@@ -14,7 +14,7 @@ const ORDERS: Readonly<Record<Sort, (a: Share, b: Share) => number>> = {
   asked: (a, b) => b.asked - a.asked,
   entitled: (a, b) => b.entitled - a.entitled,
   served: (a, b) => b.served - a.served,
-  refused: (a, b) => b.refused / (b.asked || 1) - a.refused / (a.asked || 1),
+  lost: (a, b) => lost(b) - lost(a),
   credit: (a, b) => (a.credit ?? 0) - (b.credit ?? 0),
   wait: (a, b) => b.wait.p99 - a.wait.p99,
 }
@@ -63,7 +63,7 @@ export function Flows({
       {rows.length > 0 && (
         <table class="flows">
           <colgroup>
-            <col style={{ width: '22%' }} />
+            <col class="first" />
             <col />
             <col class="middle" style={{ width: '84px' }} />
             <col class="middle" style={{ width: '84px' }} />
@@ -82,7 +82,7 @@ export function Flows({
               {header('asked', 'asked', 'cost asked for, per second', 'middle')}
               {header('entitled', 'fair share', 'what it may have by weight while it is short', 'middle')}
               {header('served', 'served', 'cost served, per second', 'middle')}
-              {header('refused', 'refused', 'of what it asked')}
+              {header('lost', 'lost', 'refused or failed, of what it asked')}
               {header('credit', 'credit', 'requests that it lags behind the clock of FAIR', 'wide')}
               {header('wait', 'wait p50/p99', 'until admitted', 'wide')}
               <th class="wide" scope="col">
@@ -110,7 +110,7 @@ export function Flows({
       <div class="acts">
         {sorted.length > ROWS && (
           <button type="button" onClick={() => setAll(!all)}>
-            {all ? 'Fewer' : `All ${sorted.length} that are watched`}
+            {all ? 'Fewer' : `All ${sorted.length} that ask for most`}
           </button>
         )}
         {shares.others.flows > 0 && (
@@ -135,8 +135,7 @@ function Row(props: {
   toggle: () => void
 }): JSX.Element {
   const { row, most, colour, frames, override, isOpen, toggle } = props
-  const refused = row.asked > 0 ? row.refused / row.asked : 0
-  const lacks = row.excess === 0 && row.lack > 0.05 * row.entitled && row.refused + row.failed > 0
+  const lacks = suffers(row)
   const minute = frames
     .slice(-60)
     .map(({ flows, seconds }) => (flows.find(({ flow }) => flow === row.flow)?.asked ?? 0) / seconds)
@@ -146,7 +145,9 @@ function Row(props: {
         <td>
           <button type="button" class="name" aria-expanded={isOpen} onClick={toggle}>
             <span class="swatch" style={{ background: colour }} />
-            <span title={row.flow}>{row.flow}</span>
+            <span class="label" title={row.flow}>
+              {row.flow}
+            </span>
             {row.excess > 0 && <span class="tag heavy">above its share</span>}
             {lacks && <span class="tag lacks">suffers</span>}
             {override && <span class="tag set">{override.kind}</span>}
@@ -164,8 +165,8 @@ function Row(props: {
         <td class="middle" data-value={row.served}>
           {rate(row.served)}
         </td>
-        <td class={lacks ? 'bad' : ''} data-value={refused}>
-          {percent(refused)}
+        <td class={lacks ? 'bad' : ''} data-value={lost(row)}>
+          {percent(lost(row))}
         </td>
         <td class="wide">
           {row.credit === null

@@ -1,10 +1,10 @@
 import { type JSX, render } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import type { Frame, RecordFrame, RefusalFrame } from '../frame'
-import { River } from './charts'
-import { type Connection, connect, listen } from './connection'
-import { Flows } from './flows'
-import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from './panels'
+import type { Frame, RecordFrame, RefusalFrame } from '../frame.js'
+import { River } from './charts.js'
+import { type Connection, connect, listen } from './connection.js'
+import { Flows } from './flows.js'
+import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from './panels.js'
 import {
   colours,
   count,
@@ -17,11 +17,13 @@ import {
   type State,
   sharesOf,
   stateOf,
-} from './view'
-import { WhatIf } from './what-if'
+} from './view.js'
+import { WhatIf } from './what-if.js'
 
 const COLOURS = 8
 const REFUSALS = 50
+/** Time that charts show at least, and by which they grow until they show what is wanted. */
+const SHORTEST_MS = 30_000
 const SPANS: readonly (readonly [string, number])[] = [
   ['2 min', 120_000],
   ['10 min', 600_000],
@@ -36,7 +38,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
   const [live, setLive] = useState(false)
   const [seen, setSeen] = useState<Seen>({ frames: [], refusals: [] })
   const [frozen, setFrozen] = useState<Seen | undefined>()
-  const [span, setSpan] = useState(120_000)
+  const [wanted, setSpan] = useState(120_000)
   const [recording, setRecording] = useState(false)
   const records = useRef<RecordFrame[]>([])
   const [recorded, setRecorded] = useState(0)
@@ -48,7 +50,10 @@ function App({ connection }: { connection: Connection }): JSX.Element {
           setSeen(({ frames, refusals }) => ({
             // After a break the server tells what was missed, and some of it again.
             frames: [...frames.filter(({ atMs }) => atMs < frame.atMs), frame].slice(-KEPT_FRAMES),
-            refusals: [...frame.refusals].reverse().concat(refusals).slice(0, REFUSALS),
+            refusals: [...frame.refusals]
+              .sort((a, b) => b.id - a.id)
+              .concat(refusals)
+              .slice(0, REFUSALS),
           })),
         (record) => {
           records.current = [...records.current, record].slice(-KEPT_FRAMES)
@@ -79,6 +84,9 @@ function App({ connection }: { connection: Connection }): JSX.Element {
     return () => removeEventListener('keydown', onKey)
   })
   const frame = frames.at(-1)
+  // A page that was just opened has less to show: it fills the width all the same.
+  const seenMs = (frame?.atMs ?? 0) - (frames[0]?.atMs ?? 0)
+  const span = Math.min(wanted, Math.max(SHORTEST_MS, SHORTEST_MS * Math.ceil(seenMs / SHORTEST_MS)))
   return (
     <>
       <header>
@@ -96,7 +104,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
         <StateBanner state={state} shares={shares} frame={frame} />
         {frame && (
           <>
-            <RiverPanel frames={frames} span={span} setSpan={setSpan} coloured={coloured.current} />
+            <RiverPanel frames={frames} span={span} wanted={wanted} setSpan={setSpan} coloured={coloured.current} />
             <Flows frames={frames} shares={shares} colourOf={colourOf} connection={connection} />
             <div class="pair">
               {frame.queue && <WaitingRoom queue={frame.queue} frame={frame} colourOf={colourOf} />}
@@ -139,7 +147,7 @@ function StateBanner({
   return (
     <div class={`state ${level}`}>
       <p>
-        <b>{headline}</b> <span>{detail}</span>
+        <b class="headline">{headline}</b> <span class="rest">{detail}</span>
       </p>
       {/* Screen readers hear of changes, not of each second. */}
       <div class="hidden" role="status">
@@ -175,11 +183,13 @@ function Total({ name, value }: { name: string; value: string }): JSX.Element {
 function RiverPanel({
   frames,
   span,
+  wanted,
   setSpan,
   coloured,
 }: {
   frames: readonly Frame[]
   span: number
+  wanted: number
   setSpan: (ms: number) => void
   coloured: ReadonlyMap<string, number>
 }): JSX.Element {
@@ -200,7 +210,7 @@ function RiverPanel({
         <p>cost per second; refused is hatched, above what is served</p>
         <span class="push">
           {SPANS.map(([words, ms]) => (
-            <button type="button" key={ms} aria-pressed={span === ms} onClick={() => setSpan(ms)}>
+            <button type="button" key={ms} aria-pressed={wanted === ms} onClick={() => setSpan(ms)}>
               {words}
             </button>
           ))}

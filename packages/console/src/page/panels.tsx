@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
-import type { BudgetFrame, Frame, LeaseFrame, ProcessFrame, QueueFrame, RefusalFrame, SignalFrame } from '../frame'
-import { Bar, ceiling, TimeChart, useWidth } from './charts'
-import { Fact } from './flows'
-import { capacityOf, count, duration, number, percent, rate } from './view'
-import { reasonOf } from './words'
+import type { BudgetFrame, Frame, LeaseFrame, ProcessFrame, QueueFrame, RefusalFrame, SignalFrame } from '../frame.js'
+import { Bar, ceiling, TimeChart, useWidth } from './charts.js'
+import { Fact } from './flows.js'
+import { capacityOf, count, duration, number, percent, rate } from './view.js'
+import { reasonOf } from './words.js'
 
 type ColourOf = (flow: string) => string
 
@@ -67,10 +67,12 @@ function Lane({
   children: preact.ComponentChildren
 }): JSX.Element {
   return (
-    <div role="listitem" style={{ display: 'contents' }}>
+    <div role="listitem" class="lane">
       <div class="who">
         <span class="swatch" style={{ background: colour }} />
-        <span title={who}>{who}</span>
+        <span class="label" title={who}>
+          {who}
+        </span>
       </div>
       {bar}
       <div class="amount">{children}</div>
@@ -308,7 +310,7 @@ export function Refusals({
       {refusals.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reached by the keyboard
         <ol class="log" tabIndex={0} aria-label="Last refusals, the newest first">
-          {refusals.map((refusal) => (
+          {grouped(refusals).map(({ refusal, alike }) => (
             <li key={refusal.id}>
               <time>{new Date(refusal.atMs).toLocaleTimeString()}</time>
               <div>
@@ -318,6 +320,7 @@ export function Refusals({
                   <span class="soft">; told to come back in {duration(refusal.retryAfterMs)}</span>
                 )}
                 {refusal.retryAfterMs === null && <span class="soft">; told not to come back</span>}
+                {alike > 0 && <span class="soft">; and {alike} more like it</span>}
               </div>
             </li>
           ))}
@@ -325,6 +328,19 @@ export function Refusals({
       )}
     </section>
   )
+}
+
+/** Neighbours of one flow for one reason are one line. */
+function grouped(refusals: readonly RefusalFrame[]): { refusal: RefusalFrame; alike: number }[] {
+  const groups: { refusal: RefusalFrame; alike: number }[] = []
+  for (const refusal of refusals) {
+    const last = groups.at(-1)
+    const { flow, stage, reason } = refusal
+    if (last && last.refusal.flow === flow && last.refusal.stage === stage && last.refusal.reason === reason)
+      last.alike++
+    else groups.push({ refusal, alike: 0 })
+  }
+  return groups
 }
 
 export function Fleet({ frame }: { frame: Frame }): JSX.Element | null {

@@ -11,6 +11,11 @@ const GAP_MS = 4_000
 const BEYOND = 1.1
 /** What failed, as a share of what ended, that is worth a word although nothing is short. */
 const FAILING = 0.02
+/** A flow suffers that lacks so much of its share. */
+const SUFFERS = 0.05
+/** Flows that the sentence names, and how much of a name. */
+const NAMED = 3
+const LONG = 24
 
 /** What one flow asks, may have and gets, per second. */
 export interface Share {
@@ -89,7 +94,10 @@ export function sharesOf(frames: readonly Frame[]): Shares {
       sums.set(flow.flow, known)
       newest.set(flow.flow, flow)
     }
-  const names = [...sums.keys()].filter((name) => sums.get(name)!.asked + sums.get(name)!.served > 0)
+  const present = new Set(latest?.flows.map(({ flow }) => flow))
+  const names = [...sums.keys()].filter(
+    (name) => present.has(name) && sums.get(name)!.asked + sums.get(name)!.served > 0,
+  )
   const of = (what: 'asked' | 'refused' | 'failed'): number =>
     Math.max(0, total[what] - names.reduce((all, name) => all + sums.get(name)![what], 0))
   const unnamed = Math.max(0, (latest?.flowCount ?? 0) - names.length)
@@ -113,6 +121,16 @@ export function sharesOf(frames: readonly Frame[]): Shares {
   const quietLose = sum(quiet, ({ refused, failed }) => refused + failed) + others.refused + others.failed
   const quietGet = quietAsk > 0 ? Math.max(0, 1 - quietLose / quietAsk) : 1
   return { ...total, flows, others, quietGet }
+}
+
+/** Of what a flow asked, the share that was refused or failed: 0 to 1. */
+export function lost({ asked, refused, failed }: Share): number {
+  return asked > 0 ? Math.min(1, (refused + failed) / asked) : 0
+}
+
+/** Whether a flow gets less than its fair share, by more than chance makes of it. */
+export function suffers(share: Share): boolean {
+  return share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
 }
 
 /** Most harm first: what a flow asks beyond its share, or lacks of it; then what it asks. */
@@ -142,7 +160,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
     const who =
       heavy.length === 0
         ? `${flows} ask ${rate(asked)}, none above its share.`
-        : `${heavy.length} of ${flows} ask ${percent(part)}.`
+        : `${heavy.length} of ${flows} ask ${percent(part)}: ${namesOf(heavy)}.`
     return {
       level: 'short',
       headline: `Short of ${listed(what)} ${since.whole ? `since ${age}` : `for more than ${age}`}.`,
@@ -165,6 +183,15 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   }
 }
 
+/** The loudest three by name. */
+function namesOf(heavy: readonly Share[]): string {
+  const names = [...heavy]
+    .sort((a, b) => b.asked - a.asked)
+    .slice(0, NAMED)
+    .map(({ flow }) => (flow.length > LONG ? `${flow.slice(0, LONG)}…` : flow))
+  return heavy.length > NAMED ? `${names.join(', ')} and others` : listed(names)
+}
+
 /** When the present shortage began, and whether that was seen; undefined if there is none. */
 function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } | undefined {
   const now = frames.at(-1)?.atMs ?? 0
@@ -180,11 +207,14 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
   return first === undefined ? undefined : { atMs: first, whole: index > 0 }
 }
 
-/** Which flows have a colour: the first eight that ask for much keep theirs as long as they are among them. */
+/** Part of all that is asked from which on a flow has a colour. */
+const COLOURED = 0.04
+
+/** Which flows have a colour: those that ask for much keep theirs as long as they are among them. */
 export function colours(before: ReadonlyMap<string, number>, shares: Shares, most: number): Map<string, number> {
-  const floor = 0.01 * shares.asked
+  const floor = COLOURED * shares.asked
   const heavy = shares.flows
-    .filter(({ asked, served }) => asked + served > floor)
+    .filter(({ asked, excess }) => asked > floor || excess > 0)
     .sort((a, b) => b.asked - a.asked || (a.flow < b.flow ? -1 : 1))
     .slice(0, most)
   const kept = new Map(heavy.flatMap(({ flow }) => (before.has(flow) ? [[flow, before.get(flow)!] as const] : [])))
@@ -223,9 +253,10 @@ export function riverOf(frames: readonly Frame[], flows: readonly string[]): Riv
   })
 }
 
-/** Cost per second that there is, where somebody has measured it. */
-export function capacityOf({ fair, queue }: Frame): number | null {
-  if (fair?.capacityPerSecond != null) return fair.capacityPerSecond
+/** Cost per second that there is, where somebody has measured it; a first estimate that is served many times says nothing. */
+export function capacityOf({ fair, queue, served, seconds }: Frame): number | null {
+  const measured = fair?.capacityPerSecond ?? 0
+  if (measured > 0.1 * (served / seconds)) return measured
   return queue && queue.waiting > 0 ? queue.drainPerSecond : null
 }
 
@@ -254,8 +285,8 @@ export function count(amount: number, thing: string): string {
 export function number(value: number): string {
   if (!Number.isFinite(value)) return '∞'
   const size = Math.abs(value)
-  if (size >= 1e6) return `${trimmed(value / 1e6)} M`
-  if (size >= 1e4) return `${trimmed(value / 1e3)} k`
+  if (size >= 1e6) return `${trimmed(value / 1e6)}\u00a0M`
+  if (size >= 1e4) return `${trimmed(value / 1e3)}\u00a0k`
   return size >= 100 ? value.toFixed(0) : trimmed(value)
 }
 
@@ -271,16 +302,21 @@ export function rate(perSecond: number): string {
 
 /** Never 0 % or 100 % where that is not quite so. */
 export function percent(share: number): string {
-  if (share > 0 && share < 0.005) return '<1 %'
-  if (share < 1 && share > 0.995) return '>99 %'
-  return `${Math.round(100 * share)} %`
+  if (share > 0 && share < 0.005) return '<1\u00a0%'
+  if (share < 1 && share > 0.995) return '>99\u00a0%'
+  return `${Math.round(100 * share)}\u00a0%`
 }
 
 export function duration(ms: number): string {
-  if (ms < 1) return `${ms <= 0 ? 0 : trimmed(ms)} ms`
-  if (ms < 1_000) return `${Math.round(ms)} ms`
+  const [value, unit] = durationParts(ms)
+  return `${value}\u00a0${unit}`
+}
+
+function durationParts(ms: number): readonly [string, string] {
+  if (ms < 0.1) return ['0', 'ms']
+  if (ms < 1_000) return [ms < 10 ? trimmed(Math.round(ms * 10) / 10) : ms.toFixed(0), 'ms']
   const seconds = ms / 1_000
-  if (seconds < 100) return `${seconds < 10 ? trimmed(Math.round(seconds * 10) / 10) : Math.round(seconds)} s`
+  if (seconds < 100) return [seconds < 10 ? trimmed(Math.round(seconds * 10) / 10) : seconds.toFixed(0), 's']
   const minutes = Math.round(seconds / 60)
-  return minutes < 100 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+  return minutes < 100 ? [`${minutes}`, 'min'] : [`${Math.round(minutes / 60)}`, 'h']
 }
