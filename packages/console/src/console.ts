@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { keyedHash, keyFrom, keyOf, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
+import { keyedHash, keyFrom, keyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
 import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
 import { act } from './control.js'
 import { Fleet } from './fleet.js'
@@ -83,7 +83,8 @@ class Console<Raw> {
     this.#options = options
     this.#token = hex(keyFrom(random)) + hex(keyFrom(random))
     if (hashFlows !== false) this.#key = typeof hashFlows === 'string' ? keyOf(hashFlows) : keyFrom(random)
-    const timeOfDay = (): number => Date.now()
+    const origin = originMs(clock)
+    const timeOfDay = (): number => origin + clock()
     if (fleet !== undefined) this.#fleet = new Fleet(gate, fleet, process, timeOfDay, after)
     const label = (flow: string): string => this.#label(flow)
     this.#viewers = new Viewers(gate, { clock, timeOfDay, random, label, process }, after, this.#fleet)
@@ -115,7 +116,13 @@ class Console<Raw> {
     const { auth } = this.#options
     if (auth === false || (auth === undefined && isDevelopment())) return undefined
     if (auth === undefined) return text(403, CLOSED_TEXT)
-    const known = await auth(request, raw)
+    let known: boolean | string | undefined
+    try {
+      known = await auth(request, raw)
+    } catch {
+      // What it was is the application's business, and none of the stranger's.
+      return text(500, 'auth failed.\n')
+    }
     if (known === true) return undefined
     return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
   }

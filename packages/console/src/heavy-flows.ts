@@ -92,18 +92,38 @@ export class HeavyFlows {
 
 const REGISTERS = 1_024
 const MINUTE_MS = 60_000
+/** Flows that are told apart one by one. */
+const EXACT = 512
+
+/** What is known of the flows of a minute: their hashes while they are few, and the sketch. */
+class Minute {
+  readonly hashes = new Set<number>()
+  readonly registers: Uint8Array = new Uint8Array(REGISTERS)
+
+  add({ a, b }: Words): void {
+    if (this.hashes.size < EXACT) this.hashes.add((a >>> 0) * 0x10_0000 + (b & 0xf_ffff))
+    const register = a & (REGISTERS - 1)
+    const rank = Math.clz32(b) + 1
+    if (rank > this.registers[register]!) this.registers[register] = rank
+  }
+
+  clear(): void {
+    this.hashes.clear()
+    this.registers.fill(0)
+  }
+}
 
 /**
- * How many flows there are, in 2 kB: to 3 % where they are many, and nearly exactly up to some hundreds. Counts those of
- * the present minute and the one before.
+ * How many flows there are, in some kB: exactly up to 511, to 3 % where they are more. Counts those of the present
+ * minute and the one before.
  *
  * @see P. Flajolet, É. Fusy, O. Gandouet, F. Meunier, "HyperLogLog", AofA 2007
  */
 export class FlowCount {
   readonly #key: Words
   readonly #hash: Words = { a: 0, b: 0 }
-  #present = new Uint8Array(REGISTERS)
-  #before = new Uint8Array(REGISTERS)
+  #present = new Minute()
+  #before = new Minute()
   #sinceMs: number
 
   constructor(nowMs: number, random: () => number) {
@@ -113,9 +133,7 @@ export class FlowCount {
 
   add(flow: string): void {
     keyedHash(flow, this.#key, this.#hash)
-    const register = this.#hash.a & (REGISTERS - 1)
-    const rank = Math.clz32(this.#hash.b) + 1
-    if (rank > this.#present[register]!) this.#present[register] = rank
+    this.#present.add(this.#hash)
   }
 
   at(nowMs: number): number {
@@ -123,12 +141,15 @@ export class FlowCount {
       this.#sinceMs = nowMs
       const old = this.#before
       this.#before = this.#present
-      this.#present = old.fill(0)
+      this.#present = old
+      old.clear()
     }
+    const known = new Set([...this.#present.hashes, ...this.#before.hashes])
+    if (this.#present.hashes.size < EXACT && this.#before.hashes.size < EXACT) return known.size
     let sum = 0
     let empty = 0
     for (let i = 0; i < REGISTERS; i++) {
-      const rank = Math.max(this.#present[i]!, this.#before[i]!)
+      const rank = Math.max(this.#present.registers[i]!, this.#before.registers[i]!)
       sum += 2 ** -rank
       if (rank === 0) empty++
     }

@@ -36,7 +36,7 @@ export interface ConsoleOptions<Raw = unknown> {
   fleet?: FleetLink
   /** Most viewers at once, each of whom gets some kB a second: the next is told 503. At least 1. @default 20 */
   maxViewers?: number
-  /** Steady, in milliseconds. @default the platform's monotonic clock */
+  /** Steady, in milliseconds; one that is given tells the time of day, too. @default the platform's monotonic clock */
   clock?: Clock
   /** Timer for the frames; must not keep the process alive. @default the platform's */
   after?: After

@@ -187,8 +187,8 @@ export class Watch {
         this.#keep(event.flow, event.cost, OUTCOMES.indexOf(event.outcome), event.durationMs, event.waitedMs)
     } else if (event.type === 'refused') this.#hearRefusal(event)
     else if (event.type === 'waited') {
-      let waits = this.#waits.get(event.stage)
-      if (waits === undefined) this.#waits.set(event.stage, (waits = new DurationHistogram()))
+      const waits = this.#waits.get(event.stage) ?? new DurationHistogram()
+      this.#waits.set(event.stage, waits)
       waits.add(event.waitedMs)
     }
   }
@@ -218,8 +218,8 @@ export class Watch {
       record.dropped++
       return
     }
-    let name = record.names.get(flow)
-    if (name === undefined) record.names.set(flow, (name = record.names.size))
+    const name = record.names.get(flow) ?? record.names.size
+    record.names.set(flow, name)
     const askedMs = this.#host.timeOfDay() - durationMs - waitedMs
     record.rows.push(name, Math.round(10 * askedMs) / 10, cost, outcome, Math.round(100 * durationMs) / 100)
   }

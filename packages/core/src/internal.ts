@@ -7,7 +7,7 @@
 export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
 export { DurationHistogram } from './capacity/histogram.js'
-export { steady, systemAfter, systemClock } from './clock.js'
+export { originMs, steady, systemAfter, systemClock } from './clock.js'
 export { Pool } from './escrow/pool/pool.js'
 export { grown } from './grown.js'
 export { keyedHash, keyFrom, type Words } from './hash.js'

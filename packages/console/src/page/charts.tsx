@@ -52,7 +52,8 @@ export function TimeChart(props: {
   const y = (value: number): number => MARGIN.top + tall * (1 - Math.min(value, most) / most)
   const parts = partsOf(most)
   const steps = Array.from({ length: parts + 1 }, (_, i) => (i * most) / parts)
-  const times = width < 480 ? [1, 0.5, 0] : [1, 0.75, 0.5, 0.25, 0]
+  const divisions = width < 480 ? 2 : (span / 1_000) % 40 === 0 ? 4 : 3
+  const times = Array.from({ length: divisions + 1 }, (_, i) => 1 - i / divisions)
   const move = (event: PointerEvent): void => {
     const left = (event.currentTarget as Element).getBoundingClientRect().left
     const part = (event.clientX - left - MARGIN.left) / inner

@@ -19,6 +19,8 @@ const ORDERS: Readonly<Record<Sort, (a: Share, b: Share) => number>> = {
   wait: (a, b) => b.wait.p99 - a.wait.p99,
 }
 const ROWS = 12
+/** Columns that the style shows at this width: a row that spans more of them would squeeze the others. */
+const columns = (): number => (innerWidth <= 640 ? 3 : innerWidth <= 1000 ? 6 : 9)
 
 export function Flows({
   frames,
@@ -184,7 +186,7 @@ function Row(props: {
       </tr>
       {isOpen && (
         <tr class="more">
-          <td colSpan={9}>
+          <td colSpan={columns()}>
             <Detail {...props} />
           </td>
         </tr>

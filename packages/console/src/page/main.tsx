@@ -84,6 +84,9 @@ function App({ connection }: { connection: Connection }): JSX.Element {
     return () => removeEventListener('keydown', onKey)
   })
   const frame = frames.at(-1)
+  useEffect(() => {
+    if (root !== null) root.dataset['frames'] = String(seen.frames.length)
+  })
   // A page that was just opened has less to show: it fills the width all the same.
   const seenMs = (frame?.atMs ?? 0) - (frames[0]?.atMs ?? 0)
   const span = Math.min(wanted, Math.max(SHORTEST_MS, SHORTEST_MS * Math.ceil(seenMs / SHORTEST_MS)))
@@ -244,7 +247,7 @@ function RiverPanel({
   )
 }
 
-const root = document.querySelector('#console')
+const root = document.querySelector<HTMLElement>('#console')
 if (root !== null) {
   root.textContent = ''
   render(<App connection={connect()} />, root)

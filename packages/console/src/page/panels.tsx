@@ -35,7 +35,7 @@ export function WaitingRoom({
         </p>
       </div>
       {queue.waiting === 0 && <p class="empty">Nobody waits.</p>}
-      <div class="lanes" role="list">
+      <ul class="lanes">
         {shown.map(({ flow, waiting, oldestMs, running }) => (
           <Lane
             key={flow}
@@ -49,7 +49,7 @@ export function WaitingRoom({
             </span>
           </Lane>
         ))}
-      </div>
+      </ul>
       {rest > 0 && <p class="soft small">{count(rest, 'more request')} of other flows.</p>}
     </section>
   )
@@ -67,7 +67,7 @@ function Lane({
   children: preact.ComponentChildren
 }): JSX.Element {
   return (
-    <div role="listitem" class="lane">
+    <li class="lane">
       <div class="who">
         <span class="swatch" style={{ background: colour }} />
         <span class="label" title={who}>
@@ -76,7 +76,7 @@ function Lane({
       </div>
       {bar}
       <div class="amount">{children}</div>
-    </div>
+    </li>
   )
 }
 
@@ -259,7 +259,7 @@ export function Budget({ budget, colourOf }: { budget: BudgetFrame; colourOf: Co
         </p>
       </div>
       <Bar value={used} most={limit} colour="var(--accent)" />
-      <div class="lanes" role="list" style={{ marginTop: '12px' }}>
+      <ul class="lanes">
         {heaviest.slice(0, 10).map((tenant) => {
           const within = Math.min(tenant.used, tenant.guarantee)
           return (
@@ -278,7 +278,7 @@ export function Budget({ budget, colourOf }: { budget: BudgetFrame; colourOf: Co
             </Lane>
           )
         })}
-      </div>
+      </ul>
       <ul class="legend">
         <li>
           <span class="swatch" style={{ background: 'var(--accent)' }} />
@@ -363,7 +363,7 @@ export function Fleet({ frame }: { frame: Frame }): JSX.Element | null {
       </div>
       {fleet.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-        <div class="scroll" tabIndex={0} role="group" aria-label="Processes side by side">
+        <div class="scroll" tabIndex={0}>
           <table class="plain">
             <thead>
               <tr>

@@ -5,8 +5,9 @@ import type { Frame, Quantiles } from '../frame.js'
 export const KEPT_FRAMES = 600
 /** Seconds over which what is said in numbers is averaged. */
 const LATELY = 10
-/** Longest gap within one shortage, in milliseconds. */
-const GAP_MS = 4_000
+/** A shortage is over after so long without one, and one that comes back before this is the same, in milliseconds. */
+const OVER_MS = 4_000
+const SAME_MS = 10_000
 /** A flow asks for more than its share if it does by so much. */
 const BEYOND = 1.1
 /** What failed, as a share of what ended, that is worth a word although nothing is short. */
@@ -150,7 +151,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   if (since !== undefined) {
     const what = unique(
       frames
-        .filter(({ atMs }) => atMs > latest.atMs - GAP_MS)
+        .filter(({ atMs }) => atMs > latest.atMs - OVER_MS)
         .flatMap(shortages)
         .map(withoutNumbers),
     )
@@ -199,7 +200,7 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
   let index = frames.length
   for (let i = frames.length - 1; i >= 0; i--) {
     const { atMs } = frames[i]!
-    if ((first ?? now) - atMs > GAP_MS) break
+    if ((first ?? now) - atMs > (first === undefined ? OVER_MS : SAME_MS)) break
     if (shortages(frames[i]!).length === 0) continue
     first = atMs
     index = i
@@ -208,7 +209,7 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
 }
 
 /** Part of all that is asked from which on a flow has a colour. */
-const COLOURED = 0.04
+const COLOURED = 0.06
 
 /** Which flows have a colour: those that ask for much keep theirs as long as they are among them. */
 export function colours(before: ReadonlyMap<string, number>, shares: Shares, most: number): Map<string, number> {
