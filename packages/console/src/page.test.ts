@@ -74,7 +74,7 @@ async function onPage(
 /** Words as they stand on the page, with ordinary spaces. */
 async function textOf(page: Page, selector: string): Promise<string> {
   // biome-ignore lint/performance/useDomNodeTextContent: cells and lines are to be words of their own
-  return (await page.locator(selector).first().innerText()).replace(/\s+/g, ' ').trim()
+  return (await page.locator(selector).first().innerText({ timeout: 5_000 })).replace(/\s+/g, ' ').trim()
 }
 
 async function valuesOf(page: Page, flow: string): Promise<number[]> {
@@ -161,8 +161,7 @@ describe('the other panels', () => {
       for (let i = 0; i < 4; i++) void rig.run('runner')
       for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
       await settled()
-      rig.world.advance(1_000)
-      await page.locator('#console[data-frames="2"]').waitFor({ state: 'attached' })
+      await second({})
       await second({})
       expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
       expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
@@ -173,7 +172,7 @@ describe('the other panels', () => {
       expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
       expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
       expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
-      expect(await textOf(page, '.headline')).toBe('Short of slots and load since 2 s.')
+      expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
     })
   })
 

@@ -38,19 +38,18 @@ export function connect(): Connection {
 }
 
 /** Has `onFrame` called once a second, until the returned function is. */
-export function listen(
-  record: boolean,
-  onFrame: (frame: Frame) => void,
-  onRecord: (record: RecordFrame) => void,
-  onState: (live: boolean) => void,
-): () => void {
-  const events = new EventSource(url(record ? 'events&record' : 'events'))
+export function listen(onFrame: (frame: Frame) => void, onState: (live: boolean) => void): () => void {
+  const events = new EventSource(url('events'))
   events.onmessage = (event: MessageEvent<string>) => onFrame(JSON.parse(event.data) as Frame)
-  events.addEventListener('record', (event) =>
-    onRecord(JSON.parse((event as MessageEvent<string>).data) as RecordFrame),
-  )
   events.onopen = () => onState(true)
   events.onerror = () => onState(false)
+  return () => events.close()
+}
+
+/** The same with what ended in each second. */
+export function listenToRecords(onRecord: (record: RecordFrame) => void): () => void {
+  const events = new EventSource(url('events&record'))
+  events.addEventListener('record', (event: MessageEvent<string>) => onRecord(JSON.parse(event.data) as RecordFrame))
   return () => events.close()
 }
 

@@ -2,7 +2,7 @@ import { type JSX, render } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Frame, RecordFrame, RefusalFrame } from '../frame.js'
 import { River } from './charts.js'
-import { type Connection, connect, listen } from './connection.js'
+import { type Connection, connect, listen, listenToRecords } from './connection.js'
 import { Flows } from './flows.js'
 import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from './panels.js'
 import {
@@ -40,29 +40,29 @@ function App({ connection }: { connection: Connection }): JSX.Element {
   const [frozen, setFrozen] = useState<Seen | undefined>()
   const [wanted, setSpan] = useState(120_000)
   const [recording, setRecording] = useState(false)
-  const records = useRef<RecordFrame[]>([])
-  const [recorded, setRecorded] = useState(0)
+  const [records, setRecords] = useState<readonly RecordFrame[]>([])
+  const [recordedFrom, setRecordedFrom] = useState<number | undefined>()
   useEffect(
     () =>
       listen(
-        recording,
         (frame) =>
           setSeen(({ frames, refusals }) => ({
             // After a break the server tells what was missed, and some of it again.
             frames: [...frames.filter(({ atMs }) => atMs < frame.atMs), frame].slice(-KEPT_FRAMES),
             refusals: [...frame.refusals]
+              .filter(({ id }) => refusals.every((known) => known.id !== id))
               .sort((a, b) => b.id - a.id)
               .concat(refusals)
               .slice(0, REFUSALS),
           })),
-        (record) => {
-          records.current = [...records.current, record].slice(-KEPT_FRAMES)
-          setRecorded(records.current.length)
-        },
         setLive,
       ),
-    [recording],
+    [],
   )
+  useEffect(() => {
+    if (!recording) return
+    return listenToRecords((record) => setRecords((before) => [...before, record].slice(-KEPT_FRAMES)))
+  }, [recording])
   const { frames, refusals } = frozen ?? seen
   const shares = useMemo(() => sharesOf(frames), [frames])
   const state = useMemo(() => stateOf(frames, shares), [frames, shares])
@@ -119,15 +119,16 @@ function App({ connection }: { connection: Connection }): JSX.Element {
             <Fleet frame={frame} />
             <WhatIf
               connection={connection}
+              frames={frames}
+              shares={shares}
               recording={recording}
               setRecording={(on: boolean) => {
-                if (on) records.current = []
+                if (on) setRecords([])
+                setRecordedFrom(on ? frame.atMs : recordedFrom)
                 setRecording(on)
               }}
-              records={records.current}
-              recorded={recorded}
-              capacity={frame.queue?.capacity?.limit ?? null}
-              hasQueue={frame.queue !== null}
+              records={records}
+              recordedFromMs={recordedFrom}
             />
           </>
         )}

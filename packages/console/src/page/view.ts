@@ -254,6 +254,14 @@ export function riverOf(frames: readonly Frame[], flows: readonly string[]): Riv
   })
 }
 
+/** Cost that was served, by flow and in all. */
+export function servedBy(frames: readonly Frame[]): Map<string, number> {
+  const served = new Map<string, number>([['', sum(frames, (frame) => frame.served)]])
+  for (const { flows } of frames)
+    for (const flow of flows) served.set(flow.flow, (served.get(flow.flow) ?? 0) + flow.served)
+  return served
+}
+
 /** Cost per second that there is, where somebody has measured it; a first estimate that is served many times says nothing. */
 export function capacityOf({ fair, queue, served, seconds }: Frame): number | null {
   const measured = fair?.capacityPerSecond ?? 0
