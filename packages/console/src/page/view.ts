@@ -76,7 +76,8 @@ export function sharesOf(frames: readonly Frame[]): Shares {
     sum(last, ({ seconds }) => seconds),
   )
   const latest = last.at(-1)
-  const short = last.some((frame) => shortages(frame).length > 0)
+  const failing = sum(last, ({ failed }) => failed) > FAILING * sum(last, ({ served, failed }) => served + failed)
+  const short = failing || last.some((frame) => shortages(frame).length > 0)
   const total = {
     asked: sum(last, ({ asked }) => asked) / seconds,
     served: sum(last, ({ served }) => served) / seconds,
@@ -147,6 +148,13 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'Whoever asks is refused.' }
   const { asked, refused, failed } = shares
   const refusedPart = asked > 0 ? refused / asked : 0
+  const heavy = shares.flows.filter(({ excess }) => excess > 0)
+  const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
+  const who =
+    heavy.length === 0
+      ? `${flows} ask ${rate(asked)}, none above its share.`
+      : `${heavy.length} of ${flows} ask ${percent(part)}: ${namesOf(heavy)}.`
+  const detail = `${who} Refused ${percent(refusedPart)}. Quiet flows get ${percent(shares.quietGet)}.`
   const since = shortSince(frames)
   if (since !== undefined) {
     const what = unique(
@@ -155,26 +163,15 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
         .flatMap(shortages)
         .map(withoutNumbers),
     )
-    const heavy = shares.flows.filter(({ excess }) => excess > 0)
-    const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
     const age = duration(latest.atMs - since.atMs)
-    const who =
-      heavy.length === 0
-        ? `${flows} ask ${rate(asked)}, none above its share.`
-        : `${heavy.length} of ${flows} ask ${percent(part)}: ${namesOf(heavy)}.`
     return {
       level: 'short',
       headline: `Short of ${listed(what)} ${since.whole ? `since ${age}` : `for more than ${age}`}.`,
-      detail: `${who} Refused ${percent(refusedPart)}. Quiet flows get ${percent(shares.quietGet)}.`,
+      detail,
     }
   }
   const failing = failed / Math.max(1e-9, shares.served + failed)
-  if (failing > FAILING)
-    return {
-      level: 'failing',
-      headline: `${percent(failing)} of what is let in fails.`,
-      detail: 'No flow was found that others suffer for.',
-    }
+  if (failing > FAILING) return { level: 'failing', headline: `${percent(failing)} of what is let in fails.`, detail }
   if (asked === 0) return { level: 'well', headline: 'Nobody asks.', detail: '' }
   const gets = refused === 0 ? 'and get it.' : `${percent(refusedPart)} is refused.`
   return {
