@@ -82,6 +82,18 @@ async function valuesOf(page: Page, flow: string): Promise<number[]> {
   return cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute('data-value'))))
 }
 
+/** What axe objects to. It is run by the driver, not by the page, whose policy lets nothing in. */
+async function violations(page: Page): Promise<unknown> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Runtime.evaluate', { expression: axe })
+  const { result } = await session.send('Runtime.evaluate', {
+    expression:
+      'axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])))',
+    awaitPromise: true,
+  })
+  return JSON.parse(String(result.value))
+}
+
 const QUIET = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`quiet-${i}`, 5]))
 const SHORT = { engaged: true, capacityPerSecond: 60, fairRatePerSecond: 20, failureShare: 0.02 }
 
@@ -148,7 +160,7 @@ describe('the flows', () => {
       await second({ heavy: 9 })
       await page.locator('tr[data-flow="heavy"] .name').focus()
       await page.keyboard.press('Enter')
-      await page.getByText('It may have 20/s and is 3 requests ahead: the next is let in in 250 ms.').waitFor()
+      await page.getByText('It may have 20/s and is 3 requests ahead: the next is let in after 250 ms.').waitFor()
       expect(await page.locator('tr[data-flow="heavy"] .name').getAttribute('aria-expanded')).toBe('true')
     })
   })
@@ -219,6 +231,31 @@ describe('the other panels', () => {
   })
 })
 
+describe('what if', () => {
+  it('records while it is asked to, and replays as it was and otherwise', async () => {
+    await onPage({ quota: {} }, async ({ rig, page, second }) => {
+      await second({ a: 10, b: 2 })
+      expect(await page.locator('#what-if').count()).toBe(1)
+      await page.getByRole('button', { name: 'Record' }).click()
+      await expect.poll(() => rig.console.viewers).toBe(2)
+      for (let i = 0; i < 12; i++) await second({ a: 10, b: 2 })
+      await page.locator('[data-recorded="12"]').waitFor()
+      await page.getByRole('button', { name: 'Stop recording' }).click()
+      await expect.poll(() => rig.console.viewers).toBe(1)
+      await page.getByLabel('weight of a').fill('0')
+      await page.getByRole('button', { name: 'Replay' }).click()
+      expect(await page.locator('#replayed').count()).toBe(0)
+      await page.getByLabel('weight of a').fill('3')
+      await page.getByRole('button', { name: 'Replay' }).click()
+      await page.locator('#replayed').waitFor()
+      // There was enough for all: whatever the weights, each is served what it asked.
+      expect(await textOf(page, '[data-replayed=""]')).toBe('all together 144 144 +0 %')
+      expect(await textOf(page, '[data-replayed="a"]')).toBe('a 120 120 +0 %')
+      expect(await violations(page)).toEqual([])
+    })
+  })
+})
+
 describe('control', () => {
   it('holds a flow at its share, shows it, and undoes it', async () => {
     await onPage(
@@ -275,15 +312,7 @@ describe('the page', () => {
         await page.getByText('It may have 20/s').waitFor()
         const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
         expect(overflow).toBeLessThanOrEqual(0)
-        // By the driver, not by the page, whose policy lets nothing in.
-        const session = await page.context().newCDPSession(page)
-        await session.send('Runtime.evaluate', { expression: axe })
-        const { result } = await session.send('Runtime.evaluate', {
-          expression:
-            'axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])))',
-          awaitPromise: true,
-        })
-        expect(JSON.parse(String(result.value))).toEqual([])
+        expect(await violations(page)).toEqual([])
       },
       { width, colorScheme, options: { auth: false, control: true } },
     )

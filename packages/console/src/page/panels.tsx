@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import type { BudgetFrame, Frame, LeaseFrame, ProcessFrame, QueueFrame, RefusalFrame, SignalFrame } from '../frame.js'
 import { Bar, ceiling, TimeChart, useWidth } from './charts.js'
 import { Fact } from './flows.js'
-import { capacityOf, count, duration, number, percent, rate } from './view.js'
+import { capacityOf, count, duration, number, percent, rate, unitOf } from './view.js'
 import { reasonOf } from './words.js'
 
 type ColourOf = (flow: string) => string
@@ -123,7 +123,7 @@ export function Capacity({ frames, span }: { frames: readonly Frame[]; span: num
         )}
         {fair && <Fact name="failures" value={percent(fair.failureShare)} />}
         {fair && fair.backgroundFailureShare > 0 && (
-          <Fact name="of them whatever the load" value={percent(fair.backgroundFailureShare)} />
+          <Fact name="fail whatever the load" value={percent(fair.backgroundFailureShare)} />
         )}
         {frame.durations.count > 0 && (
           <Fact
@@ -237,14 +237,6 @@ function Signal({ signal }: { signal: SignalFrame }): JSX.Element {
   )
 }
 
-/** Signals have units of their own; those of memory and delay are known by their names. */
-function unitOf(name: string, to: number): (value: number) => string {
-  if (/memory|heap|container|rss/.test(name) && to > 1e6) return (value) => `${number(value / 1_048_576)} MiB`
-  if (/memory|heap|container|rss|cpu|utilization/.test(name) && to <= 2) return percent
-  if (/delay|loop|lag|late/.test(name)) return duration
-  return number
-}
-
 export function Budget({ budget, colourOf }: { budget: BudgetFrame; colourOf: ColourOf }): JSX.Element {
   const { limit, used, windowMs, heaviest, tenants, storeErrors } = budget
   const most = Math.max(1e-9, ...heaviest.map((tenant) => Math.max(tenant.used, tenant.guarantee)))
@@ -316,7 +308,7 @@ export function Refusals({
               <div>
                 <span class="swatch" style={{ background: colourOf(refusal.flow) }} />
                 <b>{refusal.flow}</b>: {reasonOf(refusal)}
-                {refusal.retryAfterMs !== null && refusal.retryAfterMs > 0 && (
+                {refusal.retryAfterMs !== null && refusal.retryAfterMs >= 1 && (
                   <span class="soft">; told to come back in {duration(refusal.retryAfterMs)}</span>
                 )}
                 {refusal.retryAfterMs === null && <span class="soft">; told not to come back</span>}

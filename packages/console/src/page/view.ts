@@ -207,10 +207,15 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
 
 /** Part of all that is asked from which on a flow has a colour. */
 const COLOURED = 0.06
+/** Of so many flows or more, a multiple of what they ask on average. */
+const MANY = 6
+const STANDS_OUT = 1.5
 
 /** Which flows have a colour: those that ask for much keep theirs as long as they are among them. */
 export function colours(before: ReadonlyMap<string, number>, shares: Shares, most: number): Map<string, number> {
-  const floor = COLOURED * shares.asked
+  // Where many ask alike, nobody stands out.
+  const alike = shares.flows.length >= MANY ? (STANDS_OUT * shares.asked) / shares.flows.length : 0
+  const floor = Math.max(COLOURED * shares.asked, alike)
   const heavy = shares.flows
     .filter(({ asked, excess }) => asked > floor || excess > 0)
     .sort((a, b) => b.asked - a.asked || (a.flow < b.flow ? -1 : 1))
@@ -259,11 +264,14 @@ export function servedBy(frames: readonly Frame[]): Map<string, number> {
   return served
 }
 
-/** Cost per second that there is, where somebody has measured it; a first estimate that is served many times says nothing. */
+/**
+ * Cost per second that there is, where somebody has measured it: what leaves the queue while requests wait there; else
+ * what FAIR has measured. A first estimate of which ten times as much is served says nothing.
+ */
 export function capacityOf({ fair, queue, served, seconds }: Frame): number | null {
+  if (queue && queue.waiting > 0 && fair?.engaged !== true && queue.drainPerSecond !== null) return queue.drainPerSecond
   const measured = fair?.capacityPerSecond ?? 0
-  if (measured > 0.1 * (served / seconds)) return measured
-  return queue && queue.waiting > 0 ? queue.drainPerSecond : null
+  return measured > 0.1 * (served / seconds) ? measured : null
 }
 
 export function sum<T>(list: readonly T[], of: (item: T) => number): number {
@@ -325,4 +333,12 @@ function durationParts(ms: number): readonly [string, string] {
   if (seconds < 100) return [seconds < 10 ? trimmed(Math.round(seconds * 10) / 10) : seconds.toFixed(0), 's']
   const minutes = Math.round(seconds / 60)
   return minutes < 100 ? [`${minutes}`, 'min'] : [`${Math.round(minutes / 60)}`, 'h']
+}
+
+/** Signals have units of their own; those of memory and delay are known by their names. */
+export function unitOf(name: string, to: number): (value: number) => string {
+  if (/memory|heap|container|rss/.test(name) && to > 1e6) return (value) => `${number(value / 1_048_576)} MiB`
+  if (/memory|heap|container|rss|cpu|utilization/.test(name) && to <= 2) return percent
+  if (/delay|loop|lag|late/.test(name)) return duration
+  return number
 }

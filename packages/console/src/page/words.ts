@@ -1,5 +1,5 @@
 import type { RefusalFrame } from '../frame.js'
-import { duration, number, percent, rate } from './view.js'
+import { duration, number, percent, rate, unitOf } from './view.js'
 
 type Detail = Readonly<Record<string, unknown>>
 
@@ -18,7 +18,7 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
   },
   'fair:overload': () => 'asks for more than there is, and nobody else asks',
   'shed:overload': (detail) =>
-    `${textIn(detail['signal'])} is at ${numberWord(detail['load'])}: ${percent(numberIn(detail['probability']) ?? 1)} are shed at random`,
+    `${textIn(detail['signal'])} is at ${loadOf(detail)}: ${percent(numberIn(detail['probability']) ?? 1)} are shed at random`,
   'queue:flow-full': (detail) => `its ${numberWord(detail['limit'])} places in the queue are taken`,
   'queue:queue-full': (detail) => `all ${numberWord(detail['limit'])} places in the queue are taken`,
   'queue:would-wait-too-long': (detail) =>
@@ -53,7 +53,7 @@ export function whyOf(explanation: Detail): string[] {
     else if (fair['newcomer'] === true) sentences.push('It is new: it shares what is set aside for newcomers.')
     else if (waitMs > 0)
       sentences.push(
-        `It may have ${share} and is ${number(-credit)} requests ahead: the next is let in in ${timeOf(waitMs)}.`,
+        `It may have ${share} and is ${number(-credit)} requests ahead: the next is let in after ${timeOf(waitMs)}.`,
       )
     else
       sentences.push(
@@ -83,6 +83,10 @@ function numberIn(value: unknown): number | undefined {
 
 function numberWord(value: unknown): string {
   return typeof value === 'number' ? number(value) : '?'
+}
+
+function loadOf({ signal, load }: Detail): string {
+  return typeof load === 'number' ? unitOf(textIn(signal), load)(load) : '?'
 }
 
 function rateOf(value: unknown): string {
