@@ -77,14 +77,12 @@ export class HeavyFlows {
   }
 
   #admit(flow: string): HeavyFlow {
-    let record = new HeavyFlow()
-    let lately = 0
-    if (this.#flows.size >= WATCHED) {
-      for (const each of this.#flows.values()) if (record.flow === '' || each.lately < record.lately) record = each
-      this.#flows.delete(record.flow)
-      lately = record.lately
-    }
-    record.begin(flow, lately)
+    let least: HeavyFlow | undefined
+    if (this.#flows.size >= WATCHED)
+      for (const each of this.#flows.values()) if (least === undefined || each.lately < least.lately) least = each
+    if (least !== undefined) this.#flows.delete(least.flow)
+    const record = least ?? new HeavyFlow()
+    record.begin(flow, record.lately)
     this.#flows.set(flow, record)
     return record
   }

@@ -55,7 +55,7 @@ export interface State {
 }
 
 /** What is short in a frame, in words; empty if nothing is. */
-export function shortages({ gate, fair, queue, shed, refusedBy, lease }: Frame): string[] {
+function shortages({ gate, fair, queue, shed, refusedBy, lease }: Frame): string[] {
   const short: string[] = []
   if (fair?.engaged) short.push(gate === 'gate' ? 'capacity' : gate)
   const limit = queue?.capacity?.limit
