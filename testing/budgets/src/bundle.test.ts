@@ -23,7 +23,7 @@ const gate = (options: string): string => `import { createGate } from '@fairlead
 describe('an edge bundle', () => {
   it.each<[string, string, number]>([
     ['the default of Hono', `import { fairMiddleware } from '@fairlead/hono'; export default fairMiddleware()`, 24],
-    ['a gate with FAIR and shedding', gate('createGate()'), 17.5],
+    ['a gate with FAIR and shedding', gate('createGate()'), 18],
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
