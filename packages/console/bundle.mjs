@@ -1,13 +1,14 @@
 // Makes dist/assets.js: the page's script and style, and the what-if's worker, as texts. Runs after tsc.
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const page = new URL('src/page/', import.meta.url)
 
 async function bundled(file) {
   const { outputFiles } = await build({
-    entryPoints: [new URL(file, page).pathname],
+    entryPoints: [fileURLToPath(new URL(file, page))],
     bundle: true,
     minify: true,
     write: false,

@@ -41,6 +41,12 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
+/** The worker gets all that it needs from its page. */
+const WORKER_HEADERS = {
+  'content-type': 'text/javascript; charset=utf-8',
+  'content-security-policy': "default-src 'none'",
+} as const
+
 const CLOSED_TEXT = `This console has no auth, and so is only served in development.
 Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: false where something in front sees to that.
 `
@@ -107,7 +113,7 @@ class Console<Raw> {
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Only GET.', { allow: 'GET, HEAD' })
     if (searchParams.has('events')) return this.#events(request, searchParams.has('record'))
     if (searchParams.has('why')) return this.#why(searchParams.get('why') ?? '')
-    if (searchParams.has('worker')) return text(200, WORKER, { 'content-type': 'text/javascript; charset=utf-8' })
+    if (searchParams.has('worker')) return text(200, WORKER, WORKER_HEADERS)
     return this.#page()
   }
 

@@ -11,7 +11,7 @@ let browser: Browser
 let axe: string
 
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'] })
+  browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })
   axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 })
 
@@ -74,7 +74,7 @@ async function onPage(
 /** Words as they stand on the page, with ordinary spaces. */
 async function textOf(page: Page, selector: string): Promise<string> {
   // biome-ignore lint/performance/useDomNodeTextContent: cells and lines are to be words of their own
-  return (await page.locator(selector).first().innerText({ timeout: 5_000 })).replace(/\s+/g, ' ').trim()
+  return (await page.locator(selector).first().innerText()).replace(/\s+/g, ' ').trim()
 }
 
 async function valuesOf(page: Page, flow: string): Promise<number[]> {
@@ -341,5 +341,25 @@ describe('the page', () => {
     server.close()
     await page.getByText('no answer; tries again').waitFor()
     await page.close()
+  })
+
+  it('comes back where it was turned away for a while', async () => {
+    let away = false
+    const rig = new Rig({ quota: {} }, { auth: () => !away })
+    const server = await rig.listen()
+    const page = await browser.newPage()
+    await page.clock.install()
+    await page.goto(server.url)
+    await page.getByText('live', { exact: true }).waitFor()
+    away = true
+    rig.console.close()
+    const refused = page.waitForResponse((response) => response.status() === 403)
+    await refused
+    await page.getByText('no answer; tries again').waitFor()
+    away = false
+    await page.clock.runFor(6_000)
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.close()
+    server.close()
   })
 })

@@ -39,18 +39,39 @@ export function connect(): Connection {
 
 /** Has `onFrame` called once a second, until the returned function is. */
 export function listen(onFrame: (frame: Frame) => void, onState: (live: boolean) => void): () => void {
-  const events = new EventSource(url('events'))
-  events.onmessage = (event: MessageEvent<string>) => onFrame(JSON.parse(event.data) as Frame)
-  events.onopen = () => onState(true)
-  events.onerror = () => onState(false)
-  return () => events.close()
+  return events('events', 'message', (data) => onFrame(JSON.parse(data) as Frame), onState)
 }
 
 /** The same with what ended in each second. */
 export function listenToRecords(onRecord: (record: RecordFrame) => void): () => void {
-  const events = new EventSource(url('events&record'))
-  events.addEventListener('record', (event: MessageEvent<string>) => onRecord(JSON.parse(event.data) as RecordFrame))
-  return () => events.close()
+  return events('events&record', 'record', (data) => onRecord(JSON.parse(data) as RecordFrame))
+}
+
+/** A browser gives up for good where it is answered with an error: a proxy's while a server starts anew, say. */
+const AGAIN_MS = 5_000
+
+function events(
+  query: string,
+  type: string,
+  on: (data: string) => void,
+  onState?: (live: boolean) => void,
+): () => void {
+  let source: EventSource
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const open = (): void => {
+    source = new EventSource(url(query))
+    source.addEventListener(type, (event: MessageEvent<string>) => on(event.data))
+    source.onopen = () => onState?.(true)
+    source.onerror = () => {
+      onState?.(false)
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN_MS)
+    }
+  }
+  open()
+  return () => {
+    clearTimeout(timer)
+    source.close()
+  }
 }
 
 const EXPLAIN_EVERY_MS = 1_000
