@@ -205,7 +205,7 @@ function Result({ result }: { result: Extract<Answer, { type: 'done' }> }): JSX.
                   </td>
                   <td data-value={was}>{number(was)}</td>
                   <td data-value={would}>{number(would)}</td>
-                  <td>{was > 0 ? `${would >= was ? '+' : '−'}${percent(Math.abs(would / was - 1))}` : '–'}</td>
+                  <td>{was > 0 ? change(would / was - 1) : '–'}</td>
                 </tr>
               )
             })}
@@ -215,4 +215,10 @@ function Result({ result }: { result: Extract<Answer, { type: 'done' }> }): JSX.
       {dropped > 0 && <p class="small soft">{count(dropped, 'request')} came too fast to be recorded.</p>}
     </div>
   )
+}
+
+/** Below half a percent is no change that a replay could tell. */
+function change(by: number): string {
+  if (Math.abs(by) < 0.005) return 'none'
+  return `${by > 0 ? '+' : '−'}${percent(Math.abs(by))}`
 }
