@@ -1,3 +1,4 @@
+import { fairConsole } from '@fairlead/console'
 import { fairMiddleware } from '@fairlead/express'
 import express, { type Express } from 'express'
 import { ExhaustedError, type Resource } from './resource.js'
@@ -12,7 +13,11 @@ export function createApp(resource: Resource, guard: 'bare' | 'fair'): Express {
     res.json({ resource: resource.snapshot(), gate: fair?.gate.snapshot() ?? null })
   })
 
-  if (fair) app.use(fair)
+  if (fair) {
+    // The same: it is looked at when there is too little. Whoever can reach this machine's own address may see it.
+    app.use('/fairlead', fairConsole(fair.gate, { auth: false }))
+    app.use(fair)
+  }
 
   app.get('/', async (_req, res) => {
     try {

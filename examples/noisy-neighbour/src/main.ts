@@ -1,10 +1,10 @@
 /** The demonstration: the same load on the same server, first without Fairlead, then with it. See README.md. */
 import { parseOptions, USAGE } from './options.js'
-import { run } from './run.js'
+import { run, watch } from './run.js'
 
 try {
   const options = parseOptions(process.argv.slice(2))
-  if (options) await run(options)
+  if (options) await (options.watch ? watch(options) : run(options))
   else console.log(USAGE)
 } catch (error) {
   console.error(`\n${error instanceof Error ? error.message : error}`)

@@ -3,14 +3,15 @@ import { parseOptions } from './options.js'
 
 describe('parseOptions', () => {
   it('has defaults for everything', () => {
-    const defaults = { once: false, seconds: 20, seed: 1, resource: 'pool', load: 1.6, out: 'out' }
+    const defaults = { once: false, watch: false, seconds: 20, seed: 1, resource: 'pool', load: 1.6, out: 'out' }
     expect(parseOptions([])).toEqual(defaults)
   })
 
   it('takes each flag', () => {
-    const args = '--once --seconds 3 --seed=42 --resource cpu --load 0.6 --out figures'.split(' ')
+    const args = '--once --watch --seconds 3 --seed=42 --resource cpu --load 0.6 --out figures'.split(' ')
     expect(parseOptions(args)).toEqual({
       once: true,
+      watch: true,
       seconds: 3,
       seed: 42,
       resource: 'cpu',

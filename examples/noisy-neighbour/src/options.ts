@@ -4,6 +4,8 @@ import { parseArgs } from 'node:util'
 export interface Options {
   /** Stop after the report instead of leaving the server up to play with. */
   readonly once: boolean
+  /** No phases and no report: the same load again and again, to be watched on the console. */
+  readonly watch: boolean
   /** Length of each of the two phases, in seconds. */
   readonly seconds: number
   /** Seed of the arrivals: the same seed asks the same, at the same instants, in both phases. */
@@ -18,6 +20,7 @@ export interface Options {
 
 export const USAGE = `usage: pnpm demo [flags]
   --once             stop after the report (otherwise the server stays up to play with)
+  --watch            the load with Fairlead only, until Ctrl-C, to watch on its console
   --seconds <n>      length of each phase, 1 to 600               (default 20)
   --seed <n>         seed of the arrivals                         (default 1)
   --resource <name>  pool (answers 503) or cpu (never does)       (default pool)
@@ -31,6 +34,7 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     args: [...args],
     options: {
       once: { type: 'boolean', default: false },
+      watch: { type: 'boolean', default: false },
       seconds: { type: 'string', default: '20' },
       seed: { type: 'string', default: '1' },
       resource: { type: 'string', default: 'pool' },
@@ -40,10 +44,11 @@ export function parseOptions(args: readonly string[]): Options | undefined {
     },
   })
   if (values.help) return undefined
-  const { once, resource, out } = values
+  const { once, watch, resource, out } = values
   if (resource !== 'pool' && resource !== 'cpu') throw new Error(`--resource must be pool or cpu, got '${resource}'`)
   return {
     once,
+    watch,
     seconds: number('--seconds', values.seconds, 1, 600),
     seed: number('--seed', values.seed, 0, Number.MAX_SAFE_INTEGER),
     resource,

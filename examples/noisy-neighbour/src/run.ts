@@ -51,6 +51,34 @@ export async function run(options: Options): Promise<void> {
   await fair.stop()
 }
 
+/** Lengths of a round, in seconds: first the quiet clients alone, then the heavy ones as well. */
+const ALONE = 30
+const TOGETHER = 60
+
+/** Runs the load against the server with Fairlead, round after round, until Ctrl-C: to be watched on the console. */
+export async function watch({ seed, resource, load }: Options): Promise<void> {
+  const bare = await startWarm(resource, 'bare')
+  const capacity = await bare.whileAlive(measureCapacity(bare.url, resource))
+  await bare.stop()
+  const clients = population(capacity, load)
+  const fair = await startWarm(resource, 'fair')
+  console.log(`A server can do ${capacity.toFixed(0)} requests/s (measured). Watch it: ${fair.url}fairlead`)
+  console.log(
+    `Rounds of ${ALONE} s in which 18 quiet clients ask, and ${TOGETHER} s in which 2 heavy ones do, too. Ctrl-C ends it.`,
+  )
+  const stopped = once(process, 'SIGINT').then(() => true)
+  for (let round = 0; ; round++) {
+    const random = seededRandom(seed + round)
+    const quiet = clients.map(({ manner, asksPerSecond }) => (manner === 'quiet' ? asksPerSecond : 0))
+    const all = clients.map(({ asksPerSecond }) => asksPerSecond)
+    const later = schedule(all, TOGETHER, random).map((arrival) => ({ ...arrival, atMs: arrival.atMs + 1_000 * ALONE }))
+    const work = runLoad(fair.url, [...schedule(quiet, ALONE, random), ...later], new Tally(clients)).then(() => false)
+    if (await fair.whileAlive(Promise.race([stopped, work]))) break
+  }
+  await fair.stop()
+  process.exit()
+}
+
 async function startWarm(resource: Options['resource'], guard: 'bare' | 'fair'): Promise<ServerProcess> {
   const server = await startServer(resource, guard)
   await server.whileAlive(warmUp(server.url))
@@ -75,6 +103,7 @@ The server with Fairlead is still up. From another terminal:
   be a heavy one:         curl -s --no-progress-meter -Z --parallel-max 150 -H 'x-client: hog' \\
                             -o /dev/null -w '%{http_code}\\n' '${url}?[1-20000]' | sort | uniq -c
   see what the gate sees: curl -s ${url}status
+  and live, as a page:    ${url}fairlead
 
 Try the first while the second runs. Ctrl-C here stops everything.`)
   await whileAlive(once(process, 'SIGINT'))

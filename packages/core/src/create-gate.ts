@@ -20,8 +20,8 @@ import { safeWeight } from './weight.js'
  */
 export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
   /**
-   * What the gate guards, not empty: FAIR's clock is shared by the gates of this name, in the processes that `fleet`
-   * reaches, or that have one primary. @default none
+   * What the gate guards, in pages, metrics and logs; not empty. FAIR's clock is shared by the gates of this name, in the processes that `fleet`
+   * reaches, or that have one primary. @default 'gate', with a clock that is found as 'default'
    */
   name?: string
   /** The way to the other processes before the same resource, such as `redisFleet()`: FAIR shares one clock with them. @default found in `node:cluster` and worker threads */
@@ -99,8 +99,9 @@ export const GATE_OPTIONS: readonly string[] = [
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
-  const { after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
+  const { name = 'gate', after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
+  requireText('name', name)
   requireFunction('clock', options.clock ?? systemClock)
   if (options.random !== undefined) requireFunction('random', options.random)
   requireFunction('after', after)
@@ -145,7 +146,7 @@ export function createGate(options: GateOptions = {}): Gate {
   // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
   if (queue !== false) chain.push(stageOf('queue', queue, seams))
   const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
-  gate = new Gate(chain, clock, after, permitTimeoutMs, nameKey)
+  gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
   return gate
 }
 

@@ -4,10 +4,13 @@
  * @module @fairlead/core/internal
  */
 
+export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
-export { steady, systemAfter, systemClock } from './clock.js'
+export { DurationHistogram } from './capacity/histogram.js'
+export { originMs, steady, systemAfter, systemClock } from './clock.js'
 export { Pool } from './escrow/pool/pool.js'
 export { grown } from './grown.js'
+export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
 export { withinDeadline } from './lease/deadline.js'
 export {

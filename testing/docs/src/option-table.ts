@@ -1,7 +1,18 @@
 import type { SourceLine } from './page.js'
 
 /** By which names the packages are known in notes, and the options for time and chance. */
-const IMPORTS = ['cloudflare', 'core', 'doorman', 'express', 'nest', 'otel', 'postgres', 'prometheus', 'redis']
+const IMPORTS = [
+  'cloudflare',
+  'console',
+  'core',
+  'doorman',
+  'express',
+  'nest',
+  'otel',
+  'postgres',
+  'prometheus',
+  'redis',
+]
   .map((name) => `import type * as ${name} from '@fairlead/${name}'`)
   .concat("import type * as server from '@fairlead/doorman/server'")
   .concat(

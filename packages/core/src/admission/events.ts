@@ -1,16 +1,42 @@
 import type { Outcome } from './outcome.js'
+import type { OverrideChange } from './overrides.js'
 import type { Refusal } from './refusal.js'
 
-/** What a gate tells its observers, as it happens. */
+/** What a gate tells its observers, as it happens. `id`: the request, by its number since the gate was made. */
 export type GateEvent =
-  | { readonly type: 'admitted'; readonly flow: string; readonly cost: number; readonly waitedMs: number }
-  | { readonly type: 'refused'; readonly flow: string; readonly cost: number; readonly refusal: Refusal }
+  | {
+      readonly type: 'admitted'
+      readonly id: number
+      readonly flow: string
+      readonly cost: number
+      readonly waitedMs: number
+    }
+  | {
+      readonly type: 'refused'
+      readonly id: number
+      readonly flow: string
+      readonly cost: number
+      readonly waitedMs: number
+      readonly refusal: Refusal
+    }
+  | {
+      /** A stage that wanted to wait, or to ask another machine, has answered. */
+      readonly type: 'waited'
+      readonly id: number
+      readonly flow: string
+      readonly stage: string
+      /** At this stage alone, in milliseconds. */
+      readonly waitedMs: number
+    }
   | {
       readonly type: 'finished'
+      readonly id: number
       readonly flow: string
       /** What it really cost: as settled, else as admitted. */
       readonly cost: number
       readonly outcome: Outcome
+      /** Until it was admitted, in milliseconds. */
+      readonly waitedMs: number
       /** From admission to finish, in milliseconds. */
       readonly durationMs: number
     }
@@ -18,6 +44,11 @@ export type GateEvent =
       /** Somebody has called `gate.resetFlow()`. */
       readonly type: 'reset'
       readonly flow: string
+    }
+  | {
+      /** Somebody has decided about a flow, or taken that back: see `Overrides`. */
+      readonly type: 'override'
+      readonly change: OverrideChange
     }
   | {
       /** A stage threw, rejected or outlasted its deadline. The request was handled as the stage's `onError` says. */

@@ -396,9 +396,9 @@ describe('observing', () => {
     stop()
     admitNow(gate, 'c')
     expect(events).toEqual([
-      { type: 'admitted', flow: 'a', cost: 1, waitedMs: 0 },
-      { type: 'finished', flow: 'a', cost: 3, outcome: 'failure', durationMs: 12 },
-      { type: 'refused', flow: 'b', cost: 1, refusal: answer },
+      { type: 'admitted', id: 1, flow: 'a', cost: 1, waitedMs: 0 },
+      { type: 'finished', id: 1, flow: 'a', cost: 3, outcome: 'failure', waitedMs: 0, durationMs: 12 },
+      { type: 'refused', id: 2, flow: 'b', cost: 1, waitedMs: 0, refusal: answer },
     ])
   })
 

@@ -7,6 +7,7 @@ import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
 import { flowName, MAX_FLOW_LENGTH } from './flow.js'
 import type { Outcome } from './outcome.js'
+import type { Overrides } from './overrides.js'
 import { Visit } from './permit.js'
 import { PermitTimeouts } from './permit-timeouts.js'
 import { type Refusal, refuse } from './refusal.js'
@@ -14,6 +15,8 @@ import type { Hold, Stage, Verdict } from './stage.js'
 
 /** What a gate has seen since it was made, as plain JSON. */
 export interface GateSnapshot {
+  /** As given to `createGate`. */
+  readonly name: string
   readonly closed: boolean
   /** Admitted and not finished. */
   readonly inFlight: number
@@ -62,6 +65,7 @@ export class Gate {
   readonly #watched = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
   readonly #finished: Record<Outcome, number> = { success: 0, failure: 0, ignored: 0 }
+  #asked = 0
   #waiting = 0
   #admitted = 0
   #refused = 0
@@ -73,17 +77,26 @@ export class Gate {
   #lastFlow: string | undefined = undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
+  /** What people call it: in pages, metrics and logs. */
+  readonly name: string
+  /** The overrides that it was given. */
+  readonly overrides: Overrides | undefined
   /** True if the gate learns from failures who causes a shortage: a stage of it is FAIR. */
   readonly hasFair: boolean
 
   /** @internal `clock` must be steady. */
   constructor(
+    name: string,
     stages: readonly Stage[],
+    overrides: Overrides | undefined,
     clock: Clock,
     after: After,
     permitTimeoutMs: number | undefined,
     nameKey: Words | undefined,
   ) {
+    this.name = name
+    this.overrides = overrides
+    overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
     this.#stages = stages
@@ -105,6 +118,7 @@ export class Gate {
     const name = flow.length < MAX_FLOW_LENGTH ? flow : flowName(flow, this.#nameKey)
     const visit = new Visit(
       this,
+      ++this.#asked,
       name,
       cost,
       resource === undefined ? undefined : flowName(resource, this.#nameKey),
@@ -173,19 +187,21 @@ export class Gate {
     }
   }
 
+  /**
+   * What each stage knows of a flow, and would decide by, under the stage's name: for people and pages. A stage that
+   * throws shows the error's text. Changes nothing; allocates.
+   */
+  explain(flow: string): Record<string, unknown> {
+    requireText('flow', flow)
+    const name = flowName(flow, this.#nameKey)
+    return this.#ask((stage) => stage.explain?.(name))
+  }
+
   /** Counts so far and each stage's own snapshot. A stage whose snapshot throws shows the error's text. */
   snapshot(): GateSnapshot {
     const finished = { ...this.#finished }
-    const stages: Record<string, unknown> = {}
-    for (const stage of this.#stages) {
-      if (stage.snapshot === undefined) continue
-      try {
-        stages[stage.name] = stage.snapshot()
-      } catch (error) {
-        stages[stage.name] = { error: String(error) }
-      }
-    }
     return {
+      name: this.name,
       closed: this.#closed,
       inFlight: this.#admitted - finished.success - finished.failure - finished.ignored,
       waiting: this.#waiting,
@@ -196,7 +212,7 @@ export class Gate {
       expired: this.#expired,
       stageErrors: this.#stageErrors,
       listenerErrors: this.#observers.failures,
-      stages,
+      stages: this.#ask((stage) => stage.snapshot?.()),
     }
   }
 
@@ -227,8 +243,9 @@ export class Gate {
       }
     }
     if (this.#observers.any) {
+      const { id, flow, waitedMs } = visit
       const durationMs = nowMs - visit.nowMs
-      this.#observers.tell({ type: 'finished', flow: visit.flow, cost, outcome, durationMs })
+      this.#observers.tell({ type: 'finished', id, flow, cost, outcome, waitedMs, durationMs })
     }
     if (finished?.hasSubscribers === true)
       finished.publish({ gate: this, flow: visit.flow, cost, outcome, durationMs: nowMs - visit.nowMs })
@@ -277,8 +294,13 @@ export class Gate {
   #goOn(visit: Visit, index: number, verdict: Verdict = NOTHING): Decision | Promise<Decision> {
     this.#waiting--
     const nowMs = this.#clock()
-    visit.waitedMs += nowMs - visit.nowMs
+    const waitedMs = nowMs - visit.nowMs
+    visit.waitedMs += waitedMs
     visit.nowMs = nowMs
+    if (this.#observers.any) {
+      const { id, flow } = visit
+      this.#observers.tell({ type: 'waited', id, flow, stage: this.#stages[index]!.name, waitedMs })
+    }
     if (!isRefusal(verdict)) visit.keep(verdict)
     // Before what the stage refused, which may be because of just that.
     if (this.#closed) return this.#refuse(visit, CLOSED)
@@ -322,8 +344,10 @@ export class Gate {
   #admit(visit: Visit): Decision {
     this.#admitted++
     this.#timeouts?.add(visit)
-    if (this.#observers.any)
-      this.#observers.tell({ type: 'admitted', flow: visit.flow, cost: visit.cost, waitedMs: visit.waitedMs })
+    if (this.#observers.any) {
+      const { id, flow, cost, waitedMs } = visit
+      this.#observers.tell({ type: 'admitted', id, flow, cost, waitedMs })
+    }
     return visit
   }
 
@@ -332,8 +356,8 @@ export class Gate {
     const key = `${refusal.stage}:${refusal.reason}`
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
     for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
-    const { flow, cost } = visit
-    if (this.#observers.any) this.#observers.tell({ type: 'refused', flow, cost, refusal })
+    const { id, flow, cost, waitedMs } = visit
+    if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
     if (refused?.hasSubscribers === true) refused.publish({ gate: this, flow, cost, refusal })
     if (engaged?.hasSubscribers === true) this.#tellEngaged()
     return refusal
@@ -345,6 +369,20 @@ export class Gate {
     if (isEngaged === this.#toldEngaged) return
     this.#toldEngaged = isEngaged
     engaged?.publish({ gate: this, engaged: isEngaged })
+  }
+
+  /** What the stages answer, by name; of those that have nothing to say, nothing. */
+  #ask(question: (stage: Stage) => unknown): Record<string, unknown> {
+    const answers: Record<string, unknown> = {}
+    for (const stage of this.#stages) {
+      try {
+        const answer = question(stage)
+        if (answer !== undefined) answers[stage.name] = answer
+      } catch (error) {
+        answers[stage.name] = { error: String(error) }
+      }
+    }
+    return answers
   }
 
   /** FAIR knows no other flow to be fair to: then the service is short, and it is not the flow's fault. */

@@ -4,6 +4,7 @@ import { escrow } from '../escrow/mechanism.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision } from './decision.js'
 import { Overrides } from './overrides.js'
+import type { Refusal } from './refusal.js'
 
 function setUp() {
   const clock = manualClock()
@@ -71,5 +72,31 @@ describe('overrides', () => {
     expect(() => createGate({ overrides: {} as never })).toThrow(
       'overrides must be made by new Overrides(), got an object',
     )
+  })
+})
+
+describe('a flow that is held', () => {
+  it('gets its rate, a second of it at once, and comes back when it is told to', () => {
+    const clock = manualClock()
+    const overrides = new Overrides({ clock })
+    const gate = createGate({ clock, overrides, fair: false })
+    overrides.hold('heavy', 10, 60_000)
+    let admitted = 0
+    for (let i = 0; i < 1_000; i++) {
+      if (!(gate.admit({ flow: 'quiet' }) as Decision).admitted) throw new Error('quiet is free')
+      const decision = gate.admit({ flow: 'heavy' }) as Decision
+      if (decision.admitted) admitted++
+      else expect(decision).toMatchObject({ stage: 'overrides', reason: 'held', detail: { costPerSecond: 10 } })
+      clock.advance(10)
+    }
+    // Ten seconds at ten a second, one second's worth ahead.
+    expect(admitted).toBeGreaterThanOrEqual(109)
+    expect(admitted).toBeLessThanOrEqual(111)
+    gate.admit({ flow: 'heavy' })
+    const refusal = gate.admit({ flow: 'heavy' }) as Refusal
+    clock.advance(refusal.retryAfterMs)
+    expect(gate.admit({ flow: 'heavy' })).toMatchObject({ admitted: true })
+    expect(gate.admit({ flow: 'heavy', exempt: true })).toMatchObject({ admitted: true })
+    expect(() => overrides.hold('heavy', 0, 1)).toThrow(/costPerSecond must be a number > 0, got 0/)
   })
 })

@@ -7,19 +7,38 @@ import type { Passage, Stage, Verdict } from './stage.js'
 /** Flows that may have an override at once. */
 const MOST_FLOWS = 10_000
 
+/** What a held flow may ask at once after a pause: what it may ask in so many seconds. */
+const HOLD_SECONDS = 1
+
 /** What is different for a flow, and until when, in milliseconds of the clock. */
 interface Override {
-  readonly kind: 'block' | 'boost'
+  readonly kind: 'block' | 'boost' | 'hold'
   readonly factor: number
+  /** Of a held flow: what it may ask, and when it will have made up for what it asked. */
+  readonly costPerSecond: number
+  paidMs: number
   readonly untilMs: number
 }
 
 /** What is different for one flow, as plain JSON. */
 export interface OverrideSnapshot {
-  readonly kind: 'block' | 'boost'
-  /** What its weight is multiplied by. */
+  readonly kind: 'block' | 'boost' | 'hold'
+  /** What its weight is multiplied by: 0 for a flow that is blocked, 1 for one that is held. */
   readonly factor: number
+  /** What a flow that is held may ask; undefined for others. */
+  readonly costPerSecond: number | undefined
   readonly leftMs: number
+}
+
+/** What somebody decided about a flow, for an audit. `clear`: it is one like all others again. */
+export interface OverrideChange {
+  readonly flow: string
+  readonly kind: OverrideSnapshot['kind'] | 'clear'
+  readonly factor: number | undefined
+  readonly costPerSecond: number | undefined
+  readonly forMs: number | undefined
+  /** Who, as far as it was told. */
+  readonly by: string | undefined
 }
 
 /** Options of {@link Overrides}. */
@@ -29,13 +48,15 @@ export interface OverridesOptions {
 }
 
 /**
- * What people decide about single flows while the service runs: to block one, or to give it more weight, for a time.
- * Give it to `createGate` as `overrides`: it is asked first, and its refusals (`overrides:blocked`) are seen by
- * observers and in the snapshot like all others. One override per flow, the last; up to 10 000 flows. O(1).
+ * What people decide about single flows while the service runs: to block one, to hold it at a rate, or to give it more
+ * weight, for a time. Give it to `createGate` as `overrides`: it is asked first, and its refusals (`overrides:blocked`,
+ * `overrides:held`) are seen by observers and in the snapshot like all others; what is decided is an event `override`.
+ * `by` is who decided it, for that event. One override per flow, the last; up to 10 000 flows. O(1).
  */
 export class Overrides implements Stage {
   readonly name = 'overrides'
   readonly #flows = new Map<string, Override>()
+  readonly #listeners = new Set<(change: OverrideChange) => void>()
   readonly #clock: Clock
 
   constructor(options: OverridesOptions = {}) {
@@ -46,22 +67,40 @@ export class Overrides implements Stage {
   }
 
   /** Refuses all that the flow asks, for `forMs` milliseconds, above 0. Exempt requests pass. */
-  block(flow: string, forMs: number): void {
-    this.#set(flow, 'block', 0, forMs)
+  block(flow: string, forMs: number, by?: string): void {
+    this.#set(flow, { kind: 'block', factor: 0, costPerSecond: 0 }, forMs, by)
+  }
+
+  /**
+   * Refuses what the flow asks above `costPerSecond`, above 0, for `forMs` milliseconds, short or not; a second's worth
+   * may come at once, and the last request of it may be dearer than what is left. Exempt requests pass.
+   */
+  hold(flow: string, costPerSecond: number, forMs: number, by?: string): void {
+    requireAbove('costPerSecond', costPerSecond, 0)
+    this.#set(flow, { kind: 'hold', factor: 1, costPerSecond }, forMs, by)
   }
 
   /**
    * Multiplies the flow's weight by `factor`, above 0, for `forMs` milliseconds, in those of `fair`, `budget` and `queue`
    * that have no weights of their own.
    */
-  boost(flow: string, factor: number, forMs: number): void {
+  boost(flow: string, factor: number, forMs: number, by?: string): void {
     requireAbove('factor', factor, 0)
-    this.#set(flow, 'boost', factor, forMs)
+    this.#set(flow, { kind: 'boost', factor, costPerSecond: 0 }, forMs, by)
   }
 
   /** The flow is one like all others again. False if it was. */
-  clear(flow: string): boolean {
-    return this.#flows.delete(flowName(flow))
+  clear(flow: string, by?: string): boolean {
+    const name = flowName(flow)
+    if (!this.#flows.delete(name)) return false
+    this.#tell({ flow: name, kind: 'clear', factor: undefined, costPerSecond: undefined, forMs: undefined, by })
+    return true
+  }
+
+  /** Calls `listener` with what is decided from now on. Returns what stops that. */
+  onChange(listener: (change: OverrideChange) => void): () => void {
+    this.#listeners.add(listener)
+    return () => void this.#listeners.delete(listener)
   }
 
   /** What the weight of a flow is to be multiplied by, now. */
@@ -72,11 +111,24 @@ export class Overrides implements Stage {
   }
 
   /** The gate's question. */
-  admit({ flow, exempt }: Passage): Verdict {
+  admit({ flow, cost, exempt }: Passage): Verdict {
     if (this.#flows.size === 0 || exempt) return undefined
     const nowMs = this.#clock()
     const override = this.#of(flow, nowMs)
-    return override?.kind === 'block' ? refuse(this.name, 'blocked', false, override.untilMs - nowMs) : undefined
+    if (override === undefined || override.kind === 'boost') return undefined
+    const leftMs = override.untilMs - nowMs
+    if (override.kind === 'block') return refuse(this.name, 'blocked', false, leftMs)
+    const { costPerSecond, paidMs } = override
+    if (paidMs > nowMs) return refuse(this.name, 'held', false, Math.min(leftMs, paidMs - nowMs), { costPerSecond })
+    override.paidMs = Math.max(paidMs, nowMs - 1_000 * HOLD_SECONDS) + (1_000 * cost) / costPerSecond
+    return undefined
+  }
+
+  /** What is different for a flow, if anything is. */
+  explain(flow: string): OverrideSnapshot | undefined {
+    const nowMs = this.#clock()
+    const override = this.#of(flow, nowMs)
+    return override && shown(override, nowMs)
   }
 
   /** What is different now, by flow. */
@@ -86,20 +138,38 @@ export class Overrides implements Stage {
     for (const flow of [...this.#flows.keys()]) {
       const override = this.#of(flow, nowMs)
       if (override === undefined) continue
-      const { kind, factor, untilMs } = override
-      Object.defineProperty(all, flow, { value: { kind, factor, leftMs: untilMs - nowMs }, enumerable: true })
+      Object.defineProperty(all, flow, { value: shown(override, nowMs), enumerable: true })
     }
     return all
   }
 
-  #set(flow: string, kind: Override['kind'], factor: number, forMs: number): void {
+  #set(
+    flow: string,
+    what: Pick<Override, 'kind' | 'factor' | 'costPerSecond'>,
+    forMs: number,
+    by: string | undefined,
+  ): void {
     requireText('flow', flow)
     requireAbove('forMs', forMs, 0)
     const name = flowName(flow)
     this.#flows.delete(name)
     // The one that was set longest ago makes room.
     if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
-    this.#flows.set(name, { kind, factor, untilMs: this.#clock() + forMs })
+    const nowMs = this.#clock()
+    this.#flows.set(name, { ...what, paidMs: nowMs - 1_000 * HOLD_SECONDS, untilMs: nowMs + forMs })
+    const { kind, factor, costPerSecond } = what
+    this.#tell({
+      flow: name,
+      kind,
+      factor: kind === 'boost' ? factor : undefined,
+      costPerSecond: kind === 'hold' ? costPerSecond : undefined,
+      forMs,
+      by,
+    })
+  }
+
+  #tell(change: OverrideChange): void {
+    for (const listener of this.#listeners) listener(change)
   }
 
   #of(flow: string, nowMs: number): Override | undefined {
@@ -108,4 +178,8 @@ export class Overrides implements Stage {
     this.#flows.delete(flow)
     return undefined
   }
+}
+
+function shown({ kind, factor, costPerSecond, untilMs }: Override, nowMs: number): OverrideSnapshot {
+  return { kind, factor, costPerSecond: kind === 'hold' ? costPerSecond : undefined, leftMs: untilMs - nowMs }
 }

@@ -16,6 +16,7 @@ interface Host {
  */
 export class Visit implements Passage, Permit {
   readonly admitted = true
+  readonly id: number
   readonly flow: string
   readonly cost: number
   readonly resource: string | undefined
@@ -35,6 +36,7 @@ export class Visit implements Passage, Permit {
 
   constructor(
     host: Host,
+    id: number,
     flow: string,
     cost: number,
     resource: string | undefined,
@@ -46,6 +48,7 @@ export class Visit implements Passage, Permit {
   ) {
     this.#host = host
     this.#holds = new Array(stages)
+    this.id = id
     this.flow = flow
     this.cost = cost
     this.resource = resource

@@ -77,6 +77,8 @@ export interface Stage {
   readonly engaged?: boolean
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
+  /** What the stage knows of a flow, and would decide by, as plain JSON: see `gate.explain()`. Changes nothing. */
+  explain?(flow: string): unknown
   /** Nothing of the flow's past counts any more, see `gate.resetFlow()`. What of it runs or waits goes on. */
   forget?(flow: string): void
   /** Does what its timers would do, if they have not: see `gate.wake()`. */

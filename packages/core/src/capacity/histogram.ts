@@ -20,6 +20,18 @@ export class DurationHistogram {
     return this.#sumMs / this.#count
   }
 
+  /** What came so far counts for the share `kept` of what it did: 0 to 1. */
+  fade(kept: number): void {
+    for (let i = 0; i < BUCKETS; i++) this.#counts[i]! *= kept
+    this.#count *= kept
+    this.#sumMs *= kept
+  }
+
+  /** The duration that a share `p` of all stayed below, in milliseconds, to 5 %; 0 if none came. */
+  quantileMs(p: number): number {
+    return this.#count > 0 ? FIRST_MS * Math.exp(this.quantile(p).log) : 0
+  }
+
   clear(): void {
     this.#counts.fill(0)
     this.#count = 0

@@ -74,6 +74,11 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       tracker.forget(flow)
       for (const each of trackers.values()) each.forget(flow)
     },
+    explain(flow) {
+      if (trackers.size === 0) return tracker.explain(flow)
+      const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.explain(flow)]))
+      return { ...tracker.explain(flow), resources }
+    },
     snapshot() {
       if (trackers.size === 0) return tracker.snapshot()
       const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.snapshot()]))

@@ -11,3 +11,4 @@ export type { BandOptions, QueueOptions, RequestQueueOptions } from './options.j
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
 export { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
 export { requestQueue } from './stage.js'
+export type { WaitingFlow } from './waiting-list.js'

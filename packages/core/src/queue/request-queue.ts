@@ -28,7 +28,7 @@ import {
   SHORTAGE,
 } from './queued-request.js'
 import { FlowSlots, ROUNDING, SlotSupply } from './slots.js'
-import { WaitingList } from './waiting-list.js'
+import { type WaitingFlow, WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
 /** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
@@ -59,6 +59,8 @@ export interface RequestQueueSnapshot {
   /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
   readonly capacityErrors: number
   readonly bands: readonly BandSnapshot[]
+  /** The flows with most waiting requests: at most 20. */
+  readonly flows: readonly WaitingFlow[]
   /** The capacity's own. */
   readonly capacity: unknown
 }
@@ -167,7 +169,8 @@ export class RequestQueue implements Stage {
 
   /** Plain JSON for people, metrics and pages. */
   snapshot(): RequestQueueSnapshot {
-    const { waiting, passing, bands } = this.#list.snapshot(this.#clock())
+    const nowMs = this.#clock()
+    const { waiting, passing, bands } = this.#list.snapshot(nowMs)
     return {
       closed: this.#list.closed,
       came: this.#came,
@@ -182,8 +185,16 @@ export class RequestQueue implements Stage {
       passing,
       capacityErrors: this.#supply.errors,
       bands,
+      flows: this.#list.flows(nowMs),
       capacity: this.#supply.capacity.snapshot(),
     }
+  }
+
+  /** What a flow has waiting and running, and its part of the service if it waits: 0 to 1, in its best band. */
+  explain(flow: string): { waiting: number; running: number; share: number } {
+    const standings = this.#settings.minShares.map((_, index) => this.#list.band(index).queue.standing(flow))
+    const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
+    return { waiting, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
   }
 
   /** Refuses the requests that have waited for too long, as the queue's timer does; see `gate.wake()`. */

@@ -140,6 +140,11 @@ export class FlowSlots {
     this.#close(request.flow, record)
   }
 
+  /** Slots that a flow's running requests take. */
+  held(flow: string): number {
+    return this.#flows.get(flow)?.width ?? 0
+  }
+
   /** Whether more than one flow waits, so that one may be passed over for another. */
   get isContested(): boolean {
     return this.#waitingFlows > 1

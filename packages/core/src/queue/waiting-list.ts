@@ -16,6 +16,21 @@ const OVERLOADED_DURATIONS = 5
 /** Calls per perturbation, at least. */
 const PERTURB_EVERY_CALLS = 100
 
+/** Flows that a snapshot names. */
+const NAMED = 20
+
+/** What one flow has in the queue, as plain JSON. */
+export interface WaitingFlow {
+  readonly flow: string
+  readonly weight: number
+  /** Requests that wait. */
+  readonly waiting: number
+  /** How long the oldest of them has waited, in milliseconds. */
+  readonly oldestMs: number
+  /** Slots that its running requests take. */
+  readonly running: number
+}
+
 /** What a waiting list needs from its queue. */
 export interface WaitingListHost {
   readonly clock: Clock
@@ -212,6 +227,23 @@ export class WaitingList {
     return { waiting: this.size, passing: head && { width: head.width, passed }, bands }
   }
 
+  /** The flows with most waiting requests, at most 20. O(waiting requests). */
+  flows(nowMs: number): WaitingFlow[] {
+    const flows = new Map<string, { weight: number; waiting: number; sinceMs: number }>()
+    for (const { flow, weight, arrivedMs } of this.#byTime) {
+      const known = flows.get(flow)
+      if (known === undefined) flows.set(flow, { weight, waiting: 1, sinceMs: arrivedMs })
+      else {
+        known.waiting++
+        if (arrivedMs < known.sinceMs) known.sinceMs = arrivedMs
+      }
+    }
+    const longest = [...flows].sort(([, a], [, b]) => b.waiting - a.waiting || a.sinceMs - b.sinceMs).slice(0, NAMED)
+    return longest.map(([flow, { weight, waiting, sinceMs }]) => {
+      return { flow, weight, waiting, oldestMs: nowMs - sinceMs, running: this.#host.slots.held(flow) }
+    })
+  }
+
   /** Gives the credit that this took from the request's band. */
   #takeTurn({ band, cost }: QueuedRequest): number {
     band.queue.dequeue()
@@ -291,6 +323,12 @@ export class DeadlineQueue<W extends Timed<W>> {
 
   get size(): number {
     return this.#size
+  }
+
+  /** All members, in no order. */
+  *[Symbol.iterator](): Generator<W> {
+    for (let item = this.#line.first; item !== undefined; item = item.next) yield item
+    yield* this.#heap
   }
 
   /** The earliest; `undefined` if there is none. */

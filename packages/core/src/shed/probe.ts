@@ -1,5 +1,6 @@
 import { show } from '../options.js'
 import { LiveLoad } from './live-load.js'
+import { riseOf } from './priority.js'
 import { Relief } from './relief.js'
 import { Reservation } from './reservation.js'
 import type { LoadSignal, SignalKind } from './signal.js'
@@ -10,6 +11,9 @@ const FAST_START_MS = 50
 const STARTED = 3
 /** Sampling periods without a good reading after which a signal no longer refuses anybody. */
 const STALE_AFTER = 10
+/** What a snapshot tells the chances of. */
+const PRIORITIES = [-2, -1, 0, 1, 2]
+const CURVE_STEPS = 21
 
 /** What one signal knows, as plain JSON; loads in its own unit. */
 export interface SignalSnapshot {
@@ -27,6 +31,10 @@ export interface SignalSnapshot {
   load: number | null
   /** Chance of refusal that this load means for an ordinary request. */
   probability: number
+  /** The same for each priority, from -2 to 2. */
+  probabilities: number[]
+  /** Its curve, for pictures: the chance of refusal of an ordinary request at 21 even steps from `from` to `to`. */
+  curve: number[]
   /** Age of the reading that `load` rests on; null before the first. */
   ageMs: number | null
   /** Learned from such readings: what one admission adds, and one finish takes away. */
@@ -149,6 +157,12 @@ export class Probe {
       relief: this.#reliefNow(),
       load: numberOrNull(this.load),
       probability: this.load >= 0 ? curve.probability(this.load) : 0,
+      probabilities: PRIORITIES.map((one) =>
+        this.load >= 0 ? curve.probability(this.load, riseOf(one, undefined)) : 0,
+      ),
+      curve: Array.from({ length: CURVE_STEPS }, (_, i) =>
+        curve.probability(curve.from + ((curve.to - curve.from) * i) / (CURVE_STEPS - 1)),
+      ),
       ageMs: numberOrNull(this.ageMs(nowMs)),
       growth: held ?? this.#timed?.growth ?? 0,
       release: held ?? this.#timed?.release ?? 0,

@@ -24,8 +24,8 @@ describe('TopTalkers', () => {
     for (let i = 0; i < 10; i++) ask(talkers, 'loud', 3, i % 2 === 0)
     for (let i = 0; i < 10; i++) talkers.asks(keyOf('quiet'), 1)
     expect(talkers.list()).toEqual([
-      { flow: 'loud', askedShare: 0.75, refusedShare: 0.5 },
-      { flow: 'quiet', askedShare: 0.25, refusedShare: 0 },
+      { flow: 'loud', askedShare: 0.75, askedPerSecond: 30, refusedShare: 0.5 },
+      { flow: 'quiet', askedShare: 0.25, askedPerSecond: 10, refusedShare: 0 },
     ])
   })
 

@@ -5,6 +5,8 @@ export interface Talker {
   readonly flow: string
   /** Its share of the cost that all asked for lately, at least: 0 to 1. */
   readonly askedShare: number
+  /** What it asks for per second of late, at least, in units of cost. */
+  readonly askedPerSecond: number
   /** Which share of what it asked for was refused, since it has been watched: 0 to 1. */
   readonly refusedShare: number
 }
@@ -33,14 +35,19 @@ export class TopTalkers {
   /** Where the flow that asked last is watched. */
   #last = 0
   #halvedAtMs: number = Number.NaN
+  #nowMs: number = Number.NaN
+  /** Time that the counts are of, up to the last halving: each halving halves it too. */
+  #countedMs = 0
 
   /** It is `nowMs` now: what was asked for a while ago counts for less. */
   advance(nowMs: number): void {
     const elapsedMs = nowMs - this.#halvedAtMs
+    this.#nowMs = nowMs
     if (elapsedMs >= 0 && elapsedMs < HALVE_MS) return
     this.#halvedAtMs = nowMs
     if (!(elapsedMs > 0)) return
     const kept = 0.5 ** Math.floor(elapsedMs / HALVE_MS)
+    this.#countedMs = (this.#countedMs + elapsedMs) * kept
     this.#total *= kept
     for (let i = 0; i < WATCHED; i++) {
       this.#asked[i]! *= kept
@@ -79,11 +86,19 @@ export class TopTalkers {
   /** Those who surely ask for something, the loudest first. Allocates. */
   list(): Talker[] {
     const talkers: Talker[] = []
+    const sinceMs = Math.max(0, this.#nowMs - this.#halvedAtMs) || 0
+    // Less than a second is no time to tell a rate by.
+    const seconds = Math.max(1, (this.#countedMs + sinceMs) / 1_000)
     for (let i = 0; i < WATCHED; i++) {
       const seen = this.#asked[i]! - this.#missed[i]!
       if (!(seen > 0)) continue
       const refusedShare = Math.min(1, this.#refused[i]! / seen)
-      talkers.push({ flow: this.#names[i]!, askedShare: seen / this.#total, refusedShare })
+      talkers.push({
+        flow: this.#names[i]!,
+        askedShare: seen / this.#total,
+        askedPerSecond: seen / seconds,
+        refusedShare,
+      })
     }
     return talkers.sort((x, y) => y.askedShare - x.askedShare)
   }

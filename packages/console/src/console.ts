@@ -1,0 +1,228 @@
+import type { Gate } from '@fairlead/core'
+import { keyedHash, keyFrom, keyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
+import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
+import { act } from './control.js'
+import { Fleet } from './fleet.js'
+import { type NodeRequest, type NodeResponse, send, toRequest } from './node-bridge.js'
+import { type ConsoleOptions, requireConsoleOptions } from './options.js'
+import { Viewers } from './viewers.js'
+
+/**
+ * A console, to be mounted: a `fetch` handler, and a handler of Node's requests, as Express and Nest call it. One URL
+ * serves all; what is wanted stands in the query.
+ */
+export interface FairConsole {
+  (request: Request): Promise<Response>
+  (request: NodeRequest, response: NodeResponse, next?: unknown): Promise<void>
+  /** Sends viewers away, and stops what was started. They come back by themselves if there is something to come to. */
+  close(): void
+  /** Those who watch. */
+  readonly viewers: number
+}
+
+const POLICY = [
+  "default-src 'none'",
+  `script-src '${SCRIPT_HASH}'`,
+  `style-src '${STYLE_HASH}'`,
+  'img-src data:',
+  "connect-src 'self'",
+  "worker-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** On every answer: nobody else reads it, frames it, keeps it or guesses what it is. */
+const HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+} as const
+
+/** The worker gets all that it needs from its page. */
+const WORKER_HEADERS = {
+  'content-type': 'text/javascript; charset=utf-8',
+  'content-security-policy': "default-src 'none'",
+} as const
+
+const CLOSED_TEXT = `This console has no auth, and so is only served in development.
+Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: false where something in front sees to that.
+`
+
+/**
+ * A live page of a gate. Listens to nothing, keeps nothing and has no timer while nobody watches (but for `fleet`); only
+ * looks, unless `control` is given. Throws a `TypeError` or `RangeError` that names the option and its value.
+ */
+export function fairConsole<Raw = unknown>(gate: Gate, options: ConsoleOptions<Raw> = {}): FairConsole {
+  requireConsoleOptions(gate, options)
+  return handlerOf(new Console(gate, options))
+}
+
+/** Both faces of a console in one function: it is called with a `Request`, or with what Node gives. */
+function handlerOf<Raw>(console: Console<Raw>): FairConsole {
+  function handle(request: Request): Promise<Response>
+  function handle(request: NodeRequest, response: NodeResponse): Promise<void>
+  async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<unknown> {
+    // What a framework hands in is what its `auth` was written for.
+    if (response === undefined || request instanceof Request) return console.answer(request as Request, request as Raw)
+    const asked = toRequest(request)
+    return send(await console.answer(asked, request as Raw), response, asked.method === 'HEAD')
+  }
+  return Object.defineProperty(Object.assign(handle, { close: () => console.close(), viewers: 0 }), 'viewers', {
+    get: () => console.viewers,
+  })
+}
+
+class Console<Raw> {
+  readonly #gate: Gate
+  readonly #options: ConsoleOptions<Raw>
+  readonly #token: string
+  readonly #viewers: Viewers
+  readonly #fleet: Fleet | undefined
+  readonly #key: Words | undefined
+
+  constructor(gate: Gate, options: ConsoleOptions<Raw>) {
+    const { hashFlows = false, clock = systemClock, after = systemAfter, fleet, process = processName() } = options
+    this.#gate = gate
+    this.#options = options
+    this.#token = hex(keyFrom(random)) + hex(keyFrom(random))
+    if (hashFlows !== false) this.#key = typeof hashFlows === 'string' ? keyOf(hashFlows) : keyFrom(random)
+    const origin = originMs(clock)
+    const timeOfDay = (): number => origin + clock()
+    if (fleet !== undefined) this.#fleet = new Fleet(gate, fleet, process, timeOfDay, after)
+    const label = (flow: string): string => this.#label(flow)
+    this.#viewers = new Viewers(gate, { clock, timeOfDay, random, label, process }, after, this.#fleet)
+  }
+
+  get viewers(): number {
+    return this.#viewers.size
+  }
+
+  close(): void {
+    this.#viewers.close()
+    this.#fleet?.close()
+  }
+
+  async answer(request: Request, raw: Raw): Promise<Response> {
+    const viewer = await this.#viewer(request, raw)
+    if (viewer instanceof Response) return viewer
+    const { searchParams } = new URL(request.url)
+    if (searchParams.has('act')) return this.#act(request, searchParams, viewer)
+    if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Only GET.', { allow: 'GET, HEAD' })
+    if (searchParams.has('events')) return this.#events(request, searchParams.has('record'))
+    if (searchParams.has('why')) return this.#why(searchParams.get('why') ?? '')
+    if (searchParams.has('worker')) return text(200, WORKER, WORKER_HEADERS)
+    return this.#page()
+  }
+
+  /** Who asks, for the audit; or why there is no answer. */
+  async #viewer(request: Request, raw: Raw): Promise<string | undefined | Response> {
+    const { auth } = this.#options
+    if (auth === false || (auth === undefined && isDevelopment())) return undefined
+    if (auth === undefined) return text(403, CLOSED_TEXT)
+    let known: boolean | string | undefined
+    try {
+      known = await auth(request, raw)
+    } catch {
+      // What it was is the application's business, and none of the stranger's.
+      return text(500, 'auth failed.\n')
+    }
+    if (known === true) return undefined
+    return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
+  }
+
+  #page(): Response {
+    const { control = false } = this.#options
+    const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="robots" content="noindex">${control ? `\n<meta name="fairlead-token" content="${this.#token}">` : ''}
+<title>${escaped(this.#gate.name)} · Fairlead</title>
+<link rel="icon" href="data:,">
+<style>${STYLE}</style>
+</head>
+<body><div id="console"><noscript>This page is live, and needs JavaScript.</noscript></div><script type="module">${SCRIPT}</script></body>
+</html>
+`
+    return text(200, html, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY })
+  }
+
+  #events(request: Request, records: boolean): Response {
+    const { maxViewers = 20 } = this.#options
+    if (this.#viewers.size >= maxViewers) return text(503, 'Too many viewers.\n', { 'retry-after': '10' })
+    const lastId = Number(request.headers.get('last-event-id') ?? 0)
+    const headers = {
+      ...HEADERS,
+      'content-type': 'text/event-stream; charset=utf-8',
+      // What compresses or collects would hold the frames back.
+      'cache-control': 'no-store, no-transform',
+      'x-accel-buffering': 'no',
+    }
+    if (request.method === 'HEAD') return new Response(null, { headers })
+    return new Response(this.#viewers.stream(Number.isFinite(lastId) ? lastId : 0, records), { headers })
+  }
+
+  #why(label: string): Response {
+    const flow = this.#flowOf(label)
+    if (flow === undefined) return text(404, 'No such flow.\n')
+    return text(200, JSON.stringify(this.#gate.explain(flow)), { 'content-type': 'application/json' })
+  }
+
+  #act(request: Request, parameters: URLSearchParams, by: string | undefined): Response {
+    const { overrides } = this.#gate
+    if (this.#options.control !== true || overrides === undefined) return text(404, 'This console only looks.\n')
+    if (request.method !== 'POST') return text(405, 'Only POST.', { allow: 'POST' })
+    // A page elsewhere can neither read the token nor send the header, and browsers say where a request is from.
+    const site = request.headers.get('sec-fetch-site')
+    if (request.headers.get('x-fairlead-token') !== this.#token || (site !== null && site !== 'same-origin'))
+      return text(403, 'Not from this page. Load it anew.\n')
+    const wrong = act(overrides, parameters, (label) => this.#flowOf(label), by)
+    return wrong === undefined ? new Response(null, { status: 204, headers: HEADERS }) : text(400, `${wrong}\n`)
+  }
+
+  #flowOf(label: string): string | undefined {
+    if (label === '') return undefined
+    return this.#key === undefined ? label : this.#viewers.watch?.flowOf(label)
+  }
+
+  #label(flow: string): string {
+    if (this.#key === undefined) return flow
+    const hash: Words = { a: 0, b: 0 }
+    keyedHash(flow, this.#key, hash)
+    return `#${hex(hash).slice(0, 8)}`
+  }
+}
+
+function text(status: number, body: string, headers: Record<string, string> = {}): Response {
+  return new Response(body, {
+    status,
+    headers: { ...HEADERS, 'content-type': 'text/plain; charset=utf-8', ...headers },
+  })
+}
+
+/** For the token and for keys: from the platform's cryptographic generator. */
+function random(): number {
+  return globalThis.crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
+}
+
+function hex({ a, b }: Words): string {
+  return [a, b].map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('')
+}
+
+function escaped(name: string): string {
+  return name.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** Runtimes without Node's `process` are never in development. */
+function isDevelopment(): boolean {
+  return typeof process === 'object' && process.env['NODE_ENV'] === 'development'
+}
+
+function processName(): string {
+  return typeof process === 'object' && typeof process.pid === 'number' ? `pid ${process.pid}` : 'this process'
+}

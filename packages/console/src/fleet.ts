@@ -1,0 +1,100 @@
+import type { After, Gate } from '@fairlead/core'
+import type { ProcessFrame } from './frame.js'
+import type { FleetLink } from './options.js'
+import { isJson, numberOf } from './stage-frames.js'
+
+const EVERY_MS = 1_000
+/** Whoever said nothing for so long is gone. */
+const GONE_MS = 5_000
+
+/** What this process tells the others about its gate, and what it heard of them. */
+export class Fleet {
+  readonly #gate: Gate
+  readonly #link: FleetLink
+  readonly #process: string
+  readonly #timeOfDay: () => number
+  readonly #after: After
+  #cancel: () => void
+  #others: ProcessFrame[] = []
+  #before: { readonly atMs: number; readonly admitted: number; readonly refused: number }
+
+  constructor(gate: Gate, link: FleetLink, process: string, timeOfDay: () => number, after: After) {
+    this.#gate = gate
+    this.#link = link
+    this.#process = process
+    this.#timeOfDay = timeOfDay
+    this.#after = after
+    const { admitted, refused } = gate.snapshot()
+    this.#before = { atMs: timeOfDay(), admitted, refused }
+    this.#cancel = after(EVERY_MS, () => this.#tell())
+  }
+
+  close(): void {
+    this.#cancel()
+  }
+
+  /** What is known of all processes, by now; asks for the next time. */
+  others(): readonly ProcessFrame[] {
+    void this.#read()
+    const nowMs = this.#timeOfDay()
+    return this.#others.filter(({ atMs }) => Math.abs(nowMs - atMs) < GONE_MS)
+  }
+
+  #tell(): void {
+    this.#cancel = this.#after(EVERY_MS, () => this.#tell())
+    const { admitted, refused, inFlight, waiting, stages } = this.#gate.snapshot()
+    const atMs = this.#timeOfDay()
+    const before = this.#before
+    const seconds = Math.max(1e-3, (atMs - before.atMs) / 1_000)
+    this.#before = { atMs, admitted, refused }
+    const { fair } = stages
+    const frame: ProcessFrame = {
+      process: this.#process,
+      atMs,
+      admittedPerSecond: (admitted - before.admitted) / seconds,
+      refusedPerSecond: (refused - before.refused) / seconds,
+      inFlight,
+      waiting,
+      engaged: isJson(fair) && fair['engaged'] === true,
+    }
+    void this.#write(JSON.stringify(frame))
+  }
+
+  /** A link that fails is tried again in a second: who misses the word sees an older one, and then none. */
+  async #write(frame: string): Promise<void> {
+    try {
+      await this.#link.write(this.#process, frame)
+    } catch {
+      // See above.
+    }
+  }
+
+  async #read(): Promise<void> {
+    try {
+      const words = await this.#link.read()
+      this.#others = words.flatMap((word) => processFrame(word) ?? []).sort((a, b) => (a.process < b.process ? -1 : 1))
+    } catch {
+      // See above.
+    }
+  }
+}
+
+/** What others said is not trusted to have the right form. */
+function processFrame(word: string): ProcessFrame | undefined {
+  let said: unknown
+  try {
+    said = JSON.parse(word)
+  } catch {
+    return undefined
+  }
+  if (!isJson(said) || typeof said['process'] !== 'string') return undefined
+  return {
+    process: said['process'],
+    atMs: numberOf(said['atMs']) ?? 0,
+    admittedPerSecond: numberOf(said['admittedPerSecond']) ?? 0,
+    refusedPerSecond: numberOf(said['refusedPerSecond']) ?? 0,
+    inFlight: numberOf(said['inFlight']) ?? 0,
+    waiting: numberOf(said['waiting']) ?? 0,
+    engaged: said['engaged'] === true,
+  }
+}

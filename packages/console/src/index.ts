@@ -1,0 +1,22 @@
+/**
+ * A live page of a gate: who asks, who gets, who waits, and why.
+ *
+ * @module @fairlead/console
+ */
+
+export { type FairConsole, fairConsole } from './console.js'
+export type {
+  BudgetFrame,
+  FairFrame,
+  FlowFrame,
+  Frame,
+  LeaseFrame,
+  OverrideFrame,
+  ProcessFrame,
+  Quantiles,
+  QueueFrame,
+  RefusalFrame,
+  SignalFrame,
+} from './frame.js'
+export type { NodeRequest, NodeResponse } from './node-bridge.js'
+export type { Auth, ConsoleOptions, FleetLink } from './options.js'

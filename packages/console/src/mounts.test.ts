@@ -1,0 +1,167 @@
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { createGate } from '@fairlead/core'
+import { Module } from '@nestjs/common'
+import { NestFactory } from '@nestjs/core'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import 'reflect-metadata'
+import { describe, expect, it } from 'vitest'
+import { Events } from './fixtures/events.js'
+import { type FairConsole, fairConsole } from './index.js'
+
+class Nothing {}
+Module({})(Nothing)
+
+/** What a mounted console answers with: a real server's, or a handler's of its own. */
+interface Mounted {
+  ask(path: string, headers?: Record<string, string>): Promise<Response>
+  close(): Promise<void>
+}
+
+async function served(listener: RequestListener, close: () => unknown = () => {}): Promise<Mounted> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  return {
+    ask: (path, headers = {}) => fetch(`http://127.0.0.1:${port}${path}`, { headers }),
+    async close() {
+      server.closeAllConnections()
+      server.close()
+      await close()
+    },
+  }
+}
+
+const mounts: Record<string, (page: FairConsole) => Promise<Mounted>> = {
+  'node:http': (page) => served((request, response) => void page(request, response)),
+  Express: (page) => served(express().use('/fairlead', page)),
+  Koa: (page) => {
+    const app = new Koa()
+    app.use((context, next) => {
+      if (context.path !== '/fairlead') return next()
+      context.respond = false
+      return page(context.req, context.res)
+    })
+    return served(app.callback())
+  },
+  Hono: async (page) => {
+    const app = new Hono()
+    app.all('/fairlead', (context) => page(context.req.raw))
+    return { ask: async (path, headers = {}) => app.request(path, { headers }), close: async () => {} }
+  },
+  Fastify: async (page) => {
+    const app = fastify()
+    app.all('/fairlead', (request, reply) => {
+      reply.hijack()
+      return page(request.raw, reply.raw)
+    })
+    const url = await app.listen({ port: 0, host: '127.0.0.1' })
+    return {
+      ask: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
+      close: async () => {
+        app.server.closeAllConnections()
+        await app.close()
+      },
+    }
+  },
+  Nest: async (page) => {
+    const app = await NestFactory.create(Nothing, { logger: false })
+    app.use('/fairlead', page)
+    await app.listen(0, '127.0.0.1')
+    const url = await app.getUrl()
+    return {
+      ask: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
+      close: async () => {
+        app.getHttpServer().closeAllConnections()
+        await app.close()
+      },
+    }
+  },
+  fetch: async (page) => ({
+    ask: (path, headers = {}) => page(new Request(`http://service${path}`, { headers })),
+    close: async () => {},
+  }),
+}
+
+describe.each(Object.entries(mounts))('in %s', (_, mount) => {
+  it('serves the page, its events and nothing to strangers, and hears a viewer leave', async () => {
+    const gate = createGate()
+    let ring = (): void => {}
+    const page = fairConsole(gate, {
+      auth: (request) => request.headers.get('authorization') === 'right' && 'ann',
+      // The next frame comes when it is told to.
+      after: (_ms, fn) => {
+        ring = fn
+        return () => {}
+      },
+    })
+    const { ask, close } = await mount(page)
+    try {
+      expect((await ask('/fairlead')).status).toBe(403)
+      expect((await ask('/fairlead?events')).status).toBe(403)
+      const headers = { authorization: 'right' }
+      const html = await ask('/fairlead', headers)
+      expect(html.headers.get('content-security-policy')).toContain("default-src 'none'")
+      expect(await html.text()).toContain('<title>gate · Fairlead</title>')
+      const answer = await ask('/fairlead?events', headers)
+      expect(answer.headers.get('content-type')).toContain('text/event-stream')
+      const events = new Events(answer)
+      const decision = await gate.admit({ flow: 'a' })
+      if (decision.admitted) decision.finish('success')
+      await expect.poll(() => page.viewers).toBe(1)
+      ring()
+      expect(await events.frame()).toMatchObject({ asked: 1, served: 1, flows: [{ flow: 'a' }] })
+      await events.leave()
+      await expect
+        .poll(() => {
+          ring()
+          return page.viewers
+        })
+        .toBe(0)
+      const why = await ask('/fairlead?why=a', headers)
+      expect(await why.json()).toMatchObject({ fair: { engaged: false } })
+    } finally {
+      page.close()
+      await close()
+    }
+  })
+})
+
+it('hands auth what the framework gave', async () => {
+  const seen: unknown[] = []
+  const page = fairConsole<{ user?: string }>(createGate(), {
+    auth: (_request, raw) => {
+      seen.push(raw.user)
+      return raw.user === 'ann'
+    },
+  })
+  const app = express()
+  app.use((request, _response, next) => {
+    Object.assign(request, { user: request.headers['x-user'] })
+    next()
+  })
+  app.use('/fairlead', page)
+  const { ask, close } = await served(app)
+  expect((await ask('/fairlead', { 'x-user': 'ann' })).status).toBe(200)
+  expect((await ask('/fairlead')).status).toBe(403)
+  expect(seen).toEqual(['ann', undefined])
+  await close()
+})
+
+it('answers 500 where auth throws, and goes on', async () => {
+  let calls = 0
+  const page = fairConsole(createGate(), {
+    auth: () => {
+      if (calls++ === 0) throw new Error('the session store is away')
+      return true
+    },
+  })
+  const { ask, close } = await served((request, response) => void page(request, response))
+  expect((await ask('/')).status).toBe(500)
+  expect((await ask('/')).status).toBe(200)
+  await close()
+})

@@ -1,0 +1,365 @@
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { settled } from '@fairlead/core/testing'
+import { chromiumPath } from '@fairlead-testing/servers'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { Rig, type Script } from './fixtures/script.js'
+import type { ConsoleOptions } from './index.js'
+
+let browser: Browser
+let axe: string
+
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })
+  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+})
+
+afterAll(async () => {
+  await browser.close()
+})
+
+interface Scene {
+  readonly rig: Rig
+  readonly page: Page
+  /** A scripted second, until the page shows it. */
+  second(asks: Readonly<Record<string, number>>, fails?: Readonly<Record<string, number>>): Promise<void>
+}
+
+/** Opens the page of a scripted gate, and closes all that was opened. */
+async function onPage(
+  script: Script,
+  work: (scene: Scene) => Promise<void>,
+  {
+    options = { auth: false },
+    ...view
+  }: { options?: ConsoleOptions; width?: number; colorScheme?: 'light' | 'dark' } = {},
+): Promise<void> {
+  const rig = new Rig(script, options)
+  const server = await rig.listen()
+  const { width = 1_440, colorScheme = 'light' } = view
+  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, bypassCSP: false })
+  const page = await context.newPage()
+  const wrong: string[] = []
+  const requests: string[] = []
+  page.on('pageerror', (error) => wrong.push(error.message))
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/404|40[0-9]/.test(message.text())) wrong.push(message.text())
+  })
+  page.on('request', (request) => requests.push(new URL(request.url()).origin))
+  try {
+    await page.goto(server.url)
+    await expect.poll(() => rig.console.viewers).toBe(1)
+    let frames = 0
+    await work({
+      rig,
+      page,
+      async second(asks, fails) {
+        await rig.second(asks, fails)
+        await page.locator(`#console[data-frames="${++frames}"]`).waitFor({ state: 'attached' })
+      },
+    })
+    expect(wrong).toEqual([])
+    // Nothing is asked of anybody else; the icon is no request.
+    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([new URL(server.url).origin])
+  } finally {
+    await context.close()
+    await expect.poll(() => rig.console.viewers).toBe(0)
+    rig.gate.close()
+    expect(rig.world.timers).toBe(0)
+    server.close()
+  }
+}
+
+/** Words as they stand on the page, with ordinary spaces. */
+async function textOf(page: Page, selector: string): Promise<string> {
+  // biome-ignore lint/performance/useDomNodeTextContent: cells and lines are to be words of their own
+  return (await page.locator(selector).first().innerText()).replace(/\s+/g, ' ').trim()
+}
+
+async function valuesOf(page: Page, flow: string): Promise<number[]> {
+  const cells = page.locator(`tr[data-flow="${flow}"] td[data-value]`)
+  return cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute('data-value'))))
+}
+
+/** What axe objects to. It is run by the driver, not by the page, whose policy lets nothing in. */
+async function violations(page: Page): Promise<unknown> {
+  const session = await page.context().newCDPSession(page)
+  await session.send('Runtime.evaluate', { expression: axe })
+  const { result } = await session.send('Runtime.evaluate', {
+    expression:
+      'axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])))',
+    awaitPromise: true,
+  })
+  return JSON.parse(String(result.value))
+}
+
+const QUIET = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`quiet-${i}`, 5]))
+const SHORT = { engaged: true, capacityPerSecond: 60, fairRatePerSecond: 20, failureShare: 0.02 }
+
+describe('the sentence', () => {
+  it('says that all is well, and then of what it is short, since when, and who', async () => {
+    const quota: Record<string, number> = {}
+    const fair: Record<string, unknown> = { ...SHORT, engaged: false, capacityPerSecond: null }
+    await onPage({ quota, fair }, async ({ page, second }) => {
+      for (let i = 0; i < 3; i++) await second(QUIET)
+      expect(await textOf(page, '.state p')).toBe('All is well. 8 flows ask 40/s and get it.')
+      Object.assign(fair, SHORT)
+      quota['heavy'] = 20
+      for (let i = 0; i < 10; i++) await second({ ...QUIET, heavy: 60 })
+      // 60 of 100, of which 40 are refused; the shortage was first seen nine seconds ago.
+      expect(await textOf(page, '.state p')).toBe(
+        'Short of orders-db since 9 s. 1 of 9 flows ask 60 %: heavy. Refused 40 %. Quiet flows get 100 %.',
+      )
+      expect(await textOf(page, '.numbers')).toBe(
+        'asked 100/s served 60/s refused, 40 % 40/s failed 0/s in flight 0 waiting 0',
+      )
+      Object.assign(fair, { engaged: false })
+      for (let i = 0; i < 6; i++) await second(QUIET)
+      expect(await textOf(page, '.headline')).toBe('All is well.')
+    })
+  })
+
+  it('says that requests fail although nobody is to blame', async () => {
+    await onPage({ quota: {} }, async ({ page, second }) => {
+      for (let i = 0; i < 3; i++) await second({ a: 10 }, { a: 2 })
+      expect(await textOf(page, '.headline')).toBe('20 % of what is let in fails.')
+    })
+  })
+})
+
+describe('the flows', () => {
+  it('have what they asked, may have, got and lost; those that harm come first', async () => {
+    await onPage({ quota: { heavy: 20, twin: 20 }, fair: SHORT }, async ({ page, second }) => {
+      for (let i = 0; i < 4; i++) await second({ ...QUIET, heavy: 60, twin: 25 }, { 'quiet-3': 2 })
+      const rows = page.locator('tr[data-flow]')
+      expect(await rows.evaluateAll((all) => all.slice(0, 3).map((row) => row.getAttribute('data-flow')))).toEqual([
+        'heavy',
+        'twin',
+        'quiet-3',
+      ])
+      // 78 of 125 got through, quiet ones ask 40 of it: two shares of 19 are left.
+      expect(await valuesOf(page, 'heavy')).toEqual([60, 19, 20, 2 / 3])
+      expect(await valuesOf(page, 'twin')).toEqual([25, 19, 20, 0.2])
+      expect(await valuesOf(page, 'quiet-3')).toEqual([5, 5, 3, 0.4])
+      expect(await textOf(page, 'tr[data-flow="quiet-3"] .tag')).toBe('suffers')
+      expect(await textOf(page, 'tr[data-flow="heavy"] .tag')).toBe('above its share')
+      await page
+        .getByRole('button', { name: 'flow ' })
+        .or(page.locator('th button', { hasText: 'flow' }))
+        .first()
+        .click()
+      expect(await rows.first().getAttribute('data-flow')).toBe('heavy')
+      await page.locator('th button', { hasText: 'served' }).click()
+      expect(await rows.nth(2).getAttribute('data-flow')).toMatch(/^quiet-[^3]/)
+    })
+  })
+
+  it('say why, by the keyboard alone', async () => {
+    await onPage({ quota: { heavy: 2 }, fair: SHORT }, async ({ page, second }) => {
+      await second({ heavy: 9 })
+      await page.locator('tr[data-flow="heavy"] .name').focus()
+      await page.keyboard.press('Enter')
+      await page.getByText('It may have 20/s and is 3 requests ahead: the next is let in after 250 ms.').waitFor()
+      expect(await page.locator('tr[data-flow="heavy"] .name').getAttribute('aria-expanded')).toBe('true')
+    })
+  })
+})
+
+describe('the other panels', () => {
+  it('show who waits, the slots, the load on its curve, the budget, and refusals in words', async () => {
+    await onPage({ quota: { heavy: 1 }, load: 80 }, async ({ rig, page, second }) => {
+      await second({ heavy: 3 })
+      for (let i = 0; i < 4; i++) void rig.run('runner')
+      for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
+      await settled()
+      await second({})
+      await second({})
+      expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
+      expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
+      expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
+      expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
+      // Half way up a straight curve from 50 to 100 is .6.
+      expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
+      expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
+      expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
+      expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
+      expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
+    })
+  })
+
+  it('draw the river: each flow as high as it was served, what was refused above it', async () => {
+    await onPage({ quota: { heavy: 20 }, fair: SHORT }, async ({ page, second }) => {
+      for (let i = 0; i < 8; i++) await second({ ...QUIET, heavy: 60 })
+      const chart = page.locator('section:has(#river) .chart')
+      expect(await chart.getAttribute('aria-label')).toBe('What was served, by flow: 60/s now, heavy 20/s')
+      await chart.focus()
+      await page.keyboard.press('ArrowLeft')
+      const tip = await textOf(page, '.tip')
+      expect(tip).toContain('heavy 20/s 40/s')
+      expect(tip).toContain('everyone else 40/s 0/s')
+      // On an axis to 100: bands of 40, 20 and 40 high.
+      const heights = await page.evaluate<number[]>(
+        "[...document.querySelectorAll('section:has(#river) path[fill]')].map((path) => path.getBBox().height)",
+      )
+      const [others, heavy, refusedOthers, refused] = heights as [number, number, number, number]
+      expect(others / heavy).toBeCloseTo(2)
+      expect(refused / heavy).toBeCloseTo(2)
+      expect(refusedOthers).toBeCloseTo(0)
+      expect(await page.locator('section:has(#river) svg text.strong').textContent()).toBe('capacity 60/s')
+    })
+  })
+
+  it('show the processes side by side', async () => {
+    const words = new Map<string, string>()
+    const fleet = { write: (name: string, frame: string) => words.set(name, frame), read: () => [...words.values()] }
+    const rig = new Rig({ quota: { a: 3 } }, { auth: false, process: 'here', fleet })
+    const server = await rig.listen()
+    const page = await browser.newPage()
+    try {
+      await page.goto(server.url)
+      await expect.poll(() => rig.console.viewers).toBe(1)
+      for (let i = 0; i < 3; i++) await rig.second({ a: 5 })
+      await page.locator('section:has(#fleet) tbody tr').waitFor()
+      await rig.second({ a: 5 })
+      await page.locator('#console[data-frames="4"]').waitFor({ state: 'attached' })
+      expect(await textOf(page, 'section:has(#fleet) tbody tr')).toBe('here 3/s 2/s 0 0 well')
+    } finally {
+      await page.close()
+      server.close()
+    }
+  })
+})
+
+describe('what if', () => {
+  it('records while it is asked to, and replays as it was and otherwise', async () => {
+    await onPage({ quota: {} }, async ({ rig, page, second }) => {
+      await second({ a: 10, b: 2 })
+      expect(await page.locator('#what-if').count()).toBe(1)
+      await page.getByRole('button', { name: 'Record' }).click()
+      await expect.poll(() => rig.console.viewers).toBe(2)
+      for (let i = 0; i < 12; i++) await second({ a: 10, b: 2 })
+      await page.locator('[data-recorded="12"]').waitFor()
+      await page.getByRole('button', { name: 'Stop recording' }).click()
+      await expect.poll(() => rig.console.viewers).toBe(1)
+      await page.getByLabel('weight of a').fill('0')
+      await page.getByRole('button', { name: 'Replay' }).click()
+      expect(await page.locator('#replayed').count()).toBe(0)
+      await page.getByLabel('weight of a').fill('3')
+      await page.getByRole('button', { name: 'Replay' }).click()
+      await page.locator('#replayed').waitFor()
+      // There was enough for all: whatever the weights, each is served what it asked.
+      expect(await textOf(page, '[data-replayed=""]')).toBe('all together 144 144 none')
+      expect(await textOf(page, '[data-replayed="a"]')).toBe('a 120 120 none')
+      expect(await violations(page)).toEqual([])
+    })
+  })
+})
+
+describe('control', () => {
+  it('holds a flow at its share, shows it, and undoes it', async () => {
+    await onPage(
+      { quota: {} },
+      async ({ rig, page, second }) => {
+        await second({ heavy: 60 })
+        await page.locator('tr[data-flow="heavy"] .name').click()
+        await page.getByRole('button', { name: /^Hold at 60/ }).click()
+        await page.getByText('Done.').waitFor()
+        expect(rig.gate.snapshot().stages['overrides']).toMatchObject({ heavy: { kind: 'hold', costPerSecond: 60 } })
+        await second({ heavy: 10 })
+        expect(await textOf(page, 'tr[data-flow="heavy"] .tag.set')).toBe('hold')
+        await page.getByRole('button', { name: /^Undo/ }).click()
+        await expect.poll(() => rig.gate.snapshot().stages['overrides']).toEqual({})
+      },
+      { options: { auth: () => 'ann', control: true } },
+    )
+  })
+
+  it('is not there unless it was asked for', async () => {
+    await onPage({ quota: {} }, async ({ page, second }) => {
+      await second({ heavy: 60 })
+      await page.locator('tr[data-flow="heavy"] .name').click()
+      await page.locator('.detail').waitFor()
+      expect(await page.locator('.detail button').count()).toBe(0)
+    })
+  })
+})
+
+describe('the page', () => {
+  it.each([
+    [1_440, 'light'],
+    [1_440, 'dark'],
+    [360, 'light'],
+    [360, 'dark'],
+  ] as const)('has nothing that axe objects to, and fits, %i px wide and %s', async (width, colorScheme) => {
+    const script = {
+      quota: { heavy: 20, 'a-tenant-with-a-name-that-is-longer-than-most-columns': 1 },
+      fair: SHORT,
+      load: 80,
+    }
+    await onPage(
+      script,
+      async ({ rig, page, second }) => {
+        await second(
+          { ...QUIET, heavy: 60, 'a-tenant-with-a-name-that-is-longer-than-most-columns': 30 },
+          { 'quiet-1': 3 },
+        )
+        for (let i = 0; i < 4; i++) void rig.run('runner')
+        for (const flow of ['slow', 'slow', 'a-tenant-with-a-name']) void rig.gate.admit({ flow })
+        await settled()
+        await second({})
+        await page.locator('tr[data-flow="heavy"] .name').click()
+        await page.getByText('It may have 20/s').waitFor()
+        const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+        expect(overflow).toBeLessThanOrEqual(0)
+        expect(await violations(page)).toEqual([])
+      },
+      { width, colorScheme, options: { auth: false, control: true } },
+    )
+  })
+
+  it('pauses and goes on by a key, and misses nothing', async () => {
+    await onPage({ quota: {} }, async ({ rig, page, second }) => {
+      await second({ a: 10 })
+      await page.keyboard.press('p')
+      await page.getByText('paused').waitFor()
+      await rig.second({ a: 30 })
+      await rig.second({ a: 30 })
+      expect(await textOf(page, '.numbers dd')).toBe('10/s')
+      await page.keyboard.press('p')
+      await page.locator('#console[data-frames="3"]').waitFor({ state: 'attached' })
+      await expect.poll(() => textOf(page, '.numbers dd')).toBe('23.3/s')
+    })
+  })
+
+  it('says so when the server is gone', async () => {
+    const rig = new Rig({ quota: {} })
+    const server = await rig.listen()
+    const page = await browser.newPage()
+    await page.goto(server.url)
+    await page.getByText('live', { exact: true }).waitFor()
+    server.close()
+    await page.getByText('no answer; tries again').waitFor()
+    await page.close()
+  })
+
+  it('comes back where it was turned away for a while', async () => {
+    let away = false
+    const rig = new Rig({ quota: {} }, { auth: () => !away })
+    const server = await rig.listen()
+    const page = await browser.newPage()
+    await page.clock.install()
+    await page.goto(server.url)
+    await page.getByText('live', { exact: true }).waitFor()
+    away = true
+    rig.console.close()
+    const refused = page.waitForResponse((response) => response.status() === 403)
+    await refused
+    await page.getByText('no answer; tries again').waitFor()
+    away = false
+    await page.clock.runFor(6_000)
+    await page.getByText('live', { exact: true }).waitFor()
+    await page.close()
+    server.close()
+  })
+})

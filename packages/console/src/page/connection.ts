@@ -1,0 +1,100 @@
+import { useEffect, useState } from 'preact/hooks'
+import type { Frame, RecordFrame } from '../frame.js'
+
+/** The page's end of a console: one URL, wherever it is mounted. */
+const url = (query: string): string => `${location.pathname}?${query}`
+
+export interface Connection {
+  /** True where the console was given `control`. */
+  readonly canAct: boolean
+  /** Asks why a flow would be refused, or not. */
+  explain(flow: string): Promise<Readonly<Record<string, unknown>>>
+  /** Does something about a flow; gives what to say of it. */
+  act(kind: string, flow: string, parameters: Readonly<Record<string, string>>): Promise<string>
+  /** Where the what-if's worker comes from. */
+  readonly workerUrl: string
+}
+
+export function connect(): Connection {
+  const token = document.querySelector<HTMLMetaElement>('meta[name=fairlead-token]')?.content
+  return {
+    canAct: token !== undefined,
+    workerUrl: url('worker'),
+    async explain(flow) {
+      const answer = await fetch(url(`why=${encodeURIComponent(flow)}`))
+      return answer.ok ? ((await answer.json()) as Record<string, unknown>) : {}
+    },
+    async act(kind, flow, parameters) {
+      const query = new URLSearchParams({ act: kind, flow, ...parameters })
+      const headers = { 'x-fairlead-token': token ?? '' }
+      try {
+        const answer = await fetch(url(query.toString()), { method: 'POST', headers })
+        return answer.ok ? 'Done.' : await answer.text()
+      } catch {
+        return 'The server does not answer.'
+      }
+    },
+  }
+}
+
+/** Has `onFrame` called once a second, until the returned function is. */
+export function listen(onFrame: (frame: Frame) => void, onState: (live: boolean) => void): () => void {
+  return events('events', 'message', (data) => onFrame(JSON.parse(data) as Frame), onState)
+}
+
+/** The same with what ended in each second. */
+export function listenToRecords(onRecord: (record: RecordFrame) => void): () => void {
+  return events('events&record', 'record', (data) => onRecord(JSON.parse(data) as RecordFrame))
+}
+
+/** A browser gives up for good where it is answered with an error: a proxy's while a server starts anew, say. */
+const AGAIN_MS = 5_000
+
+function events(
+  query: string,
+  type: string,
+  on: (data: string) => void,
+  onState?: (live: boolean) => void,
+): () => void {
+  let source: EventSource
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const open = (): void => {
+    source = new EventSource(url(query))
+    source.addEventListener(type, (event: MessageEvent<string>) => on(event.data))
+    source.onopen = () => onState?.(true)
+    source.onerror = () => {
+      onState?.(false)
+      if (source.readyState === EventSource.CLOSED) timer = setTimeout(open, AGAIN_MS)
+    }
+  }
+  open()
+  return () => {
+    clearTimeout(timer)
+    source.close()
+  }
+}
+
+const EXPLAIN_EVERY_MS = 1_000
+
+/** What the stages know of a flow, asked anew each second while it is shown. */
+export function useExplanation(connection: Connection, flow: string): Readonly<Record<string, unknown>> | undefined {
+  const [explanation, setExplanation] = useState<Readonly<Record<string, unknown>> | undefined>()
+  useEffect(() => {
+    let shown = true
+    const ask = (): void => {
+      connection.explain(flow).then(
+        (answer) => {
+          if (shown) setExplanation(answer)
+        },
+        () => {},
+      )
+    }
+    ask()
+    const timer = setInterval(ask, EXPLAIN_EVERY_MS)
+    return () => {
+      shown = false
+      clearInterval(timer)
+    }
+  }, [connection, flow])
+  return explanation
+}

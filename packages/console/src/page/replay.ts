@@ -1,0 +1,221 @@
+import { createGate, type Decision, type Gate } from '@fairlead/core'
+import { fixed, requestQueue } from '@fairlead/core/queue'
+import { World } from '@fairlead/core/testing'
+import { type Frame, OUTCOMES, RECORDED, type RecordFrame } from '../frame.js'
+import { Watch } from '../watch.js'
+import { sum } from './view.js'
+
+/** What was asked, and what became of it, in the order in which it was asked. */
+export interface Recording {
+  readonly rows: readonly Row[]
+  /** Weights that flows had. */
+  readonly weights: ReadonlyMap<string, number>
+  /** Requests that the recording has not. */
+  readonly dropped: number
+}
+
+interface Row {
+  readonly flow: string
+  readonly atMs: number
+  readonly cost: number
+  readonly outcome: (typeof OUTCOMES)[number]
+  readonly durationMs: number
+}
+
+/** What a replay is to do otherwise, or as it was. */
+export interface Terms {
+  /** `fair`: refuses by FAIR; `queue`: waits in fair turns; `none`: lets everybody in, and the resource decides. */
+  readonly rule: 'fair' | 'queue' | 'none'
+  /** What the resource does per second, in units of cost; with a queue: slots, of which a request takes one. */
+  readonly capacity: number
+  /** How long requests may wait in the queue. */
+  readonly maxWaitMs: number
+  readonly weights: ReadonlyMap<string, number>
+}
+
+/** Requests that a replay takes at most, the latest: some seconds of a browser's time. */
+const MOST_ROWS = 300_000
+/** If it was short from the start, FAIR is shown so much of it before. */
+const RUN_IN_MS = 10_000
+/** Rounds in which the capacity is fitted, and how close is close enough. */
+const FITS = 4
+const FITTED = 0.004
+
+export function recordingOf(records: readonly RecordFrame[]): Recording {
+  const rows: Row[] = []
+  const weights = new Map<string, number>()
+  for (const { names, weights: given, rows: numbers } of records) {
+    names.forEach((name, i) => void weights.set(name, given[i] ?? 1))
+    for (let i = 0; i + RECORDED <= numbers.length; i += RECORDED) {
+      const [name = 0, atMs = 0, cost = 1, outcome = 0, durationMs = 0] = numbers.slice(i, i + RECORDED)
+      rows.push({ flow: names[name] ?? '?', atMs, cost, outcome: OUTCOMES[outcome] ?? 'ignored', durationMs })
+    }
+  }
+  rows.sort((a, b) => a.atMs - b.atMs)
+  return { rows: rows.slice(-MOST_ROWS), weights, dropped: sum(records, ({ dropped }) => dropped) }
+}
+
+/**
+ * The terms under which the recording was made: with a queue its slots; else the capacity with which a replay serves as
+ * much as was served. Nothing else is fitted: who gets how much of it is up to the classes.
+ */
+export async function termsAsTheyWere(recording: Recording, frames: readonly Frame[]): Promise<Terms> {
+  const { weights } = recording
+  const queue = frames.findLast((frame) => frame.queue !== null)?.queue
+  const waits = frames.flatMap(({ refusals }) => refusals.filter(({ reason }) => reason === 'expired'))
+  const expiredMs = Math.max(0, ...waits.map(({ detail }) => Number(detail['waitedMs']) || 0))
+  const maxWaitMs = expiredMs > 0 ? expiredMs : 10_000
+  const limits = frames.flatMap((frame) => frame.queue?.capacity?.limit ?? [])
+  if (queue && limits.length > 0)
+    return {
+      rule: 'queue',
+      capacity: Math.max(1, Math.round(sum(limits, (each) => each) / limits.length)),
+      maxWaitMs,
+      weights,
+    }
+  const rule = frames.some(({ fair }) => fair !== null) ? 'fair' : 'none'
+  const short = frames.filter(({ fair, failed }) => fair?.engaged || failed > 0)
+  const seconds = sum(short, (frame) => frame.seconds)
+  const peak = Math.max(1, ...frames.map(({ served, seconds: length }) => served / length))
+  // Never short: so much there was at least.
+  if (seconds < 3) return { rule, capacity: 1.5 * peak, maxWaitMs, weights }
+  const goal = sum(frames, ({ served }) => served)
+  let capacity = sum(short, ({ served }) => served) / seconds
+  for (let i = 0; i < FITS; i++) {
+    const served = sum(await replay(recording, { rule, capacity, maxWaitMs, weights }), (frame) => frame.served)
+    if (Math.abs(served / goal - 1) < FITTED) break
+    capacity *= goal / Math.max(1e-9, served)
+  }
+  return { rule, capacity, maxWaitMs, weights }
+}
+
+/** Runs the recording through a real gate, in a time of its own. One frame for each second. */
+export async function replay(
+  recording: Recording,
+  terms: Terms,
+  onProgress: (part: number) => void = () => {},
+): Promise<Frame[]> {
+  const { rows } = recording
+  const first = rows[0]
+  const last = rows.at(-1)
+  if (first === undefined || last === undefined) return []
+  const world = new World()
+  world.clock.advance(first.atMs - RUN_IN_MS - 1)
+  const gate = gateOf(terms, world)
+  const lengths = new Lengths(rows)
+  const resource = terms.rule === 'queue' ? undefined : new Resource(terms.capacity, lengths.bufferMs)
+  const ask = (row: Row): void => {
+    const finish = (decision: Decision): void => {
+      if (!decision.admitted) return
+      const nowMs = world.clock()
+      const delayMs = resource === undefined ? lengths.of(row) : resource.take(row.cost, nowMs, lengths.shortestMs)
+      // What failed though nothing is short would do so again.
+      const outcome = resource === undefined && row.outcome === 'failure' ? 'failure' : 'success'
+      if (delayMs === undefined) decision.finish('failure')
+      else world.after(delayMs, () => decision.finish(outcome))
+    }
+    const decision = gate.admit({ flow: row.flow, cost: row.cost })
+    if (decision instanceof Promise) void decision.then(finish)
+    else finish(decision)
+  }
+  const startsShort = rows.slice(0, 200).some(({ outcome }) => outcome === 'refused')
+  if (startsShort && terms.rule === 'fair')
+    for (const row of rows) {
+      if (row.atMs - first.atMs >= RUN_IN_MS) break
+      await moveTo(world, row.atMs - RUN_IN_MS)
+      ask(row)
+    }
+  await moveTo(world, first.atMs - 1)
+  const { clock } = world
+  const watch = new Watch(gate, { clock, timeOfDay: clock, random: () => 0, label: (flow) => flow, process: 'replay' })
+  const frames: Frame[] = []
+  let frameMs = first.atMs - 1 + 1_000
+  for (const row of rows) {
+    for (; frameMs <= row.atMs; frameMs += 1_000) {
+      await moveTo(world, frameMs)
+      frames.push(watch.frame())
+      onProgress((frameMs - first.atMs) / (last.atMs - first.atMs))
+    }
+    await moveTo(world, row.atMs)
+    ask(row)
+  }
+  await moveTo(world, frameMs)
+  frames.push(watch.frame())
+  watch.stop()
+  gate.close()
+  return frames
+}
+
+function gateOf({ rule, capacity, maxWaitMs, weights }: Terms, { clock, after }: World): Gate {
+  return createGate({
+    name: 'replay',
+    clock,
+    after,
+    fair: rule === 'fair' ? {} : false,
+    weightOf: (flow) => weights.get(flow) ?? 1,
+    ...(rule === 'queue' && {
+      queue: requestQueue({ concurrency: fixed(Math.max(1, Math.round(capacity))), maxWaitMs }),
+    }),
+  })
+}
+
+/** Rings what is due on the way; what waits for its turn has a few chances to go on each time. */
+async function moveTo(world: World, atMs: number): Promise<void> {
+  while (world.nextMs <= atMs) {
+    world.advance(Math.max(0, world.nextMs - world.clock()))
+    for (let i = 0; i < 6; i++) await undefined
+  }
+  if (atMs > world.clock()) world.advance(atMs - world.clock())
+}
+
+/** How long requests run: as they did; those that were refused, as others of their flow did. */
+class Lengths {
+  readonly #lengths = new Map<string, number[]>()
+  readonly #next = new Map<string, number>()
+  readonly shortestMs: number
+  /** How much longer they take while it is short: the line in front of the resource. */
+  readonly bufferMs: number
+
+  constructor(rows: readonly Row[]) {
+    const all: number[] = []
+    for (const { flow, outcome, durationMs } of rows) {
+      if (outcome !== 'success') continue
+      all.push(durationMs)
+      const known = this.#lengths.get(flow)
+      if (known === undefined) this.#lengths.set(flow, [durationMs])
+      else known.push(durationMs)
+    }
+    all.sort((a, b) => a - b)
+    this.shortestMs = all[Math.floor(all.length / 10)] ?? 1
+    this.bufferMs = Math.min(2_000, Math.max(50, (all[Math.floor(all.length * 0.95)] ?? 0) - this.shortestMs))
+    this.#lengths.set('', all)
+  }
+
+  of({ flow, outcome, durationMs }: Row): number {
+    if (outcome !== 'refused') return durationMs
+    const known = this.#lengths.get(flow) ?? this.#lengths.get('')!
+    const next = this.#next.get(flow) ?? 0
+    this.#next.set(flow, next + 1)
+    return known[(next * 7_919) % Math.max(1, known.length)] ?? 1
+  }
+}
+
+/** A resource that does so much per second, in order of arrival, and fails what finds too long a line. */
+class Resource {
+  readonly #perMs: number
+  readonly #bufferMs: number
+  #freeAtMs = 0
+
+  constructor(perSecond: number, bufferMs: number) {
+    this.#perMs = perSecond / 1_000
+    this.#bufferMs = bufferMs
+  }
+
+  /** How long a request takes; undefined if it fails. */
+  take(cost: number, nowMs: number, shortestMs: number): number | undefined {
+    const startMs = Math.max(nowMs, this.#freeAtMs)
+    if (startMs - nowMs > this.#bufferMs) return undefined
+    this.#freeAtMs = startMs + cost / this.#perMs
+    return startMs - nowMs + shortestMs
+  }
+}

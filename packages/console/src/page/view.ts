@@ -1,0 +1,344 @@
+import { weightedMaxMin } from '@fairlead/core/escrow'
+import type { Frame, Quantiles } from '../frame.js'
+
+/** Frames that the page keeps: ten minutes. */
+export const KEPT_FRAMES = 600
+/** Seconds over which what is said in numbers is averaged. */
+const LATELY = 10
+/** A shortage is over after so long without one, and one that comes back before this is the same, in milliseconds. */
+const OVER_MS = 4_000
+const SAME_MS = 10_000
+/** A flow asks for more than its share if it does by so much. */
+const BEYOND = 1.1
+/** What failed, as a share of what ended, that is worth a word although nothing is short. */
+const FAILING = 0.02
+/** A flow suffers that lacks so much of its share. */
+const SUFFERS = 0.05
+/** Flows that the sentence names, and how much of a name. */
+const NAMED = 3
+const LONG = 24
+
+/** What one flow asks, may have and gets, per second. */
+export interface Share {
+  readonly flow: string
+  readonly weight: number
+  readonly asked: number
+  readonly entitled: number
+  readonly served: number
+  readonly refused: number
+  readonly failed: number
+  readonly credit: number | null
+  readonly wait: Quantiles
+  /** What it asks beyond its share, and what it lacks of it. */
+  readonly excess: number
+  readonly lack: number
+}
+
+/** Rates over the last ten seconds, and everybody's share of what is short. */
+export interface Shares {
+  readonly asked: number
+  readonly served: number
+  readonly refused: number
+  readonly failed: number
+  readonly flows: readonly Share[]
+  /** All flows that are not named. */
+  readonly others: { readonly flows: number; readonly asked: number; readonly refused: number; readonly failed: number }
+  /** Of what quiet flows ask, the share that they get: 0 to 1; 1 if they ask nothing. */
+  readonly quietGet: number
+}
+
+/** The state in words. */
+export interface State {
+  readonly level: 'well' | 'short' | 'failing' | 'closed'
+  readonly headline: string
+  readonly detail: string
+}
+
+/** What is short in a frame, in words; empty if nothing is. */
+function shortages({ gate, fair, queue, shed, refusedBy, lease }: Frame): string[] {
+  const short: string[] = []
+  if (fair?.engaged) short.push(gate === 'gate' ? 'capacity' : gate)
+  const limit = queue?.capacity?.limit
+  if (queue && queue.waiting > 0 && typeof limit === 'number')
+    short.push(`slots (${queue.running} of ${number(limit)} run)`)
+  for (const { name, probability } of shed) if (probability > 0) short.push(name)
+  const refusers = new Set(Object.keys(refusedBy).map((key) => key.split(':')[0]))
+  if (refusers.has('budget')) short.push('budget')
+  if (refusers.has('doorman')) short.push(`its lease of ${lease?.id ?? 'capacity'}`)
+  return short
+}
+
+/** Everybody's share, by what was asked over the last seconds. */
+export function sharesOf(frames: readonly Frame[]): Shares {
+  const last = frames.slice(-LATELY)
+  const seconds = Math.max(
+    1e-3,
+    sum(last, ({ seconds }) => seconds),
+  )
+  const latest = last.at(-1)
+  const failing = sum(last, ({ failed }) => failed) > FAILING * sum(last, ({ served, failed }) => served + failed)
+  const short = failing || last.some((frame) => shortages(frame).length > 0)
+  const total = {
+    asked: sum(last, ({ asked }) => asked) / seconds,
+    served: sum(last, ({ served }) => served) / seconds,
+    refused: sum(last, ({ refused }) => refused) / seconds,
+    failed: sum(last, ({ failed }) => failed) / seconds,
+  }
+  const sums = new Map<string, { asked: number; served: number; refused: number; failed: number }>()
+  const newest = new Map<string, Frame['flows'][number]>()
+  for (const frame of last)
+    for (const flow of frame.flows) {
+      const known = sums.get(flow.flow) ?? { asked: 0, served: 0, refused: 0, failed: 0 }
+      known.asked += flow.asked / seconds
+      known.served += flow.served / seconds
+      known.refused += flow.refused / seconds
+      known.failed += flow.failed / seconds
+      sums.set(flow.flow, known)
+      newest.set(flow.flow, flow)
+    }
+  const present = new Set(latest?.flows.map(({ flow }) => flow))
+  const names = [...sums.keys()].filter(
+    (name) => present.has(name) && sums.get(name)!.asked + sums.get(name)!.served > 0,
+  )
+  const of = (what: 'asked' | 'refused' | 'failed'): number =>
+    Math.max(0, total[what] - names.reduce((all, name) => all + sums.get(name)![what], 0))
+  const unnamed = Math.max(0, (latest?.flowCount ?? 0) - names.length)
+  const others = { flows: unnamed, asked: of('asked'), refused: of('refused'), failed: of('failed') }
+  const got = Math.max(0, total.asked - total.refused - total.failed)
+  const demands = [...names.map((name) => sums.get(name)!.asked), others.asked]
+  const weights = [...names.map((name) => newest.get(name)!.weight), Math.max(1, others.flows)]
+  const entitled = short ? weightedMaxMin(demands, weights, got) : demands
+  const flows = names.map((flow, i): Share => {
+    const { asked, served, refused, failed } = sums.get(flow)!
+    const { weight, credit, wait } = newest.get(flow)!
+    const own = entitled[i]!
+    const gets = asked - refused - failed
+    const isHeavy = asked > BEYOND * own
+    const excess = isHeavy ? asked - own : 0
+    const lack = Math.max(0, own - gets)
+    return { flow, weight, asked, entitled: own, served, refused, failed, credit, wait, excess, lack }
+  })
+  const quiet = flows.filter(({ excess }) => excess === 0)
+  const quietAsk = sum(quiet, ({ asked }) => asked) + others.asked
+  const quietLose = sum(quiet, ({ refused, failed }) => refused + failed) + others.refused + others.failed
+  const quietGet = quietAsk > 0 ? Math.max(0, 1 - quietLose / quietAsk) : 1
+  return { ...total, flows, others, quietGet }
+}
+
+/** Of what a flow asked, the share that was refused or failed: 0 to 1. */
+export function lost({ asked, refused, failed }: Share): number {
+  return asked > 0 ? Math.min(1, (refused + failed) / asked) : 0
+}
+
+/** Whether a flow gets less than its fair share, by more than chance makes of it. */
+export function suffers(share: Share): boolean {
+  return share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
+}
+
+/** Most harm first: what a flow asks beyond its share, or lacks of it; then what it asks. */
+export function byHarm(a: Share, b: Share): number {
+  return b.excess + b.lack - (a.excess + a.lack) || b.asked - a.asked
+}
+
+/** Are we short, of what, since when, and who: in two sentences. */
+export function stateOf(frames: readonly Frame[], shares: Shares): State {
+  const latest = frames.at(-1)
+  if (latest === undefined) return { level: 'well', headline: 'Waiting for the first second.', detail: '' }
+  const flows = count(latest.flowCount, 'flow')
+  if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'Whoever asks is refused.' }
+  const { asked, refused, failed } = shares
+  const refusedPart = asked > 0 ? refused / asked : 0
+  const heavy = shares.flows.filter(({ excess }) => excess > 0)
+  const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
+  const who =
+    heavy.length === 0
+      ? `${flows} ask ${rate(asked)}, none above its share.`
+      : `${heavy.length} of ${flows} ask ${percent(part)}: ${namesOf(heavy)}.`
+  const detail = `${who} Refused ${percent(refusedPart)}. Quiet flows get ${percent(shares.quietGet)}.`
+  const since = shortSince(frames)
+  if (since !== undefined) {
+    const what = unique(
+      frames
+        .filter(({ atMs }) => atMs > latest.atMs - OVER_MS)
+        .flatMap(shortages)
+        .map(withoutNumbers),
+    )
+    const age = duration(latest.atMs - since.atMs)
+    return {
+      level: 'short',
+      headline: `Short of ${listed(what)} ${since.whole ? `since ${age}` : `for more than ${age}`}.`,
+      detail,
+    }
+  }
+  const failing = failed / Math.max(1e-9, shares.served + failed)
+  if (failing > FAILING) return { level: 'failing', headline: `${percent(failing)} of what is let in fails.`, detail }
+  if (asked === 0) return { level: 'well', headline: 'Nobody asks.', detail: '' }
+  const gets = refused === 0 ? 'and get it.' : `${percent(refusedPart)} is refused.`
+  return {
+    level: 'well',
+    headline: 'All is well.',
+    detail: `${flows} ask ${rate(asked)}${refused === 0 ? ' ' : '; '}${gets}`,
+  }
+}
+
+/** The loudest three by name. */
+function namesOf(heavy: readonly Share[]): string {
+  const names = [...heavy]
+    .sort((a, b) => b.asked - a.asked)
+    .slice(0, NAMED)
+    .map(({ flow }) => (flow.length > LONG ? `${flow.slice(0, LONG)}…` : flow))
+  return heavy.length > NAMED ? `${names.join(', ')} and others` : listed(names)
+}
+
+/** When the present shortage began, and whether that was seen; undefined if there is none. */
+function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } | undefined {
+  const now = frames.at(-1)?.atMs ?? 0
+  let first: number | undefined
+  let index = frames.length
+  for (let i = frames.length - 1; i >= 0; i--) {
+    const { atMs } = frames[i]!
+    if ((first ?? now) - atMs > (first === undefined ? OVER_MS : SAME_MS)) break
+    if (shortages(frames[i]!).length === 0) continue
+    first = atMs
+    index = i
+  }
+  return first === undefined ? undefined : { atMs: first, whole: index > 0 }
+}
+
+/** Part of all that is asked from which on a flow has a colour. */
+const COLOURED = 0.06
+/** Of so many flows or more, a multiple of what they ask on average. */
+const MANY = 6
+const STANDS_OUT = 1.5
+
+/** Which flows have a colour: those that ask for much keep theirs as long as they are among them. */
+export function colours(before: ReadonlyMap<string, number>, shares: Shares, most: number): Map<string, number> {
+  // Where many ask alike, nobody stands out.
+  const alike = shares.flows.length >= MANY ? (STANDS_OUT * shares.asked) / shares.flows.length : 0
+  const floor = Math.max(COLOURED * shares.asked, alike)
+  const heavy = shares.flows
+    .filter(({ asked, excess }) => asked > floor || excess > 0)
+    .sort((a, b) => b.asked - a.asked || (a.flow < b.flow ? -1 : 1))
+    .slice(0, most)
+  const kept = new Map(heavy.flatMap(({ flow }) => (before.has(flow) ? [[flow, before.get(flow)!] as const] : [])))
+  const free = Array.from({ length: most }, (_, i) => i).filter((i) => ![...kept.values()].includes(i))
+  for (const { flow } of heavy) if (!kept.has(flow)) kept.set(flow, free.shift()!)
+  return kept
+}
+
+/** One second of the river: what each flow got and was refused, per second. */
+export interface RiverPoint {
+  readonly atMs: number
+  readonly served: readonly number[]
+  readonly refused: readonly number[]
+  readonly capacity: number | null
+}
+
+/** Frames that a point of the river is averaged over, so that the eye sees the course and not the dice. */
+const SMOOTH = 3
+
+/** The river's points; of each, first all others, then `flows` in their order. */
+export function riverOf(frames: readonly Frame[], flows: readonly string[]): RiverPoint[] {
+  return frames.map((frame, i) => {
+    const near = frames.slice(Math.max(0, i - SMOOTH + 1), i + 1)
+    const seconds = Math.max(
+      1e-3,
+      sum(near, (each) => each.seconds),
+    )
+    const of = (what: 'served' | 'refused'): number[] => {
+      const named = flows.map(
+        (name) => sum(near, (each) => each.flows.find(({ flow }) => flow === name)?.[what] ?? 0) / seconds,
+      )
+      const all = sum(near, (each) => each[what]) / seconds
+      return [Math.max(0, all - named.reduce((total, one) => total + one, 0)), ...named]
+    }
+    return { atMs: frame.atMs, served: of('served'), refused: of('refused'), capacity: capacityOf(frame) }
+  })
+}
+
+/** Cost that was served, by flow and in all. */
+export function servedBy(frames: readonly Frame[]): Map<string, number> {
+  const served = new Map<string, number>([['', sum(frames, (frame) => frame.served)]])
+  for (const { flows } of frames)
+    for (const flow of flows) served.set(flow.flow, (served.get(flow.flow) ?? 0) + flow.served)
+  return served
+}
+
+/**
+ * Cost per second that there is, where somebody has measured it: what leaves the queue while requests wait there; else
+ * what FAIR has measured. A first estimate of which ten times as much is served says nothing.
+ */
+export function capacityOf({ fair, queue, served, seconds }: Frame): number | null {
+  if (queue && queue.waiting > 0 && fair?.engaged !== true && queue.drainPerSecond !== null) return queue.drainPerSecond
+  const measured = fair?.capacityPerSecond ?? 0
+  return measured > 0.1 * (served / seconds) ? measured : null
+}
+
+export function sum<T>(list: readonly T[], of: (item: T) => number): number {
+  return list.reduce((total, item) => total + of(item), 0)
+}
+
+function unique(list: readonly string[]): string[] {
+  return [...new Set(list)]
+}
+
+/** The newest numbers are in the panels; in the sentence they would only flicker. */
+function withoutNumbers(what: string): string {
+  return what.replace(/ \(.*\)$/, '')
+}
+
+function listed(list: readonly string[]): string {
+  return list.length < 2 ? (list[0] ?? '') : `${list.slice(0, -1).join(', ')} and ${list.at(-1)}`
+}
+
+export function count(amount: number, thing: string): string {
+  return `${number(amount)} ${thing}${amount === 1 ? '' : 's'}`
+}
+
+/** Three digits at most, and thousands by letter. */
+export function number(value: number): string {
+  if (!Number.isFinite(value)) return '∞'
+  const size = Math.abs(value)
+  if (size >= 1e6) return `${trimmed(value / 1e6)}\u00a0M`
+  if (size >= 1e4) return `${trimmed(value / 1e3)}\u00a0k`
+  return size >= 100 ? value.toFixed(0) : trimmed(value)
+}
+
+function trimmed(value: number): string {
+  const size = Math.abs(value)
+  const text = value.toFixed(size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 1 : 2)
+  return text.includes('.') ? text.replace(/\.?0+$/, '') : text
+}
+
+export function rate(perSecond: number): string {
+  return `${number(perSecond)}/s`
+}
+
+/** Never 0 % or 100 % where that is not quite so. */
+export function percent(share: number): string {
+  if (share > 0 && share < 0.005) return '<1\u00a0%'
+  if (share < 1 && share > 0.995) return '>99\u00a0%'
+  return `${Math.round(100 * share)}\u00a0%`
+}
+
+export function duration(ms: number): string {
+  const [value, unit] = durationParts(ms)
+  return `${value}\u00a0${unit}`
+}
+
+function durationParts(ms: number): readonly [string, string] {
+  if (ms < 0.1) return ['0', 'ms']
+  if (ms < 1_000) return [ms < 10 ? trimmed(Math.round(ms * 10) / 10) : ms.toFixed(0), 'ms']
+  const seconds = ms / 1_000
+  if (seconds < 100) return [seconds < 10 ? trimmed(Math.round(seconds * 10) / 10) : seconds.toFixed(0), 's']
+  const minutes = Math.round(seconds / 60)
+  return minutes < 100 ? [`${minutes}`, 'min'] : [`${Math.round(minutes / 60)}`, 'h']
+}
+
+/** Signals have units of their own; those of memory and delay are known by their names. */
+export function unitOf(name: string, to: number): (value: number) => string {
+  if (/memory|heap|container|rss/.test(name) && to > 1e6) return (value) => `${number(value / 1_048_576)} MiB`
+  if (/memory|heap|container|rss|cpu|utilization/.test(name) && to <= 2) return percent
+  if (/delay|loop|lag|late/.test(name)) return duration
+  return number
+}

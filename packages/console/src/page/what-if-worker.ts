@@ -1,0 +1,55 @@
+import type { Frame, RecordFrame } from '../frame.js'
+import { recordingOf, replay, type Terms, termsAsTheyWere } from './replay.js'
+
+/** What the page asks its worker, and what that answers. */
+export interface Question {
+  readonly records: readonly RecordFrame[]
+  readonly frames: readonly Frame[]
+  /** What is to be different: factors and weights. */
+  readonly rule: Terms['rule'] | undefined
+  readonly capacityFactor: number
+  readonly weights: readonly (readonly [string, number])[]
+}
+
+export type Answer =
+  | { readonly type: 'progress'; readonly part: number }
+  | {
+      readonly type: 'done'
+      readonly asItWas: Frame[]
+      readonly ifSo: Frame[]
+      readonly terms: Terms
+      readonly dropped: number
+    }
+  | { readonly type: 'failed'; readonly message: string }
+
+addEventListener('message', (event: MessageEvent<Question>) => {
+  const tell = (answer: Answer): void => postMessage(answer)
+  answerTo(event.data, (part) => tell({ type: 'progress', part })).then(tell, (error: unknown) =>
+    tell({ type: 'failed', message: String(error) }),
+  )
+})
+
+async function answerTo(question: Question, onProgress: (part: number) => void): Promise<Answer> {
+  const { records, frames, rule, capacityFactor, weights } = question
+  const recording = recordingOf(records)
+  onProgress(0)
+  const terms = await termsAsTheyWere(recording, frames)
+  onProgress(0.4)
+  const asItWas = await replay(recording, terms, (part) => onProgress(0.4 + 0.3 * part))
+  const changed: Terms = {
+    ...terms,
+    capacity: terms.capacity * capacityFactor,
+    weights: new Map([...terms.weights, ...weights]),
+  }
+  // Slots and a rate are not the same: a queue instead of FAIR has as many slots as a second's work takes, and so on.
+  const other = rule === undefined || rule === terms.rule ? changed : converted(changed, rule, frames)
+  const ifSo = await replay(recording, other, (part) => onProgress(0.7 + 0.3 * part))
+  return { type: 'done', asItWas, ifSo, terms, dropped: recording.dropped }
+}
+
+/** By Little's law: what is served per second, times how long it takes, is how much runs at once. */
+function converted(terms: Terms, rule: Terms['rule'], frames: readonly Frame[]): Terms {
+  if (terms.rule !== 'queue' && rule !== 'queue') return { ...terms, rule }
+  const seconds = Math.max(1e-3, (frames.at(-1)?.durations.p50 ?? 100) / 1_000)
+  return { ...terms, rule, capacity: rule === 'queue' ? terms.capacity * seconds : terms.capacity / seconds }
+}

@@ -1,0 +1,120 @@
+import type { After, Gate } from '@fairlead/core'
+import type { Fleet } from './fleet.js'
+import type { Frame } from './frame.js'
+import { Watch, type WatchHost } from './watch.js'
+
+const FRAME_MS = 1_000
+/** Frames that a viewer who comes finds, so that the page does not begin with nothing. */
+const KEPT = 60
+/** Frames that a viewer may leave unread before it is sent away: it comes back by itself. */
+const MOST_UNREAD = 8
+
+interface Viewer {
+  readonly controller: ReadableStreamDefaultController<Uint8Array>
+  readonly records: boolean
+}
+
+/**
+ * Those who watch. With the first of them the gate is listened to, and a timer set; with the last, both are gone, and
+ * all that was kept.
+ */
+export class Viewers {
+  readonly #gate: Gate
+  readonly #host: WatchHost
+  readonly #after: After
+  readonly #fleet: Fleet | undefined
+  readonly #viewers = new Set<Viewer>()
+  readonly #encoder = new TextEncoder()
+  #watch: Watch | undefined
+  #cancel = (): void => {}
+  #kept: { readonly id: number; readonly text: string }[] = []
+  #frames = 0
+
+  constructor(gate: Gate, host: WatchHost, after: After, fleet: Fleet | undefined) {
+    this.#gate = gate
+    this.#host = host
+    this.#after = after
+    this.#fleet = fleet
+  }
+
+  get size(): number {
+    return this.#viewers.size
+  }
+
+  /** The watch, while somebody does. */
+  get watch(): Watch | undefined {
+    return this.#watch
+  }
+
+  /** The events for one more viewer, from after frame `lastId` on; with `records`, what ended, too. */
+  stream(lastId: number, records: boolean): ReadableStream<Uint8Array> {
+    let viewer: Viewer | undefined
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          viewer = { controller, records }
+          this.#join(viewer, lastId)
+        },
+        cancel: () => {
+          if (viewer !== undefined) this.#leave(viewer)
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  /** Sends all away. */
+  close(): void {
+    for (const viewer of [...this.#viewers]) {
+      this.#leave(viewer)
+      viewer.controller.close()
+    }
+  }
+
+  #join(viewer: Viewer, lastId: number): void {
+    this.#viewers.add(viewer)
+    if (this.#watch === undefined) {
+      this.#watch = new Watch(this.#gate, this.#host)
+      this.#cancel = this.#after(FRAME_MS, () => this.#tick())
+    }
+    this.#watch.recording = [...this.#viewers].some(({ records }) => records)
+    const missed = this.#kept.filter(({ id }) => id > lastId)
+    const text = `retry: 2000\n\n${missed.map((frame) => frame.text).join('')}`
+    viewer.controller.enqueue(this.#encoder.encode(text))
+  }
+
+  #leave(viewer: Viewer): void {
+    this.#viewers.delete(viewer)
+    if (this.#watch === undefined) return
+    this.#watch.recording = [...this.#viewers].some(({ records }) => records)
+    if (this.#viewers.size > 0) return
+    this.#cancel()
+    this.#watch.stop()
+    this.#watch = undefined
+    this.#kept = []
+  }
+
+  #tick(): void {
+    const watch = this.#watch
+    if (watch === undefined) return
+    this.#cancel = this.#after(FRAME_MS, () => this.#tick())
+    const recorded = watch.recorded()
+    const frame: Frame = watch.frame(this.#fleet?.others())
+    const id = ++this.#frames
+    const text = `id: ${id}\ndata: ${JSON.stringify(frame)}\n\n`
+    this.#kept.push({ id, text })
+    if (this.#kept.length > KEPT) this.#kept.shift()
+    const bytes = this.#encoder.encode(text)
+    const record = recorded && this.#encoder.encode(`event: record\ndata: ${JSON.stringify(recorded)}\n\n`)
+    for (const viewer of [...this.#viewers]) {
+      const { controller, records } = viewer
+      if ((controller.desiredSize ?? 0) <= -MOST_UNREAD) {
+        this.#leave(viewer)
+        controller.close()
+        continue
+      }
+      controller.enqueue(bytes)
+      if (records && record !== undefined) controller.enqueue(record)
+    }
+  }
+}

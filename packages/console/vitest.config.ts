@@ -1,0 +1,14 @@
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+
+const config: UserProjectConfigExport = defineProject({
+  test: {
+    name: 'console',
+    include: ['src/**/*.test.ts'],
+    // Watchdogs for what hangs: a browser on a busy machine takes its time.
+    testTimeout: 180_000,
+    hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
+  },
+})
+
+export default config
