@@ -9,7 +9,6 @@ import {
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { sendRefusal } from './send-refusal.js'
 import { wrap } from './wrap.js'
 
 declare global {
@@ -59,13 +58,12 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       next()
       return
     }
+    const [req, res] = visit.target
     if (!decision.admitted) {
-      // Whoever is gone cannot read an answer.
-      if (decision.reason !== 'gone') sendRefusal(visit, admission.refusal(decision), options.handler, admission)
+      admission.refuse(visit.target, decision, req, res)
       return
     }
     if (!visit.admit(decision)) return
-    const [req, res] = visit.target
     admission.tell(decision, res)
     req.fair = visit
     next()
