@@ -6,6 +6,7 @@ import {
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
+  runFor,
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -66,7 +67,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     if (!visit.admit(decision)) return
     admission.tell(decision, res)
     req.fair = visit
-    next()
+    runFor<[], void>(visit, next)
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {

@@ -18,6 +18,8 @@ export {
 } from '../options.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Answer, type Framework, HttpAdmission } from './admission.js'
+export { type Caller, runFor } from './context.js'
+export { fairOf } from './fair-of.js'
 export { NodeAdmission, type NodeAnswer } from './node-admission.js'
 export {
   type HttpOptions,
