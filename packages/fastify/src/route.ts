@@ -1,5 +1,11 @@
 import type { Http2ServerRequest } from 'node:http2'
-import { type RequestOptions, type RouteSettings, requireRouteSettings, withRouteSettings } from '@fairlead/core/http'
+import {
+  type RequestOptions,
+  type RouteSettings,
+  requireRouteSettings,
+  runFor,
+  withRouteSettings,
+} from '@fairlead/core/http'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 
 /** What a route's `config.fair` says: settings of its own, or false for a route that no gate sees. */
@@ -46,19 +52,19 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
   if (keeping.has(handler)) return handler
   const kept: RouteHandlerMethod = function (request, reply) {
     const { fair } = request
-    const done = fair?.hold()
+    if (fair === undefined) return handler.call(this, request, reply)
+    const done = fair.hold()
     const failed = (error: unknown): void => {
-      fair?.failed(error)
-      done?.()
+      fair.failed(error)
+      done()
     }
     let result: unknown
     try {
-      result = Reflect.apply(handler, this, [request, reply])
+      result = runFor(fair, () => handler.call(this, request, reply))
     } catch (error) {
       failed(error)
       throw error
     }
-    if (done === undefined) return result
     if (result instanceof Promise) {
       result.then(done, failed)
       settleWhenSent(request, reply, done)
