@@ -22,7 +22,7 @@ for (const name of readdirSync(OUT, { recursive: true }).filter((file) => file.e
   const file = join(OUT, name)
   const code = readFileSync(file, 'utf8')
   const resolved = code.replace(/require\("(#[^"]+)"\)/g, (_, specifier) => {
-    const target = join(OUT, relative('dist', imports[specifier].node))
+    const target = join(OUT, relative('dist', imports[specifier].node ?? imports[specifier].default))
     return `require("./${relative(dirname(file), target).replaceAll(sep, '/')}")`
   })
   if (resolved !== code) writeFileSync(file, resolved)

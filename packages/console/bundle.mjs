@@ -1,4 +1,4 @@
-// Makes dist/assets.js: the page's script and style, and the what-if's worker, as texts. Runs after tsc.
+// Makes dist/assets.js, and its CommonJS form: the page's script and style, and the what-if's worker, as texts. Runs after tsc.
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -28,6 +28,10 @@ async function bundled(file) {
 const hash = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`
 const [script, style, worker] = await Promise.all(['main.tsx', 'style.css', 'what-if-worker.ts'].map(bundled))
 const assets = { SCRIPT: script, SCRIPT_HASH: hash(script), STYLE: style, STYLE_HASH: hash(style), WORKER: worker }
-const lines = Object.entries(assets).map(([name, text]) => `export const ${name} = ${JSON.stringify(text)}\n`)
-await mkdir(new URL('dist/', import.meta.url), { recursive: true })
-await writeFile(new URL('dist/assets.js', import.meta.url), lines.join(''))
+const texts = Object.entries(assets).map(([name, text]) => [name, JSON.stringify(text)])
+await mkdir(new URL('dist/cjs/', import.meta.url), { recursive: true })
+for (const [file, lineOf] of [
+  ['dist/assets.js', ([name, text]) => `export const ${name} = ${text}\n`],
+  ['dist/cjs/assets.js', ([name, text]) => `exports.${name} = ${text}\n`],
+])
+  await writeFile(new URL(file, import.meta.url), texts.map(lineOf).join(''))

@@ -9,6 +9,7 @@ const config: UserProjectConfigExport = defineProject({
     alias: {
       '#channels': new URL('./src/node/channels.ts', import.meta.url).pathname,
       '#processes': new URL('./src/fair/shared/processes.ts', import.meta.url).pathname,
+      '#runtime': new URL('./src/fetch/runtime/node.ts', import.meta.url).pathname,
     },
   },
   test: { name: 'core', include: ['src/**/*.test.ts'], testTimeout: isDeep ? 7_200_000 : 180_000 },

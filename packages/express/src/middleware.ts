@@ -6,10 +6,10 @@ import {
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
+  runFor,
 } from '@fairlead/core/http'
 import { defaultSignals } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
-import { sendRefusal } from './send-refusal.js'
 import { wrap } from './wrap.js'
 
 declare global {
@@ -59,16 +59,15 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       next()
       return
     }
+    const [req, res] = visit.target
     if (!decision.admitted) {
-      // Whoever is gone cannot read an answer.
-      if (decision.reason !== 'gone') sendRefusal(visit, admission.refusal(decision), options.handler, admission)
+      admission.refuse(visit.target, decision, req, res)
       return
     }
     if (!visit.admit(decision)) return
-    const [req, res] = visit.target
     admission.tell(decision, res)
     req.fair = visit
-    next()
+    runFor<[], void>(visit, next)
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {

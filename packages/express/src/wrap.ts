@@ -1,3 +1,4 @@
+import { runFor } from '@fairlead/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
@@ -25,7 +26,8 @@ export function wrap<
     }
     let result: unknown
     try {
-      result = handler(req, res, next)
+      // Again: what parses bodies may have lost it.
+      result = fair === undefined ? handler(req, res, next) : runFor(fair, () => handler(req, res, next))
     } catch (error) {
       failed(error)
       throw error

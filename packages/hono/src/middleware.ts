@@ -1,8 +1,8 @@
 import type { Gate } from '@fairlead/core'
-import type { Answer, FairRequest, Framework, HttpOptions } from '@fairlead/core/http'
+import { awake, isWorkerd, runtime, withPermitTimeout } from '@fairlead/core/fetch'
+import { type Answer, type FairRequest, type Framework, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { runtime } from '#runtime'
-import { addressOf, carryOn, headersOf, isWorkerd, statusOf } from './host.js'
+import { addressOf, carryOn, headersOf, statusOf } from './host.js'
 import { answerNobody, refuse } from './refuse.js'
 import { watchResponse } from './response-end.js'
 import { tell } from './tell.js'
@@ -31,9 +31,6 @@ const hono: Framework<[c: Context]> = {
   trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
 }
 
-/** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */
-const WAKE_EVERY_MS = 100
-
 /**
  * Fair admission control for Hono, on every runtime: `app.use(fairMiddleware())`, before what it is to protect.
  *
@@ -42,7 +39,7 @@ const WAKE_EVERY_MS = 100
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
-  const admission = runtime.admission(hono, withPermitTimeout(options))
+  const admission = runtime.admission(hono, withPermitTimeout(options, runtime.permitTimeoutMs))
   const { gate } = admission
   const { handler } = options
 
@@ -63,7 +60,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     c.set('fair', visit)
     visit.handlerStarted()
     try {
-      await next()
+      await runFor(visit, next)
       // Hono has caught it, if it was an `Error`, and made an answer of it.
       if (c.error !== undefined) visit.failed(c.error)
       if (visit.isGone && watch === undefined) answerNobody(c)
@@ -86,28 +83,4 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   }
 
   return Object.assign(isWorkerd ? passWorkerd : pass, { gate })
-}
-
-/** The options; for a gate that is made here, with the runtime's time-out of permits as the default. */
-function withPermitTimeout(options: FairMiddlewareOptions): FairMiddlewareOptions {
-  const { permitTimeoutMs } = runtime
-  const isOptions = typeof options === 'object' && options !== null
-  if (
-    permitTimeoutMs === undefined ||
-    !isOptions ||
-    options.gate !== undefined ||
-    options.permitTimeoutMs !== undefined
-  )
-    return options
-  return { ...options, permitTimeoutMs }
-}
-
-/** Waits for the decision, and sees to it that the gate looks at the clock meanwhile. */
-async function awake(gate: Gate, asked: Promise<Answer>): Promise<Answer> {
-  const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
-  try {
-    return await asked
-  } finally {
-    clearInterval(timer)
-  }
 }

@@ -56,15 +56,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     if (!visit.admit(decision)) return
     admission.tell(decision, ctx.res)
     ctx.state.fair = visit
-    visit.handlerStarted()
-    try {
-      return await next()
-    } catch (error) {
-      visit.failed(error)
-      throw error
-    } finally {
-      visit.handlerSettled()
-    }
+    return visit.run(next)
   }
 
   return Object.assign(fair, { gate: admission.gate })

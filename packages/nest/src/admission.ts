@@ -120,7 +120,7 @@ export class FairAdmission {
     const exception = isAnswer(body) ? new FairException(refusal, body) : new FairException(refusal)
     if (type === 'rpc' || type === 'ws') throw await transportException(type, exception)
     const isProblem = type === 'http' && !isAnswer(body) && !rawResponse(context).headersSent
-    if (isProblem) context.getArgByIndex<Reply>(1).header('Content-Type', PROBLEM_JSON)
+    if (isProblem) setProblemType(context)
     throw exception
   }
 
@@ -167,6 +167,24 @@ async function prepare(context: ExecutionContext, { status, headers }: HttpRefus
   reply.status(status)
   for (const [name, value] of Object.entries(headers)) reply.header(name, value)
   return true
+}
+
+/**
+ * Says that the answer will be a problem document. On Express only when its head is written: Nest 11.2 takes any type but
+ * `application/json` for a mistake, changes it, and logs that for each refusal. What a filter makes it stays.
+ */
+function setProblemType(context: ExecutionContext): void {
+  const reply: Reply = context.getArgByIndex(1)
+  if (reply.hijack !== undefined) {
+    reply.header('Content-Type', PROBLEM_JSON)
+    return
+  }
+  const raw = rawResponse(context)
+  const { writeHead } = raw
+  raw.writeHead = (...head: never[]) => {
+    if (`${raw.getHeader('Content-Type')}`.startsWith('application/json')) raw.setHeader('Content-Type', PROBLEM_JSON)
+    return Reflect.apply(writeHead, raw, head)
+  }
 }
 
 /** What can be the body of an exception. */

@@ -1,6 +1,6 @@
-import type { FairRequest } from '@fairlead/core/http'
+import { type FairRequest, requireRouteSettings } from '@fairlead/core/http'
 import { type CustomDecorator, createParamDecorator, type ExecutionContext, Inject, SetMetadata } from '@nestjs/common'
-import { FAIR_KEY, type FairSettings, requireSettings, SKIP_KEY } from './settings.js'
+import { FAIR_KEY, type FairSettings, SKIP_KEY } from './settings.js'
 import { visitOf } from './visits.js'
 
 /** Token of the gate, for `inject: [FAIR_GATE]`; where decorators do, `@InjectGate()`. */
@@ -12,7 +12,7 @@ export const FAIR_GATE: unique symbol = Symbol('FairGate')
  * a bad setting and its value.
  */
 export function Fair(settings: FairSettings): CustomDecorator {
-  requireSettings(settings)
+  requireRouteSettings('@Fair', settings)
   return SetMetadata(FAIR_KEY, settings)
 }
 

@@ -1,4 +1,4 @@
-import type { Answer } from '@fairlead/core/http'
+import { type Answer, runFor } from '@fairlead/core/http'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
 import { Observable, type Subscriber } from 'rxjs'
 import { FairAdmission, type Visit } from './admission.js'
@@ -65,6 +65,6 @@ export class FairInterceptor implements NestInterceptor {
       return
     }
     showVisit(context, visit)
-    next.handle().subscribe(new Handling(context, visit, subscriber))
+    runFor(visit, () => next.handle().subscribe(new Handling(context, visit, subscriber)))
   }
 }

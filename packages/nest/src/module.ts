@@ -7,6 +7,9 @@ import { FairInterceptor } from './interceptor.js'
 import { type At, type FairAsyncOptions, type FairOptions, requireAt, requireFairOptions } from './options.js'
 
 const OPTIONS = Symbol('FairOptions')
+/** Nest 10 takes modules for one that look the same when they are written down, and gates do. This tells them apart. */
+const NUMBER = Symbol('FairModule')
+let modules = 0
 
 /**
  * Fair admission control for Nest: `imports: [FairModule.forRoot()]` in the root module.
@@ -43,6 +46,7 @@ export class FairModule implements OnModuleDestroy {
 function dynamicModule(options: Provider, at: At = 'interceptor'): DynamicModule {
   const providers: Provider[] = [
     options,
+    { provide: NUMBER, useValue: ++modules },
     { provide: FairAdmission, inject: [OPTIONS], useFactory: (options: FairOptions) => new FairAdmission(options) },
     { provide: FAIR_GATE, inject: [FairAdmission], useFactory: ({ gate }: FairAdmission) => gate },
     FairInterceptor,

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { limitStage, probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
-import { Controller, type INestApplication, Module } from '@nestjs/common'
+import { Controller, type INestApplication, Module, UseInterceptors } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import {
   type ClientProxy,
@@ -22,6 +22,7 @@ import { WebSocket } from 'ws'
 import {
   type At,
   Fair,
+  FairInterceptor,
   FairModule,
   type FairOptions,
   FairPermit,
@@ -90,13 +91,14 @@ describe('RPC over TCP', () => {
   async function start(options: FairOptions, at: At = 'interceptor'): Promise<ClientProxy> {
     @Module({ imports: [FairModule.forRoot({ ...options, at })], controllers: [Service] })
     class App {}
+    const port = await freePort()
     const app = await NestFactory.createMicroservice(App, {
       transport: Transport.TCP,
-      options: { host: '127.0.0.1', port: 0 },
+      options: { host: '127.0.0.1', port },
       logger: false,
     })
     await app.listen()
-    return connectTo(app.unwrap<{ address(): AddressInfo }>().address().port, () => app.close())
+    return connectTo(port, () => app.close())
   }
 
   function connectTo(port: number, close: () => Promise<unknown>): ClientProxy {
@@ -151,17 +153,33 @@ describe('RPC over TCP', () => {
     @Module({ imports: [FairModule.forRoot({ gate: gateOf(probe) })], controllers: [Service] })
     class App {}
     const app = await NestFactory.create(App, new ExpressAdapter(), { logger: false })
-    const options = { host: '127.0.0.1', port: 0 }
-    const service = app.connectMicroservice({ transport: Transport.TCP, options }, { inheritAppConfig })
+    const port = await freePort()
+    const options = { host: '127.0.0.1', port }
+    app.connectMicroservice({ transport: Transport.TCP, options }, { inheritAppConfig })
     await app.startAllMicroservices()
-    const client = connectTo(service.unwrap<{ address(): AddressInfo }>().address().port, () => app.close())
+    const client = connectTo(port, () => app.close())
     expect(await lastValueFrom(client.send('act', {}))).toBe('done')
     expect(probe.outcomes).toEqual(inheritAppConfig ? ['success'] : [])
   })
 })
 
+/** Nest 10 takes port 0 for none, and listens on 3000. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
 describe('WebSockets', () => {
+  // Before Nest 12 no global interceptor reaches a gateway.
+  const isReached = (process.env['FAIRLEAD_NEST'] ?? '12') === '12'
+  const boundWhereGlobalIsNot = isReached ? () => {} : UseInterceptors(FairInterceptor)
+
   @WebSocketGateway()
+  @boundWhereGlobalIsNot
   class Gateway {
     @SubscribeMessage('act')
     act(@MessageBody() { what }: { what: string }, @FairPermit() fair?: FairRequest): unknown {
@@ -230,13 +248,14 @@ describe('WebSockets', () => {
     expect(handled).not.toHaveBeenCalled()
   })
 
-  it('a refusal reaches the client in words of its own', async () => {
+  // Before Nest 12 no exception reaches a client of ws: Nest emits it on the server's end of the socket.
+  it.runIf(isReached)('a refusal reaches the client in words of its own', async () => {
     const client = await start({ gate: gateOf(busy) })
     expect(await answer(client, 'send')).toMatchObject({ event: 'exception', data: refused })
     expect(handled).not.toHaveBeenCalled()
   })
 
-  it('a refusal is what the handler option throws', async () => {
+  it.runIf(isReached)('a refusal is what the handler option throws', async () => {
     const handler = (): never => {
       throw new WsException('not now')
     }

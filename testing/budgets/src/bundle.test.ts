@@ -23,6 +23,11 @@ const gate = (options: string): string => `import { createGate } from '@fairlead
 describe('an edge bundle', () => {
   it.each<[string, string, number]>([
     ['the default of Hono', `import { fairMiddleware } from '@fairlead/hono'; export default fairMiddleware()`, 24.5],
+    [
+      'fairFetch',
+      `import { fairFetch } from '@fairlead/core/fetch'; export default fairFetch(() => new Response())`,
+      24.5,
+    ],
     ['a gate with FAIR and shedding', gate('createGate()'), 18],
     [
       'a queue alone',
@@ -57,5 +62,19 @@ describe('an edge bundle', () => {
     const own = Object.entries(inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0)
     expect(own.some(([file]) => file.includes('core/dist/fair/'))).toBe(true)
     expect(own.filter(([file]) => file.includes(`core/dist/${folder}/`))).toEqual([])
+  })
+
+  it.each(['workerd', 'edge-light', 'browser'])('of fairFetch for %s imports nothing of Node', async (condition) => {
+    const { metafile } = await build({
+      stdin: { contents: `export { fairFetch } from '@fairlead/core/fetch'`, resolveDir: import.meta.dirname },
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: 'esm',
+      platform: 'neutral',
+      conditions: [condition],
+      external: ['node:*'],
+    })
+    expect(Object.values(metafile.outputs)[0]!.imports).toEqual([])
   })
 })

@@ -18,7 +18,7 @@ import type { Framework } from './framework.js'
 import { sectionOf } from './section.js'
 
 /** The files of the frameworks. */
-const FRAMEWORKS = ['express', 'koa', 'hono', 'nest-express', 'nest-fastify']
+const FRAMEWORKS = ['express', 'fastify', 'koa', 'hono', 'nest-express', 'nest-fastify']
 
 const { values } = parseArgs({
   options: {

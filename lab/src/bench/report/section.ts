@@ -25,6 +25,7 @@ export const CHAPTERS: readonly string[] = [
   'bench-doorman-server',
   'bench-doorman-decision',
   'bench-http-express',
+  'bench-http-fastify',
   'bench-http-koa',
   'bench-http-hono',
   'bench-http-nest-express',

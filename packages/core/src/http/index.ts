@@ -18,7 +18,9 @@ export {
 } from '../options.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Answer, type Framework, HttpAdmission } from './admission.js'
-export { NodeAdmission } from './node-admission.js'
+export { type Caller, runFor } from './context.js'
+export { fairOf } from './fair-of.js'
+export { NodeAdmission, type NodeAnswer } from './node-admission.js'
 export {
   type HttpOptions,
   type OnError,
@@ -40,5 +42,6 @@ export {
   ResponseWatch,
 } from './response-end.js'
 export type { NodeHead } from './response-head.js'
+export { type RouteSettings, requireRouteSettings, withRouteSettings } from './route-settings.js'
 export { type FairRequest, HttpVisit, type Judge } from './visit.js'
 export { consoleWarning, type OnWarning } from './warnings.js'

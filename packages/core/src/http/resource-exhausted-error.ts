@@ -6,7 +6,7 @@
  * keep the message from the client.
  */
 export class ResourceExhaustedError extends Error {
-  override readonly name = 'ResourceExhaustedError'
+  override readonly name: string = 'ResourceExhaustedError'
   readonly status = 503
   readonly statusCode = 503
   readonly expose = false

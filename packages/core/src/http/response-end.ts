@@ -319,8 +319,7 @@ export class ResponseWatch {
   #lookAtSocket(open: OpenResponse, nowMs: number): void {
     const { request, response, peer, patience } = open
     const { socket } = request
-    // Something else than a socket of Node's: what imitates one for tests.
-    if (typeof socket.isPaused !== 'function') return
+    if (isImitation(request)) return
     if (!peer.keepsAlive) {
       peer.keepsAlive = true
       socket.setKeepAlive(true, KEEP_ALIVE_MS)
@@ -463,5 +462,11 @@ function isOver({ socket, stream }: NodeRequest, response: NodeResponse): boolea
  * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
  */
 function wasAborted(request: NodeRequest, response: NodeResponse): boolean {
-  return !response.writableFinished || request.aborted
+  const wasSent = isImitation(request) ? response.writableEnded : response.writableFinished
+  return !wasSent || request.aborted
+}
+
+/** Something else than a request of Node's, for tests without a socket: its response closes before it has finished. */
+function isImitation({ socket, stream }: NodeRequest): boolean {
+  return stream === undefined && typeof socket.isPaused !== 'function'
 }

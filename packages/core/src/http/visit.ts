@@ -2,6 +2,7 @@ import type { Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Contest } from '../admission/stage.js'
+import { runFor } from './context.js'
 import type { EndListener } from './response-end.js'
 
 /** What a handler can see and do about its own admission: `req.fair`, `ctx.state.fair` and the like. */
@@ -101,6 +102,32 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.#release()
   }
 
+  /**
+   * Does what is behind the adapter: keeps the permit until it has settled, hears what it throws, and gives back what it
+   * gives. Work inside knows for whom it is done.
+   */
+  run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
+    this.handlerStarted()
+    let result: T
+    try {
+      result = runFor(this, handler, ...args)
+    } catch (error) {
+      this.failed(error)
+      this.handlerSettled()
+      throw error
+    }
+    if (isThenable(result))
+      result.then(
+        () => this.handlerSettled(),
+        (error: unknown) => {
+          this.failed(error)
+          this.handlerSettled()
+        },
+      )
+    else this.handlerSettled()
+    return result
+  }
+
   hold(): () => void {
     const outerDone = this.outer?.hold()
     let held = true
@@ -159,4 +186,9 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
     else permit.finish(outcome)
   }
+}
+
+/** Whether somebody's answer comes later. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

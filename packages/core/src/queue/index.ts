@@ -7,6 +7,13 @@
 export * from '../capacity/index.js'
 export * from '../sfq/index.js'
 export type { BandSnapshot } from './bands.js'
+export {
+  type FairLimit,
+  type FairLimitOptions,
+  fairLimit,
+  type LimitOptions,
+  LimitRefusedError,
+} from './fair-limit.js'
 export type { BandOptions, QueueOptions, RequestQueueOptions } from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
 export { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'

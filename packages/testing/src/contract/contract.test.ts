@@ -8,6 +8,7 @@ import {
   onResponseEnd,
   PROBLEM_JSON,
   refuseBody,
+  runFor,
   statusOfError,
 } from '@fairlead/core/http'
 import { describe, expect, it } from 'vitest'
@@ -38,6 +39,7 @@ type Defect =
   | 'reads what it has refused'
   | 'hears only what Node hears'
   | 'remembers every request'
+  | 'forgets for whom it works'
 
 const framework = {
   name: 'plain',
@@ -140,7 +142,11 @@ async function handle(
 ): Promise<void> {
   const done = defect === 'releases wrapped handlers when the client leaves' ? undefined : visit?.hold()
   try {
-    send(await play(request.url ?? '/', visit), response)
+    const knows = visit !== undefined && defect !== 'forgets for whom it works'
+    send(
+      await (knows ? runFor(visit, () => play(request.url ?? '/', visit)) : play(request.url ?? '/', visit)),
+      response,
+    )
   } catch (error) {
     visit?.failed(error)
     if (defect !== 'forgets that it told another')
@@ -209,6 +215,7 @@ describe('the contract notices an adapter that', () => {
     ['hears only what Node hears', /one after the other/],
     ['hears only what Node hears', /body never comes: cut off/],
     ['hears only what Node hears', /slow bodies/],
+    ['forgets for whom it works', /knows whose it is/],
   ])('%s', async (defect, name) => {
     const cases = adapterContract(plainHarness(defect)).filter((one) => name.test(one.name))
     expect(cases.length).toBeGreaterThan(0)

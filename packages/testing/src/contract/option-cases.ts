@@ -46,6 +46,17 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
     },
   )
 
+  for (const wrapped of [false, true])
+    cases.add(
+      `work that a handler begins knows whose it is${wrapped ? ', handler wrapped' : ''}`,
+      () => ({ options: { flow: header('x-key') }, wrapped }),
+      async (rig) => {
+        const keys = ['tenant-7', 'tenant-8', 'tenant-9']
+        await Promise.all(keys.map((key) => rig.exchange('/limited', { headers: { 'x-key': key } })))
+        assert.deepEqual(rig.scenes.limited.toSorted(), keys)
+      },
+    )
+
   cases.add(
     'a flow that is missing or empty: the client address, at cost 1',
     () => ({ options: { flow: header('x-key') } }),

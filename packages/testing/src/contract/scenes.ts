@@ -1,4 +1,5 @@
 import { type FairRequest, ResourceExhaustedError } from '@fairlead/core/http'
+import { type FairLimit, fairLimit } from '@fairlead/core/queue'
 import type { Answer } from './harness.js'
 import { turns } from './turns.js'
 
@@ -13,6 +14,15 @@ export class Scenes {
   readonly visits: WeakRef<FairRequest>[] = []
   /** Signals that the handlers were given and that have fired. */
   signalled = 0
+  /** Flows for which handlers have asked a limit, without naming one. */
+  readonly limited: string[] = []
+  readonly #limit: FairLimit = fairLimit({
+    concurrency: 1,
+    weightOf: (flow) => {
+      this.limited.push(flow)
+      return 1
+    },
+  })
   readonly #changed: () => void
   #curtain: Promise<void>
   #raise: () => void = () => {}
@@ -83,6 +93,8 @@ export class Scenes {
           fair?.permit?.finish('ignored', { cost: status })
           return { kind: 'send', status: 200, body: 'done' }
         })
+      case 'limited':
+        return turns(3).then(() => this.#limit(() => ({ kind: 'send', status: 200, body: 'done' })))
       case 'turns':
         return turns(status).then(() => ({ kind: 'send', status: 200, body: 'done' }))
       case 'late-throw':

@@ -1,5 +1,5 @@
-import { NodeAdmission } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { NodeAdmission } from '../../http/node-admission.js'
+import { defaultSignals } from '../../node/default-signals.js'
 import type { Runtime } from './runtime.js'
 
 /** Node tells how every response ends, and by what to shed. */

@@ -1,4 +1,4 @@
-import type { EndListener } from '@fairlead/core/http'
+import type { EndListener } from '../http/response-end.js'
 
 /**
  * The same stream; `listener` hears when it was read to its end, or else that it broke or was cancelled. Reads nothing

@@ -1,4 +1,4 @@
-import { NodeAdmission } from '@fairlead/core/http'
+import { NodeAdmission } from '../../http/node-admission.js'
 import type { Runtime } from './runtime.js'
 
 /** Deno runs Node's servers, too, but has not its signals. */

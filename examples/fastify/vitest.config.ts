@@ -1,0 +1,7 @@
+import { defineProject, type UserProjectConfigExport } from 'vitest/config'
+
+const config: UserProjectConfigExport = defineProject({
+  test: { name: 'example-fastify', include: ['src/**/*.test.ts'], testTimeout: 180_000 },
+})
+
+export default config

@@ -1,0 +1,158 @@
+import type { Gate } from '../admission/gate.js'
+import { type Answer, type Framework, HttpAdmission } from '../http/admission.js'
+import { fairOf, showFair } from '../http/fair-of.js'
+import type { HttpOptions } from '../http/options.js'
+import type { Fields } from '../http/rate-limit-fields.js'
+import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
+import { ResourceExhaustedError } from '../http/resource-exhausted-error.js'
+import { requireFunction, show } from '../options.js'
+import { awake, withPermitTimeout } from './awake.js'
+import { addressFrom, type Host, isWorkerd } from './host.js'
+import { watchRequest } from './response-end.js'
+import { runtime } from './runtime/runtime.js'
+
+/** Options of {@link fairFetch}; all optional. Functions get what the handler gets. */
+export type FairFetchOptions<Rest extends readonly unknown[] = []> = HttpOptions<[request: Request, ...rest: Rest]>
+
+/** A `fetch` handler, and the gate in front of it. */
+export interface FairFetch<Rest extends readonly unknown[]> {
+  (request: Request, ...rest: Rest): Promise<Response>
+  readonly gate: Gate
+}
+
+/** A permit ends after a minute at the latest: servers may throw an answer away, and tell nobody. */
+const PERMIT_TIMEOUT_MS = 60_000
+/** The status of an answer that nobody can read any more. */
+const CLIENT_GONE = 499
+
+/** Where a request keeps the status of its answer, for those who judge it afterwards. */
+const STATUS = Symbol('status')
+
+interface Answered {
+  [STATUS]?: number
+}
+
+/** What a worker is given last. */
+interface WorkerContext {
+  waitUntil(work: Promise<unknown>): void
+}
+
+/**
+ * Fair admission control for a `fetch` handler, on any runtime: Workers, `Bun.serve`, `Deno.serve`, route handlers of
+ * Next, h3, SvelteKit and the like. What stands behind the request (environment, context, parameters) is handed on.
+ *
+ * A permit is kept until the handler has settled and the body of its answer was read, broke or was cancelled. The
+ * handler finds it by `fairOf(request)`. It rejects as the handler does, except that a `ResourceExhaustedError` is
+ * answered 503. Without options: FAIR between client addresses, where the server tells them; on Node and Bun, load
+ * shedding by memory and event-loop delay; and permits that end after a minute. Starts nothing before the first request.
+ * Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ */
+export function fairFetch<Rest extends readonly unknown[] = []>(
+  handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
+  options: FairFetchOptions<Rest> = {},
+): FairFetch<Rest> {
+  requireFunction('handler', handler)
+  const admission = new HttpAdmission<[request: Request, ...rest: Rest]>(
+    FRAMEWORK,
+    withPermitTimeout(options, PERMIT_TIMEOUT_MS),
+  )
+  const { gate } = admission
+
+  async function pass(request: Request, ...rest: Rest): Promise<Response> {
+    const visit = admission.visit([request, ...rest], fairOf(request))
+    const end = watchRequest(request, hostOf(rest), visit)
+    const asked = admission.ask(visit)
+    let decision: Answer
+    if (asked instanceof Promise) decision = await awake(gate, asked)
+    else decision = asked
+    if (decision === undefined) return handler(request, ...rest)
+    if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
+    if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
+    showFair(request, visit)
+    // Held until it is known how the answer will end.
+    visit.handlerStarted()
+    let response: Response | undefined
+    try {
+      response = await visit.run(handler, request, ...rest)
+      if (!isResponse(response)) throw new TypeError(`a fetch handler must give a Response, got ${show(response)}`)
+    } catch (error) {
+      if (!(error instanceof ResourceExhaustedError)) {
+        end.follow(undefined, request.method)
+        visit.handlerSettled()
+        throw error
+      }
+      response = error.getResponse()
+    }
+    ;(request as Answered)[STATUS] = response.status
+    const told = tell(response, admission.fields(decision, response.status))
+    const followed = end.follow(told, request.method) ?? told
+    visit.handlerSettled()
+    return followed
+  }
+
+  /** The answer to a refused request: what the user's handler returns, or the problem document. */
+  async function refused(refusal: HttpRefusal, request: Request, rest: Rest): Promise<Response> {
+    const { status, headers, body } = refusal
+    if (options.handler !== undefined) {
+      try {
+        const answer = await options.handler(request, ...rest, refusal)
+        if (!isResponse(answer)) throw new TypeError('handler must return a Response')
+        const missing = Object.keys(headers).filter((name) => !answer.headers.has(name))
+        return missing.length === 0
+          ? answer
+          : tell(answer, Object.fromEntries(missing.map((name) => [name, headers[name] ?? ''])))
+      } catch (cause) {
+        admission.warn('handler failed: the problem document was sent instead.', cause)
+      }
+    }
+    return new Response(body, { status, headers: { ...headers, 'Content-Type': PROBLEM_JSON } })
+  }
+
+  function passWorkerd(request: Request, ...rest: Rest): Promise<Response> {
+    const passing = pass(request, ...rest)
+    // What is cut off with its client never gives its permit back.
+    rest.find(isWorkerContext)?.waitUntil(passing.catch(() => {}))
+    return passing
+  }
+
+  return Object.assign(isWorkerd ? passWorkerd : pass, { gate })
+}
+
+const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
+  name: 'fairFetch',
+  address: (request, ...rest) => addressFrom(request, hostOf(rest)),
+  status: (request) => (request as Answered)[STATUS],
+  signals: runtime.signals,
+}
+
+/** What the server handed over, where it did: Bun the server, Deno what it knows of the connection. */
+function hostOf([host]: readonly unknown[]): Host | undefined {
+  return isWorkerd || typeof host !== 'object' || host === null ? undefined : host
+}
+
+/**
+ * Adds fields to an answer. Where one is there already, this goes to its list. What was fetched from elsewhere is copied,
+ * because nothing can be added to it.
+ */
+function tell(response: Response, fields: Fields | undefined): Response {
+  if (fields === undefined) return response
+  let told = response
+  for (const [name, value] of Object.entries(fields)) {
+    try {
+      told.headers.append(name, value)
+    } catch {
+      told = new Response(told.body, told)
+      told.headers.append(name, value)
+    }
+  }
+  return told
+}
+
+/** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
+function isResponse(answer: unknown): answer is Response {
+  return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
+}
+
+function isWorkerContext(given: unknown): given is WorkerContext {
+  return typeof given === 'object' && given !== null && 'waitUntil' in given && typeof given.waitUntil === 'function'
+}

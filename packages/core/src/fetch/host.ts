@@ -1,0 +1,30 @@
+import type { NodeUpload, RefusalHead } from '../http/refused-body.js'
+import type { NodeResponse } from '../http/response-end.js'
+
+/** What a server hands to a `fetch` handler beside the request: each one its own, and some nothing. */
+export interface Host {
+  // @hono/node-server. No response where the request asks for an upgrade.
+  readonly incoming?: NodeUpload & { readonly socket: { readonly remoteAddress?: string } }
+  readonly outgoing?: NodeResponse & RefusalHead & { readonly statusCode: number }
+  // Bun.serve
+  requestIP?(request: Request): { readonly address: string } | null
+  // Deno.serve
+  readonly remoteAddr?: { readonly hostname?: string }
+  readonly completed?: Promise<void>
+}
+
+/** What is used of the global object, on workerd. */
+interface Global {
+  readonly navigator?: { readonly userAgent?: string }
+}
+
+/** There what is handed over holds what the user bound, under names of his own, and nothing of the server's. */
+export const isWorkerd: boolean = (globalThis as Global).navigator?.userAgent === 'Cloudflare-Workers'
+
+/** The client's address, from the connection, or, on Cloudflare's edge, from the header that it sets itself. */
+export function addressFrom(request: Request, host: Host | undefined): string | undefined {
+  if (isWorkerd) return request.headers.get('cf-connecting-ip') ?? undefined
+  if (host?.incoming !== undefined) return host.incoming.socket.remoteAddress
+  if (host?.requestIP !== undefined) return host.requestIP(request)?.address
+  return host?.remoteAddr?.hostname
+}

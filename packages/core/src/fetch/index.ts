@@ -1,0 +1,16 @@
+/**
+ * Fair admission control for `fetch` handlers: nothing of Node is in a bundle for the edge.
+ *
+ * @module @fairlead/core/fetch
+ */
+
+export { fairOf } from '../http/fair-of.js'
+/** @internal What the adapter for Hono shares. */
+export { awake, withPermitTimeout } from './awake.js'
+export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
+/** @internal */
+export { addressFrom, type Host, isWorkerd } from './host.js'
+/** @internal */
+export { type ResponseEnd, watchRequest } from './response-end.js'
+/** @internal */
+export { type Admission, type Runtime, runtime } from './runtime/runtime.js'

@@ -1,0 +1,42 @@
+/** What work that was begun for somebody may want to know of them: a visit is one. */
+export interface Caller {
+  /** Whose it is, and how much it matters; undefined as long as nothing was admitted. */
+  readonly permit: { readonly flow: string; readonly priority: number } | undefined
+  /** Fires when nobody waits for it any more. */
+  readonly signal: AbortSignal | undefined
+}
+
+/** What is used of `AsyncLocalStorage`. */
+interface Storage {
+  getStore(): Caller | undefined
+  run<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T
+}
+
+/** What is used of the global object, where it is there: Node, Bun and Deno have the first, edges the second. */
+interface Global {
+  readonly process?: { getBuiltinModule?(name: string): { readonly AsyncLocalStorage?: new () => Storage } | undefined }
+  readonly AsyncLocalStorage?: new () => Storage
+}
+
+let storage: Storage | undefined
+
+/**
+ * From now on handlers carry their request with them, for {@link callerNow}. Not before somebody wants to know: on Node
+ * 20 and 22 it makes every promise of the process dearer. Does nothing where the runtime has no `AsyncLocalStorage`.
+ */
+export function carryCallers(): void {
+  if (storage !== undefined) return
+  const { process, AsyncLocalStorage } = globalThis as Global
+  const Known = process?.getBuiltinModule?.('node:async_hooks')?.AsyncLocalStorage ?? AsyncLocalStorage
+  if (Known !== undefined) storage = new Known()
+}
+
+/** For whom this runs, as far as anybody carries it. */
+export function callerNow(): Caller | undefined {
+  return storage?.getStore()
+}
+
+/** Does the work for somebody. */
+export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T {
+  return storage === undefined ? work(...args) : storage.run(caller, work, ...args)
+}

@@ -1,0 +1,89 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import { createGate } from '../create-gate.js'
+import { ResourceExhaustedError, refuse } from '../index.js'
+import { probeStage } from '../testing/index.js'
+import { type FairHandler, fairHandler, fairOf } from './index.js'
+
+// That it keeps the contract of adapters is tested where the contract is.
+
+const closers: (() => void)[] = []
+afterEach(() => {
+  for (const close of closers.splice(0)) close()
+})
+
+/** Asks a server with this listener; also what the listener threw, if it did. */
+async function ask(
+  listener: FairHandler<IncomingMessage, ServerResponse>,
+): Promise<{ status: number; body: string; thrown: unknown }> {
+  let thrown: unknown
+  const server = createServer(async (request, response) => {
+    try {
+      await listener(request, response)
+    } catch (error) {
+      thrown = error
+      response.destroy()
+    }
+  }).listen(0, '127.0.0.1')
+  closers.push(() => void server.close())
+  await once(server, 'listening')
+  try {
+    const reply = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    return { status: reply.status, body: await reply.text(), thrown }
+  } catch {
+    return { status: 0, body: '', thrown }
+  }
+}
+
+describe('fairHandler', () => {
+  it('lets the handler see its permit by the request', async () => {
+    const probe = probeStage()
+    const handler = fairHandler((request, response) => response.end(fairOf(request)?.permit?.flow), {
+      gate: createGate({ fair: false, stages: [probe] }),
+    })
+    expect(await ask(handler)).toMatchObject({ status: 200, body: 'ip:127.0.0.1' })
+    await vi.waitFor(() => expect(probe.outcomes).toEqual(['success']))
+  })
+
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new ResourceExhaustedError('full')
+      },
+    ],
+    ['rejects with', () => Promise.reject(new ResourceExhaustedError('full'))],
+  ])('answers 503 where the handler %s a ResourceExhaustedError, which is a failure', async (_how, handler) => {
+    const probe = probeStage()
+    const reply = await ask(fairHandler(handler, { gate: createGate({ fair: false, stages: [probe] }) }))
+    expect(reply).toMatchObject({ status: 503, thrown: undefined })
+    await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
+  })
+
+  it('throws every other error on', async () => {
+    const bug = new Error('a bug')
+    expect(await ask(fairHandler(() => Promise.reject(bug), { shed: false }))).toMatchObject({ status: 0, thrown: bug })
+  })
+
+  it('refuses by the handler of the user, with status and headers set', async () => {
+    const gate = createGate({
+      fair: false,
+      stages: [{ name: 'full', admit: () => refuse('full', 'overload', true, 1_000) }],
+    })
+    const reply = await ask(
+      fairHandler(() => {}, { gate, handler: (_request, response, { refusal }) => response.end(refusal.reason) }),
+    )
+    expect(reply).toMatchObject({ status: 503, body: 'overload' })
+  })
+
+  it.each<[object, string]>([
+    [{ flwo: () => 'a' }, 'fairHandler has no option "flwo"'],
+    [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
+  ])('%j is refused', (options, message) => expect(() => fairHandler(() => {}, options)).toThrow(message))
+
+  it('what is no handler is refused', () => {
+    expect(() => fairHandler('listener' as never)).toThrow('handler must be a function, got "listener"')
+  })
+})

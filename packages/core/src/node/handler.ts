@@ -1,0 +1,80 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import type { Gate } from '../admission/gate.js'
+import type { Answer, Framework } from '../http/admission.js'
+import { fairOf, showFair } from '../http/fair-of.js'
+import { NodeAdmission } from '../http/node-admission.js'
+import type { HttpOptions } from '../http/options.js'
+import { ResourceExhaustedError } from '../http/resource-exhausted-error.js'
+import type { HttpVisit } from '../http/visit.js'
+import { requireFunction } from '../options.js'
+import { defaultSignals } from './default-signals.js'
+
+/** A listener for the requests of a server, and the gate in front of it. */
+export interface FairHandler<Request, Response> {
+  (request: Request, response: Response): unknown
+  readonly gate: Gate
+}
+
+/**
+ * Fair admission control for servers of `node:http`, `node:https` and `node:http2`:
+ * `createServer(fairHandler((request, response) => …))`, whatever the handler is: your own, or a framework's.
+ *
+ * A permit is kept until what the handler returns has settled and the response has closed. The handler finds it by
+ * `fairOf(request)`. It throws and rejects as the handler does, except that a `ResourceExhaustedError` is answered 503.
+ * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts nothing
+ * before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ */
+export function fairHandler<
+  Request extends IncomingMessage | Http2ServerRequest = IncomingMessage,
+  Response extends ServerResponse | Http2ServerResponse = ServerResponse,
+>(
+  handler: (request: Request, response: Response) => unknown,
+  options: HttpOptions<[request: Request, response: Response]> = {},
+): FairHandler<Request, Response> {
+  requireFunction('handler', handler)
+  const server: Framework<[request: Request, response: Response]> = {
+    name: 'fairHandler',
+    address: (request) => request.socket.remoteAddress,
+    status: (_request, response) => response.statusCode,
+    untrustedHeaders: (request) => request.headers,
+    trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
+    signals: defaultSignals,
+  }
+  const admission = new NodeAdmission(server, options)
+
+  function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer): unknown {
+    const [request, response] = visit.target
+    if (decision === undefined) return handler(request, response)
+    if (!decision.admitted) {
+      admission.refuse(visit.target, decision, request, response)
+      return undefined
+    }
+    if (!visit.admit(decision)) return undefined
+    admission.tell(decision, response)
+    showFair(request, visit)
+    const exhausted = (error: unknown): void => answerExhausted(error, response)
+    try {
+      const result = visit.run(handler, request, response)
+      return result instanceof Promise ? result.catch(exhausted) : result
+    } catch (error) {
+      return exhausted(error)
+    }
+  }
+
+  function fair(request: Request, response: Response): unknown {
+    const visit = admission.visit([request, response], fairOf(request))
+    admission.watch(visit, request, response)
+    const decision = admission.ask(visit)
+    return decision instanceof Promise ? decision.then((late) => proceed(visit, late)) : proceed(visit, decision)
+  }
+
+  return Object.assign(fair, { gate: admission.gate })
+}
+
+/** Throws every other error on, and this one where somebody has begun an answer. */
+function answerExhausted(error: unknown, response: ServerResponse | Http2ServerResponse): void {
+  if (!(error instanceof ResourceExhaustedError) || response.headersSent) throw error
+  response.statusCode = error.status
+  response.end()
+}

@@ -1,0 +1,172 @@
+import type { Gate } from '@fairlead/core'
+import {
+  type Answer,
+  type FairRequest,
+  type Framework,
+  type HttpOptions,
+  type HttpRefusal,
+  type HttpVisit,
+  NodeAdmission,
+  PROBLEM_JSON,
+  refuseBody,
+  requireHttpOptions,
+  requireOneOf,
+} from '@fairlead/core/http'
+import { defaultSignals } from '@fairlead/core/node'
+import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
+import fastifyPlugin from 'fastify-plugin'
+import { type FairRoute, keepUntilSettled, requireFairRoute, SETTINGS, withRoutes } from './route.js'
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Of the innermost `fairPlugin` that this part of the application has; where one part has two, of the first. */
+    readonly fair: {
+      /** For pages and metrics, events, and to drain. */
+      readonly gate: Gate
+    }
+  }
+  interface FastifyRequest {
+    /** What the innermost `fairPlugin` knows of this request; absent where none judged it. */
+    fair?: FairRequest | undefined
+  }
+  interface FastifyContextConfig {
+    /** What requests of this route cost, whom they belong to, how much they matter; false: no gate sees them. */
+    fair?: FairRoute
+  }
+}
+
+/** When a request is asked for: see {@link FairPluginOptions.hook}. */
+type Hook = 'onRequest' | 'preValidation' | 'preHandler'
+const HOOKS: readonly Hook[] = ['onRequest', 'preValidation', 'preHandler']
+
+/** Options of {@link fairPlugin}; all optional. */
+export interface FairPluginOptions extends HttpOptions<[request: FastifyRequest, reply: FastifyReply]> {
+  /**
+   * The hook in which requests are judged. `onRequest` is the first, before anything of the body is read. A later one,
+   * where `flow` needs what authentication in an earlier hook, or the body, says. @default 'onRequest'
+   */
+  hook?: Hook
+}
+
+type Target = [request: FastifyRequest, reply: FastifyReply]
+
+const fastify: Framework<Target> = {
+  name: 'fairPlugin',
+  // Fastify's own reading of X-Forwarded-For where `trustProxy` is set, else the socket's address.
+  address: (request) => request.ip,
+  // Not the reply's: what was sent counts, whoever wrote it.
+  status: (_request, reply) => reply.raw.statusCode,
+  untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
+  trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
+  signals: defaultSignals,
+}
+
+// Async, so that an option that is wrong rejects.
+const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
+  const { hook = 'onRequest', ...options } = given
+  requireOneOf('hook', hook, HOOKS)
+  requireHttpOptions('fairPlugin', options)
+  const admission = new NodeAdmission(fastify, { ...options, ...withRoutes(options) })
+  const { gate } = admission
+
+  function proceed(visit: HttpVisit<Target>, decision: Answer, done: () => void): void {
+    if (decision === undefined) {
+      done()
+      return
+    }
+    const [request, reply] = visit.target
+    if (!decision.admitted) {
+      // Whoever is gone cannot read an answer. While it waited, a time-out of somebody else's may have answered.
+      if (decision.reason !== 'gone' && !reply.sent && !reply.raw.headersSent)
+        refuse(request, reply, admission.refusal(decision), options.handler, admission)
+      return
+    }
+    if (!visit.admit(decision)) return
+    admission.tell(decision, reply.raw)
+    request.fair = visit
+    done()
+  }
+
+  function judge(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
+    const visit = admission.visit([request, reply], request.fair)
+    admission.watch(visit, request.raw, reply.raw)
+    const decision = admission.ask(visit)
+    if (decision instanceof Promise)
+      decision.then((late) => proceed(visit, late, done)).catch((error: unknown) => reply.send(error))
+    else proceed(visit, decision, done)
+  }
+
+  if (!app.hasRequestDecorator('fair')) app.decorateRequest('fair', undefined).decorateRequest(SETTINGS, undefined)
+  if (!Object.hasOwn(app, 'fair')) app.decorate('fair', { gate })
+  app.addHook('onRoute', (route) => {
+    requireFairRoute(route.config?.fair)
+    route.handler = keepUntilSettled(route.handler)
+  })
+  if (hook === 'onRequest') app.addHook('onRequest', judge)
+  else if (hook === 'preValidation') app.addHook('preValidation', judge)
+  else app.addHook('preHandler', judge)
+  // What other hooks and error handlers meet, before it becomes an answer.
+  app.addHook('onError', (request, _reply, error, done) => {
+    request.fair?.failed(error)
+    done()
+  })
+  // Whoever waits is told so at once; what runs ends as it would.
+  if (options.gate === undefined)
+    app.addHook('preClose', (done) => {
+      gate.close()
+      done()
+    })
+}
+
+/**
+ * Fair admission control for Fastify 4 and 5: `await app.register(fairPlugin)`, before routes.
+ *
+ * It judges all requests of the part of the application that it is registered on, and of the parts inside. Without
+ * options: FAIR between client addresses, and load shedding by memory and event-loop delay. A permit is kept until the
+ * handler has settled and the response has closed; of routes that were there before the plugin was loaded, until the
+ * latter. Starts nothing before the first request. Registering it fails with a `TypeError` or `RangeError` that names a
+ * bad option and its value.
+ */
+export const fairPlugin: FastifyPluginAsync<FairPluginOptions> = fastifyPlugin(plugin, {
+  fastify: '4.x || 5.x',
+  name: '@fairlead/fastify',
+})
+
+/**
+ * Answers a refused request as any other, so that hooks see it: status and `Retry-After`, then what the user's handler
+ * sends or returns, or the problem document. Of a large body nothing more is read.
+ */
+function refuse(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  refusal: HttpRefusal,
+  handler: FairPluginOptions['handler'],
+  admission: NodeAdmission<Target>,
+): void {
+  refuseBody(request.raw, reply.raw)
+  reply.code(refusal.status).headers(refusal.headers)
+  if (handler === undefined) {
+    sendProblem(reply, refusal)
+    return
+  }
+  const failed = (cause: unknown): void => {
+    admission.warn('handler failed: the problem document was sent instead.', cause)
+    sendProblem(reply, refusal)
+  }
+  const answered = (payload: unknown): void => {
+    if (payload !== undefined && payload !== reply && !reply.sent) reply.send(payload)
+  }
+  try {
+    const payload = handler(request, reply, refusal)
+    if (payload instanceof Promise) payload.then(answered).catch(failed)
+    else answered(payload)
+  } catch (error) {
+    failed(error)
+  }
+}
+
+/** Sends the problem document. A response that somebody has begun can only be cut off, lest it hang. */
+function sendProblem(reply: FastifyReply, { status, body }: HttpRefusal): void {
+  if (!reply.raw.headersSent) reply.code(status).type(PROBLEM_JSON).send(body)
+  else if (!reply.raw.writableEnded) reply.raw.destroy()
+}

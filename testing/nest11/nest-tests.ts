@@ -1,0 +1,20 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig, type ViteUserConfig } from 'vitest/config'
+
+/**
+ * The tests of `@fairlead/nest`, with the Nest that is installed in `folder`.
+ */
+export function nestTests(major: number, folder: string): ViteUserConfig {
+  return defineConfig({
+    root: fileURLToPath(new URL('../../packages/nest', import.meta.url)),
+    resolve: {
+      alias: [{ find: /^(@nestjs\/[a-z-]+|@apollo\/server|fastify)$/, replacement: `${folder}/node_modules/$1` }],
+    },
+    test: {
+      name: `nest ${major}`,
+      include: ['src/**/*.test.ts'],
+      env: { FAIRLEAD_NEST: `${major}` },
+      testTimeout: 180_000,
+    },
+  })
+}
