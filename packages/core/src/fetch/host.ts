@@ -6,7 +6,7 @@ export interface Host {
   // @hono/node-server. No response where the request asks for an upgrade.
   readonly incoming?: NodeUpload & { readonly socket: { readonly remoteAddress?: string } }
   readonly outgoing?: NodeResponse & RefusalHead & { readonly statusCode: number }
-  // Bun.serve
+  /** The client's address, where `Bun.serve` calls. */
   requestIP?(request: Request): { readonly address: string } | null
   // Deno.serve
   readonly remoteAddr?: { readonly hostname?: string }

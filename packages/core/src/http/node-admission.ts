@@ -12,7 +12,9 @@ import type { HttpVisit } from './visit.js'
 export interface NodeAnswer extends RefusalHead {
   statusCode: number
   readonly writableEnded: boolean
+  /** Answers with this body. */
   end(body: string): unknown
+  /** Cuts the connection off. */
   destroy(): unknown
 }
 
