@@ -16,7 +16,7 @@ describe('options', () => {
   it.each<[object, string]>([
     [
       { flwo: () => 'a' },
-      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, doorman, exempt, fair, flow, gate,',
+      'fairMiddleware has no option "flwo"; it knows address, after, budget, clientTimeoutMs, clock, cost, doorman, exempt, fair, fleet, flow, gate,',
     ],
     [{ keyGenerator: () => 'a' }, 'fairMiddleware has no option "keyGenerator"'],
     [{ onError: 'ignore' }, 'onError must be one of "address", "admit", "refuse", got "ignore"'],
