@@ -77,5 +77,6 @@ describe('running a program', () => {
     const [roughly] = examplesOf(page('example prints roughly'))
     expect(surprises('b 3.5,\na 4', roughly!.output!)).toEqual([])
     expect(surprises('b 3\nc 4', roughly!.output!)).toEqual(['c 4'])
+    expect(surprises('b 900\nc 4', roughly!.output!)).toEqual([])
   })
 })

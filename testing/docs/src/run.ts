@@ -9,11 +9,20 @@ export async function run(program: string, settings: Readonly<Record<string, str
   return stdout.trimEnd()
 }
 
+/** Counts below this part of the largest are chance: a line for them may come or not. */
+const CHANCE = 0.01
+
 /** What of a program's output is not as the page has it. */
 export function surprises(printed: string, { text, roughly }: Output): string[] {
   if (!roughly) return printed === text ? [] : [printed]
   const stated = new Set(text.split('\n').map(shapeOf))
-  return printed.split('\n').filter((line) => !stated.has(shapeOf(line)))
+  const least = CHANCE * Math.max(...numbersIn(printed))
+  const isChance = (line: string): boolean => numbersIn(line).length > 0 && Math.max(...numbersIn(line)) < least
+  return printed.split('\n').filter((line) => !stated.has(shapeOf(line)) && !isChance(line))
+}
+
+function numbersIn(text: string): number[] {
+  return Array.from(text.matchAll(/\d+(?:\.\d+)?/g), ([number]) => Number(number))
 }
 
 /** A line without its numbers, and without the comma that tells that another follows. */

@@ -26,6 +26,7 @@ export interface NodeUpload extends NodeRequest {
 /** What is needed of the response to it. */
 export interface RefusalHead {
   readonly headersSent: boolean
+  /** Sets a header field of the response. */
   setHeader(name: string, value: string): unknown
 }
 

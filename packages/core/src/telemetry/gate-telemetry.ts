@@ -8,7 +8,7 @@ import type { InstrumentKey } from './instruments.js'
 
 /** What may be said of a gate that is measured. */
 export interface TelemetryOptions {
-  /** Tells the gates of a process apart: the attribute `fairlead.gate`. @default 'gate' */
+  /** Tells the gates of a process apart: the attribute `fairlead.gate`. @default the gate's name */
   name?: string
   /** The weights by which fairness is judged: those of the gate. @default 1 for everybody */
   weightOf?: (flow: string) => number
@@ -64,7 +64,7 @@ export class GateTelemetry {
   /** Listens to the gate until closed. Throws a `TypeError` or `RangeError` that names the option and its value. */
   constructor(gate: Gate, options: TelemetryOptions, record: RecordValue) {
     requireOptions('telemetry', options, TELEMETRY_OPTIONS)
-    const { name = 'gate', weightOf = () => 1, fairnessWindowMs = 20_000 } = options
+    const { name = gate.name, weightOf = () => 1, fairnessWindowMs = 20_000 } = options
     requireText('name', name)
     requireFunction('weightOf', weightOf)
     requireAbove('fairnessWindowMs', fairnessWindowMs, 0)
