@@ -93,7 +93,8 @@ class Console<Raw> {
     const timeOfDay = (): number => origin + clock()
     if (fleet !== undefined) this.#fleet = new Fleet(gate, fleet, process, timeOfDay, after)
     const label = (flow: string): string => this.#label(flow)
-    this.#viewers = new Viewers(gate, { clock, timeOfDay, random, label, process }, after, this.#fleet)
+    const isHashed = this.#key !== undefined
+    this.#viewers = new Viewers(gate, { clock, timeOfDay, random, label, isHashed, process }, after, this.#fleet)
   }
 
   get viewers(): number {

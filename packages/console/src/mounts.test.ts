@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { createGate } from '@fairlead/core'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
@@ -165,3 +165,18 @@ it('answers 500 where auth throws, and goes on', async () => {
   expect((await ask('/')).status).toBe(200)
   await close()
 })
+
+it.each(['http://a:99999/fairlead', 'http://a:b@c/fairlead', '/\\[', '//[/'])(
+  'answers whatever a client calls the path: %s',
+  async (path) => {
+    const server = createServer(fairConsole(createGate(), { auth: false })).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
+    const [head] = (await once(socket, 'data')) as [Buffer]
+    expect(head.toString()).toMatch(/^HTTP\/1.1 200/)
+    socket.destroy()
+    server.closeAllConnections()
+    server.close()
+  },
+)

@@ -13,6 +13,7 @@ export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string>): unknown
   write(chunk: Uint8Array): boolean
   end(): unknown
+  destroy(): unknown
   once(event: string, listener: () => void): unknown
   off(event: string, listener: () => void): unknown
 }
@@ -23,12 +24,15 @@ export function toRequest({ method = 'GET', url, originalUrl, headers }: NodeReq
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(':'))
       known.set(name, typeof value === 'string' ? value : value.join(', '))
-  // Only path and query are looked at: what the client calls the host decides nothing.
-  const target = new URL((originalUrl ?? url ?? '/').replace(/^\/+/, '/'), 'http://console')
+  // What the client calls the host decides nothing. Setters take whatever it sends; a URL made of it might throw.
+  const [path = '', ...query] = (originalUrl ?? url ?? '/').replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').split('?')
+  const target = new URL('http://console/')
+  target.pathname = path.replace(/^\/+/, '/')
+  target.search = query.join('?')
   return new Request(target, { method: method === 'CONNECT' || method === 'TRACE' ? 'GET' : method, headers: known })
 }
 
-/** Sends what `fetch` would, for as long as the client is there. */
+/** Sends what `fetch` would, for as long as the client is there. One that does not read to the end is cut off. */
 export async function send(answer: Response, response: NodeResponse, isHead: boolean): Promise<void> {
   response.writeHead(answer.status, Object.fromEntries(answer.headers))
   const reader = isHead ? undefined : answer.body?.getReader()
@@ -40,13 +44,19 @@ export async function send(answer: Response, response: NodeResponse, isHead: boo
   const gone = (): void => void reader.cancel().catch(() => {})
   response.once('close', gone)
   if (response.destroyed) gone()
-  for (;;) {
-    const { done, value } = await reader.read()
-    if (done) break
-    if (!response.write(value)) await drained(response)
+  const over = reader.closed.catch(() => {})
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) break
+      if (!response.write(value)) await Promise.race([drained(response), over])
+    }
+    if (!response.writableEnded) response.end()
+  } catch {
+    response.destroy() // sent away
+  } finally {
+    response.off('close', gone)
   }
-  response.off('close', gone)
-  if (!response.writableEnded) response.end()
 }
 
 /** Until more may be written, or nothing any more. */

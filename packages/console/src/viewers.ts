@@ -67,7 +67,9 @@ export class Viewers {
   close(): void {
     for (const viewer of [...this.#viewers]) {
       this.#leave(viewer)
-      viewer.controller.close()
+      // Whoever has not read everything would hold on to its connection.
+      if ((viewer.controller.desiredSize ?? 0) < 0) viewer.controller.error(new Error('the console was closed'))
+      else viewer.controller.close()
     }
   }
 
@@ -110,7 +112,7 @@ export class Viewers {
       const { controller, records } = viewer
       if ((controller.desiredSize ?? 0) <= -MOST_UNREAD) {
         this.#leave(viewer)
-        controller.close()
+        controller.error(new Error('left too much unread'))
         continue
       }
       controller.enqueue(bytes)

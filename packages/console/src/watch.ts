@@ -36,6 +36,8 @@ export interface WatchHost {
   readonly random: () => number
   /** How viewers know a flow. */
   readonly label: (flow: string) => string
+  /** Nothing but hashes of names may be told. */
+  readonly isHashed: boolean
   readonly process: string
 }
 
@@ -209,7 +211,8 @@ export class Watch {
     if (at >= SAMPLED) return
     const atMs = this.#host.timeOfDay()
     const retry = Number.isFinite(retryAfterMs) ? retryAfterMs : null
-    this.#refusals[at] = { id, atMs, flow: this.#host.label(flow), stage, reason, retryAfterMs: retry, detail }
+    const told = tellable(detail, this.#host.isHashed)
+    this.#refusals[at] = { id, atMs, flow: this.#host.label(flow), stage, reason, retryAfterMs: retry, detail: told }
   }
 
   #keep(flow: string, cost: number, outcome: number, durationMs: number, waitedMs: number): void {
@@ -247,5 +250,18 @@ function* namesIn(stages: Readonly<Record<string, unknown>>): Generator<string> 
       const name: unknown = isJson(each) ? (each['flow'] ?? each['tenant']) : undefined
       if (typeof name === 'string') yield name
     }
+  }
+}
+
+type Told = Readonly<Record<string, unknown>>
+
+/** What may be told of a refusal's detail: a stage of the user's own may say what is no JSON, or a flow's name. */
+function tellable(detail: Told, isHashed: boolean): Told {
+  try {
+    return JSON.parse(
+      JSON.stringify(detail, (_, value: unknown) => (isHashed && typeof value === 'string' ? '' : value)),
+    )
+  } catch {
+    return {}
   }
 }

@@ -58,7 +58,10 @@ export class RedisQuotaStore implements QuotaStore {
   async take(key: string, amountMs: number, mostMs: number): Promise<QuotaLevel> {
     // Of a part of a microsecond the key gets the benefit: the most is rounded up.
     const most = amountMs > 0 ? Math.ceil(mostMs * US_PER_MS) : 0
-    const args = [Math.floor(amountMs * US_PER_MS), most].map(String)
+    const args = [
+      amountMs > 0 ? Math.max(1, Math.round(amountMs * US_PER_MS)) : Math.ceil(amountMs * US_PER_MS),
+      most,
+    ].map(String)
     const reply = await this.#run(TAKE, `${this.#prefix}:quota:${key}`, args)
     const [taken, debt] = Array.isArray(reply) ? reply.map(Number) : []
     if (taken === undefined || debt === undefined || !Number.isFinite(debt))

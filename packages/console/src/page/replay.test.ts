@@ -57,7 +57,14 @@ async function record(
   const random = seededRandom(7)
   const gate: Gate = createGate({ clock, after, random: seededRandom(8), ...options })
   const pool = poolOf(world, () => 80 + 40 * random())
-  const watch = new Watch(gate, { clock, timeOfDay: clock, random, label: (flow) => flow, process: 'test' })
+  const watch = new Watch(gate, {
+    clock,
+    timeOfDay: clock,
+    random,
+    label: (flow) => flow,
+    isHashed: false,
+    process: 'test',
+  })
   watch.recording = true
   const frames: Frame[] = []
   const records: RecordFrame[] = []

@@ -127,7 +127,14 @@ export async function replay(
     }
   await moveTo(world, first.atMs - 1)
   const { clock } = world
-  const watch = new Watch(gate, { clock, timeOfDay: clock, random: () => 0, label: (flow) => flow, process: 'replay' })
+  const watch = new Watch(gate, {
+    clock,
+    timeOfDay: clock,
+    random: () => 0,
+    label: (flow) => flow,
+    isHashed: false,
+    process: 'replay',
+  })
   const frames: Frame[] = []
   let frameMs = first.atMs - 1 + 1_000
   for (const row of rows) {

@@ -72,6 +72,22 @@ describe('fairLimit', () => {
     expect(release.mock.lastCall?.[1]).toBe(outcome)
   })
 
+  it('begins nothing whose signal fires between its turn and its beginning', async () => {
+    const limit = limitIn(new World())
+    const first = manual()
+    const caller = new AbortController()
+    let begun = false
+    void limit('a', first.work)
+    const waiting = limit('b', () => (begun = true), { signal: caller.signal })
+    first.end()
+    for (let turns = 0; limit.snapshot().waiting > 0 && turns < 20; turns++) await Promise.resolve()
+    caller.abort()
+    await expect(waiting).rejects.toBe(caller.signal.reason)
+    expect(begun).toBe(false)
+    await settled()
+    expect(limit.snapshot()).toMatchObject({ running: 0, waiting: 0 })
+  })
+
   it('lets what waits leave by its signal, with the reason, and begins nothing whose signal has fired', async () => {
     const limit = limitIn(new World())
     const first = manual()

@@ -149,6 +149,11 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
         throw new LimitRefusedError(verdict)
       }
       hold = verdict
+      if (asked instanceof Promise && task.signal?.aborted === true) {
+        hold?.finish('ignored', 0, clock())
+        hold = undefined
+        task.signal.throwIfAborted()
+      }
       const result = await task.work()
       hold?.finish('success', task.cost, clock())
       return result

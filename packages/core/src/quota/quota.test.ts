@@ -246,3 +246,30 @@ describe('options of a quota', () => {
     expect(() => gateWith({}, {})).toThrow('stages must have distinct names, got "quota" twice')
   })
 })
+
+describe('what clients and other quotas do', () => {
+  it('a settlement above the estimate does not keep all keys for ever', () => {
+    const store = new MemoryQuotaStore()
+    store.take('busy', 1_000, 1_000, 0)
+    store.take('busy', 500, Number.POSITIVE_INFINITY, 0)
+    for (let i = 0; i < 10_000; i++) store.take(`key-${i}`, 1, 1_000, i)
+    expect(store.size).toBeLessThan(5_000)
+  })
+
+  it('what was earned back meanwhile is not given back once more', () => {
+    const { gate, clock } = gateWith({ limit: 10, windowMs: 10_000, skipFailedRequests: true })
+    const slow = Array.from({ length: 10 }, () => ask(gate))
+    clock.advance(10_000)
+    for (let i = 0; i < 10; i++) expect(ask(gate).admitted).toBe(true)
+    for (const decision of slow) if (decision.admitted) decision.finish('ignored')
+    expect(ask(gate).admitted).toBe(false)
+  })
+
+  it('names that hold the mark between name and key part their keys all the same', () => {
+    const store = new MemoryQuotaStore()
+    const a = gateWith({ name: 'a', limit: 1, store })
+    const ab = gateWith({ name: 'a:b', limit: 1, store })
+    expect(ask(ab.gate, 'c').admitted).toBe(true)
+    expect(ask(a.gate, 'b:c').admitted).toBe(true)
+  })
+})

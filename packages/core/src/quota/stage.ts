@@ -52,7 +52,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   let wouldRefuse = 0
 
   // Quotas may share a store.
-  const keyOf = (key: string): string => (options.store === undefined ? key : `${name}:${key}`)
+  const keyOf = (key: string): string => (options.store === undefined ? key : `${encodeURIComponent(name)}:${key}`)
 
   const giveBack = (key: string, amountMs: number, nowMs: number): void => {
     const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
@@ -60,17 +60,20 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     if (given instanceof Promise) given.catch(() => {})
   }
 
-  const verdict = (key: string, terms: Terms, cost: number, level: QuotaLevel): Verdict => {
+  const verdict = (key: string, terms: Terms, { cost, nowMs: takenMs }: Passage, level: QuotaLevel): Verdict => {
     const { unitMs } = terms
+    // What was earned back by then is not given back once more.
+    const unearned = (amountMs: number, nowMs: number): number =>
+      Math.min(amountMs, Math.max(0, level.debtMs - (nowMs - takenMs)))
     const told = (debtMs: number): Quota | undefined =>
       debtMs <= 0 ? undefined : quotaOf(name, windowMs, terms, debtMs)
     if (level.taken)
       return {
         finish(outcome: Outcome, actualCost: number, nowMs: number) {
           const isSkipped = outcome === 'success' ? skipSuccessfulRequests : skipFailedRequests
-          giveBack(key, (cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs)
+          giveBack(key, unearned((cost - (isSkipped ? 0 : actualCost)) * unitMs, nowMs), nowMs)
         },
-        undo: (_refusal, nowMs) => giveBack(key, cost * unitMs, nowMs),
+        undo: (_refusal, nowMs) => giveBack(key, unearned(cost * unitMs, nowMs), nowMs),
         ...(!dryRun && { quota: (elapsedMs: number) => told(level.debtMs - elapsedMs) }),
       }
     if (dryRun) {
@@ -84,15 +87,16 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     return refuse(name, isNever ? 'never' : 'over-quota', false, retryAfterMs, detail, own)
   }
 
-  const judge = (key: string, most: number, { cost, nowMs }: Passage): Verdict | Promise<Verdict> => {
+  const judge = (key: string, most: number, passage: Passage): Verdict | Promise<Verdict> => {
+    const { cost, nowMs } = passage
     requireText('keyGenerator', key)
     requireNumber('limit', most, 0)
     const stored = keyOf(key)
     const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
-    if (terms.limit === 0) return verdict(stored, terms, cost, { taken: false, debtMs: 0 })
+    if (terms.limit === 0) return verdict(stored, terms, passage, { taken: false, debtMs: 0 })
     const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs, nowMs)
-    if (!(level instanceof Promise)) return verdict(stored, terms, cost, level)
-    return level.then((known) => verdict(stored, terms, cost, known))
+    if (!(level instanceof Promise)) return verdict(stored, terms, passage, level)
+    return level.then((known) => verdict(stored, terms, passage, known))
   }
 
   return {

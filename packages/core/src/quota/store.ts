@@ -61,10 +61,10 @@ export class MemoryQuotaStore implements QuotaStore {
   }
 
   take(key: string, amountMs: number, mostMs: number, nowMs: number): QuotaLevel {
-    if (amountMs > 0) this.#turn(mostMs, nowMs)
     const debtMs = Math.max(0, (this.#young.get(key) ?? this.#old.get(key) ?? nowMs) - nowMs)
     const nextMs = Math.max(0, debtMs + amountMs)
     const taken = amountMs <= 0 || nextMs <= mostMs + ROUNDING_MS
+    if (amountMs > 0) this.#turn(nextMs, nowMs)
     if (taken) {
       this.#old.delete(key)
       if (nextMs > 0) this.#young.set(key, nowMs + nextMs)
@@ -78,8 +78,8 @@ export class MemoryQuotaStore implements QuotaStore {
     this.#old.delete(key)
   }
 
-  #turn(mostMs: number, nowMs: number): void {
-    if (mostMs > this.#longestMs) this.#longestMs = mostMs
+  #turn(debtMs: number, nowMs: number): void {
+    if (debtMs > this.#longestMs) this.#longestMs = debtMs
     const isDue = nowMs - this.#turnedMs > this.#longestMs
     if (!isDue && this.#young.size < this.#maxKeys / 2) return
     // Only a store that is full forgets a key that is still in debt.
