@@ -638,11 +638,11 @@ export class FairClock {
       }
       this.#conclude()
       const beyond = this.#beyond
-      if (!this.open && !this.#alone && beyond > 0) {
-        // As long as the floor is met, nobody takes anything away: there is nothing to give way to.
-        const least = (this.#unmet ? MOST_WAY : LEAST_DELIVERED) * this.#shownDeliverable
-        this.deliverable = Math.max(Math.min(this.deliverable, least), this.deliverable * (1 - WAY_PER_TURN * beyond))
-      }
+      if (!this.open && !this.#alone && beyond > 0)
+        this.deliverable = Math.max(
+          Math.min(this.deliverable, MOST_WAY * this.#shownDeliverable),
+          this.deliverable * (1 - WAY_PER_TURN * beyond),
+        )
       const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
       const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
