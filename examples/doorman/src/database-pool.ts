@@ -1,12 +1,12 @@
 // Two parts of one service share the ten connections of a database, each by a lease from a server in the same process:
 // while the reports want them all, the items have theirs. pnpm --filter @fairlead-examples/doorman start
 import { DoormanClient, type GaugeLease, inProcess } from '@fairlead/core/doorman'
-import { LeaseServer } from '@fairlead/doorman/server'
+import { DoormanServer } from '@fairlead/doorman/server'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { Pool } from './pool.js'
 
 const pool = new Pool(10)
-const server = new LeaseServer({
+const server = new DoormanServer({
   id: 'example',
   // In one process there is nobody far away: ask often.
   minimumIntervalMs: 0,

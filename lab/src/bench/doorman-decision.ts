@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import type { AlgorithmKind, NamedParameter } from '@fairlead/core/doorman'
-import { LeaseServer } from '@fairlead/doorman/server'
+import { DoormanServer } from '@fairlead/doorman/server'
 import { flowNames } from './flow-names.js'
 import { costOf } from './measure.js'
 import { machine } from './report/machine.js'
@@ -34,7 +34,7 @@ function serverWith(clients: readonly string[], fresh: boolean, kind: AlgorithmK
   let nowMs = 0
   const capacity = CAPACITY_EACH * clients.length
   const algorithm = { kind, leaseLength: 300, refreshInterval: 16, parameters }
-  const server = new LeaseServer({
+  const server = new DoormanServer({
     id: 'bench',
     repository: { resources: [{ identifierGlob: '*', capacity, algorithm }] },
     minimumIntervalMs: clients.length === 1 ? 0 : ROUND_MS,

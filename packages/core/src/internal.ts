@@ -8,11 +8,11 @@ export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
 export { DurationHistogram } from './capacity/histogram.js'
 export { originMs, steady, systemAfter, systemClock } from './clock.js'
+export { withinDeadline } from './doorman/deadline.js'
 export { Pool } from './escrow/pool/pool.js'
 export { grown } from './grown.js'
 export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
-export { withinDeadline } from './lease/deadline.js'
 export {
   requireAbove,
   requireBoolean,

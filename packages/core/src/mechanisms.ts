@@ -6,8 +6,8 @@
 
 export { adaptive } from './capacity/adaptive.js'
 export { fixed } from './capacity/fixed.js'
+export { lease } from './doorman/stage.js'
 export { escrow } from './escrow/mechanism.js'
-export { lease } from './lease/stage.js'
 export { fairLimit } from './queue/fair-limit.js'
 export { requestQueue } from './queue/stage.js'
 export { quota } from './quota/stage.js'

@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events'
 import { describe, expect, it } from 'vitest'
 import { fixed } from './capacity/index.js'
 import { createGate } from './create-gate.js'
-import { Line, waiting } from './lease/line.js'
+import { LeaseLine, waiting } from './doorman/lease-line.js'
 import { requestQueue } from './queue/stage.js'
 import { AbortListeners } from './signals.js'
 import { manualClock } from './testing/manual-clock.js'
@@ -82,7 +82,7 @@ describe('signals that only their own request may touch', () => {
 
   it('a lease serves who waits for it, and does not count a client that leaves later', async () => {
     const { run, signal, leave } = new Requests().begin()
-    const line = new Line()
+    const line = new LeaseLine()
     let left = 0
     const served = run(() => waiting(line, 1, signal, () => left++))
     line.serve(() => true)

@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { overHttp } from '@fairlead/core/doorman'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
-import { Child } from './fixtures/child.js'
 import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'
+import { TestProcess } from './fixtures/test-process.js'
 import { textOf } from './fixtures/text-of.js'
 import { WIRE } from './grpc/wire.js'
 
@@ -208,7 +208,7 @@ describe('a server that anybody can reach', () => {
     const fault = "process.stdin.on('data', () => setTimeout(() => { throw new Error('a fault') }))"
     const program = `process.argv.splice(1, 0, 'doorman'); ${fault}; await import(${JSON.stringify(main)})`
     const args = ['serve', '--fresh', '--config', config.path, '--debug-port', '0', '--hostname', '127.0.0.1']
-    const child = new Child(process.execPath, ['--input-type=module', '-e', program, ...args])
+    const child = new TestProcess(process.execPath, ['--input-type=module', '-e', program, ...args])
     ends.push(() => child.stop())
     const [, line] = await child.said(/^(\{.*"msg":"serving"\})$/m)
     const { debugUrl } = JSON.parse(line!) as { debugUrl: string }

@@ -4,7 +4,7 @@ import { parse, parseAllDocuments } from 'yaml'
 import { flagsFrom } from './cli/flags.js'
 import { SERVE_FLAGS } from './cli/serve.js'
 import { repositoryFrom } from './config/repository.js'
-import { LeaseServer } from './server/index.js'
+import { DoormanServer } from './server/index.js'
 
 const read = (name: string): string => readFileSync(new URL(`../deploy/${name}`, import.meta.url), 'utf8')
 
@@ -31,7 +31,7 @@ describe('what is shipped to run it', () => {
 
   it('has a configuration that a server takes, and asks whether it is ready', () => {
     const text = manifests.find(({ kind }) => kind === 'ConfigMap')!.data!['doorman.yaml']!
-    new LeaseServer({ id: 'n', repository: repositoryFrom(text) }).close()
+    new DoormanServer({ id: 'n', repository: repositoryFrom(text) }).close()
     expect(container.readinessProbe.httpGet.path).toBe('/readyz')
   })
 })

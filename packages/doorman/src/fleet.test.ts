@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { Child } from './fixtures/child.js'
 import { ConfigFile, DoormanProcess, fairShareYaml } from './fixtures/doorman-process.js'
+import { TestProcess } from './fixtures/test-process.js'
 import { textOf } from './fixtures/text-of.js'
 
 const CLIENT = fileURLToPath(new URL('./fixtures/client-process.mjs', import.meta.url))
@@ -18,7 +18,7 @@ interface Fleet {
 }
 
 let fleet: Fleet
-const children: Child[] = []
+const children: TestProcess[] = []
 
 beforeEach(async () => {
   const config = await ConfigFile.with(fairShareYaml(CAPACITY, LEASE_SECONDS, 2))
@@ -31,14 +31,14 @@ afterEach(async () => {
   await fleet.config.remove()
 })
 
-function client(server: string, id: string, wants: number): Child {
-  const child = new Child(process.execPath, [CLIENT, server, id, String(wants)])
+function client(server: string, id: string, wants: number): TestProcess {
+  const child = new TestProcess(process.execPath, [CLIENT, server, id, String(wants)])
   children.push(child)
   return child
 }
 
 /** What each says that it may use. Fails when that is more than there is. */
-function capacities(clients: readonly Child[]): number[] {
+function capacities(clients: readonly TestProcess[]): number[] {
   const has = clients.map(({ output }) => {
     const [, capacity = 0] = [...output.matchAll(/"capacity":(.+)\}\n/g)].at(-1) ?? []
     return Number(capacity)

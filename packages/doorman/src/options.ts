@@ -12,7 +12,7 @@ import {
 import type { AccessRule } from './access.js'
 import type { EtcdSecrets } from './etcd/watched-key.js'
 import type { Log } from './observe/log.js'
-import type { LeaseServerLimits, ResourceRepository } from './server/index.js'
+import type { DoormanServerLimits, ResourceRepository } from './server/index.js'
 import { CLIENT_TLS, type ClientTls, SERVER_TLS, type ServerTls } from './tls.js'
 
 /** What {@link startDoorman} starts. */
@@ -69,8 +69,8 @@ export interface DoormanOptions {
   tls?: ServerTls
   /** Who may call, and what for. @default everybody, for anything */
   access?: readonly AccessRule[]
-  /** What requests may ask of the server. @default see LeaseServerLimits */
-  limits?: Partial<LeaseServerLimits>
+  /** What requests may ask of the server. @default see DoormanServerLimits */
+  limits?: Partial<DoormanServerLimits>
   /** Largest request that is taken, in bytes, at least 1000. @default 262144 */
   maxRequestBytes?: number
   /** Origins whose pages may call HTTP/JSON from a browser, `https://app.example`; `*` is any. @default none */

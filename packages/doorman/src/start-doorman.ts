@@ -13,7 +13,7 @@ import { Metrics } from './observe/metrics.js'
 import { Notices } from './observe/notices.js'
 import { type DoormanOptions, type DoormanSettings, doormanSettings } from './options.js'
 import { parentOf } from './parent.js'
-import { LeaseServer, type ResourceRepository } from './server/index.js'
+import { DoormanServer, type ResourceRepository } from './server/index.js'
 import { Shutdown } from './shutdown.js'
 import { debugHandler } from './status/debug-handler.js'
 
@@ -26,7 +26,7 @@ export interface Doorman {
   /** URL of the status page, where it is served. */
   readonly debugUrl: string | undefined
   /** The service itself, for clients in this process: `inProcess(doorman.server)`. */
-  readonly server: LeaseServer
+  readonly server: DoormanServer
   /** Looks whether the configuration has changed. */
   reload(): void
   /** Hands mastership over, takes no more calls, and ends when those under way have. Never rejects. */
@@ -65,7 +65,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     const addresses: Addresses = { grpc: address, ...(httpUrl === undefined ? {} : { http: httpUrl }) }
     const clock = (): number => performance.now()
     const notices = new Notices(log, clock)
-    const server = new LeaseServer({
+    const server = new DoormanServer({
       id: settings.masterElectionLock ?? address,
       repository,
       address,
@@ -123,7 +123,7 @@ function etcdOf({ etcdEndpoints, etcdSecrets }: Pick<DoormanSettings, 'etcdEndpo
 
 function electionOf(
   settings: DoormanSettings,
-  candidate: LeaseServer,
+  candidate: DoormanServer,
   addresses: Addresses,
   clock: () => number,
 ): EtcdElection | undefined {

@@ -5,7 +5,7 @@ import type {
   GetServerCapacityResponse,
 } from '@fairlead/core/doorman'
 import type { ResourceRepository } from '@fairlead/doorman/server'
-import { LeaseNode, limitsFrom, Mastership } from '@fairlead/doorman/server'
+import { DoormanNode, limitsFrom, MasterState } from '@fairlead/doorman/server'
 import type { Job } from './job.js'
 import {
   CAPACITY,
@@ -29,7 +29,7 @@ export class OurServer implements Server, Thread {
   at: number = Number.POSITIVE_INFINITY
   readonly #world: World
   readonly #job: Job<OurServer>
-  readonly node: LeaseNode
+  readonly node: DoormanNode
   readonly address: string
   #parent: OurServer | undefined
 
@@ -38,11 +38,11 @@ export class OurServer implements Server, Thread {
     this.#world = world
     this.#job = job
     const isRoot = job.parent === undefined
-    const mastership = new Mastership(false, undefined)
+    const mastership = new MasterState(false, undefined)
     const limits = limitsFrom({})
     const notice = (): void => {}
     const minimumSeconds = MINIMUM_SECONDS
-    this.node = new LeaseNode({ id: job.name, repository, isRoot, minimumSeconds, mastership, limits, notice })
+    this.node = new DoormanNode({ id: job.name, repository, isRoot, minimumSeconds, mastership, limits, notice })
     world.timeline.add(this)
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import type { Child } from '../fixtures/child.js'
 import { ConfigFile, command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
+import type { TestProcess } from '../fixtures/test-process.js'
 import { textOf } from '../fixtures/text-of.js'
 
 const ends: (() => unknown)[] = []
@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
 })
 
-function run(...args: string[]): Child {
+function run(...args: string[]): TestProcess {
   const child = command(...args)
   ends.push(() => child.stop())
   return child

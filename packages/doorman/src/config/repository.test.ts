@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LeaseServer } from '../server/index.js'
+import { DoormanServer } from '../server/index.js'
 import { repositoryFrom } from './repository.js'
 
 const RULE = 'algorithm: { kind: FAIR_SHARE, lease_length: 60, refresh_interval: 16 }'
@@ -52,7 +52,7 @@ resources:
         },
       ],
     })
-    expect(() => new LeaseServer({ id: 'a', repository })).not.toThrow()
+    expect(() => new DoormanServer({ id: 'a', repository })).not.toThrow()
   })
 
   it.each([

@@ -5,7 +5,7 @@ import type { ResourceRepository, ResourceTemplate } from '../server/index.js'
 
 /**
  * Reads the published form of a configuration, YAML with the field names of `ResourceRepository`. Throws an error that
- * names the entry and the field. What a server asks of the values, `LeaseServer` checks itself.
+ * names the entry and the field. What a server asks of the values, `DoormanServer` checks itself.
  */
 export function repositoryFrom(text: string): ResourceRepository {
   const document: unknown = parse(text)

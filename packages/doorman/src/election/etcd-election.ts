@@ -3,7 +3,7 @@ import { EtcdLease } from '../etcd/etcd-lease.js'
 import { type EtcdPlace, WatchedKey } from '../etcd/watched-key.js'
 import type { Log } from '../observe/log.js'
 
-/** Who can be elected: a `LeaseServer` is such. */
+/** Who can be elected: a `DoormanServer` is such. */
 interface Candidate {
   won(how: { afterNobody: boolean }): void
   lost(master?: string): void

@@ -1,6 +1,6 @@
 import type { CapacityService, Eventually } from '@fairlead/core/doorman'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { LeaseServer, ServerResourceSummary } from '../server/index.js'
+import type { DoormanServer, ServerResourceSummary } from '../server/index.js'
 import { mostWanted } from './history.js'
 import type { Notices } from './notices.js'
 
@@ -20,7 +20,7 @@ const OTHER = '(other)'
 
 /** Figures for Prometheus, with the published names where there are such; the rest begins with `doorman_` too. */
 export class Metrics {
-  readonly #server: LeaseServer
+  readonly #server: DoormanServer
   readonly #notices: Notices
   readonly #registry = new Registry()
   readonly #requests = this.#counter('doorman_server_requests', 'Requests that came.')
@@ -64,7 +64,7 @@ export class Metrics {
     this.#ofResource('reserve', 'Kept back for what a predecessor may have leased.', ({ reserve }) => reserve),
   ]
 
-  constructor(server: LeaseServer, notices: Notices) {
+  constructor(server: DoormanServer, notices: Notices) {
     this.#server = server
     this.#notices = notices
     collectDefaultMetrics({ register: this.#registry })

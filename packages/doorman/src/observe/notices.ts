@@ -1,10 +1,10 @@
-import type { LeaseServerNotice } from '../server/index.js'
+import type { DoormanServerNotice } from '../server/index.js'
 import type { Log } from './log.js'
 
 /** Between two lines about one kind. */
 const QUIET_MS = 10_000
 
-const SENTENCES: Readonly<Record<LeaseServerNotice['kind'], string>> = {
+const SENTENCES: Readonly<Record<DoormanServerNotice['kind'], string>> = {
   unmatched: 'no template matches a name that was asked for',
   duplicate: 'two processes go by the same client id',
   full: 'somebody new was turned away: the server takes no more',
@@ -12,10 +12,10 @@ const SENTENCES: Readonly<Record<LeaseServerNotice['kind'], string>> = {
 
 /** Counts what a server notices, and logs each kind once in a while with the last example. */
 export class Notices {
-  readonly counts: Record<LeaseServerNotice['kind'], number> = { unmatched: 0, duplicate: 0, full: 0 }
+  readonly counts: Record<DoormanServerNotice['kind'], number> = { unmatched: 0, duplicate: 0, full: 0 }
   readonly #log: Log
   readonly #clock: () => number
-  readonly #told: Record<LeaseServerNotice['kind'], { atMs: number; count: number }>
+  readonly #told: Record<DoormanServerNotice['kind'], { atMs: number; count: number }>
 
   constructor(log: Log, clock: () => number) {
     this.#log = log
@@ -24,7 +24,7 @@ export class Notices {
     this.#told = { unmatched: never, duplicate: never, full: never }
   }
 
-  take(notice: LeaseServerNotice): void {
+  take(notice: DoormanServerNotice): void {
     const { kind, ...about } = notice
     const count = ++this.counts[kind]
     const told = this.#told[kind]

@@ -1,7 +1,7 @@
 import { seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { aggregate } from './aggregate.js'
-import { Census, Ledger } from './ledger.js'
+import { Census, ChildLedger } from './child-ledger.js'
 import { rulesOf } from './rules.js'
 
 const RULES = rulesOf({
@@ -11,8 +11,8 @@ const RULES = rulesOf({
   parameters: [{ name: 'highest_priority', value: '9' }],
 })
 
-function ledgerOf(clients: readonly { wants: number; priority?: number; weight?: number }[]): Ledger {
-  const ledger = new Ledger(RULES, 100, new Census(), { wakes: Number.POSITIVE_INFINITY })
+function ledgerOf(clients: readonly { wants: number; priority?: number; weight?: number }[]): ChildLedger {
+  const ledger = new ChildLedger(RULES, 100, new Census(), { wakes: Number.POSITIVE_INFINITY })
   for (const [i, { wants, priority = 0, weight = 1 }] of clients.entries())
     ledger.enterClient(ledger.addClient(`${i}`, undefined), priority, weight, wants, 1_000)
   return ledger

@@ -1,5 +1,5 @@
 import type { PriorityBandAggregate } from '@fairlead/core/doorman'
-import type { Ledger } from './ledger.js'
+import type { ChildLedger } from './child-ledger.js'
 
 /** Clients of one priority whose wants differ by no more than this factor are told of together. */
 const ALIKE = 1.25
@@ -17,7 +17,7 @@ interface Group extends Required<PriorityBandAggregate> {
  *
  * O(blocks of children), or O(n) where weights count.
  */
-export function aggregate(ledger: Ledger, reserve: number, weighted: boolean): PriorityBandAggregate[] {
+export function aggregate(ledger: ChildLedger, reserve: number, weighted: boolean): PriorityBandAggregate[] {
   let groups = groupsOf(ledger, weighted)
   for (let factor = ALIKE ** 2; groups.length > MOST; factor *= factor) {
     groups = coarser(groups, factor)
@@ -30,7 +30,7 @@ export function aggregate(ledger: Ledger, reserve: number, weighted: boolean): P
   return sums
 }
 
-function groupsOf(ledger: Ledger, weighted: boolean): Group[] {
+function groupsOf(ledger: ChildLedger, weighted: boolean): Group[] {
   const groups: Group[] = []
   for (const { blocks, priority } of ledger.bands.all) {
     let group: Group | undefined
@@ -69,7 +69,7 @@ function add(group: Group, numClients: number, wants: number, weight: number): v
 }
 
 /** As many as would hold the reserve if they held what the known ones do. */
-function unknownClients(ledger: Ledger, reserve: number, priority: number): PriorityBandAggregate {
+function unknownClients(ledger: ChildLedger, reserve: number, priority: number): PriorityBandAggregate {
   const { held } = ledger
   const each = held > 0 ? held / ledger.bands.subclients : reserve
   return { priority, numClients: Math.max(1, Math.round(reserve / each)), wants: reserve }

@@ -1,8 +1,9 @@
 import type { AlgorithmKind } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
+import { Bucket } from './child.js'
+import { Census } from './child-ledger.js'
 import published from './fixtures/published-algorithms.json' with { type: 'json' }
-import { Census } from './ledger.js'
-import { Resource } from './resource.js'
+import { ServerResource } from './server-resource.js'
 import type { ResourceTemplate } from './template.js'
 
 type Step =
@@ -32,9 +33,9 @@ function templateOf({ algorithm }: Scenario, capacity: number): ResourceTemplate
 }
 
 /** A store as the published one was filled before the steps. */
-function resourceOf(scenario: Scenario): Resource {
+function resourceOf(scenario: Scenario): ServerResource {
   const learnFrom = scenario.algorithm === 'LEARN' ? NOW : Number.NEGATIVE_INFINITY
-  const resource = new Resource('r', templateOf(scenario, scenario.capacity), learnFrom, {
+  const resource = new ServerResource('r', templateOf(scenario, scenario.capacity), learnFrom, {
     isRoot: true,
     minimumSeconds: 0,
     census: new Census(),
@@ -55,8 +56,6 @@ function resourceOf(scenario: Scenario): Resource {
 function bucket(subclients: number, wants: number): Bucket {
   return new Bucket(0, subclients, subclients, wants)
 }
-
-import { Bucket } from './child.js'
 
 describe('algorithms', () => {
   const scenarios = (published.scenarios as Scenario[]).filter(({ name }) => !name.includes('negative wants'))

@@ -6,7 +6,7 @@ import {
   type ReleaseCapacityRequest,
 } from '@fairlead/core/doorman'
 import { show } from '@fairlead/core/internal'
-import type { LeaseServerLimits } from './limits.js'
+import type { DoormanServerLimits } from './limits.js'
 
 /** No half of a surrogate pair: it has no UTF-8, and pages and metrics could not name it. */
 const WELL_FORMED = /^\P{Surrogate}*$/u
@@ -17,7 +17,7 @@ const MOST_BANDS = 256
 /** Throws a {@link CapacityError} `invalid_argument` when something is wrong, before anything is changed. */
 export function requireGetCapacity(
   { clientId, instance, resource }: GetCapacityRequest,
-  limits: LeaseServerLimits,
+  limits: DoormanServerLimits,
 ): void {
   requireId('client_id', clientId, limits)
   if (instance !== undefined) requireId('instance', instance, limits)
@@ -36,7 +36,7 @@ export function requireGetCapacity(
 /** As {@link requireGetCapacity}. */
 export function requireGetServerCapacity(
   { serverId, resource }: GetServerCapacityRequest,
-  limits: LeaseServerLimits,
+  limits: DoormanServerLimits,
 ): void {
   requireId('server_id', serverId, limits)
   requireFew('resource', resource, limits.resourcesPerRequest)
@@ -55,7 +55,7 @@ export function requireGetServerCapacity(
  */
 export function requireReleaseCapacity(
   { clientId, instance, resourceId }: ReleaseCapacityRequest,
-  limits: LeaseServerLimits,
+  limits: DoormanServerLimits,
 ): void {
   requireId('client_id', clientId, limits)
   if (instance !== undefined) requireId('instance', instance, limits)
@@ -75,7 +75,7 @@ function requireLease(capacity: number, expiryTime: number): void {
   requireWhole('the expiry_time of has', expiryTime)
 }
 
-function requireId(name: string, id: string, { idLength }: LeaseServerLimits): void {
+function requireId(name: string, id: string, { idLength }: DoormanServerLimits): void {
   if (typeof id !== 'string' || id === '') refuse(name, 'a non-empty string', id)
   if (id.length > idLength) refuse(name, `at most ${idLength} characters`, `${id.slice(0, 32)}…`)
   if (!WELL_FORMED.test(id)) refuse(name, 'text without half characters', id)

@@ -1,11 +1,11 @@
 import type { AlgorithmKind, GetServerCapacityRequest } from '@fairlead/core/doorman'
 import { manualClock } from '@fairlead/core/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { Bands } from './bands.js'
 import { Blocks } from './blocks.js'
-import { LeaseServer, type LeaseServerOptions } from './lease-server.js'
-import { Ledger } from './ledger.js'
-import { Resource } from './resource.js'
+import { ChildLedger } from './child-ledger.js'
+import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
+import { PriorityBands } from './priority-bands.js'
+import { ServerResource } from './server-resource.js'
 import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
@@ -19,7 +19,7 @@ function repositoryOf(capacity: number, kind: AlgorithmKind = 'FAIR_SHARE', more
 
 function serverWith(
   clients: number,
-  { resources = 1, ...options }: Partial<LeaseServerOptions & { resources: number }> = {},
+  { resources = 1, ...options }: Partial<DoormanServerOptions & { resources: number }> = {},
 ) {
   const clock = manualClock()
   let offMs = 0
@@ -27,7 +27,7 @@ function serverWith(
     offMs = ms
   }
   const rests: (() => void)[] = []
-  const server = new LeaseServer({
+  const server = new DoormanServer({
     id: 'server',
     repository: repositoryOf(20 * clients),
     clock,
@@ -49,12 +49,12 @@ function serverWith(
 /** Ways on which all children could be come by. */
 function spies() {
   return [
-    vi.spyOn(Ledger.prototype, 'children'),
-    vi.spyOn(Ledger.prototype, 'watch'),
-    vi.spyOn(Ledger.prototype, 'remove'),
-    vi.spyOn(Bands.prototype, 'enter'),
-    vi.spyOn(Bands.prototype, 'leave'),
-    vi.spyOn(Bands.prototype, 'change'),
+    vi.spyOn(ChildLedger.prototype, 'children'),
+    vi.spyOn(ChildLedger.prototype, 'watch'),
+    vi.spyOn(ChildLedger.prototype, 'remove'),
+    vi.spyOn(PriorityBands.prototype, 'enter'),
+    vi.spyOn(PriorityBands.prototype, 'leave'),
+    vi.spyOn(PriorityBands.prototype, 'change'),
   ]
 }
 
@@ -78,7 +78,7 @@ describe('what one call has to do', () => {
   it.each([1, 500])('is no more where %i resources are full of clients that are gone', (resources) => {
     const { clock, ask, rests, server } = serverWith(5_000, { resources })
     clock.advance(10 * 60_000)
-    const remove = vi.spyOn(Ledger.prototype, 'remove')
+    const remove = vi.spyOn(ChildLedger.prototype, 'remove')
     const within = (call: () => unknown): void => {
       const before = remove.mock.calls.length
       call()
@@ -136,7 +136,7 @@ describe('what one call has to do', () => {
 
   it('takes a new configuration to some resources, and the rest follows by itself', () => {
     const { server, rests, ask } = serverWith(3_000, { resources: 3_000 })
-    const configure = vi.spyOn(Resource.prototype, 'configure')
+    const configure = vi.spyOn(ServerResource.prototype, 'configure')
     server.configure(repositoryOf(7))
     // What is leased is more than there is now.
     expect(ask('newcomer', 'db-2999')).toBe(0)
@@ -168,7 +168,7 @@ describe('what one call has to do', () => {
         return Promise.reject(new Error('nobody is there'))
       },
     })
-    const parent = { connect } as unknown as NonNullable<LeaseServerOptions['parent']>
+    const parent = { connect } as unknown as NonNullable<DoormanServerOptions['parent']>
     const { clock, ask } = serverWith(0, { parent, limits: {} })
     for (let i = 0; i < 4_000; i++) ask(`client-${i}`, 'db', -(i % 40))
     for (let round = 0; round < 20; round++) {

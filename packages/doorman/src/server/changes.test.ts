@@ -2,8 +2,8 @@ import type { AlgorithmKind, GetCapacityRequest, Lease, ResourceRequest } from '
 import { inProcess } from '@fairlead/core/doorman'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import { LeaseServer, type LeaseServerOptions } from './lease-server.js'
-import type { LeaseServerNotice } from './node.js'
+import type { DoormanServerNotice } from './doorman-node.js'
+import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
 import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
@@ -19,8 +19,8 @@ function repositoryOf(
 }
 
 /** A server in a world whose clocks a test moves, and sets wrong. */
-function serverAt(clock: () => number, options: Partial<LeaseServerOptions>): LeaseServer {
-  return new LeaseServer({
+function serverAt(clock: () => number, options: Partial<DoormanServerOptions>): DoormanServer {
+  return new DoormanServer({
     id: 'server',
     repository: repositoryOf(100),
     clock,
@@ -31,7 +31,7 @@ function serverAt(clock: () => number, options: Partial<LeaseServerOptions>): Le
 }
 
 function ask(
-  server: LeaseServer,
+  server: DoormanServer,
   clientId: string,
   wants: number,
   has?: Lease,
@@ -46,12 +46,12 @@ function ask(
 /** Clients that come in their turn, each when it was told to, somewhat late. */
 class Fleet {
   readonly #clock: ReturnType<typeof manualClock>
-  readonly #clients: { server: LeaseServer; id: string; wants: number; nextMs: number; lease: Lease | undefined }[]
+  readonly #clients: { server: DoormanServer; id: string; wants: number; nextMs: number; lease: Lease | undefined }[]
   readonly #random: () => number
 
   constructor(
     clock: ReturnType<typeof manualClock>,
-    serverOf: (i: number) => LeaseServer,
+    serverOf: (i: number) => DoormanServer,
     count: number,
     refreshSeconds: number,
     seed: number,
@@ -186,7 +186,7 @@ describe('a configuration that for a while matches a resource no more', () => {
 
 describe('a wall clock that is corrected', () => {
   /** A server whose wall clock is wrong by `offMs` until the test sets that to 0. */
-  function skewed(offMs: number, options: Partial<LeaseServerOptions> = {}) {
+  function skewed(offMs: number, options: Partial<DoormanServerOptions> = {}) {
     const clock = manualClock()
     const world = { clock, offMs }
     const wallClock = (): number => EPOCH_MS + clock() + world.offMs
@@ -254,7 +254,7 @@ describe('a wall clock that is corrected', () => {
 describe('two processes that go by the same id', () => {
   it('are two clients where they say so, share what there is, and are told of', () => {
     const clock = manualClock()
-    const notices: LeaseServerNotice[] = []
+    const notices: DoormanServerNotice[] = []
     const server = serverAt(clock, { onNotice: (notice) => notices.push(notice) })
     const leases = new Map<string, Lease | undefined>()
     for (let round = 0; round < 6; round++) {
@@ -274,7 +274,7 @@ describe('two processes that go by the same id', () => {
 
   it('are no such thing when one has followed the other', () => {
     const clock = manualClock()
-    const notices: LeaseServerNotice[] = []
+    const notices: DoormanServerNotice[] = []
     const server = serverAt(clock, { onNotice: (notice) => notices.push(notice) })
     ask(server, 'web:1', 30, undefined, { instance: 'before' })
     for (let round = 0; round < 20; round++) {
@@ -364,7 +364,7 @@ describe('limits', () => {
   })
 
   it('of the node turn away who is new, say so, and serve who is known', () => {
-    const notices: LeaseServerNotice[] = []
+    const notices: DoormanServerNotice[] = []
     const server = serverAt(manualClock(), { limits, onNotice: (notice) => notices.push(notice) })
     const served = (request: GetCapacityRequest): string[] =>
       server.getCapacity(request).response.map(({ resourceId }) => resourceId)

@@ -1,7 +1,7 @@
 import { type CapacityService, DoormanClient, type RateLease } from '@fairlead/core/doorman'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import { LeaseServer } from './index.js'
+import { DoormanServer } from './index.js'
 
 const EPOCH_MS = 1_800_000_000_000
 const CAPACITY = 1_000
@@ -21,7 +21,7 @@ class Chaos {
   readonly #refresh: number
   readonly #lease: number
   readonly #cutOff = new Set<number>()
-  #server: LeaseServer | undefined
+  #server: DoormanServer | undefined
   #serverOffMs = 0
   capacity = CAPACITY
   /** What was configured, and until when somebody may still have it. */
@@ -125,7 +125,7 @@ class Chaos {
 
   #elect(afterNobody: boolean): void {
     const { clock, after } = this.world
-    this.#server = new LeaseServer({
+    this.#server = new DoormanServer({
       id: 'server',
       repository: this.#repository(),
       elected: true,
@@ -143,7 +143,7 @@ class Chaos {
       if (this.#cutOff.has(client) || this.#random() < LOST / 2) throw new Error('lost')
       await new Promise<void>((resolve) => this.world.after(Math.ceil(100 * this.#random()), resolve))
     }
-    const pass = async <T>(call: (server: LeaseServer) => T): Promise<T> => {
+    const pass = async <T>(call: (server: DoormanServer) => T): Promise<T> => {
       await way()
       if (this.#server === undefined) throw new Error('nobody there')
       const answer = call(this.#server)

@@ -1,13 +1,13 @@
 import type { PriorityBandAggregate } from '@fairlead/core/doorman'
-import type { Band } from './bands.js'
 import type { Waking } from './expiry-wheel.js'
 import { roundUp } from './grid.js'
+import type { PriorityBand } from './priority-bands.js'
 import type { Rules } from './rules.js'
 
 /** What some of a child's clients of one priority want together; a client is one bucket of one. */
 export class Bucket {
   place = 0
-  band: Band | undefined = undefined
+  band: PriorityBand | undefined = undefined
   priority: number
   subclients: number
   /** Sum of their weights, or their number. */

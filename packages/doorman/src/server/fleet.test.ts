@@ -9,7 +9,7 @@ import {
 } from '@fairlead/core/doorman'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import { LeaseServer } from './index.js'
+import { DoormanServer } from './index.js'
 
 const CAPACITY = 60
 const CLIENTS = 12
@@ -19,7 +19,7 @@ const EPOCH_MS = 1_800_000_000_000
 class Fleet {
   readonly world = new World()
   readonly random: Random
-  readonly server: LeaseServer
+  readonly server: DoormanServer
   readonly clients: DoormanClient[]
   /** Nothing gets through. */
   cut = false
@@ -31,7 +31,7 @@ class Fleet {
     const { clock, after } = this.world
     const wallClock = (): number => EPOCH_MS + clock()
     const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 60, refreshInterval: 8, parameters: [] }
-    this.server = new LeaseServer({
+    this.server = new DoormanServer({
       id: 'root',
       repository: { resources: [{ identifierGlob: '*', capacity: CAPACITY, safeCapacity: 1, algorithm }] },
       clock,

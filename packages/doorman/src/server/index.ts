@@ -4,21 +4,21 @@
  * @module @fairlead/doorman/server
  */
 
-export { compileGlob, type Matches } from './glob.js'
+export { DoormanNode, type DoormanServerNotice } from './doorman-node.js'
 export {
-  LeaseServer,
-  type LeaseServerOptions,
-  type LeaseServerSnapshot,
-  type LeaseServerSummary,
-} from './lease-server.js'
-export { type LeaseServerLimits, limitsFrom } from './limits.js'
-export { Mastership } from './mastership.js'
-export { LeaseNode, type LeaseServerNotice } from './node.js'
+  DoormanServer,
+  type DoormanServerOptions,
+  type DoormanServerSnapshot,
+  type DoormanServerSummary,
+} from './doorman-server.js'
+export { compileGlob, type Matches } from './glob.js'
+export { type DoormanServerLimits, limitsFrom } from './limits.js'
+export { MasterState } from './master-state.js'
 export type {
   ChildSnapshot,
   NodeSnapshot,
   NodeSummary,
-  ResourceSnapshot as ServerResourceSnapshot,
-  ResourceSummary as ServerResourceSummary,
+  ServerResourceSnapshot,
+  ServerResourceSummary,
 } from './snapshot.js'
 export type { ResourceRepository, ResourceTemplate } from './template.js'

@@ -1,7 +1,7 @@
 import { requireInteger, requireOptions } from '@fairlead/core/internal'
 
-/** What a {@link LeaseServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
-export interface LeaseServerLimits {
+/** What a {@link DoormanServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
+export interface DoormanServerLimits {
   /** Longest id of a client, server or resource, in UTF-16 units; a longer one is refused. @default 256 */
   idLength: number
   /** Most resources in one request; one with more is refused. @default 1000 */
@@ -14,7 +14,7 @@ export interface LeaseServerLimits {
   clients: number
 }
 
-const DEFAULTS: LeaseServerLimits = {
+const DEFAULTS: DoormanServerLimits = {
   idLength: 256,
   resourcesPerRequest: 1_000,
   resourcesPerClient: 1_000,
@@ -23,7 +23,7 @@ const DEFAULTS: LeaseServerLimits = {
 }
 
 /** Throws a `RangeError` or `TypeError` that names the limit and its value. */
-export function limitsFrom(given: Partial<LeaseServerLimits>): LeaseServerLimits {
+export function limitsFrom(given: Partial<DoormanServerLimits>): DoormanServerLimits {
   requireOptions('limits', given, Object.keys(DEFAULTS))
   const limits = { ...DEFAULTS, ...given }
   for (const [name, value] of Object.entries(limits)) requireInteger(`limits.${name}`, value, 1)

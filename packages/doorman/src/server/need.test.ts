@@ -3,7 +3,7 @@ import { type CapacityService, DoormanClient, type GaugeLease, type GetCapacityR
 import { requestQueue } from '@fairlead/core/queue'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import { LeaseServer } from './index.js'
+import { DoormanServer } from './index.js'
 
 const CAPACITY = 50
 const EPOCH_MS = 1_800_000_000_000
@@ -20,7 +20,7 @@ class Fleet {
   readonly world = new World()
   readonly members: Member[]
   readonly asked: { atMs: number; request: GetCapacityRequest }[] = []
-  server: LeaseServer
+  server: DoormanServer
   isAway = false
   most = 0
 
@@ -85,11 +85,11 @@ class Fleet {
     return this.world.clock() - startMs
   }
 
-  #elect(afterNobody: boolean): LeaseServer {
+  #elect(afterNobody: boolean): DoormanServer {
     const { clock, after } = this.world
     const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 12, refreshInterval: 5, parameters: [] }
     const repository = { resources: [{ identifierGlob: '*', capacity: CAPACITY, safeCapacity: 0, algorithm }] }
-    const server = new LeaseServer({
+    const server = new DoormanServer({
       ...{ id: 'server', repository, elected: true, clock, wallClock: () => EPOCH_MS + clock(), after },
     })
     server.won({ afterNobody })

@@ -2,11 +2,11 @@ import type { After } from '@fairlead/core'
 import type { Transport } from '@fairlead/core/doorman'
 import { CapacityError, type CapacityService, type GetServerCapacityResponse } from '@fairlead/core/doorman'
 import { Alarm, withinDeadline } from '@fairlead/core/internal'
-import type { LeaseNode, Question } from './node.js'
+import type { DoormanNode, ParentQuestion } from './doorman-node.js'
 
 /** The world of a {@link ParentLink}. Times are seconds since the epoch. */
 export interface ParentLinkSettings {
-  readonly node: LeaseNode
+  readonly node: DoormanNode
   readonly transport: Transport
   readonly now: () => number
   readonly after: After
@@ -58,7 +58,7 @@ export class ParentLink {
     this.#alarm.set(undefined, 0)
   }
 
-  async #put(question: Question): Promise<void> {
+  async #put(question: ParentQuestion): Promise<void> {
     const { node, now } = this.#settings
     try {
       const answer = await this.#ask(question)
@@ -74,7 +74,7 @@ export class ParentLink {
     this.look()
   }
 
-  async #ask({ request }: Question): Promise<GetServerCapacityResponse> {
+  async #ask({ request }: ParentQuestion): Promise<GetServerCapacityResponse> {
     const { transport, after, deadlineMs } = this.#settings
     for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects++) {
       const answer = await withinDeadline(deadlineMs, after, (signal) => {

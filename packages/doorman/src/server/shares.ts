@@ -1,5 +1,5 @@
 import type { Child } from './child.js'
-import type { Ledger } from './ledger.js'
+import type { ChildLedger } from './child-ledger.js'
 import type { Rules } from './rules.js'
 
 /** How things stood before the request came; a proportional share looks at that too. */
@@ -14,7 +14,7 @@ export interface Before {
  * What a child should have of `capacity` in the end, whatever the others still hold. Its wants have been entered.
  * O(log n), but O(n) for the published form of FAIR_SHARE.
  */
-export function targetOf(rules: Rules, ledger: Ledger, child: Child, capacity: number, before: Before): number {
+export function targetOf(rules: Rules, ledger: ChildLedger, child: Child, capacity: number, before: Before): number {
   switch (rules.kind) {
     case 'NO_ALGORITHM':
       return child.wants
@@ -28,7 +28,7 @@ export function targetOf(rules: Rules, ledger: Ledger, child: Child, capacity: n
 }
 
 /** Max-min over the subclients of all. */
-function fairShare(ledger: Ledger, child: Child, capacity: number): number {
+function fairShare(ledger: ChildLedger, child: Child, capacity: number): number {
   let target = 0
   for (let i = 0; i < child.buckets.length; i++) target += ledger.bands.target(child.buckets[i]!, capacity)
   return target
@@ -38,7 +38,7 @@ function fairShare(ledger: Ledger, child: Child, capacity: number): number {
  * An equal share for every subclient; what some leave of theirs goes to the others in proportion to what they want
  * beyond theirs. As in the published server: a child that is new takes part with the totals as they were before.
  */
-function proportionalShare(ledger: Ledger, child: Child, capacity: number, before: Before): number {
+function proportionalShare(ledger: ChildLedger, child: Child, capacity: number, before: Before): number {
   const { known } = before
   const equal = capacity / (known ? before.subclients : before.subclients + child.subclients)
   const mine = equal * child.subclients
@@ -58,7 +58,7 @@ function proportionalShare(ledger: Ledger, child: Child, capacity: number, befor
  * The published FAIR_SHARE with its defects: two rounds of redistribution, the second of which measures others by the
  * requester's own share, and does not stop at its wants.
  */
-function publishedFairShare(ledger: Ledger, child: Child, capacity: number): number {
+function publishedFairShare(ledger: ChildLedger, child: Child, capacity: number): number {
   const equal = capacity / ledger.bands.subclients
   const deserved = equal * child.subclients
   if (child.wants <= deserved) return child.wants
@@ -70,7 +70,7 @@ function publishedFairShare(ledger: Ledger, child: Child, capacity: number): num
 }
 
 /** What others leave of their shares, and how many subclients want more than theirs. */
-function leftBy(ledger: Ledger, child: Child, shareOf: (other: Child) => number) {
+function leftBy(ledger: ChildLedger, child: Child, shareOf: (other: Child) => number) {
   let left = 0
   let contenders = 0
   for (const other of ledger.children()) {

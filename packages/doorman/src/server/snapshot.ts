@@ -1,7 +1,7 @@
 import type { Algorithm, Lease } from '@fairlead/core/doorman'
 import type { Child } from './child.js'
-import type { LeaseNode } from './node.js'
-import type { Resource } from './resource.js'
+import type { DoormanNode } from './doorman-node.js'
+import type { ServerResource } from './server-resource.js'
 import type { ResourceTemplate } from './template.js'
 
 /** A client or server, as the node knows it for one resource. Times are seconds since the epoch. */
@@ -20,7 +20,7 @@ export interface ChildSnapshot {
 }
 
 /** One resource of a node: what there is, wanted, leased and kept back, in its units. */
-export interface ResourceSummary {
+export interface ServerResourceSummary {
   id: string
   /** What the node may hand out. */
   capacity: number
@@ -45,7 +45,7 @@ export interface ResourceSummary {
 }
 
 /** The same, with all clients and servers. */
-export interface ResourceSnapshot extends ResourceSummary {
+export interface ServerResourceSnapshot extends ServerResourceSummary {
   children: ChildSnapshot[]
 }
 
@@ -54,19 +54,19 @@ export interface NodeSummary {
   id: string
   isMaster: boolean
   masterAddress?: string
-  resources: ResourceSummary[]
+  resources: ServerResourceSummary[]
   templates: ResourceTemplate[]
 }
 
 /** The same, with all clients and servers. */
 export interface NodeSnapshot extends NodeSummary {
-  resources: ResourceSnapshot[]
+  resources: ServerResourceSnapshot[]
 }
 
 /** Copies. O(resources). */
 export function summaryOf(
-  node: LeaseNode,
-  resources: Iterable<Resource>,
+  node: DoormanNode,
+  resources: Iterable<ServerResource>,
   templates: readonly ResourceTemplate[],
   now: number,
 ): NodeSummary {
@@ -87,7 +87,7 @@ const WALKED_AT_ONCE = 5_000
  * that others have their turn; who comes or goes meanwhile may be missed.
  */
 export function* largestOf(
-  { ledger }: Resource,
+  { ledger }: ServerResource,
   most: number,
   now: number,
 ): Generator<undefined, ChildSnapshot[], undefined> {
@@ -120,7 +120,7 @@ export function* largestOf(
     }))
 }
 
-function resourceSummary(resource: Resource, now: number): ResourceSummary {
+function resourceSummary(resource: ServerResource, now: number): ServerResourceSummary {
   const { ledger } = resource
   ledger.advance(now)
   const lease = resource.upstream?.lease(now)

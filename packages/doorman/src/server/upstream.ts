@@ -4,7 +4,7 @@ import type { Lease, ServerCapacityResourceResponse } from '@fairlead/core/doorm
 const MOVED = 0.2
 
 /** What a node says of itself when it asks. */
-export interface Standing {
+export interface NodeDemand {
   /** What its children may be using, and its reserve. */
   outstanding: number
   wants: number
@@ -55,7 +55,7 @@ export class Upstream {
   }
 
   /** It asks, and promises. */
-  asked(standing: Standing, minimumSeconds: number, now: number): void {
+  asked(standing: NodeDemand, minimumSeconds: number, now: number): void {
     this.#promise = standing.outstanding
     this.#askedAt = now
     this.#wantsAsked = standing.wants
@@ -77,7 +77,7 @@ export class Upstream {
   }
 
   /** Whether there is reason to ask before the time, as soon as the parent would listen. */
-  consider(standing: Standing, now: number): void {
+  consider(standing: NodeDemand, now: number): void {
     // While a question is under way there is nothing to add.
     if (this.#promise !== Number.POSITIVE_INFINITY && this.#nextAt === Number.POSITIVE_INFINITY) return
     const lease = this.lease(now)?.capacity ?? 0

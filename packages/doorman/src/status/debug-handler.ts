@@ -6,13 +6,13 @@ import { credentialsOf, sendError } from '../http/capacity-handler.js'
 import type { History } from '../observe/history.js'
 import type { Metrics } from '../observe/metrics.js'
 import type { DoormanSettings } from '../options.js'
-import type { LeaseServer } from '../server/index.js'
+import type { DoormanServer } from '../server/index.js'
 import { MOST_CHILDREN, type Status, statusPage } from './status-page.js'
 
 /** What the pages are about. */
-export interface Standing {
+export interface StatusSources {
   readonly settings: DoormanSettings
-  readonly server: LeaseServer
+  readonly server: DoormanServer
   readonly access: Access
   readonly metrics: Metrics
   readonly history: History
@@ -26,7 +26,7 @@ export interface Standing {
  * `/` is the status page, `/?resource=ID` with the clients of one; `/metrics` for Prometheus. `/healthz` says that the
  * process answers, `/readyz` whether it knows a master; these two are for probes, which have no credentials.
  */
-export function debugHandler(standing: Standing): RequestListener {
+export function debugHandler(standing: StatusSources): RequestListener {
   const { access, metrics } = standing
   return (request, response) => {
     // The first line of a request is anybody's: `GET //` is no URL.
@@ -53,7 +53,7 @@ export function debugHandler(standing: Standing): RequestListener {
 
 const BASE = 'http://localhost'
 
-function sendHealth({ server, election }: Standing, pathname: string, response: ServerResponse): void {
+function sendHealth({ server, election }: StatusSources, pathname: string, response: ServerResponse): void {
   const { isMaster, mastership } = server.discovery()
   const ready = isMaster || mastership.masterAddress !== undefined
   if (pathname === '/healthz') {
@@ -64,7 +64,7 @@ function sendHealth({ server, election }: Standing, pathname: string, response: 
   send(response, ready ? 200 : 503, 'application/json', JSON.stringify(body))
 }
 
-async function statusOf(standing: Standing, resource: string | null): Promise<Status> {
+async function statusOf(standing: StatusSources, resource: string | null): Promise<Status> {
   const { settings, server, addresses, election, configuration, startedAt, history } = standing
   const snapshot = server.summary()
   const problems: string[] = []

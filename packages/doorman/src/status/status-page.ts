@@ -1,11 +1,11 @@
 import { mostWanted, type Sample } from '../observe/history.js'
-import type { ChildSnapshot, LeaseServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
+import type { ChildSnapshot, DoormanServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
 import { type Html, html } from './html.js'
 import { STYLE } from './style.js'
 
 /** All that the page shows. Times are seconds since the epoch. */
 export interface Status {
-  snapshot: LeaseServerSummary
+  snapshot: DoormanServerSummary
   address: string
   httpUrl: string | undefined
   serverRole: string
@@ -56,7 +56,7 @@ ${configuration(snapshot.templates)}
   return page.text
 }
 
-function badge({ isMaster, masterAddress }: LeaseServerSummary): Html {
+function badge({ isMaster, masterAddress }: DoormanServerSummary): Html {
   if (isMaster) return html`<span class="badge master">master</span>`
   if (masterAddress === undefined) return html`<span class="badge none">no master</span>`
   return html`<span class="badge">not the master</span>`

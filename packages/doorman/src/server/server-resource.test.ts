@@ -2,8 +2,8 @@ import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResp
 import { seededRandom } from '@fairlead/core/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Census } from './ledger.js'
-import { Resource, type ResourceWorld } from './resource.js'
+import { Census } from './child-ledger.js'
+import { type ResourceWorld, ServerResource } from './server-resource.js'
 import type { ResourceTemplate } from './template.js'
 
 const NEVER = Number.NEGATIVE_INFINITY
@@ -22,12 +22,12 @@ function world(isRoot: boolean): ResourceWorld {
   return { isRoot, minimumSeconds: MINIMUM_SECONDS, census: new Census(), turn: { wakes: Number.POSITIVE_INFINITY } }
 }
 
-function root(capacity = 100, parameters: NamedParameter[] = [], learnFrom: number = NEVER): Resource {
-  return new Resource('r', template(capacity, parameters), learnFrom, world(true))
+function root(capacity = 100, parameters: NamedParameter[] = [], learnFrom: number = NEVER): ServerResource {
+  return new ServerResource('r', template(capacity, parameters), learnFrom, world(true))
 }
 
 function ask(
-  resource: Resource,
+  resource: ServerResource,
   id: string,
   now: number,
   wants: number,
@@ -291,7 +291,7 @@ describe('a root that succeeds another master', () => {
 
 describe('a root with servers', () => {
   function askServer(
-    resource: Resource,
+    resource: ServerResource,
     now: number,
     wants: number,
     outstanding: number | undefined,
@@ -368,7 +368,7 @@ describe('a root with servers', () => {
   })
 
   it('counts what an unknown server has promised for a lease length, but extends nothing that is not covered', () => {
-    const inner = new Resource('r', template(), 1_000, world(false))
+    const inner = new ServerResource('r', template(), 1_000, world(false))
     // The node has no lease of its own yet, and the server does not know its old one.
     expect(askServer(inner, 1_001, 50, 20).gets).toMatchObject({ capacity: 0, expiryTime: 1_001 })
     expect(inner.ledger.held).toBe(20)

@@ -1,8 +1,8 @@
 import { CapacityError, type GetCapacityRequest, type ResourceRequest } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
+import { DoormanNode } from './doorman-node.js'
 import { limitsFrom } from './limits.js'
-import { Mastership } from './mastership.js'
-import { LeaseNode } from './node.js'
+import { MasterState } from './master-state.js'
 import type { ResourceTemplate } from './template.js'
 
 const NOW = 1_000
@@ -12,8 +12,8 @@ function template(identifierGlob: string, capacity: number, change: Partial<Reso
   return { identifierGlob, capacity, algorithm, ...change }
 }
 
-function nodeOf(resources = [template('*', 100)], mastership = new Mastership(true, 'here:1')): LeaseNode {
-  return new LeaseNode({
+function nodeOf(resources = [template('*', 100)], mastership = new MasterState(true, 'here:1')): DoormanNode {
+  return new DoormanNode({
     id: 'n',
     repository: { resources },
     isRoot: true,
@@ -33,7 +33,7 @@ function asking(
   return { clientId, resource: [{ resourceId, priority: 0, wants, ...more }] }
 }
 
-describe('LeaseNode', () => {
+describe('DoormanNode', () => {
   it('answers with a lease and the safe capacity: what is configured, else the part of each client', () => {
     const node = nodeOf([template('s', 100, { safeCapacity: 7 }), template('*', 100)])
     expect(node.getCapacity(asking(10), NOW).response).toEqual([
@@ -109,7 +109,7 @@ describe('LeaseNode', () => {
   })
 
   it('says only who the master is when it is not, and keeps nothing', () => {
-    const mastership = new Mastership(false, undefined)
+    const mastership = new MasterState(false, undefined)
     const node = nodeOf(undefined, mastership)
     expect(node.getCapacity(asking(1), NOW)).toEqual({ response: [], mastership: {} })
     mastership.follows('there:2')
@@ -122,7 +122,7 @@ describe('LeaseNode', () => {
   })
 
   it('grants nothing from the moment on at which its lock may have run out', () => {
-    const mastership = new Mastership(true, 'here:1')
+    const mastership = new MasterState(true, 'here:1')
     const node = nodeOf(undefined, mastership)
     mastership.holdsUntil(NOW + 10)
     expect(node.discovery(NOW + 9.9)).toEqual({ mastership: { masterAddress: 'here:1' }, isMaster: true })
@@ -134,7 +134,7 @@ describe('LeaseNode', () => {
 
   it('keeps back what a predecessor may have left, from when its lock was seen to vanish', () => {
     const gets = (succeeds: boolean, vanishedAt?: number): number[] => {
-      const mastership = new Mastership(false, undefined)
+      const mastership = new MasterState(false, undefined)
       const node = nodeOf(undefined, mastership)
       if (vanishedAt !== undefined) mastership.lockVanished(vanishedAt)
       mastership.won('here:1', succeeds, NOW)

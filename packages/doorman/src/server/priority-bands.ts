@@ -8,7 +8,7 @@ const MOST_EMPTY = 8
 const MOST_BANDS = 64
 
 /** Everything of one priority. */
-export class Band {
+export class PriorityBand {
   readonly priority: number
   minimumShare: number
   readonly blocks: SortedBlocks<Bucket> = new SortedBlocks()
@@ -29,10 +29,10 @@ export type Division = Pick<Rules, 'minimumShares' | 'headroom'>
  * Divides a capacity: higher bands are served first, each up to what it wants, but every band gets its minimum share
  * before that; inside a band, weighted max-min. While all that is wanted fits, there is head-room above it.
  */
-export class Bands {
+export class PriorityBands {
   #minimumShares: ReadonlyMap<number, number>
   #headroom: number
-  readonly #bands: Band[] = []
+  readonly #bands: PriorityBand[] = []
   #wants = 0
   #subclients = 0
   #capacity = Number.NaN
@@ -62,7 +62,7 @@ export class Bands {
   }
 
   /** The highest first. */
-  get all(): readonly Band[] {
+  get all(): readonly PriorityBand[] {
     return this.#bands
   }
 
@@ -127,7 +127,7 @@ export class Bands {
     this.#wants = wants
   }
 
-  #band(priority: number): Band {
+  #band(priority: number): PriorityBand {
     let at = 0
     for (; at < this.#bands.length; at++) {
       const band = this.#bands[at]!
@@ -135,7 +135,7 @@ export class Bands {
       if (band.priority < priority) break
     }
     if (this.#bands.length === MOST_BANDS) return this.#bands[Math.min(at, MOST_BANDS - 1)]!
-    const band = new Band(priority, this.#minimumShares.get(priority) ?? 0)
+    const band = new PriorityBand(priority, this.#minimumShares.get(priority) ?? 0)
     this.#bands.splice(at, 0, band)
     return band
   }

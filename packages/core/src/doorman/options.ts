@@ -11,7 +11,7 @@ import {
   show,
 } from '../options.js'
 import { type Random, randomId, systemRandom } from '../random.js'
-import { LEASE_MODES, type LeaseMode, type Terms } from './resource.js'
+import { LEASE_MODES, type LeaseMode, type ResourceTerms } from './client-resource.js'
 import type { Transport } from './transport.js'
 
 /** What a client is made of. */
@@ -125,7 +125,7 @@ export function clientSettings(options: DoormanClientOptions): ClientSettings {
 }
 
 /** How a lease is asked for, checked. */
-export interface LeaseTerms extends Terms {
+export interface LeaseTerms extends ResourceTerms {
   /** `undefined`: measured. */
   readonly wants: number | undefined
   readonly smooth: boolean

@@ -21,15 +21,15 @@ import {
   systemAfter,
   systemClock,
 } from '@fairlead/core/internal'
-import { type LeaseServerLimits, limitsFrom } from './limits.js'
-import { Mastership } from './mastership.js'
-import { LeaseNode, type LeaseServerNotice } from './node.js'
+import { DoormanNode, type DoormanServerNotice } from './doorman-node.js'
+import { type DoormanServerLimits, limitsFrom } from './limits.js'
+import { MasterState } from './master-state.js'
 import { ParentLink } from './parent-link.js'
 import type { ChildSnapshot, NodeSnapshot, NodeSummary } from './snapshot.js'
 import type { ResourceRepository } from './template.js'
 
-/** Options of {@link LeaseServer}. */
-export interface LeaseServerOptions {
+/** Options of {@link DoormanServer}. */
+export interface DoormanServerOptions {
   /** The name of the node in the tree; all tasks that may be its master have the same. */
   id: string
   repository: ResourceRepository
@@ -38,7 +38,7 @@ export interface LeaseServerOptions {
   /** Servers of the node's parent, which then gives the capacity. @default none: the repository does */
   parent?: Transport
   /**
-   * False: the server is the master from the start, after nobody. True: it is none until {@link LeaseServer.won}.
+   * False: the server is the master from the start, after nobody. True: it is none until {@link DoormanServer.won}.
    * @default false
    */
   elected?: boolean
@@ -48,9 +48,9 @@ export interface LeaseServerOptions {
    */
   minimumIntervalMs?: number
   /** What requests may ask of it. */
-  limits?: Partial<LeaseServerLimits>
+  limits?: Partial<DoormanServerLimits>
   /** Called with what whoever runs the server should know, during the call that it comes from; must not throw. */
-  onNotice?: (notice: LeaseServerNotice) => void
+  onNotice?: (notice: DoormanServerNotice) => void
   /** Longest wait for an answer of the parent, in milliseconds, above 0. @default 5000 */
   deadlineMs?: number
   /** @default the platform's monotonic clock */
@@ -61,14 +61,14 @@ export interface LeaseServerOptions {
   after?: After
 }
 
-/** What a {@link LeaseServer} knows at a moment, as plain JSON. */
-export interface LeaseServerSnapshot extends NodeSnapshot {
+/** What a {@link DoormanServer} knows at a moment, as plain JSON. */
+export interface DoormanServerSnapshot extends NodeSnapshot {
   /** Why the parent did not answer the last question. */
   parentError?: string
 }
 
 /** The same without clients and servers; what is leased may be two seconds behind. */
-export interface LeaseServerSummary extends NodeSummary {
+export interface DoormanServerSummary extends NodeSummary {
   /** Why the parent did not answer the last question. */
   parentError?: string
 }
@@ -99,9 +99,9 @@ const DRIFT_MS = 500
  *
  * @see the Doorman design document, "Server operation"
  */
-export class LeaseServer implements CapacityService {
-  readonly #node: LeaseNode
-  readonly #mastership: Mastership
+export class DoormanServer implements CapacityService {
+  readonly #node: DoormanNode
+  readonly #mastership: MasterState
   readonly #address: string | undefined
   readonly #link: ParentLink | undefined
   readonly #after: After
@@ -113,7 +113,7 @@ export class LeaseServer implements CapacityService {
   #originMs: number
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value, or what is wrong in the repository. */
-  constructor(options: LeaseServerOptions) {
+  constructor(options: DoormanServerOptions) {
     requireOptions('options', options, OPTIONS)
     const { id, repository, address, parent, elected = false, minimumIntervalMs = 5_000, deadlineMs = 5_000 } = options
     const { clock = systemClock, wallClock = Date.now, after = systemAfter, onNotice = () => {} } = options
@@ -132,8 +132,8 @@ export class LeaseServer implements CapacityService {
       this.#node.proceed(this.#now())
       this.#afterwards(undefined)
     })
-    this.#mastership = new Mastership(!elected, elected ? undefined : address)
-    this.#node = new LeaseNode({
+    this.#mastership = new MasterState(!elected, elected ? undefined : address)
+    this.#node = new DoormanNode({
       id,
       repository,
       isRoot: parent === undefined,
@@ -198,12 +198,12 @@ export class LeaseServer implements CapacityService {
   }
 
   /** All that it knows. O(children log children). */
-  snapshot(): LeaseServerSnapshot {
+  snapshot(): DoormanServerSnapshot {
     return this.#withParent(this.#node.snapshot(this.#now()))
   }
 
   /** What pages and metrics want to see. O(resources). */
-  summary(): LeaseServerSummary {
+  summary(): DoormanServerSummary {
     return this.#afterwards(this.#withParent(this.#node.summary(this.#now())))
   }
 

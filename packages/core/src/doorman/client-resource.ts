@@ -11,7 +11,7 @@ export type LeaseMode = 'pessimistic' | 'optimistic' | 'safe'
 export const LEASE_MODES: readonly LeaseMode[] = ['pessimistic', 'optimistic', 'safe']
 
 /** How a resource is asked for. */
-export interface Terms {
+export interface ResourceTerms {
   readonly mode: LeaseMode
   readonly priority: number
   readonly weight: number | undefined
@@ -79,9 +79,9 @@ const JITTER = 0.1
  * moved in between, so a wall clock that is set back makes no lease longer; and the wall clock goes on while the
  * machine sleeps, which the steady one may not notice.
  */
-export class Resource {
+export class ClientResource {
   readonly id: string
-  readonly terms: Terms
+  readonly terms: ResourceTerms
   /** When to ask for it, at the latest. */
   dueMs: number
   readonly #use: Use
@@ -106,7 +106,7 @@ export class Resource {
   /** `changed` is called, from within whatever was called, when there is something to ask or to tell soon. */
   constructor(
     id: string,
-    terms: Terms,
+    terms: ResourceTerms,
     wants: number | undefined,
     use: Use,
     wallClock: Clock,

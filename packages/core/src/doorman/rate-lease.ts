@@ -4,12 +4,12 @@ import { AvailabilityListeners } from '../capacity/availability-listeners.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
+import type { ClientResource, ResourceSnapshot } from './client-resource.js'
 import { LeaseClosedError } from './closed.js'
 import { Attempts } from './demand.js'
-import { Line, waiting } from './line.js'
-import { type Owner, Stake } from './owner.js'
+import { LeaseHandle, type Owner } from './lease-handle.js'
+import { LeaseLine, waiting } from './lease-line.js'
 import { RateBudget } from './rate-budget.js'
-import type { Resource, ResourceSnapshot } from './resource.js'
 
 /** As plain JSON. */
 export interface RateSnapshot extends ResourceSnapshot {
@@ -35,12 +35,12 @@ const PRESSED_MS = 2_000
 export class RateLease implements Capacity {
   readonly id: string
   readonly maximum: number = Number.POSITIVE_INFINITY
-  readonly #stake: Stake
-  readonly #resource: Resource
+  readonly #handle: LeaseHandle
+  readonly #resource: ClientResource
   readonly #clock: Clock
   readonly #budget: RateBudget
   readonly #attempts: Attempts
-  readonly #line = new Line()
+  readonly #line = new LeaseLine()
   readonly #listeners = new AvailabilityListeners()
   readonly #alarm: Alarm
   readonly #take: (cost: number) => boolean
@@ -57,13 +57,13 @@ export class RateLease implements Capacity {
     this.#budget = new RateBudget(smooth)
     this.#attempts = new Attempts(owner.clock())
     this.#alarm = new Alarm(owner.after, () => this.#serve(this.#clock()))
-    this.#stake = new Stake(owner, {
+    this.#handle = new LeaseHandle(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => 0,
       waiting: () => this.#line.cost + (this.#listeners.waiting ?? 0),
       wake: (nowMs) => this.#serve(nowMs),
     })
-    this.#resource = this.#stake.resource
+    this.#resource = this.#handle.resource
     this.#take = (cost) => this.#budget.take(cost, this.#resource.capacityAt(this.#nowMs), this.#nowMs)
   }
 
@@ -74,7 +74,7 @@ export class RateLease implements Capacity {
 
   /** True once it was closed: nobody gets a permit any more. */
   get closed(): boolean {
-    return !this.#stake.open
+    return !this.#handle.open
   }
 
   /** The same for a queue, where unlimited is a very large number. */
@@ -108,7 +108,7 @@ export class RateLease implements Capacity {
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     // A queue tries again and again for the same request.
-    if (this.#stake.open && this.#attempt(cost, !this.#listeners.heard)) return true
+    if (this.#handle.open && this.#attempt(cost, !this.#listeners.heard)) return true
     this.#turnAway(cost)
     return false
   }
@@ -165,12 +165,12 @@ export class RateLease implements Capacity {
 
   /** Asks for `wants` units per second from now on; without it, for what is measured. */
   setWants(wants?: number): void {
-    this.#stake.setWants(wants)
+    this.#handle.setWants(wants)
   }
 
   /** One user less; the last one gives the capacity back, and turns away who waits. */
   close(): void {
-    if (this.#stake.leave(false)) this.#end()
+    if (this.#handle.leave(false)) this.#end()
   }
 
   snapshot(): RateSnapshot {
@@ -186,18 +186,18 @@ export class RateLease implements Capacity {
 
   /** @internal One more user. */
   share(): void {
-    this.#stake.share()
+    this.#handle.share()
   }
 
   /** @internal No users any more. */
   closeAll(): void {
-    if (this.#stake.leave(true)) this.#end()
+    if (this.#handle.leave(true)) this.#end()
   }
 
   #end(): void {
     this.#line.close(new LeaseClosedError(this.id))
     this.#alarm.set(undefined, 0)
-    this.#stake.release()
+    this.#handle.release()
   }
 
   /** `counts`: as demand, even if it is refused. */

@@ -4,11 +4,11 @@ import type { Capacity } from '../capacity/index.js'
 import { Slots } from '../capacity/slots.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
+import type { ClientResource, ResourceSnapshot } from './client-resource.js'
 import { LeaseClosedError } from './closed.js'
 import { PEAK_MS, Peak } from './demand.js'
-import { Line, waiting } from './line.js'
-import { type Owner, Stake } from './owner.js'
-import type { Resource, ResourceSnapshot } from './resource.js'
+import { LeaseHandle, type Owner } from './lease-handle.js'
+import { LeaseLine, waiting } from './lease-line.js'
 
 /** A part of a gauge, held until it is released. */
 export interface Slot {
@@ -45,12 +45,12 @@ const PRESSED_MS = 2_000
 export class GaugeLease implements Capacity {
   readonly id: string
   readonly maximum: number = Number.POSITIVE_INFINITY
-  readonly #stake: Stake
-  readonly #resource: Resource
+  readonly #handle: LeaseHandle
+  readonly #resource: ClientResource
   readonly #clock: Clock
   readonly #slots = new Slots()
   readonly #peak: Peak
-  readonly #line = new Line()
+  readonly #line = new LeaseLine()
   readonly #take: (width: number) => boolean
   /** Nobody calls when one more waits in a queue, nor when slots have not been used for a while. */
   readonly #alarm: Alarm
@@ -64,13 +64,13 @@ export class GaugeLease implements Capacity {
     this.#clock = owner.clock
     this.#peak = new Peak(owner.clock())
     this.#alarm = new Alarm(owner.after, () => this.#watch(this.#clock()))
-    this.#stake = new Stake(owner, {
+    this.#handle = new LeaseHandle(owner, {
       wants: (nowMs) => this.#wants(nowMs),
       inUse: () => this.#slots.inFlight,
       waiting: () => this.#line.cost + this.#queued,
       wake: (nowMs) => this.#serve(nowMs),
     })
-    this.#resource = this.#stake.resource
+    this.#resource = this.#handle.resource
     this.#take = (width) => this.#tryTake(width, this.#nowMs)
   }
 
@@ -81,7 +81,7 @@ export class GaugeLease implements Capacity {
 
   /** True once it was closed: nobody gets a slot any more. */
   get closed(): boolean {
-    return !this.#stake.open
+    return !this.#handle.open
   }
 
   /** The same for a queue, where unlimited is a very large number. */
@@ -118,7 +118,7 @@ export class GaugeLease implements Capacity {
   /** Takes `width` slots if they are free and nobody waits; to be ended by one `release` or `undo` of that width. */
   tryTake(width = 1): boolean {
     if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
-    if (this.#stake.open && this.#attempt(width)) return true
+    if (this.#handle.open && this.#attempt(width)) return true
     this.#slots.want()
     if (this.#slots.awaited) this.#watch(this.#clock())
     return false
@@ -145,7 +145,7 @@ export class GaugeLease implements Capacity {
     const nowMs = this.#clock()
     this.#serve(nowMs)
     if (!this.closed) this.#alarm.set(nowMs + UNUSED_MS, nowMs)
-    else if (this.#slots.inFlight === 0) this.#stake.release()
+    else if (this.#slots.inFlight === 0) this.#handle.release()
   }
 
   undo(width: number, _nowMs: number): void {
@@ -164,14 +164,14 @@ export class GaugeLease implements Capacity {
 
   /** Asks for `wants` from now on; without it, for what is measured. */
   setWants(wants?: number): void {
-    this.#stake.setWants(wants)
+    this.#handle.setWants(wants)
   }
 
   /**
    * One user less; the last one turns away who waits, and gives the capacity back, once all slots have come back.
    */
   close(): void {
-    if (this.#stake.leave(false)) this.#end()
+    if (this.#handle.leave(false)) this.#end()
   }
 
   snapshot(): GaugeSnapshot {
@@ -186,12 +186,12 @@ export class GaugeLease implements Capacity {
 
   /** @internal One more user. */
   share(): void {
-    this.#stake.share()
+    this.#handle.share()
   }
 
   /** @internal No users any more. */
   closeAll(): void {
-    if (this.#stake.leave(true)) this.#end()
+    if (this.#handle.leave(true)) this.#end()
   }
 
   /** What waits in queues, as far as they say. */
@@ -210,7 +210,7 @@ export class GaugeLease implements Capacity {
   #end(): void {
     this.#alarm.set(undefined, 0)
     this.#line.close(new LeaseClosedError(this.id))
-    if (this.#slots.inFlight === 0) this.#stake.release()
+    if (this.#slots.inFlight === 0) this.#handle.release()
   }
 
   #slot(width: number): Slot {

@@ -1,9 +1,9 @@
 import { Alarm } from '../alarm.js'
 import type { After, Clock } from '../clock.js'
 import { type Random, randomId } from '../random.js'
+import type { ClientResource, Moment } from './client-resource.js'
 import { withinDeadline } from './deadline.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
-import type { Moment, Resource } from './resource.js'
 import type { Transport } from './transport.js'
 
 /** The world of a client. */
@@ -34,7 +34,7 @@ const MOST_REDIRECTS = 5
  */
 export class Refresher {
   readonly #options: RefresherOptions
-  readonly #resources = new Set<Resource>()
+  readonly #resources = new Set<ClientResource>()
   /** Ids to be released. */
   readonly #releasing = new Set<string>()
   readonly #alarm: Alarm
@@ -66,7 +66,7 @@ export class Refresher {
     return { master: this.#master, failures: this.#failures, lastError: this.#lastError }
   }
 
-  add(resource: Resource): void {
+  add(resource: ClientResource): void {
     this.#resources.add(resource)
     this.#releasing.delete(resource.id)
     if (this.#failures > 0) resource.failed()
@@ -74,7 +74,7 @@ export class Refresher {
   }
 
   /** Asks for it no more, and gives back what it has. */
-  remove(resource: Resource): void {
+  remove(resource: ClientResource): void {
     if (!this.#resources.delete(resource)) return
     if (resource.asked) this.#releasing.add(resource.id)
     this.soon()
@@ -215,7 +215,7 @@ export class Refresher {
     this.#master = master
   }
 
-  #answered(asked: readonly Resource[], { response }: GetCapacityResponse, sent: Moment): void {
+  #answered(asked: readonly ClientResource[], { response }: GetCapacityResponse, sent: Moment): void {
     const now = this.#moment()
     const byId = new Map(response.map((entry) => [entry.resourceId, entry]))
     const jitter = this.#options.random()

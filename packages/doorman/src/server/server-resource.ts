@@ -6,14 +6,14 @@ import type {
 } from '@fairlead/core/doorman'
 import { aggregate } from './aggregate.js'
 import { bucketsOf, type Child } from './child.js'
+import { type Census, ChildLedger, type Turn } from './child-ledger.js'
 import { grantOf } from './grant.js'
 import { roundDown, roundUp } from './grid.js'
-import { type Census, Ledger, type Turn } from './ledger.js'
-import { Reserve } from './reserve.js'
+import { HandoverReserve } from './handover-reserve.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, targetOf } from './shares.js'
 import type { ResourceTemplate } from './template.js'
-import { type Standing, Upstream } from './upstream.js'
+import { type NodeDemand, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
 const GRACE_SECONDS = 1
@@ -42,12 +42,12 @@ export interface ResourceWorld {
  * What a child may still be using is *held* against the node's own lease until it is known to have let go. Times are
  * seconds since the epoch and are handed in. A decision costs O(log n) in children.
  */
-export class Resource {
+export class ServerResource {
   readonly id: string
   readonly #minimumSeconds: number
-  readonly #reserve: Reserve
+  readonly #reserve: HandoverReserve
   readonly #upstream: Upstream | undefined
-  readonly #ledger: Ledger
+  readonly #ledger: ChildLedger
   readonly #before: Before = { known: false, wants: 0, subclients: 0 }
   #rules: Rules
   #template: ResourceTemplate
@@ -68,9 +68,9 @@ export class Resource {
     this.#safeCapacity = template.safeCapacity
     const none = learnFrom === Number.NEGATIVE_INFINITY
     const inherited = none ? 0 : isRoot ? template.capacity : undefined
-    this.#reserve = new Reserve(learnFrom + this.#rules.learningSeconds, inherited)
+    this.#reserve = new HandoverReserve(learnFrom + this.#rules.learningSeconds, inherited)
     this.#upstream = isRoot ? undefined : new Upstream()
-    this.#ledger = new Ledger(this.#rules, isRoot ? template.capacity : 0, census, turn)
+    this.#ledger = new ChildLedger(this.#rules, isRoot ? template.capacity : 0, census, turn)
   }
 
   get rules(): Rules {
@@ -91,7 +91,7 @@ export class Resource {
     return this.#asked
   }
 
-  get ledger(): Ledger {
+  get ledger(): ChildLedger {
     return this.#ledger
   }
 
@@ -343,7 +343,7 @@ export class Resource {
     this.#ledger.govern(rules)
   }
 
-  #standing(now: number): Standing {
+  #standing(now: number): NodeDemand {
     const reserve = this.#reserve.at(now)
     return {
       outstanding: this.#ledger.held + reserve,

@@ -1,12 +1,12 @@
 import type { After, Clock } from '../clock.js'
 import { requireNumber } from '../options.js'
+import { ClientResource, type ResourceTerms, type Use } from './client-resource.js'
 import type { Refresher } from './refresher.js'
-import { Resource, type Terms, type Use } from './resource.js'
 
 /** What a lease gets from its client. */
 export interface Owner {
   readonly id: string
-  readonly terms: Terms
+  readonly terms: ResourceTerms
   /** `undefined`: measured. */
   readonly wants: number | undefined
   readonly clock: Clock
@@ -18,8 +18,8 @@ export interface Owner {
 }
 
 /** A lease's share in its resource: how often it was asked for, and what happens when the last one is done with it. */
-export class Stake {
-  readonly resource: Resource
+export class LeaseHandle {
+  readonly resource: ClientResource
   readonly #owner: Owner
   #references = 0
   #registered = false
@@ -27,7 +27,7 @@ export class Stake {
   constructor(owner: Owner, use: Use) {
     const { id, terms, wants, clock, wallClock, refresher } = owner
     this.#owner = owner
-    this.resource = new Resource(id, terms, wants, use, wallClock, () => refresher.soon(), clock())
+    this.resource = new ClientResource(id, terms, wants, use, wallClock, () => refresher.soon(), clock())
   }
 
   get open(): boolean {

@@ -1,7 +1,7 @@
-import type { Mastership as Answer } from '@fairlead/core/doorman'
+import type { Mastership } from '@fairlead/core/doorman'
 
 /** Whether a node is the master, since when, and who is if it is not. Times are seconds since the epoch. */
-export class Mastership {
+export class MasterState {
   #isMaster: boolean
   #address: string | undefined
   #until = Number.POSITIVE_INFINITY
@@ -24,7 +24,7 @@ export class Mastership {
   }
 
   /** What others are told: nothing while nobody knows. */
-  answer(now: number): Answer {
+  answer(now: number): Mastership {
     const known = this.#address !== undefined && (!this.#isMaster || this.isMaster(now))
     return known ? { masterAddress: this.#address! } : {}
   }

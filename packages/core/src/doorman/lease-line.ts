@@ -8,7 +8,7 @@ interface Waiter {
 }
 
 /** Those who wait for one lease: first come, first served. O(1). */
-export class Line {
+export class LeaseLine {
   readonly #waiters = new Set<Waiter>()
   #cost = 0
 
@@ -60,7 +60,12 @@ export class Line {
 }
 
 /** The promise of being served: rejected when `signal` fires, with its reason, or when the lease is closed. */
-export function waiting(line: Line, cost: number, signal: AbortSignal | undefined, left: () => void): Promise<void> {
+export function waiting(
+  line: LeaseLine,
+  cost: number,
+  signal: AbortSignal | undefined,
+  left: () => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const leave = line.join(cost, (error) => {
       unlisten(signal, abort)

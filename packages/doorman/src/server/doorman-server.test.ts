@@ -8,7 +8,7 @@ import type {
 import { inProcess } from '@fairlead/core/doorman'
 import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import { LeaseServer, type LeaseServerOptions } from './lease-server.js'
+import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
 import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
@@ -53,16 +53,16 @@ function repository(capacity: number): ResourceRepository {
   return { resources: [{ identifierGlob: '*', capacity, safeCapacity: 3, algorithm }] }
 }
 
-function serverOf(options: Partial<LeaseServerOptions>): LeaseServer {
-  return new LeaseServer({ id: 'n', repository: repository(100), minimumIntervalMs: 2_000, ...options })
+function serverOf(options: Partial<DoormanServerOptions>): DoormanServer {
+  return new DoormanServer({ id: 'n', repository: repository(100), minimumIntervalMs: 2_000, ...options })
 }
 
-function ask(server: LeaseServer, wants: number, has?: Lease): Lease | undefined {
+function ask(server: DoormanServer, wants: number, has?: Lease): Lease | undefined {
   const request = { resourceId: 'r', priority: 0, wants, ...(has === undefined ? {} : { has }) }
   return server.getCapacity({ clientId: 'c', resource: [request] }).response[0]?.gets
 }
 
-describe('LeaseServer', () => {
+describe('DoormanServer', () => {
   it('counts seconds since the epoch, by the wall clock as it is corrected', async () => {
     const { seams, pass } = world()
     let setMs = 0
@@ -208,7 +208,7 @@ describe('LeaseServer', () => {
   })
 })
 
-function methods(server: LeaseServer): CapacityService {
+function methods(server: DoormanServer): CapacityService {
   return {
     discovery: () => server.discovery(),
     getCapacity: (request) => server.getCapacity(request),

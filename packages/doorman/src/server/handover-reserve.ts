@@ -2,7 +2,7 @@
  * What a predecessor may have left with children that have not come yet: it is kept back until they bring it, or until
  * no lease of the predecessor can be alive. Times are seconds since the epoch.
  */
-export class Reserve {
+export class HandoverReserve {
   #until: number
   #left: number
   #known: boolean

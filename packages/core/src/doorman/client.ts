@@ -1,5 +1,6 @@
 import { requireText, show } from '../options.js'
 import { GaugeLease, type GaugeSnapshot } from './gauge-lease.js'
+import type { Owner } from './lease-handle.js'
 import {
   type ClientSettings,
   clientSettings,
@@ -9,7 +10,6 @@ import {
   leaseTerms,
   type RateOptions,
 } from './options.js'
-import type { Owner } from './owner.js'
 import { RateLease, type RateSnapshot } from './rate-lease.js'
 import { Refresher } from './refresher.js'
 

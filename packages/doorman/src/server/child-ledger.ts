@@ -1,7 +1,7 @@
-import { Bands } from './bands.js'
 import { Bucket, Child } from './child.js'
 import { ExpiryWheel } from './expiry-wheel.js'
 import { exponentOf } from './grid.js'
+import { PriorityBands } from './priority-bands.js'
 import type { Rules } from './rules.js'
 
 /** What one call may still do at all resources of a node together: more would keep other calls waiting. */
@@ -45,9 +45,9 @@ export class Census {
  * What it keeps of a child are steady times: those of the wall clock without its corrections. A correction is one sum
  * more, and no child is touched.
  */
-export class Ledger {
+export class ChildLedger {
   #rules: Rules
-  readonly #bands: Bands
+  readonly #bands: PriorityBands
   readonly #census: Census
   readonly #turn: Turn
   readonly #clients = new Map<string, Child>()
@@ -75,7 +75,7 @@ export class Ledger {
     this.#census = census
     this.#turn = turn
     this.#rules = rules
-    this.#bands = new Bands(rules)
+    this.#bands = new PriorityBands(rules)
     this.#exponent = exponentOf(capacity)
     this.#unit = 2 ** this.#exponent
   }
@@ -100,7 +100,7 @@ export class Ledger {
     return this.#waiting
   }
 
-  get bands(): Bands {
+  get bands(): PriorityBands {
     return this.#bands
   }
 

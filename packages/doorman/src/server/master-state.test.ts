@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import { Mastership } from './mastership.js'
+import { MasterState } from './master-state.js'
 
 describe('mastership', () => {
   it('learns from when the lock of its predecessor was seen to vanish', () => {
-    const mastership = new Mastership(false, undefined)
+    const mastership = new MasterState(false, undefined)
     mastership.follows('a:1')
     mastership.lockVanished(100)
     mastership.won('b:1', true, 107)
@@ -11,7 +11,7 @@ describe('mastership', () => {
   })
 
   it('learns from its victory when another master came in between, whose lock nobody saw vanish', () => {
-    const mastership = new Mastership(false, undefined)
+    const mastership = new MasterState(false, undefined)
     mastership.follows('a:1')
     mastership.lockVanished(100)
     mastership.follows('c:1')
@@ -20,7 +20,7 @@ describe('mastership', () => {
   })
 
   it('is the master until its lock may have run out, and tells nobody of a master then', () => {
-    const mastership = new Mastership(false, undefined)
+    const mastership = new MasterState(false, undefined)
     mastership.won('b:1', false, 100)
     mastership.holdsUntil(110)
     expect([mastership.isMaster(109.9), mastership.isMaster(110)]).toEqual([true, false])

@@ -10,16 +10,16 @@ import {
   type ReleaseCapacityResponse,
 } from '@fairlead/core/doorman'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import { Census, type Turn } from './ledger.js'
-import type { LeaseServerLimits } from './limits.js'
-import type { Mastership } from './mastership.js'
+import { Census, type Turn } from './child-ledger.js'
+import type { DoormanServerLimits } from './limits.js'
+import type { MasterState } from './master-state.js'
 import { Templates } from './repository.js'
-import { Resource } from './resource.js'
+import { ServerResource } from './server-resource.js'
 import { type ChildSnapshot, largestOf, type NodeSnapshot, type NodeSummary, summaryOf } from './snapshot.js'
 import type { ResourceRepository } from './template.js'
 
 /** Something that whoever runs a server should know. */
-export type LeaseServerNotice =
+export type DoormanServerNotice =
   /** No template matches the name that was asked for. */
   | { readonly kind: 'unmatched'; readonly resourceId: string }
   /** Two processes go by the same id: each has leases of its own, but nobody can tell them apart. */
@@ -34,7 +34,7 @@ const MOST_LOOKS = 200
 /** and children whose time has come, once for that and once for what was asked. */
 const MOST_WAKES = 250
 
-export interface LeaseNodeSettings {
+export interface DoormanNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
   id: string
   repository: ResourceRepository
@@ -42,13 +42,13 @@ export interface LeaseNodeSettings {
   isRoot: boolean
   /** A child that asks again sooner is not answered; 0 answers always. Never more than the level's refresh interval. */
   minimumSeconds: number
-  mastership: Mastership
-  limits: LeaseServerLimits
-  notice: (notice: LeaseServerNotice) => void
+  mastership: MasterState
+  limits: DoormanServerLimits
+  notice: (notice: DoormanServerNotice) => void
 }
 
 /** A question to the parent, to be answered or given up before the next one. */
-export interface Question {
+export interface ParentQuestion {
   readonly request: GetServerCapacityRequest
 }
 
@@ -56,29 +56,29 @@ export interface Question {
  * A node in the tree of servers: divides the capacity of resources among the clients and servers that ask it. Pure:
  * time is handed in as seconds since the epoch, who is master comes from outside, and so do the parent's answers.
  */
-export class LeaseNode {
+export class DoormanNode {
   readonly id: string
-  readonly mastership: Mastership
+  readonly mastership: MasterState
   readonly #isRoot: boolean
   readonly #minimumSeconds: number
-  readonly #limits: LeaseServerLimits
-  readonly #notice: (notice: LeaseServerNotice) => void
+  readonly #limits: DoormanServerLimits
+  readonly #notice: (notice: DoormanServerNotice) => void
   readonly #turn: Turn = { wakes: MOST_WAKES }
   #census = new Census()
-  readonly #resources = new Map<string, Resource>()
+  readonly #resources = new Map<string, ServerResource>()
   #templates: Templates
-  #question: Question | undefined
+  #question: ParentQuestion | undefined
   #sweptAt = 0
   /** Resources that are still to be looked through. */
-  #sweep: Iterator<Resource> | undefined
-  #swept: Resource | undefined
+  #sweep: Iterator<ServerResource> | undefined
+  #swept: ServerResource | undefined
   /** Resources that still go by an earlier configuration. */
-  #outdated = new Set<Resource>()
+  #outdated = new Set<ServerResource>()
   /** Not after the earliest time at which a resource wants the parent to be asked. */
   #askAt = Number.POSITIVE_INFINITY
 
   /** Throws a `RangeError` or `TypeError` when the repository is wrong. */
-  constructor({ id, repository, isRoot, minimumSeconds, mastership, limits, notice }: LeaseNodeSettings) {
+  constructor({ id, repository, isRoot, minimumSeconds, mastership, limits, notice }: DoormanNodeSettings) {
     this.#limits = limits
     this.#notice = notice
     this.id = id
@@ -193,7 +193,7 @@ export class LeaseNode {
   }
 
   /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
-  ask(now: number): Question | undefined {
+  ask(now: number): ParentQuestion | undefined {
     if (this.askAt(now) > now) return undefined
     this.#begin(now)
     const due = [...this.#resources.values()].filter(({ upstream }) => upstream!.nextAt <= now)
@@ -205,7 +205,7 @@ export class LeaseNode {
   }
 
   /** The parent has answered. An answer to a question that was given up is passed over. */
-  answered(question: Question, answer: GetServerCapacityResponse, now: number): void {
+  answered(question: ParentQuestion, answer: GetServerCapacityResponse, now: number): void {
     if (question !== this.#question) return
     this.#question = undefined
     this.#begin(now)
@@ -220,7 +220,7 @@ export class LeaseNode {
   }
 
   /** There will be no answer; ask again at `againAt`. */
-  unanswered(question: Question, againAt: number): void {
+  unanswered(question: ParentQuestion, againAt: number): void {
     if (question !== this.#question) return
     this.#question = undefined
     for (const { resourceId } of question.request.resource)
@@ -272,7 +272,7 @@ export class LeaseNode {
     this.#begin(now)
   }
 
-  #mayAsk({ upstream }: Resource): void {
+  #mayAsk({ upstream }: ServerResource): void {
     if (upstream !== undefined) this.#askAt = Math.min(this.#askAt, upstream.nextAt)
   }
 
@@ -299,7 +299,7 @@ export class LeaseNode {
     this.#sweep ??= this.#resources.values()
     this.#sweptAt = now
     for (let looks = 0; looks < most; looks++) {
-      const resource = this.#swept ?? (this.#sweep.next().value as Resource | undefined)
+      const resource = this.#swept ?? (this.#sweep.next().value as ServerResource | undefined)
       this.#swept = resource
       if (resource === undefined) {
         this.#sweep = undefined
@@ -313,24 +313,24 @@ export class LeaseNode {
     }
   }
 
-  #present(id: string): Resource | undefined {
+  #present(id: string): ServerResource | undefined {
     const resource = this.#resources.get(id)
     if (resource !== undefined && this.#outdated.has(resource)) this.#update(resource)
     return resource
   }
 
-  #update(resource: Resource): void {
+  #update(resource: ServerResource): void {
     this.#outdated.delete(resource)
     resource.configure(this.#templates.find(resource.id))
   }
 
-  #create(id: string): Resource | undefined {
+  #create(id: string): ServerResource | undefined {
     const template = this.#templates.find(id)
     if (template === undefined) {
       this.#notice({ kind: 'unmatched', resourceId: id })
       return undefined
     }
-    const resource = new Resource(id, template, this.mastership.learnFrom, {
+    const resource = new ServerResource(id, template, this.mastership.learnFrom, {
       isRoot: this.#isRoot,
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
@@ -341,7 +341,7 @@ export class LeaseNode {
   }
 
   /** The limit that keeps one more child from that resource; a server speaks for many, and has no limit of its own. */
-  #fullFor(clientId: string | undefined, resource: Resource | undefined): string | undefined {
+  #fullFor(clientId: string | undefined, resource: ServerResource | undefined): string | undefined {
     const { resources, clients, resourcesPerClient } = this.#limits
     if (this.#census.size >= clients) return `clients: ${clients}`
     if (resource === undefined && this.#resources.size >= resources) return `resources: ${resources}`

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Bands } from './bands.js'
 import { Bucket } from './child.js'
+import { PriorityBands } from './priority-bands.js'
 
 const SHARES = new Map([
   [0, 0.25],
@@ -69,7 +69,7 @@ const wish = fc.record({
   priority: fc.integer({ min: -1, max: 1 }),
 })
 
-describe('Bands', () => {
+describe('PriorityBands', () => {
   it('divide as filling from scratch does, while buckets come, change, go and move between bands', () => {
     fc.assert(
       fc.property(
@@ -83,7 +83,7 @@ describe('Bands', () => {
           }),
         ),
         (steps) => {
-          const bands = new Bands({ minimumShares: SHARES, headroom: 0.1 })
+          const bands = new PriorityBands({ minimumShares: SHARES, headroom: 0.1 })
           const slots = new Map<number, Bucket>()
           for (const { slot, wish, capacity, headroom, shares } of steps) {
             bands.govern({ minimumShares: shares, headroom })
@@ -121,7 +121,7 @@ describe('Bands', () => {
         fc.integer({ min: 1, max: 400 }),
         fc.nat(50),
         (wishes, capacity, more) => {
-          const bands = new Bands({ minimumShares: SHARES, headroom: 0.1 })
+          const bands = new PriorityBands({ minimumShares: SHARES, headroom: 0.1 })
           const buckets = wishes.map(({ priority, mass, wants }) => new Bucket(priority, 1, mass, wants))
           for (const bucket of buckets) bands.enter(bucket, bucket.wants)
           const [first] = buckets
@@ -134,7 +134,7 @@ describe('Bands', () => {
   })
 
   it('drop empty bands, however many priorities there were', () => {
-    const bands = new Bands({ minimumShares: NO_SHARES, headroom: 0 })
+    const bands = new PriorityBands({ minimumShares: NO_SHARES, headroom: 0 })
     for (let priority = 0; priority < 1_000; priority++) {
       const bucket = new Bucket(priority, 1, 1, 5)
       bands.enter(bucket, 5)
