@@ -79,7 +79,9 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     shutdown.on('end', () => server.close())
     const metrics = new Metrics(server, notices)
     const history = new History()
-    const looking = setInterval(() => history.look(server.summary().resources), SAMPLE_MS).unref()
+    const looking = setInterval(() => {
+      void server.summary().then(({ resources }) => history.look(resources))
+    }, SAMPLE_MS).unref()
     shutdown.on('end', () => clearInterval(looking))
     // Rules that are wrong are found out before anybody is served.
     const allowed = new Access(settings.access, metrics.counting(server))

@@ -68,7 +68,7 @@ it(`a worker refreshes its lease inside its requests, for ${SECONDS} s`, {
   }
   const served = statuses.filter((status) => status === 200).length
   expect(served / statuses.length, 'the part of requests that had a slot').toBeGreaterThan(0.97)
-  const [resource] = doorman.server.summary().resources
+  const [resource] = doorman.server.snapshot().resources
   expect(resource!.asked, 'it asked again and again').toBeGreaterThan(3)
   expect(resource!.clients).toBe(1)
 })

@@ -1,4 +1,5 @@
 import type { ServerResourceSummary } from '../server/index.js'
+import { Largest } from '../server/largest.js'
 
 /** What one resource was like at a moment. */
 export interface Sample {
@@ -36,7 +37,8 @@ export class History {
 
 /** The resources of which most is wanted. */
 export function mostWanted(resources: readonly ServerResourceSummary[], most: number): ServerResourceSummary[] {
-  return resources.length <= most
-    ? [...resources]
-    : resources.toSorted((a, b) => b.sumWants - a.sumWants).slice(0, most)
+  if (resources.length <= most) return [...resources]
+  const largest = new Largest<ServerResourceSummary>(most, (a, b) => b.sumWants - a.sumWants)
+  for (const resource of resources) largest.add(resource)
+  return largest.sorted()
 }

@@ -1,6 +1,6 @@
 import type { CapacityService, Eventually } from '@fairlead/core/doorman'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import type { DoormanServer, ServerResourceSummary } from '../server/index.js'
+import type { DoormanServer, DoormanServerSummary, ServerResourceSummary } from '../server/index.js'
 import { mostWanted } from './history.js'
 import type { Notices } from './notices.js'
 
@@ -74,9 +74,9 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** What Prometheus reads. O(resources). */
-  text(): Promise<string> {
-    this.#look()
+  /** What Prometheus reads. O(resources), with pauses. */
+  async text(): Promise<string> {
+    this.#look(await this.#server.summary())
     return this.#registry.metrics()
   }
 
@@ -134,8 +134,7 @@ export class Metrics {
   }
 
   /** One look at the server for all of them. */
-  #look(): void {
-    const { isMaster, masterAddress, parentError, resources } = this.#server.summary()
+  #look({ isMaster, masterAddress, parentError, resources }: DoormanServerSummary): void {
     this.#isMaster.set(isMaster ? 1 : 0)
     this.#isReady.set(isMaster || masterAddress !== undefined ? 1 : 0)
     this.#parentAnswers.set(parentError === undefined ? 1 : 0)
@@ -145,14 +144,24 @@ export class Metrics {
     this.#asked.reset()
     for (const { gauge } of this.#resources) gauge.reset()
     const shown = mostWanted(resources, MOST_RESOURCES)
-    for (const resource of shown) this.#add(resource.id, resource)
+    for (const resource of shown) this.#add(resource.id, [resource])
     if (shown.length === resources.length) return
     const own = new Set(shown)
-    for (const resource of resources) if (!own.has(resource)) this.#add(OTHER, resource)
+    this.#add(
+      OTHER,
+      resources.filter((resource) => !own.has(resource)),
+    )
   }
 
-  #add(label: string, resource: ServerResourceSummary): void {
-    this.#asked.inc({ resource: label }, resource.asked)
-    for (const { gauge, of } of this.#resources) gauge.inc({ resource: label }, of(resource))
+  /** A line each for the sums of `resources`: thousands of them are not worth a look at a label each. */
+  #add(label: string, resources: readonly ServerResourceSummary[]): void {
+    const sum = (of: (resource: ServerResourceSummary) => number): number =>
+      resources.reduce((before, resource) => before + of(resource), 0)
+    const labels = { resource: label }
+    this.#asked.inc(
+      labels,
+      sum(({ asked }) => asked),
+    )
+    for (const { gauge, of } of this.#resources) gauge.set(labels, sum(of))
   }
 }

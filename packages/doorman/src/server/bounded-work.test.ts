@@ -1,5 +1,5 @@
-import type { AlgorithmKind, GetServerCapacityRequest } from '@fairlead/core/doorman'
-import { manualClock } from '@fairlead/core/testing'
+import { type AlgorithmKind, type GetServerCapacityRequest, inProcess } from '@fairlead/core/doorman'
+import { manualClock, settled, World } from '@fairlead/core/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Blocks } from './blocks.js'
 import { ChildLedger } from './child-ledger.js'
@@ -9,8 +9,8 @@ import { ServerResource } from './server-resource.js'
 import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
-/** What a call and the look at what is left let go at most: both look through resources, and at what is asked for. */
-const MOST = 1_000
+/** What a call and the look at what is left do at most: both look through resources, and at what is asked for. */
+const MOST = 600
 
 function repositoryOf(capacity: number, kind: AlgorithmKind = 'FAIR_SHARE', more: object = {}): ResourceRepository {
   const algorithm = { kind, leaseLength: 60, refreshInterval: 16, parameters: [], ...more }
@@ -43,7 +43,7 @@ function serverWith(
   const ask = (clientId: string, resourceId = 'db', priority = 0): number | undefined =>
     server.getCapacity({ clientId, resource: [{ resourceId, priority, wants: 30 }] }).response[0]?.gets.capacity
   for (let i = 0; i < clients; i++) ask(`client-${i}`, resources === 1 ? 'db' : `db-${i % resources}`, -(i % 3))
-  return { server, clock, set, ask, rests, known: () => server.summary().resources[0]!.clients }
+  return { server, clock, set, ask, rests, known: () => server.snapshot().resources[0]!.clients }
 }
 
 /** Ways on which all children could be come by. */
@@ -89,16 +89,16 @@ describe('what one call has to do', () => {
     // The rest is done without anybody's asking.
     while (rests.length > 0) within(rests.shift()!)
     expect(remove).toHaveBeenCalledTimes(5_000)
-    expect(server.summary().resources.map(({ id, clients }) => [id, clients])).toEqual([['db-0', 1]])
+    expect(server.snapshot().resources.map(({ id, clients }) => [id, clients])).toEqual([['db-0', 1]])
   })
 
-  it('has those that are gone count until they are let go, so that nothing is given twice', () => {
+  it('has those that are gone count until they are let go, so that nothing is given twice', async () => {
     const clients = 3_000
     const { server, clock, ask } = serverWith(clients)
     clock.advance(10 * 60_000)
     for (let i = 0; i < clients; i++) {
       ask(`new-${i}`)
-      const { sumHas, capacity } = server.summary().resources[0]!
+      const { sumHas, capacity } = (await server.summary()).resources[0]!
       expect(sumHas).toBeLessThanOrEqual(capacity)
     }
   })
@@ -146,7 +146,24 @@ describe('what one call has to do', () => {
       expect(configure.mock.calls.length - before).toBeLessThanOrEqual(MOST / 2)
     }
     expect(configure).toHaveBeenCalledTimes(3_000)
-    expect(new Set(server.summary().resources.map(({ capacity }) => capacity))).toEqual(new Set([7]))
+    expect(new Set(server.snapshot().resources.map(({ capacity }) => capacity))).toEqual(new Set([7]))
+  })
+
+  it('has a summary of all resources, and looks at some of them at a time', async () => {
+    const { server, rests } = serverWith(3_000, { resources: 3_000 })
+    const looks = vi.spyOn(ServerResource.prototype, 'capacity')
+    const summary = server.summary()
+    let before = 0
+    let pauses = 0
+    for (let done = false; !done; ) {
+      expect(looks.mock.calls.length - before).toBeLessThanOrEqual(MOST / 4)
+      before = looks.mock.calls.length
+      rests.shift()?.()
+      pauses++
+      done = await Promise.race([summary.then(() => true), Promise.resolve().then(() => Promise.resolve(false))])
+    }
+    expect(pauses).toBeGreaterThan(3_000 / (MOST / 4))
+    expect(new Set((await summary).resources.map(({ id }) => id)).size).toBe(3_000)
   })
 
   it('moves no more than a block when a client leaves', () => {
@@ -178,5 +195,39 @@ describe('what one call has to do', () => {
     }
     expect(asked.length).toBeGreaterThan(1)
     for (const { resource } of asked) expect(resource[0]!.wants.length).toBeLessThanOrEqual(65)
+  })
+
+  it('asks a parent about as many resources at a time as a server takes, and about all of them', async () => {
+    const world = new World()
+    const { clock, after } = world
+    const wallClock = (): number => EPOCH_MS + clock()
+    const common = { repository: repositoryOf(100), clock, wallClock, after, minimumIntervalMs: 0 }
+    const root = new DoormanServer({ id: 'root', ...common })
+    const questions = vi.spyOn(root, 'getServerCapacity').mockImplementation(() => {
+      throw new Error('nobody is there')
+    })
+    const node = new DoormanServer({ id: 'node', ...common, parent: inProcess(root) })
+    const ids = Array.from({ length: 2_500 }, (_, i) => `db-${i}`)
+    const ask = () =>
+      ids.map((resourceId, i) => {
+        const request = { clientId: `client-${i}`, resource: [{ resourceId, priority: 0, wants: 10 }] }
+        return node.getCapacity(request).response[0]!.gets.capacity
+      })
+    // Who does not come back counts with nothing.
+    const pass = async (seconds: number): Promise<void> => {
+      for (let second = 0; second < seconds; second++) {
+        ask()
+        for (let i = 0; i < 20; i++) {
+          world.advance(50)
+          await settled()
+        }
+      }
+    }
+    await pass(20)
+    expect(questions.mock.calls.length, 'while nobody answers').toBeLessThanOrEqual(12)
+    questions.mockRestore()
+    await pass(3)
+    expect(new Set(ask())).toEqual(new Set([10.5]))
+    node.close()
   })
 })

@@ -165,7 +165,7 @@ describe('a configuration that for a while matches a resource no more', () => {
     server.configure(repositoryOf(100, { glob: 'dbx/*' }))
     clock.advance(2_000)
     expect(ask(server, 'first', 100, first, about)).toBeUndefined()
-    expect(server.summary().resources).toMatchObject([{ id: 'db/main', withdrawn: true, sumHeld: 100 }])
+    expect(server.snapshot().resources).toMatchObject([{ id: 'db/main', withdrawn: true, sumHeld: 100 }])
     clock.advance(3_000)
     server.configure(repositoryOf(100, { glob: 'db/*' }))
     expect(ask(server, 'second', 100, undefined, about)!.capacity).toBe(0)
@@ -180,7 +180,7 @@ describe('a configuration that for a while matches a resource no more', () => {
     server.configure(repositoryOf(100))
     clock.advance(130_000)
     ask(server, 'other', 1)
-    expect(server.summary().resources.map(({ id }) => id)).toEqual(['db'])
+    expect(server.snapshot().resources.map(({ id }) => id)).toEqual(['db'])
   })
 })
 
@@ -282,7 +282,7 @@ describe('two processes that go by the same id', () => {
       ask(server, 'web:1', 30, undefined, { instance: 'after' })
     }
     expect(notices).toEqual([])
-    expect(server.summary().resources[0]).toMatchObject({ clients: 1 })
+    expect(server.snapshot().resources[0]).toMatchObject({ clients: 1 })
   })
 })
 
@@ -307,7 +307,7 @@ describe('what a client cannot let go', () => {
     const server = serverAt(clock, { repository: repositoryOf(50) })
     expect(ask(server, 'busy', 50, undefined, { inUse: 40 })!.capacity).toBe(50)
     expect(ask(server, 'other', 50)!.capacity).toBe(0)
-    expect(server.summary().resources[0]!.sumHeld).toBe(50)
+    expect(server.snapshot().resources[0]!.sumHeld).toBe(50)
     clock.advance(1_000)
     const lease = ask(server, 'busy', 50, { capacity: 40, expiryTime: EPOCH_MS, refreshInterval: 1 }, { inUse: 40 })!
     expect(lease.capacity).toBe(25)
@@ -317,7 +317,7 @@ describe('what a client cannot let go', () => {
   it('counts for no more than there is', () => {
     const server = serverAt(manualClock(), { repository: repositoryOf(50) })
     ask(server, 'liar', 1, undefined, { inUse: 1e9 })
-    expect(server.summary().resources[0]!.sumHeld).toBe(50)
+    expect(server.snapshot().resources[0]!.sumHeld).toBe(50)
   })
 })
 
@@ -360,7 +360,7 @@ describe('limits', () => {
     expect(() => server.getServerCapacity({ serverId: 's', resource: [{ resourceId: 'a', wants: bands }] })).toThrow(
       'wants must be at most 256 entries, got 257',
     )
-    expect(server.summary().resources).toEqual([])
+    expect(server.snapshot().resources).toEqual([])
   })
 
   it('of the node turn away who is new, say so, and serve who is known', () => {
@@ -402,7 +402,7 @@ describe('many clients', () => {
     for (let i = 0; i < 10; i++) {
       ask(server, 'newcomer', 10)
       clock.advance(1_000)
-      left.push(server.summary().resources[0]!.clients)
+      left.push(server.snapshot().resources[0]!.clients)
     }
     expect(left[0]).toBeGreaterThan(1)
     expect(left.at(-1)).toBe(1)
@@ -411,7 +411,7 @@ describe('many clients', () => {
   it('of any number of priorities make no more than 64 bands', () => {
     const server = serverAt(manualClock(), { repository: repositoryOf(1_000) })
     for (let i = 0; i < 1_000; i++) ask(server, `client-${i}`, 10, undefined, { priority: -i })
-    expect(server.summary().resources[0]).toMatchObject({ clients: 1_000, sumWants: 10_000 })
+    expect(server.snapshot().resources[0]).toMatchObject({ clients: 1_000, sumWants: 10_000 })
   })
 
   it('of whom the largest are asked for are not all copied, nor looked at in one go', async () => {

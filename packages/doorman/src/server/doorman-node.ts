@@ -15,7 +15,14 @@ import type { DoormanServerLimits } from './limits.js'
 import type { MasterState } from './master-state.js'
 import { Templates } from './repository.js'
 import { ServerResource } from './server-resource.js'
-import { type ChildSnapshot, largestOf, type NodeSnapshot, type NodeSummary, summaryOf } from './snapshot.js'
+import {
+  type ChildSnapshot,
+  largestOf,
+  type NodeSnapshot,
+  type NodeSummary,
+  type ServerResourceSummary,
+  summaryOf,
+} from './snapshot.js'
 import type { ResourceRepository } from './template.js'
 
 /** Something that whoever runs a server should know. */
@@ -29,10 +36,12 @@ export type DoormanServerNotice =
 
 /** How often resources are looked through for those that nobody uses any more. */
 const SWEEP_SECONDS = 60
-/** In one call, which would keep others waiting: resources that are looked through, */
-const MOST_LOOKS = 200
-/** and children whose time has come, once for that and once for what was asked. */
-const MOST_WAKES = 250
+/** In one turn, which keeps others waiting: resources that are looked through, */
+const MOST_LOOKS = 100
+/** children whose time has come, once for that and once for what was asked, */
+const MOST_WAKES = 100
+/** and resources about which the parent is asked in one question. */
+const MOST_ASKED = 250
 
 export interface DoormanNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
@@ -76,6 +85,10 @@ export class DoormanNode {
   #outdated = new Set<ServerResource>()
   /** Not after the earliest time at which a resource wants the parent to be asked. */
   #askAt = Number.POSITIVE_INFINITY
+  /** The parent did not answer: nothing is asked before. */
+  #pauseUntil = Number.NEGATIVE_INFINITY
+  /** Where the next look for what the parent has to be asked about begins. */
+  #asking: Iterator<ServerResource> = this.#resources.values()
 
   /** Throws a `RangeError` or `TypeError` when the repository is wrong. */
   constructor({ id, repository, isRoot, minimumSeconds, mastership, limits, notice }: DoormanNodeSettings) {
@@ -176,6 +189,7 @@ export class DoormanNode {
     this.#outdated.clear()
     this.#question = undefined
     this.#askAt = Number.POSITIVE_INFINITY
+    this.#pauseUntil = Number.NEGATIVE_INFINITY
   }
 
   /** The clock was corrected by so many seconds. O(resources). */
@@ -183,21 +197,21 @@ export class DoormanNode {
     this.mastership.shift(seconds)
     this.#sweptAt += seconds
     this.#askAt += seconds
+    this.#pauseUntil += seconds
     for (const resource of this.#resources.values()) resource.shift(seconds)
   }
 
   /** When the parent should be asked; infinite while there is nothing to ask, or no answer yet. */
   askAt(now: number): number {
     if (this.#isRoot || this.#question !== undefined || !this.mastership.isMaster(now)) return Number.POSITIVE_INFINITY
-    return this.#askAt
+    return Math.max(this.#askAt, this.#pauseUntil)
   }
 
   /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
   ask(now: number): ParentQuestion | undefined {
     if (this.askAt(now) > now) return undefined
     this.#begin(now)
-    const due = [...this.#resources.values()].filter(({ upstream }) => upstream!.nextAt <= now)
-    const resource = due.map((each) => each.ask(now, this.#minimumSeconds))
+    const resource = this.#due(now).map((each) => each.ask(now, this.#minimumSeconds))
     this.#lookWhenToAsk()
     if (resource.length === 0) return undefined
     this.#question = { request: { serverId: this.id, resource } }
@@ -208,6 +222,7 @@ export class DoormanNode {
   answered(question: ParentQuestion, answer: GetServerCapacityResponse, now: number): void {
     if (question !== this.#question) return
     this.#question = undefined
+    this.#pauseUntil = Number.NEGATIVE_INFINITY
     this.#begin(now)
     const answers = new Map(answer.response.map((response) => [response.resourceId, response]))
     for (const { resourceId } of question.request.resource) {
@@ -219,10 +234,11 @@ export class DoormanNode {
     this.#lookWhenToAsk()
   }
 
-  /** There will be no answer; ask again at `againAt`. */
+  /** There will be no answer; nothing is asked again before `againAt`. */
   unanswered(question: ParentQuestion, againAt: number): void {
     if (question !== this.#question) return
     this.#question = undefined
+    this.#pauseUntil = againAt
     for (const { resourceId } of question.request.resource)
       this.#resources.get(resourceId)?.upstream?.unanswered(againAt)
     this.#lookWhenToAsk()
@@ -233,10 +249,22 @@ export class DoormanNode {
     return this.#resources.get(resourceId)?.upstream?.lease(now)
   }
 
-  /** What people and pages want to see. O(resources). */
-  summary(now: number): NodeSummary {
+  /** What people and pages want to see, with stops on the way. */
+  *summary(now: number): Generator<undefined, NodeSummary, undefined> {
+    const resources: ServerResourceSummary[] = []
     this.#begin(now)
-    return summaryOf(this, this.#resources.values(), this.#templates.all, now)
+    for (const resource of this.#resources.values()) {
+      if (resources.push(summaryOf(resource, now)) % MOST_LOOKS !== 0) continue
+      yield
+      this.#begin(now)
+    }
+    return {
+      id: this.id,
+      isMaster: this.mastership.isMaster(now),
+      ...this.mastership.answer(now),
+      resources,
+      templates: this.#templates.all,
+    }
   }
 
   /** The children of one resource with the largest leases, with stops on the way. */
@@ -247,14 +275,11 @@ export class DoormanNode {
 
   /** The same as a summary with everybody. O(children log children). */
   snapshot(now: number): NodeSnapshot {
-    const { resources, ...node } = this.summary(now)
+    const { resources, ...node } = wholeOf(this.summary(now))
     return {
       ...node,
       resources: resources.map((resource) => {
-        const walk = this.largest(resource.id, Number.POSITIVE_INFINITY, now)
-        let step = walk.next()
-        while (step.done !== true) step = walk.next()
-        const children = step.value
+        const children = wholeOf(this.largest(resource.id, Number.POSITIVE_INFINITY, now))
         // To the moment, where the sum of a summary may be two seconds behind.
         return { ...resource, sumHas: children.reduce((sum, { has }) => sum + has, 0), children }
       }),
@@ -274,6 +299,22 @@ export class DoormanNode {
 
   #mayAsk({ upstream }: ServerResource): void {
     if (upstream !== undefined) this.#askAt = Math.min(this.#askAt, upstream.nextAt)
+  }
+
+  /** What the parent has to be asked about: a part of it, and the next part the next time. */
+  #due(now: number): ServerResource[] {
+    const most = Math.min(MOST_ASKED, this.#limits.resourcesPerRequest)
+    const due: ServerResource[] = []
+    for (let looks = this.#resources.size; looks > 0 && due.length < most; looks--) {
+      let next = this.#asking.next()
+      if (next.done === true) {
+        this.#asking = this.#resources.values()
+        next = this.#asking.next()
+      }
+      const resource = next.value as ServerResource
+      if (resource.upstream!.nextAt <= now) due.push(resource)
+    }
+    return due
   }
 
   #lookWhenToAsk(): void {
@@ -353,6 +394,14 @@ export class DoormanNode {
   #tellFull(clientId: string, resourceId: string, limit: string): string {
     this.#notice({ kind: 'full', clientId, resourceId, limit })
     return limit
+  }
+}
+
+/** What a walk comes to, without its stops. */
+function wholeOf<T>(walk: Generator<undefined, T, undefined>): T {
+  for (;;) {
+    const step = walk.next()
+    if (step.done === true) return step.value
   }
 }
 

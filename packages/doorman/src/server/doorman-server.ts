@@ -95,7 +95,8 @@ const DRIFT_MS = 500
  * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
  *
  * Starts nothing when it is made. With a parent it has one timer while somebody wants something, and everywhere one
- * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after a crash the next master learns from what children bring, and hands out nothing that may still be in use.
+ * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after a
+ * crash the next master learns from what children bring, and hands out nothing that may still be in use.
  *
  * @see the Doorman design document, "Server operation"
  */
@@ -202,9 +203,13 @@ export class DoormanServer implements CapacityService {
     return this.#withParent(this.#node.snapshot(this.#now()))
   }
 
-  /** What pages and metrics want to see. O(resources). */
-  summary(): DoormanServerSummary {
-    return this.#afterwards(this.#withParent(this.#node.summary(this.#now())))
+  /**
+   * What pages and metrics want to see. O(resources), with pauses in which others are answered: a resource is shown as it
+   * was when its turn came.
+   */
+  async summary(): Promise<DoormanServerSummary> {
+    const summary = await this.#walked(this.#node.summary(this.#now()))
+    return this.#afterwards(this.#withParent(summary))
   }
 
   /**
@@ -212,12 +217,7 @@ export class DoormanServer implements CapacityService {
    * pauses in which others are answered; who comes or goes meanwhile may be missed.
    */
   async largest(resourceId: string, most: number): Promise<ChildSnapshot[]> {
-    const walk = this.#node.largest(resourceId, most, this.#now())
-    for (;;) {
-      const step = walk.next()
-      if (step.done === true) return step.value
-      await new Promise<void>((resume) => this.#after(0, resume))
-    }
+    return this.#walked(this.#node.largest(resourceId, most, this.#now()))
   }
 
   /** Why the parent did not answer the last question; `undefined` once one was, or where there is none. */
@@ -230,6 +230,14 @@ export class DoormanServer implements CapacityService {
     this.#link?.close()
     this.#isClosed = true
     this.#rest.set(undefined, 0)
+  }
+
+  async #walked<T>(walk: Generator<undefined, T, undefined>): Promise<T> {
+    for (;;) {
+      const step = walk.next()
+      if (step.done === true) return step.value
+      await new Promise<void>((resume) => this.#after(0, resume))
+    }
   }
 
   /** Has a timer do what the call left undone, so as to block nobody for long. */

@@ -14,13 +14,14 @@ export interface ParentLinkSettings {
 }
 
 const FIRST_RETRY_SECONDS = 1
-const LAST_RETRY_SECONDS = 60
+/** Few servers ask the same parent, and behind each of them many clients may wait. */
+const LAST_RETRY_SECONDS = 2
 /** From server to server in one go. */
 const MOST_REDIRECTS = 5
 
 /**
  * Puts a node's questions to its parent, one at a time, and follows redirects to the parent's master. No answer is
- * waited for longer than the deadline; then it tries again, after 1 s to 60 s. One timer, while there is anything to
+ * waited for longer than the deadline; then it tries again, after 1 s or 2 s. One timer, while there is anything to
  * ask.
  */
 export class ParentLink {

@@ -6,6 +6,7 @@ import type { ResourceRepository, ResourceTemplate } from './template.js'
 
 /** Finds the template of a resource: first one of exactly that name, then the first whose glob matches. */
 export class Templates {
+  /** Copies: what becomes of the configuration that was given does not matter. */
   readonly all: readonly ResourceTemplate[]
   readonly #exact = new Map<string, ResourceTemplate>()
   readonly #globs: readonly { readonly matches: Matches; readonly template: ResourceTemplate }[]
@@ -13,7 +14,7 @@ export class Templates {
   /** Throws a `RangeError` or `TypeError` that names what is wrong, and where. */
   constructor(repository: ResourceRepository) {
     requireRepository(repository)
-    this.all = repository.resources
+    this.all = structuredClone(repository.resources)
     this.#globs = this.all.map((template) => ({ matches: compileGlob(template.identifierGlob), template }))
     for (const template of this.all.toReversed()) this.#exact.set(template.identifierGlob, template)
   }

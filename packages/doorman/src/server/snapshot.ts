@@ -1,6 +1,6 @@
 import type { Algorithm, Lease } from '@fairlead/core/doorman'
 import type { Child } from './child.js'
-import type { DoormanNode } from './doorman-node.js'
+import { Largest } from './largest.js'
 import type { ServerResource } from './server-resource.js'
 import type { ResourceTemplate } from './template.js'
 
@@ -55,28 +55,12 @@ export interface NodeSummary {
   isMaster: boolean
   masterAddress?: string
   resources: ServerResourceSummary[]
-  templates: ResourceTemplate[]
+  templates: readonly ResourceTemplate[]
 }
 
 /** The same, with all clients and servers. */
 export interface NodeSnapshot extends NodeSummary {
   resources: ServerResourceSnapshot[]
-}
-
-/** Copies. O(resources). */
-export function summaryOf(
-  node: DoormanNode,
-  resources: Iterable<ServerResource>,
-  templates: readonly ResourceTemplate[],
-  now: number,
-): NodeSummary {
-  return {
-    id: node.id,
-    isMaster: node.mastership.isMaster(now),
-    ...node.mastership.answer(now),
-    resources: Array.from(resources, (resource) => resourceSummary(resource, now)),
-    templates: structuredClone([...templates]),
-  }
 }
 
 /** Between two pauses of a long look: more would keep calls waiting. */
@@ -91,36 +75,27 @@ export function* largestOf(
   most: number,
   now: number,
 ): Generator<undefined, ChildSnapshot[], undefined> {
-  const larger = (a: Child, b: Child): number => b.leased(now) - a.leased(now) || b.wants - a.wants
-  let found: Child[] = []
-  let least: Child | undefined
+  const largest = new Largest(most, (a: Child, b: Child) => b.leased(now) - a.leased(now) || b.wants - a.wants)
   let looks = 0
   for (const child of ledger.children()) {
     if (++looks % WALKED_AT_ONCE === 0) yield
-    if (least !== undefined && larger(child, least) >= 0) continue
-    found.push(child)
-    // Seldom enough that it costs no more than the walk.
-    if (found.length < 2 * most) continue
-    found = found.sort(larger).slice(0, most)
-    least = found.at(-1)
+    largest.add(child)
   }
-  return found
-    .sort(larger)
-    .slice(0, most)
-    .map((child) => ({
-      id: child.id,
-      kind: child.isServer ? ('server' as const) : ('client' as const),
-      wants: child.wants,
-      subclients: child.subclients,
-      has: child.leased(now),
-      expiryTime: child.expiry,
-      refreshInterval: child.refreshSeconds,
-      held: child.held,
-      askedAt: ledger.askedAt(child),
-    }))
+  return largest.sorted().map((child) => ({
+    id: child.id,
+    kind: child.isServer ? ('server' as const) : ('client' as const),
+    wants: child.wants,
+    subclients: child.subclients,
+    has: child.leased(now),
+    expiryTime: child.expiry,
+    refreshInterval: child.refreshSeconds,
+    held: child.held,
+    askedAt: ledger.askedAt(child),
+  }))
 }
 
-function resourceSummary(resource: ServerResource, now: number): ServerResourceSummary {
+/** A copy. */
+export function summaryOf(resource: ServerResource, now: number): ServerResourceSummary {
   const { ledger } = resource
   ledger.advance(now)
   const lease = resource.upstream?.lease(now)
@@ -128,7 +103,7 @@ function resourceSummary(resource: ServerResource, now: number): ServerResourceS
     id: resource.id,
     capacity: resource.capacity(now),
     safeCapacity: resource.safeCapacity,
-    algorithm: copyOf(resource.rules.algorithm),
+    algorithm: resource.rules.algorithm,
     learning: resource.learning(now),
     reserve: resource.reserve(now),
     withdrawn: resource.isWithdrawn,
@@ -140,9 +115,4 @@ function resourceSummary(resource: ServerResource, now: number): ServerResourceS
     clients: ledger.bands.subclients,
     ...(lease === undefined ? {} : { lease: { ...lease } }),
   }
-}
-
-/** Ten thousand of these are made at once, too many for `structuredClone`. */
-function copyOf(algorithm: Algorithm): Algorithm {
-  return { ...algorithm, parameters: algorithm.parameters.map((parameter) => ({ ...parameter })) }
 }

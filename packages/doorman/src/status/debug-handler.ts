@@ -66,7 +66,7 @@ function sendHealth({ server, election }: StatusSources, pathname: string, respo
 
 async function statusOf(standing: StatusSources, resource: string | null): Promise<Status> {
   const { settings, server, addresses, election, configuration, startedAt, history } = standing
-  const snapshot = server.summary()
+  const snapshot = await server.summary()
   const problems: string[] = []
   if (configuration?.problem !== undefined) problems.push(`The configuration is an old one: ${configuration.problem}`)
   if (election?.lastError !== undefined) problems.push(`etcd does not answer: ${election.lastError}`)

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { mostWanted, type Sample } from '../observe/history.js'
 import type { ChildSnapshot, DoormanServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
 import { type Html, html } from './html.js'
@@ -29,8 +30,11 @@ export const MOST_CHILDREN = 200
 const MOST_RESOURCES = 200
 const MOST_TEMPLATES = 200
 
-/** The page, with all it needs; it looks again every five seconds. */
-export function statusPage(status: Status): string {
+/** Made in one go: more rows would keep calls waiting. */
+const ROWS_AT_ONCE = 20
+
+/** The page, with all it needs; it looks again every five seconds. Made with pauses, in which others are answered. */
+export async function statusPage(status: Status): Promise<string> {
   const { snapshot, problems } = status
   const chosen = snapshot.resources.find(({ id }) => id === status.resource)
   const page = html`<!doctype html>
@@ -47,8 +51,8 @@ ${STYLE}
 <header><h1>Doorman</h1><span class="soft">${snapshot.id}</span>${badge(snapshot)}</header>
 ${problems.map((problem) => html`<div class="card warning">${problem}</div>`)}
 ${facts(status)}
-${chosen === undefined ? resources(status) : children(chosen, status)}
-${configuration(snapshot.templates)}
+${await (chosen === undefined ? resources(status) : children(chosen, status))}
+${await configuration(snapshot.templates)}
 </main>
 </body>
 </html>
@@ -76,7 +80,7 @@ function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt
   return html`<section class="card facts">${all.map(fact)}</section>`
 }
 
-function resources({ snapshot: { resources: all }, past }: Status): Html {
+async function resources({ snapshot: { resources: all }, past }: Status): Promise<Html> {
   const shown = mostWanted(all, MOST_RESOURCES)
   if (all.length === 0)
     return html`<h2>Resources</h2><section class="card empty">Nobody has asked for anything yet.</section>`
@@ -85,7 +89,7 @@ function resources({ snapshot: { resources: all }, past }: Status): Html {
 <thead><tr><th>Resource</th><th>Leased, and wanted</th><th>Last minutes</th><th class="number">Capacity</th>
 <th class="number">Leased</th><th class="number">Wanted</th><th class="number">Waiting</th><th class="number">Clients</th>
 <th>Algorithm</th></tr></thead>
-<tbody>${shown.map((resource) => resourceRow(resource, past(resource.id)))}</tbody>
+<tbody>${await rows(shown, (resource) => resourceRow(resource, past(resource.id)))}</tbody>
 </table>${rest(all.length - shown.length)}</section>
 ${LEGEND}`
 }
@@ -97,6 +101,12 @@ const LEGEND = html`<div class="legend">
 <span><i style="background:var(--bad)"></i>waiting</span>
 <span><i style="background:var(--text);width:3px"></i>capacity</span>
 </div>`
+
+async function rows<T>(items: readonly T[], row: (item: T) => Html): Promise<Html[]> {
+  const made: Html[] = []
+  for (const item of items) if (made.push(row(item)) % ROWS_AT_ONCE === 0) await setImmediate()
+  return made
+}
 
 function rest(count: number): Html | undefined {
   return count > 0 ? html`<div class="empty">and ${amount(count)} smaller ones</div>` : undefined
@@ -146,7 +156,10 @@ function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSummary): Ht
 </div>`
 }
 
-function children(resource: ServerResourceSummary, { now, parent, children: sorted, past }: Status): Html {
+async function children(
+  resource: ServerResourceSummary,
+  { now, parent, children: sorted, past }: Status,
+): Promise<Html> {
   const { id, safeCapacity, reserve, clients } = resource
   const shown = sorted.slice(0, MOST_CHILDREN)
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
@@ -166,7 +179,7 @@ ${LEGEND}
 <section class="card scroll"><table>
 <thead><tr><th>Client</th><th>Has, and wants</th><th class="number">Has</th><th class="number">Wants</th>
 <th class="number">Subclients</th><th>Lease</th><th class="number">Refresh</th><th class="number">Asked</th></tr></thead>
-<tbody>${shown.map((child) => childRow(child, largest, now))}</tbody>
+<tbody>${await rows(shown, (child) => childRow(child, largest, now))}</tbody>
 </table>${shown.length < sorted.length ? rest(clients - shown.length) : undefined}
 </section>`
 }
@@ -188,12 +201,12 @@ function childRow(child: ChildSnapshot, largest: number, now: number): Html {
 </tr>`
 }
 
-function configuration(templates: readonly ResourceTemplate[]): Html {
+async function configuration(templates: readonly ResourceTemplate[]): Promise<Html> {
   return html`<h2>Configuration</h2>
 <section class="card scroll"><table>
 <thead><tr><th>Name or glob</th><th class="number">Capacity</th><th class="number">Safe</th><th>Algorithm</th>
 <th class="number">Lease</th><th class="number">Refresh</th><th class="number">Learning</th></tr></thead>
-<tbody>${templates.slice(0, MOST_TEMPLATES).map(templateRow)}</tbody>
+<tbody>${await rows(templates.slice(0, MOST_TEMPLATES), templateRow)}</tbody>
 </table>${rest(templates.length - MOST_TEMPLATES)}</section>`
 }
 
