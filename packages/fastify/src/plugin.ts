@@ -12,7 +12,7 @@ import {
   requireHttpOptions,
   requireOneOf,
 } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { type FairRoute, keepUntilSettled, requireFairRoute, SETTINGS, withRoutes } from './route.js'
@@ -58,7 +58,7 @@ const fastify: Framework<Target> = {
   status: (_request, reply) => reply.raw.statusCode,
   untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
   trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
-  signals: defaultSignals,
+  shed: defaultShed,
 }
 
 // Async, so that an option that is wrong rejects.

@@ -26,7 +26,7 @@ const hono: Framework<[c: Context]> = {
   name: 'fairMiddleware',
   address: addressOf,
   status: statusOf,
-  signals: runtime.signals,
+  shed: runtime.shed,
   untrustedHeaders: headersOf,
   trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
 }

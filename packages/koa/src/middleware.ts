@@ -1,6 +1,6 @@
 import type { Gate } from '@fairlead/core'
 import { type FairRequest, type Framework, type HttpOptions, NodeAdmission } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
 
@@ -27,7 +27,7 @@ const koa: Framework<[ctx: Context]> = {
   address: (ctx) => (ctx.app.proxy ? ctx.ip : ctx.req.socket.remoteAddress),
   // Not `ctx.status`: what was sent counts, whoever wrote it.
   status: (ctx) => ctx.res.statusCode,
-  signals: defaultSignals,
+  shed: defaultShed,
   untrustedHeaders: (ctx) => (ctx.app.proxy ? undefined : ctx.req.headers),
   trust: 'Say that a proxy is trusted, app.proxy = true, or set the option address or flow.',
 }

@@ -10,7 +10,7 @@ import {
   PROBLEM_JSON,
   refuseBody,
 } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
 import { addressOf, headersOf } from './address.js'
 import { FairException } from './exception.js'
@@ -39,7 +39,7 @@ const nest: Framework<[context: ExecutionContext]> = {
   address: addressOf,
   // What other contexts have of a response serves others, too: there only the handler's own error tells.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
-  signals: defaultSignals,
+  shed: defaultShed,
   untrustedHeaders: headersOf,
   trust:
     "Say which proxies to trust (Express: app.set('trust proxy', 1), Fastify: trustProxy), or set the option address or " +

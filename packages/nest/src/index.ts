@@ -6,7 +6,7 @@
 
 export type { Gate } from '@fairlead/core'
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
-export { adaptive, escrow, fairLimit, fixed, lease, quota, requestQueue } from '@fairlead/core/mechanisms'
+export { adaptive, escrow, fairLimit, fixed, lease, loadShedder, quota, requestQueue } from '@fairlead/core/mechanisms'
 export { FAIR_GATE, Fair, FairPermit, InjectGate, SkipFair } from './decorators.js'
 export { FairException } from './exception.js'
 export type { Exchange } from './exchange.js'

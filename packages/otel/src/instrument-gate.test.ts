@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createGate, type Gate, type Permit, refuse } from '@fairlead/core'
+import { createGate, type Gate, loadShedder, type Permit, refuse } from '@fairlead/core'
 import { escrow, requestQueue } from '@fairlead/core/mechanisms'
 import { INSTRUMENTS } from '@fairlead/core/telemetry'
 import { manualClock } from '@fairlead/core/testing'
@@ -53,7 +53,7 @@ async function busyGate(flows = 10) {
   const leased = { name: 'doorman', admit: () => undefined, snapshot: () => ({ refused: 0, resource: doorman }) }
   const gate = createGate({
     clock,
-    shed: { signals: [{ name: 'pool', kind: 'live', curve: curve(), read: () => 0.2 }] },
+    shed: loadShedder({ signals: [{ name: 'pool', kind: 'live', curve: curve(), read: () => 0.2 }] }),
     stages: [
       leased,
       { name: 'picky', admit: ({ flow }) => (flow === 'flow-3' ? refuse('picky', 'bad', true, 0) : undefined) },

@@ -122,7 +122,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   name: 'fairFetch',
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
-  signals: runtime.signals,
+  shed: runtime.shed,
 }
 
 /** What the server handed over, where it did: Bun the server, Deno what it knows of the connection. */

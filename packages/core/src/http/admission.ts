@@ -1,10 +1,10 @@
 import type { Decision, Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
+import type { Mechanism } from '../admission/mechanism.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
-import type { LoadSignal } from '../shed/index.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { Mistakes } from './mistakes.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
@@ -22,8 +22,8 @@ export interface Framework<Target extends readonly unknown[]> {
   address(...target: Target): string | undefined
   /** The status that the response was sent with; undefined where there is none. */
   status(...target: Target): number | undefined
-  /** What to shed by, if the user does not say: fresh signals, or none. */
-  signals(queued: boolean): readonly LoadSignal[]
+  /** Load shedding, if the user does not say; `queued`: requests wait in a queue. */
+  shed(queued: boolean): Mechanism<'shed'> | false
   /**
    * The request's headers, in lower case, if the framework was not told to trust those that proxies set; undefined if
    * it was. `trust` says how it is told, for messages.
@@ -63,7 +63,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#warnings = new Warnings(onWarning)
     this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
-    this.gate = gateOf(options, (queued) => framework.signals(queued))
+    this.gate = gateOf(options, (queued) => framework.shed(queued))
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
     }, 'error')

@@ -16,7 +16,7 @@ const framework: Framework<[call: Call]> = {
   name: 'fairMiddleware',
   address: ({ address = '192.0.2.1' }) => address,
   status: ({ status = 200 }) => status,
-  signals: () => [],
+  shed: () => false,
   untrustedHeaders: ({ headers = {} }) => headers,
   trust: 'Trust it by the setting of the framework.',
 }

@@ -1,8 +1,8 @@
 import type { Gate } from '../admission/gate.js'
+import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
-import type { LoadSignal } from '../shed/index.js'
 import type { HttpRefusal } from './refusal.js'
 import type { OnWarning } from './warnings.js'
 
@@ -138,24 +138,16 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
 }
 
 /**
- * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
- * called only if it is needed, with true where requests will wait in a queue; if it knows none, nothing is shed.
+ * The gate that valid options ask for: the user's own, or a new one with FAIR and, unless they say otherwise, the
+ * shedding that `shed()` gives, which is called only then, with true where requests will wait in a queue.
  */
 export function gateOf<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
-  signals: (queued: boolean) => readonly LoadSignal[],
+  shed: (queued: boolean) => Mechanism<'shed'> | false,
 ): Gate {
   if (options.gate !== undefined) return options.gate
   const gateOptions: Record<string, unknown> = {}
   for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
-  const { shed = {} } = options
-  // Only an object can lack a signal; whatever else was given is for the gate to complain about.
-  const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
-  if (isObject && shed.signal === undefined && shed.signals === undefined) {
-    const known = signals(typeof options.queue === 'object')
-    if (known.length > 0) gateOptions['shed'] = { ...shed, signals: known }
-    // Nothing to shed by, and nobody asked for it. Whoever did has to name a signal.
-    else if (options.shed === undefined) gateOptions['shed'] = false
-  }
+  if (options.shed === undefined) gateOptions['shed'] = shed(typeof options.queue === 'object')
   return createGate(gateOptions)
 }

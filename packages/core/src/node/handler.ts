@@ -8,7 +8,7 @@ import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/resource-exhausted-error.js'
 import type { HttpVisit } from '../http/visit.js'
 import { requireFunction } from '../options.js'
-import { defaultSignals } from './default-signals.js'
+import { defaultShed } from './default-signals.js'
 
 /** A listener for the requests of a server, and the gate in front of it. */
 export interface FairHandler<Request, Response> {
@@ -39,7 +39,7 @@ export function fairHandler<
     status: (_request, response) => response.statusCode,
     untrustedHeaders: (request) => request.headers,
     trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
-    signals: defaultSignals,
+    shed: defaultShed,
   }
   const admission = new NodeAdmission(server, options)
 

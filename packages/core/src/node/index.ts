@@ -8,7 +8,7 @@
 export { fairOf } from '../http/fair-of.js'
 export type { AdmitContext, EngagedMessage, FinishedMessage, RefusedMessage } from './channels.js'
 export { clientId } from './client-id.js'
-export { defaultSignals } from './default-signals.js'
+export { defaultShed, defaultSignals } from './default-signals.js'
 export { type EventLoopDelayOptions, eventLoopDelaySignal } from './event-loop.js'
 export { eventLoopUtilizationSignal } from './event-loop-utilization.js'
 export { type FairHandler, fairHandler } from './handler.js'

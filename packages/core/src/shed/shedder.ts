@@ -1,10 +1,11 @@
+import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
-import { requireAbove, requireFunction, requireInteger, requireNumber } from '../options.js'
+import { requireAbove, requireFunction, requireInteger, requireNumber, requireOptions } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
-import { type LoadShedderOptions, signalsOf } from './options.js'
+import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './options.js'
 import { riseOf } from './priority.js'
 import { Probe, type SignalSnapshot } from './probe.js'
 
@@ -193,5 +194,18 @@ export class LoadShedder implements Stage {
     if (this.#inFlight === 0) return
     this.#inFlight--
     for (const probe of this.#probes) probe.undo()
+  }
+}
+
+/**
+ * Load shedding for `createGate({ shed })`: refuses at random what the process cannot take. Each gate that is given it
+ * has a shedder of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
+ * checked when the gate is made.
+ */
+export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
+  requireOptions('shed', options, SHED_OPTIONS)
+  return {
+    place: 'shed',
+    stage: ({ clock, random }) => new LoadShedder({ ...options, clock, ...(random === undefined ? {} : { random }) }),
   }
 }
