@@ -132,6 +132,11 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }
   }
 
+  /** A request is named by its address, as the framework tells it. */
+  protected namedByAddress(_target: Target): void {
+    this.#mistakes.namedByAddress()
+  }
+
   /** What to tell the user once, and never again. */
   warn(message: string, cause?: unknown): void {
     this.#warnings.say(message, cause)
@@ -196,7 +201,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   #addressFlow(visit: HttpVisit<Target>): string {
     const { target } = visit
     const { address } = this.#options
-    if (address === undefined) this.#mistakes.namedByAddress(target)
+    if (address === undefined) this.namedByAddress(target)
     const told = address === undefined ? this.#framework.address(...target) : now(address(...target))
     visit.hasAddress = told !== undefined
     return this.#addresses.flow(told)

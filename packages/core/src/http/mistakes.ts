@@ -33,7 +33,6 @@ export class Mistakes<Target extends readonly unknown[]> {
   readonly #warnings: Warnings
   /** Whether this is the very moment in which the middleware was made. */
   #isBeingMade: boolean
-  #headersLeft = HEADERS_SEEN
   #answersLeft = ANSWERS_SEEN
   #namesLeft = NAMES_SEEN
   #name: string | undefined = undefined
@@ -80,23 +79,9 @@ export class Mistakes<Target extends readonly unknown[]> {
     )
   }
 
-  /** A request is named by its address, as the framework tells it. */
-  namedByAddress(target: Target): void {
+  /** A request is named by its address. */
+  namedByAddress(): void {
     this.#asked()
-    if (this.#headersLeft === 0) return
-    this.#headersLeft--
-    const headers = this.#framework.untrustedHeaders?.(...target)
-    if (headers === undefined) return
-    for (const name of FORWARDED) {
-      if (headers[name] === undefined) continue
-      this.#headersLeft = 0
-      this.#warnings.say(
-        `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
-          `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
-          'client has made it up, and all is well.',
-      )
-      return
-    }
   }
 
   /** A request was answered to its end. */
@@ -132,5 +117,30 @@ export class Mistakes<Target extends readonly unknown[]> {
         `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests: a gate that has ` +
           'seen one request limits nothing. Call it once, where the application is put together, and keep what it gives.',
       )
+  }
+}
+
+/** Headers that tell of a proxy before a service that trusts none. For servers of Node: elsewhere none are handed over. */
+export class ForwardedHeaders<Target extends readonly unknown[]> {
+  readonly #framework: Framework<Target>
+  #left = HEADERS_SEEN
+
+  constructor(framework: Framework<Target>) {
+    this.#framework = framework
+  }
+
+  /** What is wrong with a request that is named by its address, as the framework tells it; undefined for most. */
+  problemOf(target: Target): string | undefined {
+    if (this.#left === 0) return undefined
+    this.#left--
+    const headers = this.#framework.untrustedHeaders?.(...target)
+    const name = headers && FORWARDED.find((each) => headers[each] !== undefined)
+    if (name === undefined) return undefined
+    this.#left = 0
+    return (
+      `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
+      `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
+      'client has made it up, and all is well.'
+    )
   }
 }

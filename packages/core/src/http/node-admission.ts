@@ -1,6 +1,7 @@
 import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type Framework, HttpAdmission } from './admission.js'
+import { ForwardedHeaders } from './mistakes.js'
 import type { HttpOptions } from './options.js'
 import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
 import { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
@@ -21,6 +22,7 @@ export interface NodeAnswer extends RefusalHead {
 /** {@link HttpAdmission} where requests and responses are Node's: it finds out by itself how they end. */
 export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmission<Target> {
   readonly #patience: Patience
+  readonly #forwarded: ForwardedHeaders<Target>
   readonly #handler: HttpOptions<Target>['handler']
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
@@ -29,6 +31,18 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     const { clientTimeoutMs = PATIENCE.clientTimeoutMs, slowBodyMs = PATIENCE.slowBodyMs } = options
     this.#patience = { clientTimeoutMs, slowBodyMs }
     this.#handler = options.handler
+    this.#forwarded = new ForwardedHeaders(framework)
+  }
+
+  protected override namedByAddress(target: Target): void {
+    super.namedByAddress(target)
+    const problem = this.#forwarded.problemOf(target)
+    if (problem !== undefined) this.warn(problem)
+  }
+
+  /** Sees to it that no more is read of a large body, whose request is refused. To be called before that is answered. */
+  refuseBody(request: NodeUpload, response: RefusalHead): void {
+    refuseBody(request, response)
   }
 
   /** Lets a visit hear how its response ends; {@link ask} after that. */
@@ -49,7 +63,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     // While it waited, a timeout of somebody else's may have answered.
     if (refused.reason === 'gone' || response.headersSent) return
     const refusal = this.refusal(refused)
-    refuseBody(request, response)
+    this.refuseBody(request, response)
     response.statusCode = refusal.status
     for (const name of Object.keys(refusal.headers)) response.setHeader(name, refusal.headers[name] ?? '')
     if (this.#handler === undefined) {

@@ -4,9 +4,9 @@ import type { Framework, HttpAdmission } from '../../http/admission.js'
 import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
 
-/** An admission; it can watch responses where Node's may come. */
+/** An admission; it can watch responses, and leave bodies unread, where Node's may come. */
 export type Admission<Target extends readonly unknown[]> = HttpAdmission<Target> &
-  Partial<Pick<NodeAdmission<Target>, 'watch'>>
+  Partial<Pick<NodeAdmission<Target>, 'watch' | 'refuseBody'>>
 
 /** What is different from runtime to runtime, and has to be known before the first request. */
 export interface Runtime {
