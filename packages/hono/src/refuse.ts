@@ -1,5 +1,5 @@
 import type { Admission } from '@fairlead/core/fetch'
-import { type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
+import { type Fields, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf } from './host.js'
 
@@ -46,4 +46,12 @@ export function answerNobody(c: Context): void {
 /** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
 function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
+}
+
+/**
+ * Adds fields to an answer that handlers have given, whichever way: only now, because a `new Response()` of theirs
+ * knows nothing of what was set before. Where one is there already, this goes to its list.
+ */
+export function tell(c: Context, fields: Fields | undefined): void {
+  for (const name in fields) c.header(name, fields[name], { append: true })
 }

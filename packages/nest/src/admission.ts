@@ -12,13 +12,10 @@ import {
 } from '@fairlead/core/http'
 import { defaultShed } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
-import { addressOf, headersOf } from './address.js'
-import { FairException } from './exception.js'
-import { type Exchange, exchangeOf, onSharedResponseEnd } from './exchange.js'
+import { addressOf, type Exchange, exchangeOf, headersOf, onSharedResponseEnd, outerVisit } from './context.js'
+import { withDecorators } from './decorators.js'
+import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
-import { withDecorators } from './settings.js'
-import { transportException } from './transport-exception.js'
-import { outerVisit } from './visits.js'
 
 /** A request to a handler of Nest, on its way through the gate. */
 export type Visit = HttpVisit<[context: ExecutionContext]>

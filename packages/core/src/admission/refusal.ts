@@ -1,4 +1,4 @@
-import type { Quota } from './quota.js'
+import type { Quota } from './decision.js'
 
 /**
  * Why a request was refused. The built-in reasons; a stage of your own may add its words.

@@ -1,4 +1,4 @@
-import type { Quota } from '../admission/quota.js'
+import type { Quota } from '../admission/decision.js'
 
 /** Names and values of fields, ready to be sent. */
 export type Fields = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
+import type { Quota } from '../admission/decision.js'
 import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
-import type { Quota } from '../admission/quota.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
 import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
