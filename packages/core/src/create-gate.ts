@@ -70,7 +70,7 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   after?: After
 }
 
-/** Names of the options above, for whoever passes them on. */
+/** Names of the options above, for code that passes them on. */
 export const GATE_OPTIONS: readonly string[] = [
   'name',
   'fleet',

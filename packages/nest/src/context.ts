@@ -93,7 +93,7 @@ interface RpcContext {
   getSocketRef?(): { readonly netSocket?: Socket }
 }
 
-/** The address of whoever asks, as far as the platform trusts what it was told; undefined where it knows none. */
+/** The client's address, as far as the platform trusts what it was told; undefined where it knows none. */
 export function addressOf(context: ExecutionContext): string | undefined {
   switch (context.getType<string>()) {
     case 'http':
@@ -148,7 +148,7 @@ export function visitOf(context: ExecutionContext): FairRequest | undefined {
   return type === 'http' ? outerVisit(context) : visits.get(context.getArgByIndex(CARRIER_OF[type] ?? 0))
 }
 
-/** The visit to a gate that an HTTP request has passed before, be it one of ours or one of another adapter. */
+/** The visit to a gate that an HTTP request has passed before, ours or another adapter's. */
 export function outerVisit(context: ExecutionContext): FairRequest | undefined {
   return context.getArgByIndex<{ fair?: FairRequest }>(0).fair
 }

@@ -16,7 +16,7 @@ export class FairInterceptor implements NestInterceptor {
     this.#admission = admission
   }
 
-  /** Asks on subscription, so that whoever unsubscribes while the request waits takes it out of the line. */
+  /** Asks on subscription, so that unsubscribing while the request waits takes it out of the line. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return new Observable((subscriber) => this.#begin(context, next, subscriber))
   }
@@ -58,7 +58,7 @@ export class FairInterceptor implements NestInterceptor {
       return
     }
     if (!decision.admitted || !this.#admission.admit(visit, decision)) {
-      // Whoever has unsubscribed answers in our place.
+      // The subscriber has left, and answers in our place.
       if (subscriber.closed) return
       this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
       return
@@ -97,7 +97,7 @@ class Handling extends Subscriber<unknown> {
     super.complete()
   }
 
-  /** The handler is over: it has completed or failed, or whoever listened to it has left. */
+  /** The handler is over: it has completed or failed, or its subscriber has left. */
   override unsubscribe(): void {
     if (this.closed) return
     super.unsubscribe()

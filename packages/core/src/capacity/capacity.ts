@@ -10,7 +10,7 @@ import type { Outcome } from '../admission/outcome.js'
  * What a caller may rely on:
  *
  * - {@link tryTake} answers at once, changes nothing when it answers `false`, and never calls a listener.
- * - Whoever got `false` for a width of at most {@link maximum} is told by its listener when it is worth trying again.
+ * - A caller that got `false` for a width of at most {@link maximum} is told by its listener when it is worth trying again.
  *   A caller that tries until it gets `false`, and again when it is told, misses nothing and never has to poll.
  * - What may run alone runs alone: while nothing is in flight, a width above the present limit but not above
  *   {@link maximum} is let in, unless there is no limit left at all (0). Only a lease is stricter: its limit is a

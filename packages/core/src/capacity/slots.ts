@@ -4,7 +4,7 @@ import { AvailabilityListeners } from './availability-listeners.js'
 const ROUNDING = 1e-9
 
 /**
- * The slots of a capacity: how many are taken, and who wants to know when there are more. No clock; O(1) but for
+ * The slots of a capacity: how many are taken, and which listeners want to know when there are more. No clock; O(1) but for
  * the listeners.
  */
 export class Slots extends AvailabilityListeners {

@@ -186,7 +186,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     })
   }
 
-  /** Goes on when an option's promise is kept. Whoever has left by then is not judged. */
+  /** Goes on when an option's promise is kept. A client that has left by then is not judged. */
   #later<T>(
     visit: HttpVisit<Target>,
     promise: Promise<T>,
@@ -215,7 +215,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     try {
       flow = this.#addressFlow(visit)
     } catch {
-      // Its own functions may have failed the framework, too (who is trusted as a proxy).
+      // The user's own functions may have failed the framework, too (which proxies to trust).
     }
     return this.gate.admit({ flow, signal: () => visit.signal, target: visit.target })
   }
@@ -231,7 +231,7 @@ function now<T>(answer: T): T {
   return answer
 }
 
-/** An answer that has to be true or false, or nothing. Whoever returns a promise would otherwise always say yes. */
+/** An answer that has to be true or false, or nothing. A promise would otherwise always count as yes. */
 function yes(name: string, answer: unknown): boolean {
   if (now(answer) === undefined) return false
   requireBoolean(name, answer)

@@ -51,14 +51,14 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
-  /** Sees to it that a response tells {@link fields}, if there are any, whoever writes its head. */
+  /** Sees to it that a response tells {@link fields}, if there are any, no matter which code writes its head. */
   tell(permit: Permit, response: NodeHead): void {
     if (this.fields(permit) !== undefined) onResponseHead(response, (status) => this.fields(permit, status))
   }
 
   /**
    * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
-   * Of a large body nothing more is read. Whoever has gone is not answered: nobody could read it.
+   * The rest of a large body is not read. A client that has left gets no answer: nobody could read it.
    */
   refuse(target: Target, refused: Refusal, request: NodeUpload, response: NodeAnswer): void {
     // While it waited, a timeout of somebody else's may have answered.
@@ -106,7 +106,7 @@ export interface NodeHead {
 }
 
 /**
- * Adds fields to a response at the moment its head is written, whoever writes it: an error handler that has taken all
+ * Adds fields to a response at the moment its head is written, by the handler, or by an error handler that has taken all
  * fields away before, too. `fields` is asked then, with the status. Where one is there already, this goes to its list.
  */
 export function onResponseHead(response: NodeHead, fields: (status: number) => Fields | undefined): void {

@@ -175,7 +175,7 @@ export class Peer {
   constructor(connection: Connection) {
     this.connection = connection
     connection.once('close', () => {
-      // Whoever is still here by then never got a `close` of its own.
+      // Responses still open by then never got a `close` of their own.
       for (const open of this.all()) open.end(true)
     })
   }

@@ -74,7 +74,7 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   onError?: OnError
   /**
    * When the `RateLimit` fields tell a client what is left of its budgets: when little is, on each response, or never.
-   * Refusals by a budget tell it, but for `'never'`. Without a budget there is nothing to tell. @default 'near'
+   * Refusals by a budget always tell it, except with `'never'`. Without a budget there is nothing to tell. @default 'near'
    */
   rateLimit?: TellRateLimit
   /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
@@ -177,7 +177,7 @@ export interface RouteSettings<Target extends readonly unknown[]> {
   readonly priority?: number | Option<Target, 'priority'>
 }
 
-/** Checks them. Throws a `TypeError` or `RangeError` that names what is wrong and its value; `name` is who has them. */
+/** Checks them. Throws a `TypeError` or `RangeError` that names what is wrong and its value; `name` is their owner, for messages. */
 export function requireRouteSettings<Target extends readonly unknown[]>(
   name: string,
   settings: RouteSettings<Target>,

@@ -172,7 +172,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.#release()
   }
 
-  /** Nobody can know whether the client is still there: the permit ends, whoever holds it. */
+  /** Nobody can know whether the client is still there: the permit ends, even if a handler still holds it. */
   unheard(): void {
     this.permit?.finish('ignored')
   }

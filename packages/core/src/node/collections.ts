@@ -75,7 +75,7 @@ export function collectSoon(): void {
 /** Least time from one request for a collection to the next, in milliseconds. */
 const COLLECT_EVERY_MS = 250
 /**
- * Time until the next where one has freed little: so many milliseconds for each byte of objects. To mark them takes about
+ * Time until the next collection where one has freed little, in milliseconds per byte of objects. Marking them takes about
  * half a millisecond a megabyte, which is a twentieth of this.
  */
 const COLLECT_SELDOM_MS = 10 / 2 ** 20

@@ -156,7 +156,7 @@ const COLLECT_FROM = 0.8
 const PROOF_FADES = 0.1
 /** Share of the limit that may be filled up by trusting that what is kept will be used again. */
 const HIGHEST = 0.98
-/** However well it goes, so much of what is kept is trusted at most. */
+/** Most of what is kept that is ever trusted to be used again. */
 const MOST_REUSED = 0.9
 /** How much of what is kept is of no use after all, for each byte that the process became larger than it had ever been. */
 const RETREAT = 4

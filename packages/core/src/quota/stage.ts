@@ -18,7 +18,7 @@ export interface QuotaMechanism<out Asks extends (...target: never) => void> ext
 }
 
 /**
- * A quota per key: each may use so much per window, whatever there is, and whatever others do. For what was sold as
+ * A quota per key: each has a limit per window, independent of what others do. For what was sold as
  * such; an escrow shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
  * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
  * its own, unless they have one store.
