@@ -1,6 +1,6 @@
 /** Started by `memory.ts`: requests that hold memory for a second, let in by a guard. Tells its counts, and ends. */
 import { performance } from 'node:perf_hooks'
-import { createGate } from '@fairlead/core'
+import { createGate, loadShedder } from '@fairlead/core'
 import { defaultSignals } from '@fairlead/core/node'
 import underPressure from '@fastify/under-pressure'
 import fastify from 'fastify'
@@ -50,7 +50,7 @@ async function guardOf({ guard, roomMb, inContainer }: Plan): Promise<Guard> {
   const bytes = PEER_SHARE * roomMb * 2 ** 20
   if (guard === 'none') return () => () => {}
   if (guard === 'fairlead') {
-    const gate = createGate({ shed: { signals: defaultSignals() } })
+    const gate = createGate({ shed: loadShedder({ signals: defaultSignals() }) })
     return async (flow) => {
       const decision = await gate.admit({ flow })
       return decision.admitted ? () => decision.finish('success') : undefined

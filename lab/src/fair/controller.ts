@@ -1,4 +1,4 @@
-import { FairTracker, type FlowKey } from '@fairlead/core'
+import { blue, FairTracker, type FlowKey } from '@fairlead/core'
 import { type ManualClock, seededRandom } from '@fairlead/core/testing'
 import type { Arrivals } from './arrivals.js'
 
@@ -18,7 +18,7 @@ export const noControl: MakeController = () => ({ admit: () => true, report: () 
 
 /** The published rule with its defaults, as shipped. It knows neither costs nor weights. */
 export const publishedRule: MakeController = (arrivals, clock, seed) =>
-  controlBy(new FairTracker({ rule: 'blue', clock, random: seededRandom(seed) }), arrivals)
+  controlBy(new FairTracker({ ...blue(), clock, random: seededRandom(seed) }), arrivals)
 
 /** The fair clock with its defaults, as shipped. */
 export const fairClock: MakeController = (arrivals, clock, seed) =>

@@ -1,4 +1,4 @@
-import { type FairRuleName, FairTracker } from '@fairlead/core'
+import { blue, type FairRuleName, FairTracker } from '@fairlead/core'
 import { draws } from './luck.js'
 
 /** How an admitted request ended, and what it cost. */
@@ -41,7 +41,7 @@ export const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
       }
     },
   ],
-  ['blue', (seed, clock) => tracked(new FairTracker({ rule: 'blue', clock, random: draws(seed).next }))],
+  ['blue', (seed, clock) => tracked(new FairTracker({ ...blue(), clock, random: draws(seed).next }))],
 ])
 
 function tracked<R extends FairRuleName>(tracker: FairTracker<R>): Controller {

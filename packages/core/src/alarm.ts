@@ -1,6 +1,6 @@
 import type { After } from './clock.js'
 
-/** One timer, for whatever comes next. May ring early or late, so whoever is rung has to look at the clock. */
+/** One timer, for whatever comes next. It may ring early or late, so its listener has to look at the clock. */
 export class Alarm {
   readonly #after: After
   readonly #ring: () => void

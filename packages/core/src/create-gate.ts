@@ -10,8 +10,6 @@ import type { ClockLink } from './fair/shared/report.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { LoadShedder, type ShedOptions } from './shed/index.js'
-import { SHED_OPTIONS } from './shed/options.js'
 import { safeWeight } from './weight.js'
 
 /**
@@ -28,8 +26,8 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   fleet?: ClockLink
   /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
   fair?: FairOptions | false
-  /** Load shedding: refuses at random what the process cannot take. Needs a signal. @default false */
-  shed?: ShedOptions | false
+  /** Load shedding, made by `loadShedder()`: refuses at random what the process cannot take. @default false */
+  shed?: Mechanism<'shed'> | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
   /**
@@ -72,7 +70,7 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   after?: After
 }
 
-/** Names of the options above, for whoever passes them on. */
+/** Names of the options above, for code that passes them on. */
 export const GATE_OPTIONS: readonly string[] = [
   'name',
   'fleet',
@@ -126,10 +124,7 @@ export function createGate(options: GateOptions = {}): Gate {
     requireFairOptions(fair)
     chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
   }
-  if (shed !== false) {
-    requireOptions('shed', shed, SHED_OPTIONS)
-    chain.push(new LoadShedder({ ...shed, clock, ...random }))
-  }
+  if (shed !== false) chain.push(stageOf('shed', shed, seams))
   for (const stage of stages) {
     requireStage(stage)
     chain.push(stage)

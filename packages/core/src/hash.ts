@@ -1,7 +1,7 @@
 /**
  * Hashing of names that clients choose: HalfSipHash-2-4 with 64 bits of output, under a secret key.
  *
- * Whoever does not know the key can neither predict a hash nor make two names that share one. A seed, even a secret one,
+ * Without the key nobody can predict a hash or make two names that share one. A seed, even a secret one,
  * does not give that to a hash that was made for speed: MurmurHash3 has pairs of texts that collide under every seed.
  */
 

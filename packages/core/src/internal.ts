@@ -6,7 +6,7 @@
 
 export { keyOf } from './admission/flow.js'
 export { Alarm } from './alarm.js'
-export { DurationHistogram } from './capacity/histogram.js'
+export { DurationHistogram } from './capacity/window.js'
 export { originMs, steady, systemAfter, systemClock } from './clock.js'
 export { withinDeadline } from './doorman/deadline.js'
 export { Pool } from './escrow/pool/pool.js'

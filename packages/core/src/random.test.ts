@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { createGate } from './create-gate.js'
+import { blue } from './fair/index.js'
 import { httpRefusal } from './http/refusal.js'
 import { requestQueue } from './queue/stage.js'
 import { coinRandom, randomUint32, secretRandom, systemRandom } from './random.js'
+import { loadShedder } from './shed/index.js'
 
 afterEach(() => vi.restoreAllMocks())
 
@@ -23,8 +25,8 @@ describe('what clients can see of chance', () => {
   it('comes from the cryptographic generator, and nothing is asked of it before the first request', async () => {
     const host = vi.spyOn(Math, 'random')
     const platform = vi.spyOn(crypto, 'getRandomValues')
-    const fair = { rule: 'blue', failureIncrement: 0.5, rotateEveryMs: 1 } as const
-    const shed = { signal: () => 0.5, from: 0, to: 1 }
+    const fair = blue({ failureIncrement: 0.5, rotateEveryMs: 1 })
+    const shed = loadShedder({ signal: () => 0.5, from: 0, to: 1 })
     const gates = [{}, { fair }].map((options) =>
       createGate({ ...options, shed, queue: requestQueue({ concurrency: 4, queues: 8, perturbEveryMs: 5000 }) }),
     )

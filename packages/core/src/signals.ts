@@ -1,4 +1,4 @@
-// Workers let nobody touch the signal of another request: it throws. What waits is let go by whoever ends, which is
+// Workers let nobody touch the signal of another request: it throws. A waiting request is released by the one that ends, which is
 // another request.
 
 /** Whether a signal has fired, as far as can be known here. Where it cannot, its own request will say so. */

@@ -8,7 +8,7 @@ import {
   NodeAdmission,
   runFor,
 } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { wrap } from './wrap.js'
 
@@ -42,7 +42,7 @@ const express: Framework<[request: Request, response: Response]> = {
   status: (_req, res) => res.statusCode,
   untrustedHeaders: (req) => (req.app.get('trust proxy') ? undefined : req.headers),
   trust: "Say which proxies to trust, app.set('trust proxy', 1), or set the option address or flow.",
-  signals: defaultSignals,
+  shed: defaultShed,
 }
 
 /**

@@ -1,4 +1,5 @@
-import { createGate } from '@fairlead/core'
+import { createGate, loadShedder } from '@fairlead/core'
+import { defaultSignals } from '@fairlead/core/node'
 import { requestQueue } from '@fairlead/core/queue'
 import express, { type Request, type RequestHandler } from 'express'
 import { describe, expect, it } from 'vitest'
@@ -50,15 +51,14 @@ describe('options', () => {
     [{ fair: { levels: Number.NaN } }, 'fair.levels must be an integer >= 1, got NaN'],
     [{ fair: { credit: 0 } }, 'fair.credit must be a number >= 1, got 0'],
     [{ fair: { buckets: 3 } }, 'fair has no option "buckets"'],
-    [{ shed: true }, 'shed must be an object, got true'],
-    [{ shed: null }, 'shed must be an object, got null'],
-    [{ shed: [] }, 'shed must be an object, got an array'],
-    [{ shed: 0 }, 'shed must be an object, got 0'],
-    [{ shed: { sampleEveryMs: 0 } }, 'sampleEveryMs must be '],
-    [{ shed: { sampleEveryMs: Number.NaN } }, 'sampleEveryMs must be '],
-    [{ shed: { signal: () => 0, from: -1, to: 2 } }, 'from must be a number >= 0, got -1'],
-    [{ shed: { signals: [] } }, 'signals must be an array of at least one signal'],
-    [{ shed: { threshold: 3 } }, 'shed has no option "threshold"'],
+    [{ shed: true }, 'shed must be made by loadShedder(), got true'],
+    [{ shed: null }, 'shed must be made by loadShedder(), got null'],
+    [{ shed: [] }, 'shed must be made by loadShedder(), got an array'],
+    [{ shed: { signal: () => 0 } }, 'shed must be made by loadShedder(), got an object'],
+    [{ shed: loadShedder({ signal: () => 0, from: 1, to: 2, sampleEveryMs: 0 }) }, 'sampleEveryMs must be '],
+    [{ shed: loadShedder({ signal: () => 0, from: 1, to: 2, sampleEveryMs: Number.NaN }) }, 'sampleEveryMs must be '],
+    [{ shed: loadShedder({ signal: () => 0, from: -1, to: 2 }) }, 'from must be a number >= 0, got -1'],
+    [{ shed: loadShedder({ signals: [] }) }, 'signals must be an array of at least one signal'],
     [{ queue: true }, 'queue must be made by requestQueue(), got true'],
     [{ queue: { concurrency: 4 } }, 'queue must be made by requestQueue(), got an object'],
     [{ queue: requestQueue({ concurrency: 0 }) }, 'concurrency must be '],
@@ -68,8 +68,10 @@ describe('options', () => {
     [{ gate: createGate(), queue: requestQueue({ concurrency: 4 }) }, 'queue is an option of the gate'],
   ])('%j is refused', (options, message) => expect(() => fairMiddleware(options)).toThrow(message))
 
-  it('what a mechanism does not know is refused where the mechanism is made', () =>
-    expect(() => requestQueue({ concurrency: 4, size: 5 } as never)).toThrow('queue has no option "size"'))
+  it('what a mechanism does not know is refused where the mechanism is made', () => {
+    expect(() => requestQueue({ concurrency: 4, size: 5 } as never)).toThrow('queue has no option "size"')
+    expect(() => loadShedder({ threshold: 3 } as never)).toThrow('shed has no option "threshold"')
+  })
 
   it.each([null, 1, 'default', [], true])('%j is no set of options', (options) =>
     expect(() => fairMiddleware(options as FairMiddlewareOptions)).toThrow('fairMiddleware must be an object, got '),
@@ -79,7 +81,7 @@ describe('options', () => {
     [{}],
     [{ fair: false, shed: false }],
     [{ gate: createGate(), random: () => 0 }],
-    [{ shed: { sampleEveryMs: 200 } }],
+    [{ shed: loadShedder({ signals: defaultSignals(), sampleEveryMs: 200 }) }],
     [{ ipv6Prefix: 64, onError: 'refuse' }],
     [{ gate: createGate(), rateLimit: 'always' }],
   ])('%j is accepted', (options) => expect(fairMiddleware(options).gate.snapshot().closed).toBe(false))

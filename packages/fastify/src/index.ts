@@ -5,6 +5,6 @@
  */
 
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
-export { adaptive, escrow, fairLimit, fixed, lease, quota, requestQueue } from '@fairlead/core/mechanisms'
+export { adaptive, escrow, fairLimit, fixed, lease, loadShedder, quota, requestQueue } from '@fairlead/core/mechanisms'
 export { type FairPluginOptions, fairPlugin } from './plugin.js'
 export type { FairRoute } from './route.js'

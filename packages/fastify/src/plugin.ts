@@ -12,7 +12,7 @@ import {
   requireHttpOptions,
   requireOneOf,
 } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import fastifyPlugin from 'fastify-plugin'
 import { type FairRoute, keepUntilSettled, requireFairRoute, SETTINGS, withRoutes } from './route.js'
@@ -54,11 +54,11 @@ const fastify: Framework<Target> = {
   name: 'fairPlugin',
   // Fastify's own reading of X-Forwarded-For where `trustProxy` is set, else the socket's address.
   address: (request) => request.ip,
-  // Not the reply's: what was sent counts, whoever wrote it.
+  // Not the reply's: what was sent counts.
   status: (_request, reply) => reply.raw.statusCode,
   untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
   trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
-  signals: defaultSignals,
+  shed: defaultShed,
 }
 
 // Async, so that an option that is wrong rejects.
@@ -76,7 +76,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
     }
     const [request, reply] = visit.target
     if (!decision.admitted) {
-      // Whoever is gone cannot read an answer. While it waited, a time-out of somebody else's may have answered.
+      // A client that has left cannot read an answer. While it waited, a time-out of somebody else's may have answered.
       if (decision.reason !== 'gone' && !reply.sent && !reply.raw.headersSent)
         refuse(request, reply, admission.refusal(decision), options.handler, admission)
       return
@@ -110,7 +110,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
     request.fair?.failed(error)
     done()
   })
-  // Whoever waits is told so at once; what runs ends as it would.
+  // Waiting requests are refused at once; running ones end as usual.
   if (options.gate === undefined)
     app.addHook('preClose', (done) => {
       gate.close()

@@ -2,10 +2,8 @@ import type { Gate } from '@fairlead/core'
 import { awake, isWorkerd, runtime, withPermitTimeout } from '@fairlead/core/fetch'
 import { type Answer, type FairRequest, type Framework, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { addressOf, carryOn, headersOf, statusOf } from './host.js'
-import { answerNobody, refuse } from './refuse.js'
-import { watchResponse } from './response-end.js'
-import { tell } from './tell.js'
+import { addressOf, carryOn, headersOf, statusOf, watchResponse } from './host.js'
+import { answerNobody, refuse, tell } from './refuse.js'
 
 declare module 'hono' {
   interface ContextVariableMap {
@@ -26,7 +24,7 @@ const hono: Framework<[c: Context]> = {
   name: 'fairMiddleware',
   address: addressOf,
   status: statusOf,
-  signals: runtime.signals,
+  shed: runtime.shed,
   untrustedHeaders: headersOf,
   trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
 }

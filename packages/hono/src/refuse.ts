@@ -1,4 +1,5 @@
-import { type HttpAdmission, type HttpOptions, type HttpRefusal, PROBLEM_JSON, refuseBody } from '@fairlead/core/http'
+import type { Admission } from '@fairlead/core/fetch'
+import { type Fields, type HttpOptions, type HttpRefusal, PROBLEM_JSON } from '@fairlead/core/http'
 import type { Context } from 'hono'
 import { hostOf } from './host.js'
 
@@ -9,11 +10,11 @@ export async function refuse(
   c: Context,
   refusal: HttpRefusal,
   handler: HttpOptions<Target>['handler'],
-  admission: HttpAdmission<Target>,
+  admission: Admission<Target>,
 ): Promise<void> {
   const { status, headers, body } = refusal
   const { incoming, outgoing } = hostOf(c) ?? {}
-  if (incoming !== undefined && outgoing !== undefined) refuseBody(incoming, outgoing)
+  if (incoming !== undefined && outgoing !== undefined) admission.refuseBody?.(incoming, outgoing)
   if (handler !== undefined) {
     c.status(status)
     for (const name of Object.keys(headers)) c.header(name, headers[name])
@@ -45,4 +46,12 @@ export function answerNobody(c: Context): void {
 /** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
 function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
+}
+
+/**
+ * Adds fields to an answer that handlers have given, whichever way: only now, because a `new Response()` of theirs
+ * knows nothing of what was set before. Where one is there already, this goes to its list.
+ */
+export function tell(c: Context, fields: Fields | undefined): void {
+  for (const name in fields) c.header(name, fields[name], { append: true })
 }

@@ -5,5 +5,5 @@
  */
 
 export { type FairRequest, type HttpRefusal, ResourceExhaustedError } from '@fairlead/core/http'
-export { adaptive, escrow, fairLimit, fixed, lease, quota, requestQueue } from '@fairlead/core/mechanisms'
+export { adaptive, escrow, fairLimit, fixed, lease, loadShedder, quota, requestQueue } from '@fairlead/core/mechanisms'
 export { type FairMiddleware, type FairMiddlewareOptions, type FairState, fairMiddleware } from './middleware.js'

@@ -1,6 +1,6 @@
 import type { Gate } from '@fairlead/core'
 import { type FairRequest, type Framework, type HttpOptions, NodeAdmission } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
 
@@ -25,9 +25,9 @@ const koa: Framework<[ctx: Context]> = {
   name: 'fairMiddleware',
   // Without trust in proxies `ctx.ip` is the socket's address, kept for the request at some cost.
   address: (ctx) => (ctx.app.proxy ? ctx.ip : ctx.req.socket.remoteAddress),
-  // Not `ctx.status`: what was sent counts, whoever wrote it.
+  // Not `ctx.status`: what was sent counts.
   status: (ctx) => ctx.res.statusCode,
-  signals: defaultSignals,
+  shed: defaultShed,
   untrustedHeaders: (ctx) => (ctx.app.proxy ? undefined : ctx.req.headers),
   trust: 'Say that a proxy is trusted, app.proxy = true, or set the option address or flow.',
 }
@@ -49,7 +49,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     const decision = asked instanceof Promise ? await asked : asked
     if (decision === undefined) return next()
     if (!decision.admitted) {
-      // Whoever is gone cannot read an answer.
+      // A client that has left cannot read an answer.
       if (decision.reason !== 'gone') await setRefusal(ctx, admission.refusal(decision), options.handler, admission)
       return
     }

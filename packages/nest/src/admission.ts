@@ -10,15 +10,12 @@ import {
   PROBLEM_JSON,
   refuseBody,
 } from '@fairlead/core/http'
-import { defaultSignals } from '@fairlead/core/node'
+import { defaultShed } from '@fairlead/core/node'
 import { type ExecutionContext, HttpException } from '@nestjs/common'
-import { addressOf, headersOf } from './address.js'
-import { FairException } from './exception.js'
-import { type Exchange, exchangeOf, onSharedResponseEnd } from './exchange.js'
+import { addressOf, type Exchange, exchangeOf, headersOf, onSharedResponseEnd, outerVisit } from './context.js'
+import { withDecorators } from './decorators.js'
+import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
-import { withDecorators } from './settings.js'
-import { transportException } from './transport-exception.js'
-import { outerVisit } from './visits.js'
 
 /** A request to a handler of Nest, on its way through the gate. */
 export type Visit = HttpVisit<[context: ExecutionContext]>
@@ -39,7 +36,7 @@ const nest: Framework<[context: ExecutionContext]> = {
   address: addressOf,
   // What other contexts have of a response serves others, too: there only the handler's own error tells.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
-  signals: defaultSignals,
+  shed: defaultShed,
   untrustedHeaders: headersOf,
   trust:
     "Say which proxies to trust (Express: app.set('trust proxy', 1), Fastify: trustProxy), or set the option address or " +

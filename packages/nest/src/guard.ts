@@ -1,7 +1,7 @@
 import type { Answer } from '@fairlead/core/http'
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { FairAdmission, type Visit } from './admission.js'
-import { showVisit } from './visits.js'
+import { showVisit } from './context.js'
 
 /**
  * Admits HTTP requests before the guards that come after it, so that what those refuse counts as what it is. A guard

@@ -1,9 +1,8 @@
 import { type Answer, runFor } from '@fairlead/core/http'
 import { type CallHandler, type ExecutionContext, Inject, Injectable, type NestInterceptor } from '@nestjs/common'
-import { Observable, type Subscriber } from 'rxjs'
+import { Observable, Subscriber } from 'rxjs'
 import { FairAdmission, type Visit } from './admission.js'
-import { Handling } from './handling.js'
-import { showVisit } from './visits.js'
+import { showVisit } from './context.js'
 
 /**
  * Admits what handlers are asked, after all guards, and keeps the permit until the handler has settled and its response
@@ -17,7 +16,7 @@ export class FairInterceptor implements NestInterceptor {
     this.#admission = admission
   }
 
-  /** Asks on subscription, so that whoever unsubscribes while the request waits takes it out of the line. */
+  /** Asks on subscription, so that unsubscribing while the request waits takes it out of the line. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return new Observable((subscriber) => this.#begin(context, next, subscriber))
   }
@@ -59,12 +58,51 @@ export class FairInterceptor implements NestInterceptor {
       return
     }
     if (!decision.admitted || !this.#admission.admit(visit, decision)) {
-      // Whoever has unsubscribed answers in our place.
+      // The subscriber has left, and answers in our place.
       if (subscriber.closed) return
       this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
       return
     }
     showVisit(context, visit)
     runFor(visit, () => next.handle().subscribe(new Handling(context, visit, subscriber)))
+  }
+}
+
+/**
+ * Passes on what a handler says, keeps its visit for as long as it runs, and tells the visit how it settled.
+ *
+ * A `Subscriber` of its own, because what `pipe(catchError(…), finalize(…))` puts in its place is three of them.
+ */
+class Handling extends Subscriber<unknown> {
+  readonly #context: ExecutionContext
+  readonly #visit: Visit
+  #settled = false
+
+  /** `subscriber` must be open. */
+  constructor(context: ExecutionContext, visit: Visit, subscriber: Subscriber<unknown>) {
+    super(subscriber)
+    this.#context = context
+    this.#visit = visit
+    visit.handlerStarted()
+  }
+
+  override error(error: unknown): void {
+    this.#settled = true
+    this.#visit.failed(error)
+    super.error(error)
+  }
+
+  override complete(): void {
+    this.#settled = true
+    super.complete()
+  }
+
+  /** The handler is over: it has completed or failed, or its subscriber has left. */
+  override unsubscribe(): void {
+    if (this.closed) return
+    super.unsubscribe()
+    // Where no response tells, this is the end of the request as well.
+    if (this.#context.getType() !== 'http') this.#visit.responseEnded(!this.#settled)
+    this.#visit.handlerSettled()
   }
 }

@@ -1,6 +1,6 @@
 import { type HttpOptions, requireFunction, requireHttpOptions, requireOneOf } from '@fairlead/core/http'
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common'
-import type { Exchange } from './exchange.js'
+import type { Exchange } from './context.js'
 
 /** Where the module puts admission: see {@link FairOptions.at}. */
 export type At = 'interceptor' | 'guard' | 'nowhere'

@@ -1,9 +1,8 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createGate, type Gate, type Permit, refuse } from '@fairlead/core'
-import { escrow, requestQueue } from '@fairlead/core/mechanisms'
+import { createGate, type Gate, type Permit } from '@fairlead/core'
 import { INSTRUMENTS } from '@fairlead/core/telemetry'
-import { manualClock } from '@fairlead/core/testing'
+import { busyGate } from '@fairlead-testing/gates'
 import { metrics } from '@opentelemetry/api'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
@@ -46,52 +45,10 @@ function inMemory() {
   return { meter, collect }
 }
 
-/** A gate that has every mechanism, and has met everything that there is an instrument for. */
-async function busyGate(flows = 10) {
-  const clock = manualClock()
-  const doorman = { id: 'orders-db', kind: 'rate', capacity: 50, wants: 80, leaseEndsInMs: 30_000 }
-  const leased = { name: 'doorman', admit: () => undefined, snapshot: () => ({ refused: 0, resource: doorman }) }
-  const gate = createGate({
-    clock,
-    shed: { signals: [{ name: 'pool', kind: 'live', curve: curve(), read: () => 0.2 }] },
-    stages: [
-      leased,
-      { name: 'picky', admit: ({ flow }) => (flow === 'flow-3' ? refuse('picky', 'bad', true, 0) : undefined) },
-    ],
-    budget: escrow({ limit: 1e9, windowMs: 1e9 }),
-    queue: requestQueue({ concurrency: 2 }),
-  })
-  const run = async (): Promise<void> => {
-    // One that waits.
-    const running = [gate.admit({ flow: 'a' }), gate.admit({ flow: 'b' }), gate.admit({ flow: 'c' })]
-    clock.advance(20)
-    for (const each of running) {
-      const decision = await each
-      if (decision.admitted) decision.finish('success')
-    }
-    let spare = 10
-    for (let i = 0; i < Math.max(flows, 8_000); i++) {
-      clock.advance(10 / 3)
-      spare = Math.min(10, spare + 1 / 3)
-      const asked = gate.admit({ flow: `flow-${i % flows}` })
-      const decision = asked instanceof Promise ? await asked : asked
-      if (!decision.admitted) continue
-      const isServed = spare >= 1
-      if (isServed) spare--
-      decision.finish(isServed ? 'success' : 'failure')
-    }
-  }
-  return { gate, run }
-}
-
-function curve() {
-  return { from: 0.7, to: 0.9, probability: (load: number) => (load > 0.9 ? 1 : 0) }
-}
-
 describe('a real SDK', () => {
   it('has every instrument with its unit, its kind and a description, in memory', async () => {
     const { meter, collect } = inMemory()
-    const { gate, run } = await busyGate()
+    const { gate, run } = busyGate()
     instrumentGate(gate, { meter, name: 'api' })
     await run()
     const collected = await collect()
@@ -112,7 +69,7 @@ describe('a real SDK', () => {
 
   it('has at most 60 series of a gate that a million flows have asked', { timeout: 600_000 }, async () => {
     const { meter, collect } = inMemory()
-    const { gate, run } = await busyGate(1_000_000)
+    const { gate, run } = busyGate(1_000_000)
     instrumentGate(gate, { meter })
     await run()
     const collected = await collect()
@@ -136,7 +93,7 @@ describe('a real SDK', () => {
     stops.push(() => sink.close())
     const { port } = sink.address() as AddressInfo
     const { provider, reader } = sdk(new OTLPMetricExporter({ url: `http://127.0.0.1:${port}/v1/metrics` }))
-    const { gate, run } = await busyGate()
+    const { gate, run } = busyGate()
     instrumentGate(gate, { meter: provider.getMeter('test') })
     await run()
     await reader.forceFlush()
@@ -177,7 +134,7 @@ describe('a real SDK', () => {
   it('gives its Prometheus exporter the names of @fairlead/prometheus, but for units', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const { provider, reader } = sdk(exporter)
-    const { gate, run } = await busyGate()
+    const { gate, run } = busyGate()
     instrumentGate(gate, { meter: provider.getMeter('test') })
     await run()
     await reader.forceFlush()

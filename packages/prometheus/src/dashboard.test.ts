@@ -1,11 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { busyGate } from '@fairlead-testing/gates'
 import { promtool } from '@fairlead-testing/servers'
 import { Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { stringify } from 'yaml'
-import { busyGate } from './fixtures/busy-gate.js'
 import { fairleadDashboard, queriesOfPanels, unseenInstruments } from './fixtures/dashboard.js'
 import { instrumentGate } from './instrument-gate.js'
 

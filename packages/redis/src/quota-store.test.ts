@@ -75,8 +75,8 @@ it('a fleet has one quota, whatever its processes ask with, and never more', asy
 })
 
 it('says what is wrong with its options', () => {
-  const wrong = { client: {} } as unknown as ConstructorParameters<typeof RedisQuotaStore>[0]
-  expect(() => new RedisQuotaStore(wrong)).toThrow('client must be a client of the package redis')
-  const misspelt = { client: {}, prefx: 'a' } as unknown as ConstructorParameters<typeof RedisQuotaStore>[0]
-  expect(() => new RedisQuotaStore(misspelt)).toThrow('RedisQuotaStore has no option "prefx"')
+  expect(() => new RedisQuotaStore({ client: {} as never })).toThrow('client must be a client of the package redis')
+  expect(() => new RedisQuotaStore({ client: {}, prefx: 'a' } as never)).toThrow(
+    'RedisQuotaStore has no option "prefx"',
+  )
 })

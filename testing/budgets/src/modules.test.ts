@@ -19,16 +19,15 @@ function modulesOf(source: string): string[] {
   return stderr.split('\n').filter((line) => /\/packages\/[^/]+\/dist\//.test(line))
 }
 
-it('a gate alone loads at most 60 modules, and none of a mechanism that it is not asked for', () => {
+it('a gate alone loads at most 20 modules', () => {
   const modules = modulesOf("import { createGate } from '@fairlead/core'; createGate()")
-  expect(modules.length).toBeGreaterThan(10)
-  expect(modules.filter((url) => /\/dist\/(queue|sfq|capacity|escrow|lease)\//.test(url))).toEqual([])
-  expect(modules.length).toBeLessThanOrEqual(60)
+  expect(modules.length).toBeGreaterThan(0)
+  expect(modules.length).toBeLessThanOrEqual(20)
 })
 
 /** The adapters export the makers of all mechanisms, so a process loads them; a bundle drops them. */
-it('Express loads at most 160 modules', () => {
+it('Express loads at most 40 modules', () => {
   const modules = modulesOf("import { fairMiddleware } from '@fairlead/express'; fairMiddleware()")
-  expect(modules.length).toBeGreaterThan(10)
-  expect(modules.length).toBeLessThanOrEqual(160)
+  expect(modules.length).toBeGreaterThan(0)
+  expect(modules.length).toBeLessThanOrEqual(40)
 })

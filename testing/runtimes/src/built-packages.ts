@@ -8,7 +8,10 @@ export const BUILT: RegExp = /\/packages\/[^/]+\/dist\//
 const SOURCE = /^(.*\/packages\/[^/]+)\/src\/(.+)$/
 const TEST_ONLY = /\.test\.|\/fixtures\/|\.json$/
 
-/** Lets tests, which import the sources beside them, have the built files instead. */
+/**
+ * Lets tests, which import the sources beside them, have the built files instead. A package whose modules are built
+ * into few files has none for most sources: its own tests run on the sources, those of other packages on what is built.
+ */
 export function builtPackages(): Plugin {
   return {
     name: 'built-packages',
@@ -18,6 +21,7 @@ export function builtPackages(): Plugin {
       const path = resolve(dirname(importer), id)
       const [, root, file] = SOURCE.exec(path) ?? []
       if (root === undefined || TEST_ONLY.test(path)) return undefined
+      if (existsSync(`${root}/dist/chunks`)) return undefined
       const built = `${root}/dist/${file}`
       if (!existsSync(built)) throw new Error(`${built} was not built`)
       return built

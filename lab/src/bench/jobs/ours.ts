@@ -1,4 +1,4 @@
-import { createGate, type FairOptions, type FairRuleName, FairTracker, type Permit } from '@fairlead/core'
+import { blue, createGate, type FairOptions, FairTracker, loadShedder, type Permit } from '@fairlead/core'
 import { PublishedPlacement } from '@fairlead-testing/oracles'
 import { flowNames } from '../flow-names.js'
 import { type Cost, costOf } from '../measure.js'
@@ -26,7 +26,7 @@ export async function ours(): Promise<Section> {
   add('`performance.now()`', few.length, await costOf(() => performance.now(), few), first!)
   // Last: a process that has used both hashes runs neither as fast as one that keeps to its own.
   const published = await costOf(
-    registerAndReport({ rule: 'blue', placement: (buckets, random) => new PublishedPlacement(buckets, random) }, 0),
+    registerAndReport(blue({ placement: (buckets, random) => new PublishedPlacement(buckets, random) }), 0),
     few,
   )
   add('FAIR, `blue`, published hash', few.length, published, first!)
@@ -46,14 +46,14 @@ export async function ours(): Promise<Section> {
 }
 
 const SUBJECTS: readonly [name: string, make: () => (flow: string) => void][] = [
-  ['FAIR, no shortage', () => registerAndReport({ rule: 'fair-clock' }, 0)],
-  ['FAIR, time handed in', () => registerAndReportAt('fair-clock')],
-  ['FAIR, 5 % failures', () => registerAndReport({ rule: 'fair-clock' }, 5)],
-  ['FAIR, `blue`, no shortage', () => registerAndReport({ rule: 'blue' }, 0)],
-  ['FAIR, `blue`, time handed in', () => registerAndReportAt('blue')],
-  ['FAIR, `blue`, 5 % failures', () => registerAndReport({ rule: 'blue' }, 5)],
+  ['FAIR, no shortage', () => registerAndReport({}, 0)],
+  ['FAIR, time handed in', () => registerAndReportAt({})],
+  ['FAIR, 5 % failures', () => registerAndReport({}, 5)],
+  ['FAIR, `blue`, no shortage', () => registerAndReport(blue(), 0)],
+  ['FAIR, `blue`, time handed in', () => registerAndReportAt(blue())],
+  ['FAIR, `blue`, 5 % failures', () => registerAndReport(blue(), 5)],
   ['gate, FAIR', () => admitAndFinish(createGate())],
-  ['gate, FAIR and shedding', () => admitAndFinish(createGate({ shed: { signals: patientSignals() } }))],
+  ['gate, FAIR and shedding', () => admitAndFinish(createGate({ shed: loadShedder({ signals: patientSignals() }) }))],
 ]
 
 function mapCounter(): (flow: string) => void {
@@ -75,8 +75,8 @@ function registerAndReport(options: FairOptions, failures: number): (flow: strin
 }
 
 /** As a gate uses it: whoever calls has read the clock, and hands the time in. */
-function registerAndReportAt(rule: FairRuleName): (flow: string) => void {
-  const tracker = new FairTracker({ rule, clock: () => 0 })
+function registerAndReportAt(fair: FairOptions): (flow: string) => void {
+  const tracker = new FairTracker({ ...fair, clock: () => 0 })
   let nowMs = 0
   return (flow) => {
     nowMs++

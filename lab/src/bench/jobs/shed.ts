@@ -1,6 +1,14 @@
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { createGate, LoadShedder, type LoadSignal, logistic, type Permit, type ShedPermit } from '@fairlead/core'
+import {
+  createGate,
+  LoadShedder,
+  type LoadSignal,
+  loadShedder,
+  logistic,
+  type Permit,
+  type ShedPermit,
+} from '@fairlead/core'
 import { eventLoopDelaySignal, memorySignal } from '@fairlead/core/node'
 import underPressure from '@fastify/under-pressure'
 import fastify from 'fastify'
@@ -28,7 +36,7 @@ export async function shed(): Promise<Section> {
   const request = new IncomingMessage(new Socket())
   const response = new ServerResponse(request)
   const shedder = new LoadShedder({ signals: patientSignals() })
-  const gate = createGate({ fair: false, shed: { signals: patientSignals() } })
+  const gate = createGate({ fair: false, shed: loadShedder({ signals: patientSignals() }) })
   const subjects: readonly [name: string, by: Party, work: (flow: string) => unknown][] = [
     ['Fairlead: `LoadShedder`, ask and finish', 'ours', () => (shedder.tryAdmit() as ShedPermit).finish()],
     [

@@ -1,5 +1,5 @@
 import type { Clock, FairRuleName } from '@fairlead/core'
-import { FairTracker, type MakePlacement, tuneFair } from '@fairlead/core'
+import { blue, FairTracker, type MakePlacement, tuneFair } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
 import { PublishedPlacement } from '@fairlead-testing/oracles'
 
@@ -77,7 +77,7 @@ const published: MakePlacement = (buckets, random) => new PublishedPlacement(buc
 const publishedTracker: MakeTracker = (clients, clock, random) => {
   const { levels, bucketsPerLevel } = tuneFair({ flows: clients })
   const rotateEveryMs = Number.POSITIVE_INFINITY
-  return new FairTracker({ rule: 'blue', levels, bucketsPerLevel, placement: published, rotateEveryMs, clock, random })
+  return new FairTracker({ ...blue({ levels, bucketsPerLevel, placement: published, rotateEveryMs }), clock, random })
 }
 
 /**

@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
 import { createGate, type GateOptions } from '../create-gate.js'
+import { blue } from '../fair/index.js'
 import { requestQueue } from '../queue/stage.js'
+import { loadShedder } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision, Permit } from './decision.js'
 import type { GateEvent } from './events.js'
@@ -141,7 +143,7 @@ describe('refusing', () => {
     ['teaches FAIR nothing where it does not', false, 0],
   ])('%s', (_, shortage, probability) => {
     const gate = createGate({
-      fair: { rule: 'blue' },
+      fair: blue(),
       clock: manualClock(),
       stages: [recorder('two', () => refuse('two', 'no', shortage, 0)).stage],
     })
@@ -152,7 +154,7 @@ describe('refusing', () => {
   })
 
   it('spares what is exempt, and learns nothing from it', () => {
-    const gate = createGate({ fair: { rule: 'blue' }, clock: manualClock(), random: () => 0 })
+    const gate = createGate({ fair: blue(), clock: manualClock(), random: () => 0 })
     const admit = (exempt: boolean): Decision => gate.admit({ flow: 'probe', exempt }) as Decision
     for (let i = 0; i < 30; i++) permitOf(admit(true)).finish('failure')
     permitOf(admit(false)).finish('failure')
@@ -161,7 +163,7 @@ describe('refusing', () => {
   })
 
   it('explains itself', () => {
-    const gate = createGate({ fair: { rule: 'blue' }, clock: manualClock(), random: () => 0 })
+    const gate = createGate({ fair: blue(), clock: manualClock(), random: () => 0 })
     for (let i = 0; i < 10; i++) permitOf(admitNow(gate, `f${i}`)).finish('success')
     for (let i = 0; i < 3; i++) {
       const decision = admitNow(gate, 'loud')
@@ -562,9 +564,9 @@ describe('misuse', () => {
     [{ fare: {} }, 'gate has no option "fare"'],
     [{ fair: true }, 'fair must be an object, got true'],
     [{ fair: { clock: () => 0 } }, 'fair has no option "clock"'],
-    [{ shed: true }, 'shed must be an object, got true'],
-    [{ shed: { clock: () => 0 } }, 'shed has no option "clock"'],
-    [{ shed: {} }, 'shed needs either signal or signals'],
+    [{ shed: true }, 'shed must be made by loadShedder(), got true'],
+    [{ shed: { signal: () => 0 } }, 'shed must be made by loadShedder(), got an object'],
+    [{ shed: loadShedder({}) }, 'shed needs either signal or signals'],
     [{ stages: {} }, 'stages must be an array, got an object'],
     [{ stages: [null] }, 'stages must hold stages, got null'],
     [{ stages: [{ name: '', admit: () => undefined }] }, 'stage.name must be a non-empty string'],

@@ -27,7 +27,13 @@ export interface Mechanism<Place extends keyof typeof MAKERS = keyof typeof MAKE
 }
 
 /** The functions that make a mechanism for each option, for messages. */
-const MAKERS = { quota: 'quota', budget: 'escrow', doorman: 'lease', queue: 'requestQueue' } as const
+const MAKERS = {
+  shed: 'loadShedder',
+  quota: 'quota',
+  budget: 'escrow',
+  doorman: 'lease',
+  queue: 'requestQueue',
+} as const
 
 /** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
 export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {

@@ -7,7 +7,7 @@ import type { Passage, Stage, Verdict } from './stage.js'
 /** Flows that may have an override at once. */
 const MOST_FLOWS = 10_000
 
-/** What a held flow may ask at once after a pause: what it may ask in so many seconds. */
+/** Burst of a held flow after a pause, in seconds of its rate. */
 const HOLD_SECONDS = 1
 
 /** What is different for a flow, and until when, in milliseconds of the clock. */

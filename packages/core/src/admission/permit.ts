@@ -1,7 +1,6 @@
 import { requireNumber, requireOneOf } from '../options.js'
-import type { Permit, Settlement } from './decision.js'
+import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
-import { NO_QUOTAS, type Quota } from './quota.js'
 import type { Contest, Hold, Passage } from './stage.js'
 
 /** The gate's end of a visit. */
@@ -111,5 +110,39 @@ export class Visit implements Passage, Permit {
     }
     this.finished = true
     this.#host.finished(this, outcome, cost)
+  }
+}
+
+/**
+ * Ends permits whose time is up, where nobody may ever say how their requests ended: a handler that never settles, a
+ * runtime that does not tell when a client has left.
+ *
+ * Permits are given one time for all, so they end in the order in which they were given. O(1) each; no timer.
+ */
+export class PermitTimeouts {
+  readonly #timeoutMs: number
+  readonly #open = new Set<Visit>()
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs
+  }
+
+  add(visit: Visit): void {
+    this.#open.add(visit)
+  }
+
+  remove(visit: Visit): void {
+    this.#open.delete(visit)
+  }
+
+  /** Ends, as `ignored`, those that were admitted `permitTimeoutMs` ago or longer. Returns how many. */
+  expire(nowMs: number): number {
+    let expired = 0
+    for (const visit of this.#open) {
+      if (nowMs - visit.nowMs < this.#timeoutMs) break
+      visit.finish('ignored')
+      expired++
+    }
+    return expired
   }
 }

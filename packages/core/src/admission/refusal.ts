@@ -1,10 +1,10 @@
-import type { Quota } from './quota.js'
+import type { Quota } from './decision.js'
 
 /**
  * Why a request was refused. The built-in reasons; a stage of your own may add its words.
  *
  * - `unfair`: this flow is the one causing the shortage. FAIR never says it to the only flow there is: no other for a minute.
- * - `overload`: the process cannot take more work, whoever asks.
+ * - `overload`: the process cannot take more work, of any flow.
  * - `gone`: the client left while the request waited.
  * - `closed`: the gate is closing.
  * - `error`: a stage failed, and its `onError` says to refuse.

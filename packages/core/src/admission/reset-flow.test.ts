@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
+import { blue } from '../fair/blue.js'
 import { FairTracker } from '../fair/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import type { Decision } from './decision.js'
@@ -54,7 +55,7 @@ describe('resetFlow', () => {
 
   it('takes from a flow what BLUE holds against it, also after the next rotation', () => {
     const clock = manualClock()
-    const tracker = new FairTracker({ rule: 'blue', clock, rotateEveryMs: 60_000 })
+    const tracker = new FairTracker({ ...blue({ rotateEveryMs: 60_000 }), clock })
     for (let i = 0; i < 50; i++) tracker.report('a', 'failure')
     expect(tracker.probability('a')).toBeGreaterThan(0)
     tracker.forget('a')

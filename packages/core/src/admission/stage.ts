@@ -1,5 +1,5 @@
+import type { Quota } from './decision.js'
 import type { Outcome } from './outcome.js'
-import type { Quota } from './quota.js'
 import type { Refusal } from './refusal.js'
 
 /** What a stage sees of a request. One object per request: stages read it, and may leave a hint for later ones. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { DurationHistogram } from '../capacity/histogram.js'
+import { DurationHistogram } from '../capacity/window.js'
 import { createGate } from '../create-gate.js'
 import type { RequestQueueSnapshot } from '../queue/request-queue.js'
 import { requestQueue } from '../queue/stage.js'

@@ -2,7 +2,7 @@ import type { Outcome } from '../admission/outcome.js'
 import { requireInteger, requireOptions } from '../options.js'
 import type { Capacity } from './capacity.js'
 import { Climb } from './climb.js'
-import { Slots } from './slots.js'
+import { Slots } from './fixed.js'
 import { TwoLevelLimit } from './two-level-limit.js'
 import { Window } from './window.js'
 

@@ -1,4 +1,4 @@
-import { DurationHistogram } from './histogram.js'
+import { DurationHistogram } from './window.js'
 
 /** Each level is this many times the one before, and has to bring at least the square root of it. */
 const STEP = 2

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
-import { DurationHistogram } from './histogram.js'
+import { DurationHistogram } from './window.js'
 
 function filled(durations: readonly number[]): DurationHistogram {
   const histogram = new DurationHistogram()

@@ -1,7 +1,7 @@
 import type { Outcome } from '../admission/outcome.js'
 import { Alarm } from '../alarm.js'
+import { Slots } from '../capacity/fixed.js'
 import type { Capacity } from '../capacity/index.js'
-import { Slots } from '../capacity/slots.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'
 import type { ClientResource, ResourceSnapshot } from './client-resource.js'

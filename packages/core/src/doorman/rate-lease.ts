@@ -1,6 +1,6 @@
 import type { Outcome } from '../admission/outcome.js'
 import { Alarm } from '../alarm.js'
-import { AvailabilityListeners } from '../capacity/availability-listeners.js'
+import { AvailabilityListeners } from '../capacity/capacity.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
 import { requireAbove, requireFunction } from '../options.js'

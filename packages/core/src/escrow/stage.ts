@@ -1,5 +1,5 @@
+import type { Quota } from '../admission/decision.js'
 import type { Outcome } from '../admission/outcome.js'
-import type { Quota } from '../admission/quota.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { requireAbove, requireBoolean, requireFunction, requireOneOf, requireOptions, requireText } from '../options.js'

@@ -1,10 +1,39 @@
 import type { Outcome } from '../admission/outcome.js'
+import { requireAbove, requireFunction, requireNumber, requireOneOf, requireOptions } from '../options.js'
 import type { Random } from '../random.js'
-import type { BlueSettings } from './options.js'
-import { type FlowKey, IndependentPlacement, type Placement } from './placement.js'
+import { type BlueRule, requireSketch } from './options.js'
+import { type FlowKey, IndependentPlacement, type MakePlacement, type Placement } from './placement.js'
 import type { FairRefusal, FairRule } from './rule.js'
-import { BlueSketch } from './sketch.js'
-import type { FairTuning } from './tuning.js'
+import { BlueSketch, type Combine } from './sketch.js'
+import { type FairTuning, tuneFair } from './tuning.js'
+
+/** Options of {@link blue}. The defaults are what `tuneFair()` gives: the published library's. */
+export interface BlueOptions {
+  /** Levels of the sketch. Integer, at least 1. @default 3 */
+  levels?: number
+  /** Buckets in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 1000 */
+  bucketsPerLevel?: number
+  /** What a failure adds to the flow's refusal probability; above 0 and below 1. @default 0.04 */
+  failureIncrement?: number
+  /** What a success takes from it; above 0 and below `failureIncrement`. @default 0.00004 */
+  successDecrement?: number
+  /** Exponential decay of a probability, per second; 0 means never. @default 0.01 */
+  decayPerSecond?: number
+  /** Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. @default 300000 */
+  rotateEveryMs?: number
+  /** How the levels' probabilities become one. @default 'min' */
+  combine?: Combine
+  /**
+   * Makes another hash: for traces that must agree with another program, bit for bit. @default bits of their own for
+   * every level, from a keyed hash
+   */
+  placement?: MakePlacement
+}
+
+/** The same, checked, with every default in its place. */
+interface BlueSettings extends Required<Omit<BlueOptions, 'placement'>> {
+  readonly placement: MakePlacement | undefined
+}
 
 /** A flow's place in one structure. */
 export interface BluePlace {
@@ -39,7 +68,7 @@ export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
  * @see W. Feng et al., "Stochastic Fair Blue", IEEE INFOCOM 2001; the Go library satmihir/fair, whose structure,
  *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nobody.
  */
-export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
+class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly placement: Placement
   readonly #settings: BlueSettings
   readonly #coins: Random
@@ -133,5 +162,65 @@ export class BlueStructures implements FairRule<BlueExplanation, BlueState> {
       decayPerSecond,
       hotBuckets: this.#live.shareAbove(0.5, nowMs),
     }
+  }
+}
+
+const BLUE_OPTIONS: readonly string[] = [
+  'levels',
+  'bucketsPerLevel',
+  'failureIncrement',
+  'successDecrement',
+  'decayPerSecond',
+  'rotateEveryMs',
+  'combine',
+  'placement',
+]
+
+/**
+ * Rule `blue` for `createGate({ fair })` and `FairTracker`: each has structures of its own. Throws a `RangeError` or
+ * `TypeError` that names the option and its value.
+ */
+export function blue(options: BlueOptions = {}): BlueRule {
+  requireOptions('fair', options, BLUE_OPTIONS)
+  const settings = blueSettings(options)
+  return {
+    rule: 'blue',
+    rotateEveryMs: settings.rotateEveryMs,
+    make: (seeds, coins, nowMs) => new BlueStructures(settings, seeds, coins, nowMs),
+  }
+}
+
+function blueSettings(options: BlueOptions): BlueSettings {
+  const tuned = tuneFair()
+  const {
+    levels = tuned.levels,
+    bucketsPerLevel = tuned.bucketsPerLevel,
+    failureIncrement = tuned.failureIncrement,
+    successDecrement = Math.min(tuned.successDecrement, failureIncrement / 1000),
+    decayPerSecond = tuned.decayPerSecond,
+    rotateEveryMs = tuned.rotateEveryMs,
+    combine = 'min',
+    placement,
+  } = options
+  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
+  requireAbove('fair.failureIncrement', failureIncrement, 0, 1)
+  if (failureIncrement === 1) throw new RangeError('fair.failureIncrement must be below 1, got 1')
+  requireAbove('fair.successDecrement', successDecrement, 0, 1)
+  if (successDecrement >= failureIncrement)
+    throw new RangeError(
+      `fair.successDecrement must be below fair.failureIncrement (${failureIncrement}), got ${successDecrement}`,
+    )
+  requireNumber('fair.decayPerSecond', decayPerSecond, 0)
+  if (typeof combine !== 'function') requireOneOf('fair.combine', combine, ['min', 'mean'])
+  if (placement !== undefined) requireFunction('fair.placement', placement)
+  return {
+    levels,
+    bucketsPerLevel,
+    failureIncrement,
+    successDecrement,
+    decayPerSecond,
+    rotateEveryMs,
+    combine,
+    placement,
   }
 }

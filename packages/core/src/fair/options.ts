@@ -10,10 +10,9 @@ import {
   requireText,
 } from '../options.js'
 import { coinRandom, type Random, secretRandom } from '../random.js'
-import type { MakePlacement } from './placement.js'
+import type { BlueExplanation, BlueState } from './blue.js'
+import type { FairRule } from './rule.js'
 import type { ClockLink } from './shared/report.js'
-import type { Combine } from './sketch.js'
-import { tuneFair } from './tuning.js'
 
 /** The rules that FAIR can follow: see docs/fair.md. */
 export type FairRuleName = 'fair-clock' | 'blue'
@@ -58,34 +57,18 @@ export interface SharedOptions {
   link?: ClockLink
 }
 
-/** Options of rule `blue`. The defaults are what `tuneFair()` gives: the published library's. */
-export interface BlueOptions {
-  rule: 'blue'
-  /** Levels of the sketch. Integer, at least 1. @default 3 */
-  levels?: number
-  /** Buckets in each level; more of them, fewer innocent flows caught. Integer, at least 1. @default 1000 */
-  bucketsPerLevel?: number
-  /** What a failure adds to the flow's refusal probability; above 0 and below 1. @default 0.04 */
-  failureIncrement?: number
-  /** What a success takes from it; above 0 and below `failureIncrement`. @default 0.00004 */
-  successDecrement?: number
-  /** Exponential decay of a probability, per second; 0 means never. @default 0.01 */
-  decayPerSecond?: number
-  /** Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. @default 300000 */
-  rotateEveryMs?: number
-  /** How the levels' probabilities become one. @default 'min' */
-  combine?: Combine
-  /**
-   * Makes another hash: for traces that must agree with another program, bit for bit. @default bits of their own for
-   * every level, from a keyed hash
-   */
-  placement?: MakePlacement
+/** Rule `blue` as a value, made by `blue()`: options that were checked, with the code that they are for. */
+export interface BlueRule {
+  readonly rule: 'blue'
+  readonly rotateEveryMs: number
+  /** @internal */
+  make(seeds: Random, coins: Random, nowMs: number): FairRule<BlueExplanation, BlueState>
 }
 
-/** Options of FAIR: those of its rule. */
+/** Options of FAIR: those of rule `fair-clock`, or what `blue()` has made. */
 export type FairOptions<R extends FairRuleName = FairRuleName> = {
   'fair-clock': ClockOptions
-  blue: BlueOptions
+  blue: BlueRule
 }[R]
 
 /** Seams of the outside world. */
@@ -102,11 +85,6 @@ export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 
   readonly shared: { readonly name: string; readonly link: ClockLink } | undefined
 }
 
-/** The same of rule `blue`. */
-export interface BlueSettings extends Required<Omit<BlueOptions, 'placement'>> {
-  readonly placement: MakePlacement | undefined
-}
-
 const CLOCK_OPTIONS: readonly string[] = [
   'rule',
   'levels',
@@ -118,17 +96,7 @@ const CLOCK_OPTIONS: readonly string[] = [
   'shared',
 ]
 
-const BLUE_OPTIONS: readonly string[] = [
-  'rule',
-  'levels',
-  'bucketsPerLevel',
-  'failureIncrement',
-  'successDecrement',
-  'decayPerSecond',
-  'rotateEveryMs',
-  'combine',
-  'placement',
-]
+const BLUE_RULE: readonly string[] = ['rule', 'rotateEveryMs', 'make']
 
 const SEAMS: readonly string[] = ['clock', 'random']
 
@@ -140,7 +108,9 @@ const MOST_BUCKETS = 2 ** 27
 export function requireFairOptions(options: unknown, seams: readonly string[] = []): void {
   const rule = typeof options === 'object' && options !== null && 'rule' in options ? options.rule : undefined
   if (rule !== undefined) requireOneOf('fair.rule', rule, RULES)
-  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_OPTIONS : CLOCK_OPTIONS), ...seams])
+  requireOptions('fair', options, [...(rule === 'blue' ? BLUE_RULE : CLOCK_OPTIONS), ...seams])
+  if (rule === 'blue' && typeof (options as Partial<BlueRule>).make !== 'function')
+    throw new TypeError("fair with rule 'blue' must be made by blue()")
 }
 
 /** All options with their defaults. Throws a `RangeError` or `TypeError` that names the option and its value. */
@@ -148,11 +118,11 @@ export function resolveFairOptions(options: FairOptions & FairSeams): {
   clock: Clock
   seeds: Random
   coins: Random
-  settings: ClockSettings | BlueSettings
+  settings: ClockSettings | BlueRule
 } {
   requireFairOptions(options, SEAMS)
   const { clock = systemClock, random } = options
-  const settings = options.rule === 'blue' ? blueSettings(options) : clockSettings(options, clock === systemClock)
+  const settings = options.rule === 'blue' ? options : clockSettings(options, clock === systemClock)
   requireFunction('fair.clock', clock)
   if (random !== undefined) requireFunction('fair.random', random)
   return { clock, seeds: random ?? secretRandom, coins: random ?? coinRandom, settings }
@@ -183,44 +153,8 @@ function sharedSettings(options: SharedOptions | false | undefined, isPlatforms:
   return takeDefaultName() ? { name: 'default', link } : undefined
 }
 
-function blueSettings(options: BlueOptions): BlueSettings {
-  const tuned = tuneFair()
-  const {
-    levels = tuned.levels,
-    bucketsPerLevel = tuned.bucketsPerLevel,
-    failureIncrement = tuned.failureIncrement,
-    successDecrement = Math.min(tuned.successDecrement, failureIncrement / 1000),
-    decayPerSecond = tuned.decayPerSecond,
-    rotateEveryMs = tuned.rotateEveryMs,
-    combine = 'min',
-    placement,
-  } = options
-  requireSketch(levels, bucketsPerLevel, rotateEveryMs)
-  requireAbove('fair.failureIncrement', failureIncrement, 0, 1)
-  if (failureIncrement === 1) throw new RangeError('fair.failureIncrement must be below 1, got 1')
-  requireAbove('fair.successDecrement', successDecrement, 0, 1)
-  if (successDecrement >= failureIncrement)
-    throw new RangeError(
-      `fair.successDecrement must be below fair.failureIncrement (${failureIncrement}), got ${successDecrement}`,
-    )
-  requireNumber('fair.decayPerSecond', decayPerSecond, 0)
-  if (typeof combine !== 'function') requireOneOf('fair.combine', combine, ['min', 'mean'])
-  if (placement !== undefined) requireFunction('fair.placement', placement)
-  return {
-    rule: 'blue',
-    levels,
-    bucketsPerLevel,
-    failureIncrement,
-    successDecrement,
-    decayPerSecond,
-    rotateEveryMs,
-    combine,
-    placement,
-  }
-}
-
 /** Checks what both rules have. */
-function requireSketch(levels: number, bucketsPerLevel: number, rotateEveryMs: number): void {
+export function requireSketch(levels: number, bucketsPerLevel: number, rotateEveryMs: number): void {
   requireInteger('fair.levels', levels, 1)
   requireInteger('fair.bucketsPerLevel', bucketsPerLevel, 1)
   if (levels * bucketsPerLevel > MOST_BUCKETS)

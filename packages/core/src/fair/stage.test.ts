@@ -3,6 +3,7 @@ import { createGate } from '../create-gate.js'
 import type { Gate, Outcome } from '../index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { blue } from './blue.js'
 
 /** A resource that serves `perSecond` and stores as much as it serves in a fifth of a second. */
 function bucket(perSecond: number): (nowMs: number) => boolean {
@@ -63,10 +64,13 @@ const oneOf =
     `${name}-${Math.floor(draw * count)}`
 
 describe('two resources behind one gate', () => {
-  it.each(['fair-clock', 'blue'] as const)('do not share a shortage if requests name them: %s', (rule) => {
+  it.each([
+    ['fair-clock', {}],
+    ['blue', blue()],
+  ] as const)('do not share a shortage if requests name them: %s', (_rule, fair) => {
     for (const short of [50, 20]) {
       const clock = manualClock()
-      const gate = createGate({ clock, random: seededRandom(1), fair: { rule } })
+      const gate = createGate({ clock, random: seededRandom(1), fair })
       const [healthy] = play(gate, clock, 90, [
         { perSecond: 180, flow: oneOf('tenant', 60), resource: 'healthy', take: bucket(1000) },
         { perSecond: 120, flow: oneOf('tenant', 60), resource: 'short', take: bucket(short) },
@@ -113,7 +117,7 @@ describe('a client that hangs up before each answer', () => {
   it('is blamed under rule blue for the shortage that it makes, as if it waited', () => {
     const others = [false, true].map((leaves) => {
       const clock = manualClock()
-      const gate = createGate({ clock, random: seededRandom(5), fair: { rule: 'blue' } })
+      const gate = createGate({ clock, random: seededRandom(5), fair: blue() })
       const take = bucket(100)
       return play(gate, clock, 150, [
         { perSecond: 64, flow: oneOf('ordinary', 8), take },

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
-import type { BlueOptions, FairOptions } from './options.js'
+import { type BlueOptions, blue } from './blue.js'
+import type { FairOptions } from './options.js'
 import { FairTracker } from './tracker.js'
 
 const never = (): number => 0.999999
@@ -15,13 +16,13 @@ function failing(tracker: FairTracker<'blue'>, flow: string, times: number): voi
 
 describe('FairTracker', () => {
   it('refuses nobody before anything failed, whatever is drawn', () => {
-    const tracker = new FairTracker({ rule: 'blue', random: always })
+    const tracker = new FairTracker({ ...blue(), random: always })
     for (let i = 0; i < 100; i++) expect(tracker.register(`flow-${i}`)).toBe(true)
   })
 
   it('refuses a flow altogether after 25 failures, and lets it back with time', () => {
     const clock = manualClock()
-    const tracker = new FairTracker({ rule: 'blue', clock, random: never, rotateEveryMs: Number.POSITIVE_INFINITY })
+    const tracker = new FairTracker({ ...blue({ rotateEveryMs: Number.POSITIVE_INFINITY }), clock, random: never })
     failing(tracker, 'loud', 25)
     expect(tracker.probability('loud')).toBeCloseTo(1, 12)
     expect(tracker.register('quiet')).toBe(true)
@@ -31,14 +32,14 @@ describe('FairTracker', () => {
   })
 
   it('takes a thousandth of a failure back at a success', () => {
-    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: never })
+    const tracker = new FairTracker({ ...blue(), clock: manualClock(), random: never })
     failing(tracker, 'a', 2)
     tracker.report('a', 'success')
     expect(tracker.probability('a')).toBeCloseTo(0.08 - 0.00004, 12)
   })
 
   it('takes an ignored request to have ended as the latest one did of which the end is known', () => {
-    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: never })
+    const tracker = new FairTracker({ ...blue(), clock: manualClock(), random: never })
     tracker.report('leaves', 'ignored')
     expect(tracker.probability('leaves')).toBe(0)
     failing(tracker, 'waits', 1)
@@ -53,7 +54,7 @@ describe('FairTracker', () => {
     let draws = 0
     let next = 0.5
     const tracker = new FairTracker({
-      rule: 'blue',
+      ...blue(),
       clock: manualClock(),
       random: () => {
         draws++
@@ -73,7 +74,7 @@ describe('FairTracker', () => {
   })
 
   it('keeps the shadow as warm as the live structure', () => {
-    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: seededRandom(1) })
+    const tracker = new FairTracker({ ...blue(), clock: manualClock(), random: seededRandom(1) })
     failing(tracker, 'a', 7)
     const { live, shadow } = tracker.explain('a')
     expect(shadow.probability).toBeCloseTo(live.probability, 12)
@@ -85,12 +86,9 @@ describe('FairTracker', () => {
     for (const placement of [{}, { placement: published }]) {
       const clock = manualClock()
       const tracker = new FairTracker({
-        rule: 'blue',
+        ...blue({ rotateEveryMs: 1000, decayPerSecond: 0, ...placement }),
         clock,
         random: seededRandom(5),
-        rotateEveryMs: 1000,
-        decayPerSecond: 0,
-        ...placement,
       })
       const key = tracker.key('tenant-7')
       tracker.report(key, 'failure')
@@ -103,15 +101,12 @@ describe('FairTracker', () => {
 })
 
 describe('rotation', () => {
-  const setup = (options: Partial<BlueOptions> = {}) => {
+  const setup = (options: BlueOptions = {}) => {
     const clock = manualClock()
     const tracker = new FairTracker({
-      rule: 'blue',
+      ...blue({ decayPerSecond: 0, rotateEveryMs: 1000, ...options }),
       clock,
       random: seededRandom(9),
-      decayPerSecond: 0,
-      rotateEveryMs: 1000,
-      ...options,
     })
     return { clock, tracker }
   }
@@ -192,7 +187,7 @@ describe('against an exact record per flow', () => {
       fc.property(fc.array(step, { maxLength: 200 }), fc.integer(), (steps, seed) => {
         const clock = manualClock()
         const options = { rotateEveryMs: 60_000, levels: 4, bucketsPerLevel: 10_000 }
-        const tracker = new FairTracker({ rule: 'blue', ...options, clock, random: seededRandom(seed) })
+        const tracker = new FairTracker({ ...blue(options), clock, random: seededRandom(seed) })
         // Flows that share a bucket feel each other's successes; here none does.
         fc.pre(sharesNothing(tracker, flows))
         const exact = new ExactBlue()
@@ -222,7 +217,7 @@ function sharesNothing(tracker: FairTracker<'blue'>, flows: readonly string[]): 
 
 describe('flows', () => {
   it('may be enormous or hostile', () => {
-    const tracker = new FairTracker({ rule: 'blue', clock: manualClock(), random: seededRandom(3) })
+    const tracker = new FairTracker({ ...blue(), clock: manualClock(), random: seededRandom(3) })
     const flows = ['x'.repeat(1 << 20), '__proto__', 'hasOwnProperty', '\0', '\ud800']
     for (const flow of flows) {
       expect(tracker.register(flow)).toBe(true)
@@ -233,12 +228,12 @@ describe('flows', () => {
   })
 
   it.each(['', undefined, null, 7])('must be a non-empty string: %s', (flow) => {
-    const tracker = new FairTracker({ rule: 'blue' })
+    const tracker = new FairTracker(blue())
     expect(() => tracker.key(flow as string)).toThrow('flow must be a non-empty string')
   })
 
   it('need an outcome that is one of three words', () => {
-    const tracker = new FairTracker({ rule: 'blue' })
+    const tracker = new FairTracker(blue())
     expect(() => tracker.report('a', 'failed' as 'failure')).toThrow(
       'outcome must be one of "success", "failure", "ignored", got "failed"',
     )
@@ -262,10 +257,13 @@ describe('options', () => {
     [{ rotateEveryMs: 0 }, 'fair.rotateEveryMs must be a number > 0, got 0'],
     [{ combine: 'max' }, 'fair.combine must be one of "min", "mean", got "max"'],
     [{ placement: 'md5' }, 'fair.placement must be a function, got "md5"'],
-    [{ clock: 5 }, 'fair.clock must be a function, got 5'],
     [{ buckets: 10 }, 'fair has no option "buckets"'],
   ])('%j are refused by name', (options, message) => {
-    expect(() => new FairTracker({ rule: 'blue', ...options })).toThrow(message)
+    expect(() => blue(options)).toThrow(message)
+  })
+
+  it('of the tracker are refused by name, too', () => {
+    expect(() => new FairTracker({ ...blue(), clock: 5 as never })).toThrow('fair.clock must be a function, got 5')
   })
 
   it('must be an object', () => {

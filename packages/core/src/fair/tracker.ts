@@ -1,7 +1,7 @@
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import { type Clock, originMs, steady } from '../clock.js'
 import { requireAbove, requireNumber, requireOneOf, requireText } from '../options.js'
-import { type BlueExplanation, type BlueState, BlueStructures } from './blue.js'
+import type { BlueExplanation, BlueState } from './blue.js'
 import { type ClockExplanation, ClockRule, type ClockState } from './clock/rule.js'
 import { type FairOptions, type FairRuleName, type FairSeams, resolveFairOptions } from './options.js'
 import { FlowKey } from './placement.js'
@@ -65,7 +65,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     const nowMs = this.#clock()
     const rule: FairRule<FairExplanations[FairRuleName], FairStates[FairRuleName]> =
       settings.rule === 'blue'
-        ? new BlueStructures(settings, seeds, coins, nowMs)
+        ? settings.make(seeds, coins, nowMs)
         : new ClockRule(settings, seeds, originMs(clock), this.#clock)
     this.#rule = rule as FairRule<FairExplanations[R], FairStates[R]>
     this.#rotateEveryMs = settings.rotateEveryMs

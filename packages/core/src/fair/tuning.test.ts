@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { blue } from './blue.js'
 import { FairTracker } from './tracker.js'
 import { tuneFair } from './tuning.js'
 
@@ -41,7 +42,7 @@ describe('tuneFair', () => {
   })
 
   it('has the defaults of the tracker', () => {
-    const tracker = new FairTracker({ rule: 'blue' })
+    const tracker = new FairTracker(blue())
     expect(tracker.snapshot()).toMatchObject({ ...tuneFair() })
   })
 

@@ -1,13 +1,12 @@
 import type { Gate } from '../admission/gate.js'
 import { type Answer, type Framework, HttpAdmission } from '../http/admission.js'
-import { fairOf, showFair } from '../http/fair-of.js'
+import { fairOf, showFair } from '../http/context.js'
 import type { HttpOptions } from '../http/options.js'
+import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
-import { ResourceExhaustedError } from '../http/resource-exhausted-error.js'
 import { requireFunction, show } from '../options.js'
-import { awake, withPermitTimeout } from './awake.js'
-import { addressFrom, type Host, isWorkerd } from './host.js'
+import { addressFrom, awake, type Host, isWorkerd, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
@@ -122,7 +121,7 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   name: 'fairFetch',
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
-  signals: runtime.signals,
+  shed: runtime.shed,
 }
 
 /** What the server handed over, where it did: Bun the server, Deno what it knows of the connection. */

@@ -4,12 +4,11 @@
  * @module @fairlead/core/fetch
  */
 
-export { fairOf } from '../http/fair-of.js'
-/** @internal What the adapter for Hono shares. */
-export { awake, withPermitTimeout } from './awake.js'
+export { fairOf } from '../http/context.js'
 export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
+/** @internal What the adapter for Hono shares. */
 /** @internal */
-export { addressFrom, type Host, isWorkerd } from './host.js'
+export { addressFrom, awake, type Host, isWorkerd, withPermitTimeout } from './host.js'
 /** @internal */
 export { type ResponseEnd, watchRequest } from './response-end.js'
 /** @internal */

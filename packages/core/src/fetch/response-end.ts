@@ -1,6 +1,5 @@
-import type { EndListener } from '../http/response-end.js'
+import type { EndListener } from '../http/open-response.js'
 import type { Host } from './host.js'
-import { whenRead } from './when-read.js'
 
 /** Has to be given the answer, to find out how it ends. */
 export interface ResponseEnd {
@@ -51,4 +50,35 @@ function isStreamed(response: Response, body: ReadableStream<Uint8Array>): boole
   }
   const { url, headers } = response
   return (url !== '' && !headers.has('content-length')) || headers.has('transfer-encoding')
+}
+
+/**
+ * The same stream; `listener` hears when it was read to its end, or else that it broke or was cancelled. Reads nothing
+ * before it is read itself.
+ */
+function whenRead(stream: ReadableStream<Uint8Array>, listener: EndListener): ReadableStream<Uint8Array> {
+  const reader = stream.getReader()
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) {
+            controller.enqueue(value)
+            return
+          }
+          listener.responseEnded(false)
+          controller.close()
+        } catch (error) {
+          listener.responseEnded(true)
+          controller.error(error)
+        }
+      },
+      cancel(reason) {
+        listener.responseEnded(true)
+        return reader.cancel(reason)
+      },
+    },
+    { highWaterMark: 0 },
+  )
 }

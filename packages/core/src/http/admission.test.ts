@@ -3,6 +3,7 @@ import type { Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
+import { loadShedder } from '../shed/index.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'
@@ -15,6 +16,10 @@ interface Call {
   key?: string
 }
 
+const idle = loadShedder({
+  signal: { name: 'idle', curve: { from: 1, to: 2, probability: () => 0 }, read: () => 0 },
+})
+
 const framework: Framework<[call: Call]> = {
   name: 'test',
   address(call) {
@@ -22,7 +27,7 @@ const framework: Framework<[call: Call]> = {
     return call.address
   },
   status: () => 200,
-  signals: () => [{ name: 'idle', curve: { from: 1, to: 2, probability: () => 0 }, read: () => 0 }],
+  shed: () => idle,
 }
 
 function admission(options: HttpOptions<[call: Call]> = {}): NodeAdmission<[call: Call]> {
@@ -32,26 +37,25 @@ function admission(options: HttpOptions<[call: Call]> = {}): NodeAdmission<[call
 describe('what adapters have in common', () => {
   it('makes a gate of FAIR and shedding by the signals of the framework', () => {
     expect(Object.keys(admission().gate.snapshot().stages)).toEqual(['fair', 'shed'])
-    expect(admission({ shed: { sampleEveryMs: 500 } }).gate.snapshot().stages['shed']).toBeDefined()
+    expect(Object.keys(admission({ shed: idle, fair: false }).gate.snapshot().stages)).toEqual(['shed'])
     expect(Object.keys(admission({ fair: false, shed: false }).gate.snapshot().stages)).toEqual([])
   })
 
-  it('sheds nothing by itself where the framework knows no signals, and wants one from whoever asks for it', () => {
-    const blind = { ...framework, signals: () => [] }
+  it('sheds nothing by itself where the framework has nothing to shed by', () => {
+    const blind = { ...framework, shed: () => false as const }
     expect(Object.keys(new NodeAdmission(blind, {}).gate.snapshot().stages)).toEqual(['fair'])
-    expect(() => new NodeAdmission(blind, { shed: { sampleEveryMs: 500 } })).toThrow('signal')
     expect(() => new NodeAdmission(blind, { shed: true as never })).toThrow('shed')
   })
 
-  it('asks for signals only if they are needed, and says whether requests will wait', () => {
-    const signals = vi.fn(framework.signals)
-    new NodeAdmission({ ...framework, signals }, { shed: false })
-    new NodeAdmission({ ...framework, signals }, { shed: { signal: () => 0, from: 1, to: 2 } })
-    new NodeAdmission({ ...framework, signals }, { gate: createGate() })
-    expect(signals).not.toHaveBeenCalled()
-    new NodeAdmission({ ...framework, signals }, {})
-    new NodeAdmission({ ...framework, signals }, { queue: requestQueue({ concurrency: 2 }) })
-    expect(signals.mock.calls).toEqual([[false], [true]])
+  it('asks for shedding only if it is needed, and says whether requests will wait', () => {
+    const shed = vi.fn(framework.shed)
+    new NodeAdmission({ ...framework, shed }, { shed: false })
+    new NodeAdmission({ ...framework, shed }, { shed: loadShedder({ signal: () => 0, from: 1, to: 2 }) })
+    new NodeAdmission({ ...framework, shed }, { gate: createGate() })
+    expect(shed).not.toHaveBeenCalled()
+    new NodeAdmission({ ...framework, shed }, {})
+    new NodeAdmission({ ...framework, shed }, { queue: requestQueue({ concurrency: 2 }) })
+    expect(shed.mock.calls).toEqual([[false], [true]])
   })
 
   it('does not heed options that are changed after they were checked', () => {

@@ -1,18 +1,17 @@
 import type { Decision, Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
+import type { Mechanism } from '../admission/mechanism.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
-import type { LoadSignal } from '../shed/index.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
-import { Mistakes } from './mistakes.js'
+import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
 import { type FairRequest, HttpVisit, type Judge } from './visit.js'
-import { consoleWarning, Warnings } from './warnings.js'
 
 /** All that the core needs to know of a framework; `target` is what its handlers get. */
 export interface Framework<Target extends readonly unknown[]> {
@@ -22,8 +21,8 @@ export interface Framework<Target extends readonly unknown[]> {
   address(...target: Target): string | undefined
   /** The status that the response was sent with; undefined where there is none. */
   status(...target: Target): number | undefined
-  /** What to shed by, if the user does not say: fresh signals, or none. */
-  signals(queued: boolean): readonly LoadSignal[]
+  /** Load shedding, if the user does not say; `queued`: requests wait in a queue. */
+  shed(queued: boolean): Mechanism<'shed'> | false
   /**
    * The request's headers, in lower case, if the framework was not told to trust those that proxies set; undefined if
    * it was. `trust` says how it is told, for messages.
@@ -63,7 +62,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     this.#warnings = new Warnings(onWarning)
     this.#mistakes = new Mistakes(framework, this.#warnings, options.gate === undefined)
     this.#addresses = new AddressFlows(ipv6Prefix, this.#warnings)
-    this.gate = gateOf(options, (queued) => framework.signals(queued))
+    this.gate = gateOf(options, (queued) => framework.shed(queued))
     this.gate.observe?.((event) => {
       if (event.type === 'error') this.#mistakes.stageFailed(event.stage, event.error)
     }, 'error')
@@ -132,6 +131,11 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }
   }
 
+  /** A request is named by its address, as the framework tells it. */
+  protected namedByAddress(_target: Target): void {
+    this.#mistakes.namedByAddress()
+  }
+
   /** What to tell the user once, and never again. */
   warn(message: string, cause?: unknown): void {
     this.#warnings.say(message, cause)
@@ -182,7 +186,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     })
   }
 
-  /** Goes on when an option's promise is kept. Whoever has left by then is not judged. */
+  /** Goes on when an option's promise is kept. A client that has left by then is not judged. */
   #later<T>(
     visit: HttpVisit<Target>,
     promise: Promise<T>,
@@ -196,7 +200,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   #addressFlow(visit: HttpVisit<Target>): string {
     const { target } = visit
     const { address } = this.#options
-    if (address === undefined) this.#mistakes.namedByAddress(target)
+    if (address === undefined) this.namedByAddress(target)
     const told = address === undefined ? this.#framework.address(...target) : now(address(...target))
     visit.hasAddress = told !== undefined
     return this.#addresses.flow(told)
@@ -211,7 +215,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     try {
       flow = this.#addressFlow(visit)
     } catch {
-      // Its own functions may have failed the framework, too (who is trusted as a proxy).
+      // The user's own functions may have failed the framework, too (which proxies to trust).
     }
     return this.gate.admit({ flow, signal: () => visit.signal, target: visit.target })
   }
@@ -227,7 +231,7 @@ function now<T>(answer: T): T {
   return answer
 }
 
-/** An answer that has to be true or false, or nothing. Whoever returns a promise would otherwise always say yes. */
+/** An answer that has to be true or false, or nothing. A promise would otherwise always count as yes. */
 function yes(name: string, answer: unknown): boolean {
   if (now(answer) === undefined) return false
   requireBoolean(name, answer)

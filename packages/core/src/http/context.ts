@@ -1,3 +1,5 @@
+import type { FairRequest } from './visit.js'
+
 /** What work that was begun for somebody may want to know of them: a visit is one. */
 export interface Caller {
   /** Whose it is, and how much it matters; undefined as long as nothing was admitted. */
@@ -39,4 +41,24 @@ export function callerNow(): Caller | undefined {
 /** Does the work for somebody. */
 export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T {
   return storage === undefined ? work(...args) : storage.run(caller, work, ...args)
+}
+
+/** Where a request keeps its visit. A `WeakMap` with an entry for each costs more than all the rest. */
+const FAIR = Symbol('fair')
+
+interface Judged {
+  [FAIR]?: FairRequest
+}
+
+/**
+ * What the innermost `fairHandler` or `fairFetch` knows of this request: the object that the handler was given.
+ * Undefined where none judged it.
+ */
+export function fairOf(request: object): FairRequest | undefined {
+  return (request as Judged)[FAIR]
+}
+
+/** Lets handlers see a visit. */
+export function showFair(request: object, fair: FairRequest): void {
+  ;(request as Judged)[FAIR] = fair
 }

@@ -18,30 +18,23 @@ export {
 } from '../options.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Answer, type Framework, HttpAdmission } from './admission.js'
-export { type Caller, runFor } from './context.js'
-export { fairOf } from './fair-of.js'
-export { NodeAdmission, type NodeAnswer } from './node-admission.js'
+export { type Caller, fairOf, runFor } from './context.js'
+export { consoleWarning, type OnWarning } from './mistakes.js'
+export type { NodeHead } from './node-admission.js'
+export { NodeAdmission, type NodeAnswer, type NodeUpload, type RefusalHead, refuseBody } from './node-admission.js'
+export type { EndListener, NodeRequest, NodeResponse, Patience } from './open-response.js'
 export {
   type HttpOptions,
   type OnError,
   type RequestOptions,
+  type RouteSettings,
   requireHttpOptions,
+  requireRouteSettings,
   type TellRateLimit,
+  withRouteSettings,
 } from './options.js'
-export { outcomeOf, statusOfError } from './outcome.js'
+export { outcomeOf, ResourceExhaustedError, statusOfError } from './outcome.js'
 export { type Fields, rateLimitFields } from './rate-limit-fields.js'
 export { type HttpRefusal, httpRefusal, PROBLEM_JSON, retryAfterSeconds, statusOfRefusal } from './refusal.js'
-export { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
-export { ResourceExhaustedError } from './resource-exhausted-error.js'
-export {
-  type EndListener,
-  type NodeRequest,
-  type NodeResponse,
-  onResponseEnd,
-  type Patience,
-  ResponseWatch,
-} from './response-end.js'
-export type { NodeHead } from './response-head.js'
-export { type RouteSettings, requireRouteSettings, withRouteSettings } from './route-settings.js'
+export { onResponseEnd, ResponseWatch } from './response-end.js'
 export { type FairRequest, HttpVisit, type Judge } from './visit.js'
-export { consoleWarning, type OnWarning } from './warnings.js'

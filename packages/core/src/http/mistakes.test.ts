@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
-import { type Framework, HttpAdmission } from './admission.js'
+import type { Framework } from './admission.js'
+import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 
 interface Call {
@@ -16,7 +17,7 @@ const framework: Framework<[call: Call]> = {
   name: 'fairMiddleware',
   address: ({ address = '192.0.2.1' }) => address,
   status: ({ status = 200 }) => status,
-  signals: () => [],
+  shed: () => false,
   untrustedHeaders: ({ headers = {} }) => headers,
   trust: 'Trust it by the setting of the framework.',
 }
@@ -24,7 +25,7 @@ const framework: Framework<[call: Call]> = {
 /** Middleware with these options, a way to send it requests, and what it has warned of. */
 function rig(options: HttpOptions<[Call]> = {}) {
   const warnings: string[] = []
-  const admission = new HttpAdmission(framework, {
+  const admission = new NodeAdmission(framework, {
     ...(options.gate === undefined && { fair: false, shed: false }),
     onWarning: (message) => void warnings.push(message),
     ...options,

@@ -1,5 +1,4 @@
 import type { Framework } from './admission.js'
-import type { Warnings } from './warnings.js'
 
 /** Requests whose names, and answers that say where the middleware stands, are looked at. */
 const NAMES_SEEN = 1_000
@@ -33,7 +32,6 @@ export class Mistakes<Target extends readonly unknown[]> {
   readonly #warnings: Warnings
   /** Whether this is the very moment in which the middleware was made. */
   #isBeingMade: boolean
-  #headersLeft = HEADERS_SEEN
   #answersLeft = ANSWERS_SEEN
   #namesLeft = NAMES_SEEN
   #name: string | undefined = undefined
@@ -80,23 +78,9 @@ export class Mistakes<Target extends readonly unknown[]> {
     )
   }
 
-  /** A request is named by its address, as the framework tells it. */
-  namedByAddress(target: Target): void {
+  /** A request is named by its address. */
+  namedByAddress(): void {
     this.#asked()
-    if (this.#headersLeft === 0) return
-    this.#headersLeft--
-    const headers = this.#framework.untrustedHeaders?.(...target)
-    if (headers === undefined) return
-    for (const name of FORWARDED) {
-      if (headers[name] === undefined) continue
-      this.#headersLeft = 0
-      this.#warnings.say(
-        `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
-          `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
-          'client has made it up, and all is well.',
-      )
-      return
-    }
   }
 
   /** A request was answered to its end. */
@@ -132,5 +116,64 @@ export class Mistakes<Target extends readonly unknown[]> {
         `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests: a gate that has ` +
           'seen one request limits nothing. Call it once, where the application is put together, and keep what it gives.',
       )
+  }
+}
+
+/** Headers that tell of a proxy before a service that trusts none. For servers of Node: elsewhere none are handed over. */
+export class ForwardedHeaders<Target extends readonly unknown[]> {
+  readonly #framework: Framework<Target>
+  #left = HEADERS_SEEN
+
+  constructor(framework: Framework<Target>) {
+    this.#framework = framework
+  }
+
+  /** What is wrong with a request that is named by its address, as the framework tells it; undefined for most. */
+  problemOf(target: Target): string | undefined {
+    if (this.#left === 0) return undefined
+    this.#left--
+    const headers = this.#framework.untrustedHeaders?.(...target)
+    const name = headers && FORWARDED.find((each) => headers[each] !== undefined)
+    if (name === undefined) return undefined
+    this.#left = 0
+    return (
+      `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
+      `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
+      'client has made it up, and all is well.'
+    )
+  }
+}
+
+/** Where an adapter says what it could not say to anybody else. `cause` is the error behind it, where there is one. */
+export type OnWarning = (message: string, cause?: unknown) => void
+
+const MOST = 20
+
+/** The console, where there is one: the default of the option `onWarning`. */
+export const consoleWarning: OnWarning = (message, cause) => {
+  // biome-ignore lint/suspicious/noConsole: the declared place for what nobody else can be told
+  globalThis.console?.warn(message, ...(cause === undefined ? [] : [cause]))
+}
+
+/**
+ * Says each thing once, and at most 20 things: a warning that comes with every request is an outage of its own.
+ * A listener that throws harms nothing.
+ */
+export class Warnings {
+  readonly #listener: OnWarning
+  readonly #said = new Set<string>()
+
+  constructor(listener: OnWarning) {
+    this.#listener = listener
+  }
+
+  say(message: string, cause?: unknown): void {
+    if (this.#said.size >= MOST || this.#said.has(message)) return
+    this.#said.add(message)
+    try {
+      this.#listener(message, cause)
+    } catch {
+      // Nobody is left to tell.
+    }
   }
 }

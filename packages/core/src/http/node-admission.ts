@@ -1,11 +1,13 @@
 import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
+import { type After, systemAfter } from '../clock.js'
 import { type Framework, HttpAdmission } from './admission.js'
+import { ForwardedHeaders } from './mistakes.js'
+import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
 import type { HttpOptions } from './options.js'
+import type { Fields } from './rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
-import { type NodeUpload, type RefusalHead, refuseBody } from './refused-body.js'
-import { type NodeRequest, type NodeResponse, onResponseEnd, PATIENCE, type Patience } from './response-end.js'
-import { type NodeHead, onResponseHead } from './response-head.js'
+import { onResponseEnd } from './response-end.js'
 import type { HttpVisit } from './visit.js'
 
 /** What is needed of a response of Node to answer a refusal. */
@@ -21,6 +23,7 @@ export interface NodeAnswer extends RefusalHead {
 /** {@link HttpAdmission} where requests and responses are Node's: it finds out by itself how they end. */
 export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmission<Target> {
   readonly #patience: Patience
+  readonly #forwarded: ForwardedHeaders<Target>
   readonly #handler: HttpOptions<Target>['handler']
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
@@ -29,6 +32,18 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     const { clientTimeoutMs = PATIENCE.clientTimeoutMs, slowBodyMs = PATIENCE.slowBodyMs } = options
     this.#patience = { clientTimeoutMs, slowBodyMs }
     this.#handler = options.handler
+    this.#forwarded = new ForwardedHeaders(framework)
+  }
+
+  protected override namedByAddress(target: Target): void {
+    super.namedByAddress(target)
+    const problem = this.#forwarded.problemOf(target)
+    if (problem !== undefined) this.warn(problem)
+  }
+
+  /** Sees to it that no more is read of a large body, whose request is refused. To be called before that is answered. */
+  refuseBody(request: NodeUpload, response: RefusalHead): void {
+    refuseBody(request, response)
   }
 
   /** Lets a visit hear how its response ends; {@link ask} after that. */
@@ -36,20 +51,20 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
-  /** Sees to it that a response tells {@link fields}, if there are any, whoever writes its head. */
+  /** Sees to it that a response tells {@link fields}, if there are any, no matter which code writes its head. */
   tell(permit: Permit, response: NodeHead): void {
     if (this.fields(permit) !== undefined) onResponseHead(response, (status) => this.fields(permit, status))
   }
 
   /**
    * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
-   * Of a large body nothing more is read. Whoever has gone is not answered: nobody could read it.
+   * The rest of a large body is not read. A client that has left gets no answer: nobody could read it.
    */
   refuse(target: Target, refused: Refusal, request: NodeUpload, response: NodeAnswer): void {
     // While it waited, a timeout of somebody else's may have answered.
     if (refused.reason === 'gone' || response.headersSent) return
     const refusal = this.refusal(refused)
-    refuseBody(request, response)
+    this.refuseBody(request, response)
     response.statusCode = refusal.status
     for (const name of Object.keys(refusal.headers)) response.setHeader(name, refusal.headers[name] ?? '')
     if (this.#handler === undefined) {
@@ -80,4 +95,81 @@ function sendProblem(response: NodeAnswer, { status, body }: HttpRefusal): void 
   // Its text is ASCII.
   response.setHeader('Content-Length', `${body.length}`)
   response.end(body)
+}
+
+/** What is used of a response of Node, over HTTP/1.1 or HTTP/2. */
+export interface NodeHead {
+  readonly headersSent: boolean
+  getHeader(name: string): number | string | readonly string[] | undefined
+  setHeader(name: string, value: string): unknown
+  writeHead(status: number, ...rest: never[]): unknown
+}
+
+/**
+ * Adds fields to a response at the moment its head is written, by the handler, or by an error handler that has taken all
+ * fields away before, too. `fields` is asked then, with the status. Where one is there already, this goes to its list.
+ */
+export function onResponseHead(response: NodeHead, fields: (status: number) => Fields | undefined): void {
+  const { writeHead } = response
+  response.writeHead = (status, ...rest) => {
+    if (!response.headersSent) add(response, fields(status))
+    return Reflect.apply(writeHead, response, [status, ...rest])
+  }
+}
+
+function add(response: NodeHead, fields: Fields = {}): void {
+  for (const [name, value] of Object.entries(fields)) {
+    const before = response.getHeader(name)
+    response.setHeader(name, before === undefined ? value : `${before}, ${value}`)
+  }
+}
+
+/** Bytes of a body that are read after a refusal, so that its connection can be used again: 1 MiB. */
+const MOST_READ = 2 ** 20
+/** How long a client has to read the answer before its connection is closed. */
+const LINGER_MS = 1_000
+
+/** A socket of Node that is to be closed once all is sent. */
+interface ClosingSocket {
+  destroySoon(): void
+  end(): unknown
+  pause(): unknown
+  destroy(): unknown
+}
+
+/** A request of Node whose body may still be coming. */
+export interface NodeUpload extends NodeRequest {
+  readonly socket: NodeRequest['socket'] & ClosingSocket
+  readonly headers: {
+    readonly 'content-length'?: string | undefined
+    readonly 'transfer-encoding'?: string | undefined
+  }
+}
+
+/** What is needed of the response to it. */
+export interface RefusalHead {
+  readonly headersSent: boolean
+  /** Sets a header field of the response. */
+  setHeader(name: string, value: string): unknown
+}
+
+/**
+ * Sees to it, before a refusal is answered, that what is still to come of a large body is not read: Node would read it
+ * to its end, at full speed, to use the connection again. Bodies that say they have at most 1 MiB are worth that. For others the answer
+ * says `Connection: close`, nothing more is read once it is sent, and a second later the connection is closed; at once,
+ * and the client might lose the answer, because what is unread then resets the connection. Over HTTP/2
+ * Node resets the stream when the answer is sent.
+ */
+export function refuseBody(request: NodeUpload, response: RefusalHead, after: After = systemAfter): void {
+  if (request.stream !== undefined || request.complete || response.headersSent) return
+  // Of a request that has just come nobody knows yet that it is complete, even without a body.
+  const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
+  if (encoding === undefined && !(Number(length) > MOST_READ)) return
+  response.setHeader('Connection', 'close')
+  const { socket } = request
+  socket.destroySoon = () => {
+    socket.end()
+    socket.pause()
+    after(LINGER_MS, () => socket.destroy())
+  }
 }

@@ -1,10 +1,19 @@
 import type { Gate } from '../admission/gate.js'
+import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
-import { requireFunction, requireInteger, requireNumber, requireOneOf, requireOptions, show } from '../options.js'
-import type { LoadSignal } from '../shed/index.js'
+import {
+  requireAbove,
+  requireFunction,
+  requireInteger,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  show,
+} from '../options.js'
+import type { OnWarning } from './mistakes.js'
 import type { HttpRefusal } from './refusal.js'
-import type { OnWarning } from './warnings.js'
 
 /**
  * What to do with a request if `flow`, `cost`, `resource`, `priority`, `exempt` or `skip` throws or gives what it may not:
@@ -65,7 +74,7 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   onError?: OnError
   /**
    * When the `RateLimit` fields tell a client what is left of its budgets: when little is, on each response, or never.
-   * Refusals by a budget tell it, but for `'never'`. Without a budget there is nothing to tell. @default 'near'
+   * Refusals by a budget always tell it, except with `'never'`. Without a budget there is nothing to tell. @default 'near'
    */
   rateLimit?: TellRateLimit
   /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
@@ -138,24 +147,71 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
 }
 
 /**
- * The gate that valid options ask for: the user's own, or a new one with FAIR and shedding by `signals()`, which is
- * called only if it is needed, with true where requests will wait in a queue; if it knows none, nothing is shed.
+ * The gate that valid options ask for: the user's own, or a new one with FAIR and, unless they say otherwise, the
+ * shedding that `shed()` gives, which is called only then, with true where requests will wait in a queue.
  */
 export function gateOf<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
-  signals: (queued: boolean) => readonly LoadSignal[],
+  shed: (queued: boolean) => Mechanism<'shed'> | false,
 ): Gate {
   if (options.gate !== undefined) return options.gate
   const gateOptions: Record<string, unknown> = {}
   for (const key of GATE_OPTIONS) gateOptions[key] = options[key as keyof GateOptions]
-  const { shed = {} } = options
-  // Only an object can lack a signal; whatever else was given is for the gate to complain about.
-  const isObject = typeof shed === 'object' && shed !== null && !Array.isArray(shed)
-  if (isObject && shed.signal === undefined && shed.signals === undefined) {
-    const known = signals(typeof options.queue === 'object')
-    if (known.length > 0) gateOptions['shed'] = { ...shed, signals: known }
-    // Nothing to shed by, and nobody asked for it. Whoever did has to name a signal.
-    else if (options.shed === undefined) gateOptions['shed'] = false
-  }
+  if (options.shed === undefined) gateOptions['shed'] = shed(typeof options.queue === 'object')
   return createGate(gateOptions)
+}
+
+type Option<Target extends readonly unknown[], Name extends keyof RequestOptions<Target>> = NonNullable<
+  RequestOptions<Target>[Name]
+>
+
+/** What can be said of a route where it is declared. Functions are as the options of the same name. */
+export interface RouteSettings<Target extends readonly unknown[]> {
+  /** What a request will cost, above 0. */
+  readonly cost?: number | Option<Target, 'cost'>
+  /** What we are fair between here: one flow for all, or a function that names it. */
+  readonly flow?: string | Option<Target, 'flow'>
+  /** What a request will use, where that may be short while the rest of the service is not. */
+  readonly resource?: string | Option<Target, 'resource'>
+  /** A whole number from -2 (give it up first) to 2 (give it up last). */
+  readonly priority?: number | Option<Target, 'priority'>
+}
+
+/** Checks them. Throws a `TypeError` or `RangeError` that names what is wrong and its value; `name` is their owner, for messages. */
+export function requireRouteSettings<Target extends readonly unknown[]>(
+  name: string,
+  settings: RouteSettings<Target>,
+): void {
+  requireOptions(name, settings, ['cost', 'flow', 'priority', 'resource'])
+  const { cost, flow, priority, resource } = settings
+  if (cost !== undefined && typeof cost !== 'function') requireAbove('cost', cost, 0)
+  if (flow !== undefined && typeof flow !== 'function') requireText('flow', flow)
+  if (resource !== undefined && typeof resource !== 'function') requireText('resource', resource)
+  if (priority !== undefined && typeof priority !== 'function') requireInteger('priority', priority, -2, 2)
+}
+
+type PerRequest<Target extends readonly unknown[]> = Required<
+  Pick<RequestOptions<Target>, 'cost' | 'flow' | 'priority' | 'resource' | 'skip'>
+>
+
+/** The options that a route can set: what it says (`skip`: the gate does not see it), or else what `options` do. */
+export function withRouteSettings<Target extends readonly unknown[]>(
+  options: RequestOptions<Target>,
+  settingsOf: (...target: Target) => RouteSettings<Target> & { readonly skip: boolean },
+): PerRequest<Target> {
+  const { cost, flow, priority, resource, skip } = options
+  return {
+    cost: (...target) => settingOf(settingsOf(...target).cost, target) ?? cost?.(...target),
+    flow: (...target) => settingOf(settingsOf(...target).flow, target) ?? flow?.(...target),
+    priority: (...target) => settingOf(settingsOf(...target).priority, target) ?? priority?.(...target),
+    resource: (...target) => settingOf(settingsOf(...target).resource, target) ?? resource?.(...target),
+    skip: (...target) => settingsOf(...target).skip || skip?.(...target),
+  }
+}
+
+function settingOf<Target extends readonly unknown[], Given extends number | string, Answer>(
+  setting: Given | ((...target: Target) => Answer) | undefined,
+  target: Target,
+): Given | Answer | undefined {
+  return typeof setting === 'function' ? setting(...target) : setting
 }

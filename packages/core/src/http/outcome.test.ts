@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { outcomeOf } from './outcome.js'
-import { ResourceExhaustedError } from './resource-exhausted-error.js'
+import { outcomeOf, ResourceExhaustedError } from './outcome.js'
 
 describe('the outcome of a response', () => {
   it.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Quota } from '../admission/quota.js'
+import type { Quota } from '../admission/decision.js'
 import { policyName, rateLimitFields } from './rate-limit-fields.js'
 
 const quota: Quota = {

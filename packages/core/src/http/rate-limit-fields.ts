@@ -1,4 +1,4 @@
-import type { Quota } from '../admission/quota.js'
+import type { Quota } from '../admission/decision.js'
 
 /** Names and values of fields, ready to be sent. */
 export type Fields = Readonly<Record<string, string>>
@@ -14,7 +14,7 @@ const MOST = 999_999_999_999_999
  *
  * `q` is what the flow is guaranteed in a window of `w` seconds; `r` what is admitted if it is asked next; after `t`
  * seconds that is void. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No
- * partition key is sent: it would tell clients apart to whoever reads the fields. Where nothing is near exhaustion a
+ * partition key is sent: readers of the fields could tell clients apart by it. Where nothing is near exhaustion a
  * figure may stall a client that need not wait.
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {

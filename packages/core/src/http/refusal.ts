@@ -5,7 +5,7 @@ import { type Fields, policyName, rateLimitFields } from './rate-limit-fields.js
 /** A refusal in HTTP's words. What a `handler` of the user's own gets, and what is sent where there is none. */
 export interface HttpRefusal {
   readonly refusal: Refusal
-  /** 429: this flow is over its share. 503: the service is short, or closing, whoever asks. */
+  /** 429: this flow is over its share. 503: the service is short for everybody, or closing. */
   readonly status: 429 | 503
   /** For `Retry-After`: whole seconds, jittered, never earlier than the refusal asks. Absent if no time is known. */
   readonly retryAfterSeconds: number | undefined

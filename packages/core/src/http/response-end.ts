@@ -1,87 +1,19 @@
-import type { Contest } from '../admission/stage.js'
 import { type After, type Clock, systemAfter, systemClock } from '../clock.js'
-
-/** What is needed of a connection of `node:http` or `node:http2`. */
-interface Connection {
-  readonly destroyed: boolean
-  readonly bytesRead: number
-  readonly bytesWritten: number
-  /** What was written and has not been taken by the network. */
-  readonly writableLength: number
-  isPaused(): boolean
-  once(event: 'close', listener: () => void): unknown
-}
-
-/** A connection of HTTP/1.1, with which we may do what HTTP/2 does not let us do with its own. */
-interface Socket extends Connection {
-  resume(): unknown
-  setKeepAlive(enable: boolean, initialDelayMs: number): unknown
-  write(text: string): unknown
-  destroySoon(): void
-  destroy(): unknown
-}
-
-/** What is needed of a stream of `node:http2`. */
-interface Stream {
-  readonly closed: boolean
-  readonly destroyed: boolean
-  readonly endAfterHeaders: boolean
-  readonly readableLength: number
-  readonly writableLength: number
-  readonly bufferSize: number
-  readonly session?:
-    | {
-        readonly destroyed: boolean
-        readonly socket: Connection
-        ping(callback: () => void): boolean
-        destroy(): void
-      }
-    | undefined
-  close(code: number): void
-}
-
-/** What is needed of an `IncomingMessage`. */
-export interface NodeRequest {
-  readonly socket: Socket
-  readonly aborted: boolean
-  /** The body was received to its end. */
-  readonly complete: boolean
-  /** Only over HTTP/2, where `socket` stands for this stream, and the session's for the connection. */
-  readonly stream?: Stream | undefined
-}
-
-/** What is needed of a `ServerResponse`. */
-export interface NodeResponse {
-  readonly closed?: boolean
-  readonly headersSent: boolean
-  readonly writableEnded: boolean
-  readonly writableFinished: boolean
-  /** Null while an earlier response of the same connection has not been sent. */
-  readonly socket?: object | null
-  on(event: 'close' | 'socket', listener: () => void): unknown
-}
-
-/** Hears how a response ended. An object and not a function, so that callers need no closure per request. */
-export interface EndListener {
-  /** Once. `aborted`: the client left, or the server cut it off; its status then means nothing. */
-  responseEnded(aborted: boolean): void
-  /** Who waits for what the request holds. */
-  contest?(): Contest
-  /** The handler is done and the client takes its time to read: the request holds nothing that others wait for. */
-  answered?(): void
-  /** It cannot be known whether the client is still there, because what it has sent is not read. */
-  unheard?(): void
-}
-
-/** How long clients may keep a request waiting, in milliseconds. */
-export interface Patience {
-  /** Without a byte of what it has to send or to read. */
-  readonly clientTimeoutMs: number
-  /** For a body, where its flow holds more than its share and others wait. */
-  readonly slowBodyMs: number
-}
-
-export const PATIENCE: Patience = { clientTimeoutMs: 30_000, slowBodyMs: 1_000 }
+import {
+  type Connection,
+  type EndListener,
+  isImitation,
+  isOver,
+  type NodeRequest,
+  type NodeResponse,
+  OpenResponse,
+  PATIENCE,
+  type Patience,
+  Peer,
+  type Socket,
+  type Stream,
+  wasAborted,
+} from './open-response.js'
 
 /** How often open responses are looked at. */
 const SWEEP_MS = 500
@@ -94,96 +26,6 @@ const IDLE_STEPS = 3
 const MOST_PIPELINED = 100
 /** How long a connection of HTTP/1.1 is silent before the system asks whether its other end still exists. */
 const KEEP_ALIVE_MS = 15_000
-/** HTTP/2's error code for a stream that is not wanted any more. */
-const CANCEL = 8
-const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
-
-/** One response that has not ended. */
-class OpenResponse {
-  readonly request: NodeRequest
-  readonly response: NodeResponse
-  /** Forgotten at the end: Node may keep a connection, with all listeners, long after its client has left. */
-  listener: EndListener
-  readonly patience: Patience
-  readonly peer: Peer
-  /** Lets a pipelined request go on. */
-  begin: (() => void) | undefined = undefined
-  /** Bytes that had come and gone when it was last looked at, and since when they are no more. */
-  progress = -1
-  stillSinceMs = 0
-  /** Since when the client keeps it waiting. */
-  owedSinceMs: number | undefined = undefined
-  /** It was over at the last look, and nothing has said so. */
-  over = false
-  /** The listener knows of what can be known only once. */
-  told = false
-
-  constructor(request: NodeRequest, response: NodeResponse, listener: EndListener, patience: Patience, peer: Peer) {
-    this.request = request
-    this.response = response
-    this.listener = listener
-    this.patience = patience
-    this.peer = peer
-  }
-
-  /** Nothing more will come of it. The first call counts. */
-  end(aborted: boolean): void {
-    if (!this.peer.remove(this)) return
-    const { listener, begin } = this
-    this.listener = NOBODY
-    this.begin = undefined
-    listener.responseEnded(aborted)
-    begin?.()
-  }
-}
-
-const NOBODY: EndListener = { responseEnded: () => {} }
-
-/** The other end of a connection, and the responses that it waits for. */
-class Peer {
-  readonly connection: Connection
-  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
-  #one: OpenResponse | undefined = undefined
-  readonly #more = new Set<OpenResponse>()
-  /** It is among those that the sweep looks at. */
-  listed = false
-  /** Bytes read because nobody else did. */
-  readAhead = 0
-  isReading = false
-  keepsAlive = false
-  /** Of HTTP/2: bytes that had come when it was last looked at, since when they are no more, and when it was asked. */
-  bytesRead = -1
-  silentSinceMs = 0
-  askedMs: number | undefined = undefined
-
-  constructor(connection: Connection) {
-    this.connection = connection
-    connection.once('close', () => {
-      // Whoever is still here by then never got a `close` of its own.
-      for (const open of this.all()) open.end(true)
-    })
-  }
-
-  get waiting(): number {
-    return (this.#one === undefined ? 0 : 1) + this.#more.size
-  }
-
-  all(): readonly OpenResponse[] {
-    return this.#one === undefined ? [...this.#more] : [this.#one, ...this.#more]
-  }
-
-  add(open: OpenResponse): void {
-    if (this.#one === undefined) this.#one = open
-    else this.#more.add(open)
-  }
-
-  /** False if it does not wait any more. */
-  remove(open: OpenResponse): boolean {
-    if (this.#one !== open) return this.#more.delete(open)
-    this.#one = undefined
-    return true
-  }
-}
 
 /**
  * Hears how responses end, also where Node does not.
@@ -324,14 +166,14 @@ export class ResponseWatch {
       peer.keepsAlive = true
       socket.setKeepAlive(true, KEEP_ALIVE_MS)
     }
-    const stillMs = stillFor(open, socket.bytesRead + socket.bytesWritten - unsentOf(socket), nowMs)
+    const stillMs = open.stillFor(socket.bytesRead + socket.bytesWritten - unsentOf(socket), nowMs)
     const isDeaf = socket.isPaused()
     if (socket.writableLength > 0) this.#keptWaiting(open, 'reader', stillMs, nowMs)
     else if (!request.complete && !isDeaf) this.#keptWaiting(open, 'body', stillMs, nowMs)
     else open.owedSinceMs = undefined
     if (!isDeaf || stillMs === 0) return
     if (this.#mayReadAhead(peer)) this.#readOn(peer, socket, IDLE_STEPS)
-    else if (stillMs >= patience.clientTimeoutMs && !response.writableEnded) tell(open, 'unheard')
+    else if (stillMs >= patience.clientTimeoutMs && !response.writableEnded) open.tell('unheard')
   }
 
   #lookAtStream(open: OpenResponse, stream: Stream, nowMs: number): void {
@@ -339,7 +181,7 @@ export class ResponseWatch {
     const { patience, peer, request } = open
     const { bytesRead } = peer.connection
     const isBlocked = stream.writableLength > 0
-    const stillMs = stillFor(open, isBlocked ? -stream.bufferSize : bytesRead, nowMs)
+    const stillMs = open.stillFor(isBlocked ? -stream.bufferSize : bytesRead, nowMs)
     if (isBlocked) this.#keptWaiting(open, 'reader', stillMs, nowMs)
     else if (!request.complete && !stream.endAfterHeaders && stream.readableLength === 0)
       this.#keptWaiting(open, 'body', stillMs, nowMs)
@@ -365,12 +207,12 @@ export class ResponseWatch {
     const contest = owedMs > 0 && listener.contest !== undefined ? listener.contest() : 'none'
     const isOverShare = contest === 'over-share'
     const { clientTimeoutMs, slowBodyMs } = patience
-    if (stillMs >= clientTimeoutMs) cut(open)
+    if (stillMs >= clientTimeoutMs) open.cut()
     else if (contest === 'none') return
     else if (why === 'body') {
-      if (owedMs >= (isOverShare ? slowBodyMs : clientTimeoutMs)) cut(open)
-    } else if (isOverShare && owedMs >= clientTimeoutMs) cut(open)
-    else if (response.writableEnded && owedMs >= slowBodyMs) tell(open, 'answered')
+      if (owedMs >= (isOverShare ? slowBodyMs : clientTimeoutMs)) open.cut()
+    } else if (isOverShare && owedMs >= clientTimeoutMs) open.cut()
+    else if (response.writableEnded && owedMs >= slowBodyMs) open.tell('answered')
   }
 
   #mayReadAhead(peer: Peer): boolean {
@@ -411,15 +253,6 @@ export function hastenResponses(ms: number): void {
   watch.hasten(ms)
 }
 
-/** For how long a response has made no progress, in milliseconds. */
-function stillFor(open: OpenResponse, progress: number, nowMs: number): number {
-  if (progress !== open.progress) {
-    open.progress = progress
-    open.stillSinceMs = nowMs
-  }
-  return nowMs - open.stillSinceMs
-}
-
 /**
  * Bytes that were written and not sent, in the middle of a write as well: Node's own time-outs look at the same.
  * 0 where it is hidden; then a client that reads a single large chunk slowly makes no progress until it has all.
@@ -427,46 +260,4 @@ function stillFor(open: OpenResponse, progress: number, nowMs: number): number {
 function unsentOf(socket: Socket): number {
   const { _handle } = socket as { readonly _handle?: { readonly writeQueueSize?: number } | null }
   return _handle?.writeQueueSize ?? 0
-}
-
-function tell(open: OpenResponse, what: 'answered' | 'unheard'): void {
-  if (open.told) return
-  open.told = true
-  open.listener[what]?.()
-}
-
-/** Ends a response because of its client. Said first: a response that is destroyed may look as if it had been sent. */
-function cut(open: OpenResponse): void {
-  const { socket, stream } = open.request
-  const { headersSent } = open.response
-  open.end(true)
-  if (stream !== undefined) stream.close(CANCEL)
-  else if (headersSent || socket.writableLength > 0) socket.destroy()
-  else {
-    socket.write(REQUEST_TIMEOUT)
-    socket.destroySoon()
-  }
-}
-
-/** Whether a response can go no further, whatever its events have said. */
-function isOver({ socket, stream }: NodeRequest, response: NodeResponse): boolean {
-  if (response.closed === true) return true
-  if (stream === undefined) return socket.destroyed
-  const { session } = stream
-  return stream.closed || stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
-}
-
-/**
- * Whether a response that has just closed was cut off: what was written of it was not flushed to its end, or its
- * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
- * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
- */
-function wasAborted(request: NodeRequest, response: NodeResponse): boolean {
-  const wasSent = isImitation(request) ? response.writableEnded : response.writableFinished
-  return !wasSent || request.aborted
-}
-
-/** Something else than a request of Node's, for tests without a socket: its response closes before it has finished. */
-function isImitation({ socket, stream }: NodeRequest): boolean {
-  return stream === undefined && typeof socket.isPaused !== 'function'
 }

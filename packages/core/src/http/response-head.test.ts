@@ -10,8 +10,8 @@ import {
 } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, it } from 'vitest'
+import { onResponseHead } from './node-admission.js'
 import type { Fields } from './rate-limit-fields.js'
-import { onResponseHead } from './response-head.js'
 
 type Response = ServerResponse | Http2ServerResponse
 

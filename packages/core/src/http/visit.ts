@@ -3,7 +3,7 @@ import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Contest } from '../admission/stage.js'
 import { runFor } from './context.js'
-import type { EndListener } from './response-end.js'
+import type { EndListener } from './open-response.js'
 
 /** What a handler can see and do about its own admission: `req.fair`, `ctx.state.fair` and the like. */
 export interface FairRequest {
@@ -172,7 +172,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.#release()
   }
 
-  /** Nobody can know whether the client is still there: the permit ends, whoever holds it. */
+  /** Nobody can know whether the client is still there: the permit ends, even if a handler still holds it. */
   unheard(): void {
     this.permit?.finish('ignored')
   }

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { limitedGroups } from './cgroup.js'
 import * as trees from './fixtures/cgroups.js'
 import { GIB, MIB, type Tree } from './fixtures/cgroups.js'
+import { limitedGroups } from './machine.js'
 
 /** Limits and working sets in MiB. */
 function groups(tree: Tree): [number, number][] {

@@ -55,3 +55,56 @@ export class Collections {
     this.#unwatch = undefined
   }
 }
+
+/** The part of the standard interface that is used; the types of Node leave it to those of browsers. */
+declare const WebAssembly: { Memory: new (descriptor: { initial: number }) => object }
+
+/** V8 begins to collect when buffers of 64 MiB have come since it did last; in pages of 64 KiB. */
+const COLLECTING_PAGES = 1_040
+
+/** Asks the engine to collect garbage soon. Makes nothing resident. */
+export function collectSoon(): void {
+  try {
+    // Never touched, so the kernel gives no memory for it; but the engine counts it, and finds it time to collect.
+    new WebAssembly.Memory({ initial: COLLECTING_PAGES })
+  } catch {
+    // Not even addresses are to be had.
+  }
+}
+
+/** Least time from one request for a collection to the next, in milliseconds. */
+const COLLECT_EVERY_MS = 250
+/**
+ * Time until the next collection where one has freed little, in milliseconds per byte of objects. Marking them takes about
+ * half a millisecond a megabyte, which is a twentieth of this.
+ */
+const COLLECT_SELDOM_MS = 10 / 2 ** 20
+/** Share of the limit. */
+const LITTLE = 0.05
+
+/**
+ * Has the engine collect when memory is short. When requests are refused nothing allocates: garbage would stay for good,
+ * and requests be refused for it.
+ */
+export class Garbage {
+  readonly #collect: () => void
+  #nextMs: number = Number.NEGATIVE_INFINITY
+  /** Share in use when last asked for, and the least since. */
+  #then = 1
+  #least = 0
+
+  constructor(collect: () => void) {
+    this.#collect = collect
+  }
+
+  /** Takes the share of the limit in use, and the bytes of objects that a collection has to look at. */
+  sample(nowMs: number, share: number, short: boolean, objectBytes: number): void {
+    this.#least = Math.min(this.#least, share)
+    if (!short || nowMs < this.#nextMs) return
+    const freedLittle = this.#then - this.#least < LITTLE
+    this.#nextMs = nowMs + Math.max(COLLECT_EVERY_MS, freedLittle ? COLLECT_SELDOM_MS * objectBytes : 0)
+    this.#then = share
+    this.#least = share
+    this.#collect()
+  }
+}

@@ -1,4 +1,6 @@
+import type { Mechanism } from '../admission/mechanism.js'
 import { logistic } from '../shed/curve.js'
+import { loadShedder } from '../shed/shedder.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'
 import { heapSignal } from './heap.js'
@@ -17,4 +19,9 @@ export function defaultSignals(queued = false): LoadSignal[] {
   // Bun has the functions of V8's heap, but another engine, whose heap has no limit of its own.
   const hasV8 = process.versions['bun'] === undefined
   return hasV8 ? [memorySignal(), heapSignal(), delay] : [memorySignal(), delay]
+}
+
+/** The load shedding of adapters on Node: by {@link defaultSignals}. */
+export function defaultShed(queued = false): Mechanism<'shed'> {
+  return loadShedder({ signals: defaultSignals(queued) })
 }

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Gate } from '../admission/gate.js'
 import type { Answer, Framework } from '../http/admission.js'
-import { fairOf, showFair } from '../http/fair-of.js'
+import { fairOf, showFair } from '../http/context.js'
 import { NodeAdmission } from '../http/node-admission.js'
 import type { HttpOptions } from '../http/options.js'
-import { ResourceExhaustedError } from '../http/resource-exhausted-error.js'
+import { ResourceExhaustedError } from '../http/outcome.js'
 import type { HttpVisit } from '../http/visit.js'
 import { requireFunction } from '../options.js'
-import { defaultSignals } from './default-signals.js'
+import { defaultShed } from './default-signals.js'
 
 /** A listener for the requests of a server, and the gate in front of it. */
 export interface FairHandler<Request, Response> {
@@ -39,7 +39,7 @@ export function fairHandler<
     status: (_request, response) => response.statusCode,
     untrustedHeaders: (request) => request.headers,
     trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
-    signals: defaultSignals,
+    shed: defaultShed,
   }
   const admission = new NodeAdmission(server, options)
 

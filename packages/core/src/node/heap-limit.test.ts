@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { oldGenerationBytes } from './heap-limit.js'
+import { oldGenerationBytes } from './heap.js'
 
 const MIB = 2 ** 20
 

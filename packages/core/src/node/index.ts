@@ -5,12 +5,11 @@
  * @module @fairlead/core/node
  */
 
-export { fairOf } from '../http/fair-of.js'
+export { fairOf } from '../http/context.js'
 export type { AdmitContext, EngagedMessage, FinishedMessage, RefusedMessage } from './channels.js'
 export { clientId } from './client-id.js'
-export { defaultSignals } from './default-signals.js'
-export { type EventLoopDelayOptions, eventLoopDelaySignal } from './event-loop.js'
-export { eventLoopUtilizationSignal } from './event-loop-utilization.js'
+export { defaultShed, defaultSignals } from './default-signals.js'
+export { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationSignal } from './event-loop.js'
 export { type FairHandler, fairHandler } from './handler.js'
 export { type Heap, type HeapSignalOptions, heapSignal } from './heap.js'
 export type { Machine, MemoryUsage } from './machine.js'

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import type { Tree } from './fixtures/cgroups.js'
 import * as trees from './fixtures/cgroups.js'
-import { quotaClock } from './quota.js'
+import { quotaClock } from './machine.js'
 
 const ms = (tree: Tree): number => quotaClock((path) => tree[path])()
 

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { waitedMs } from './run-queue.js'
+import { threadWaitedMs } from './event-loop.js'
 
-describe('waitedMs', () => {
+describe('threadWaitedMs', () => {
   it('is what the kernel counts for this thread, or 0 where it counts nothing', () => {
     const before = counted()
-    const waited = waitedMs()
+    const waited = threadWaitedMs()
     expect(waited).toBeGreaterThanOrEqual(before)
     expect(waited).toBeLessThanOrEqual(counted())
   })
@@ -13,7 +13,7 @@ describe('waitedMs', () => {
   it('never falls', () => {
     let last = 0
     for (let i = 0; i < 1_000; i++) {
-      const waited = waitedMs()
+      const waited = threadWaitedMs()
       expect(waited).toBeGreaterThanOrEqual(last)
       last = waited
     }

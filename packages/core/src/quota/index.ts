@@ -1,5 +1,5 @@
 /**
- * Quotas per key: so much per window for each, in the memory of a process or in a store that a fleet shares.
+ * Quotas per key: a limit per window for each, in the memory of a process or in a store that a fleet shares.
  *
  * @module @fairlead/core/quota
  */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { createGate, type Decision, type Gate, type GateOptions, type Refusal } from '../index.js'
+import { createGate, type Decision, type Gate, type Refusal } from '../index.js'
 import { manualClock, settled } from '../testing/index.js'
 import { MemoryQuotaStore, type QuotaOptions, type QuotaStore, quota } from './index.js'
 
@@ -241,8 +241,7 @@ describe('options of a quota', () => {
   })
 
   it('are of a quota, and names differ', () => {
-    const wrong = { quota: 100 } as unknown as GateOptions
-    expect(() => createGate(wrong)).toThrow('quota must be made by quota(), got 100')
+    expect(() => createGate({ quota: 100 as never })).toThrow('quota must be made by quota(), got 100')
     expect(() => gateWith({}, {})).toThrow('stages must have distinct names, got "quota" twice')
   })
 })

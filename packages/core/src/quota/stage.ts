@@ -1,6 +1,6 @@
+import type { Quota } from '../admission/decision.js'
 import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
-import type { Quota } from '../admission/quota.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
 import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
@@ -18,7 +18,7 @@ export interface QuotaMechanism<out Asks extends (...target: never) => void> ext
 }
 
 /**
- * A quota per key: each may use so much per window, whatever there is, and whatever others do. For what was sold as
+ * A quota per key: each has a limit per window, independent of what others do. For what was sold as
  * such; an escrow shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
  * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
  * its own, unless they have one store.

@@ -43,7 +43,7 @@ export class MemoryQuotaStore implements QuotaStore {
   #young = new Map<string, number>()
   #old = new Map<string, number>()
   #turnedMs = Number.NEGATIVE_INFINITY
-  /** Longest that a key may be in debt: whoever did not ask for so long is free of it. */
+  /** Longest that a key may be in debt: a key that did not ask for this long is free of it. */
   #longestMs = 0
   readonly #maxKeys: number
 

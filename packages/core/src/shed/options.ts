@@ -41,7 +41,7 @@ export interface LoadShedderOptions extends ShedOptions {
   random?: Random
 }
 
-/** Names of the options above, for whoever passes them on. */
+/** Names of the options above, for code that passes them on. */
 export const SHED_OPTIONS: readonly string[] = [
   'signals',
   'signal',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
-import { Relief } from './relief.js'
+import { Relief } from './probe.js'
 import { Reservation } from './reservation.js'
 
 /** Admits and finishes that many, then samples; returns the requests in flight. */

@@ -1,11 +1,11 @@
+import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
-import { requireAbove, requireFunction, requireInteger, requireNumber } from '../options.js'
+import { requireAbove, requireFunction, requireInteger, requireNumber, requireOptions } from '../options.js'
 import { coinRandom, type Random } from '../random.js'
-import { type LoadShedderOptions, signalsOf } from './options.js'
-import { riseOf } from './priority.js'
+import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './options.js'
 import { Probe, type SignalSnapshot } from './probe.js'
 
 /** Retry-After at probability 0, and what a probability of 1 adds. */
@@ -194,4 +194,38 @@ export class LoadShedder implements Stage {
     this.#inFlight--
     for (const probe of this.#probes) probe.undo()
   }
+}
+
+/**
+ * Load shedding for `createGate({ shed })`: refuses at random what the process cannot take. Each gate that is given it
+ * has a shedder of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
+ * checked when the gate is made.
+ */
+export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
+  requireOptions('shed', options, SHED_OPTIONS)
+  return {
+    place: 'shed',
+    stage: ({ clock, random }) => new LoadShedder({ ...options, clock, ...(random === undefined ? {} : { random }) }),
+  }
+}
+
+/** How far up the range each priority, from -2 to 2, starts to be refused: s in `from + s·(to - from)`. */
+const RISES: readonly number[] = [-1, -0.5, 0, 0.75, 0.9]
+
+/** Requests' worth of credit that a flow needs to be spared. */
+const CREDIT_OF_THE_QUIET = 1
+
+/** Where the quiet start at the latest, as a share of the range. */
+const RISE_OF_THE_QUIET = 0.5
+
+/**
+ * The rise of a request: where in the range refusing starts for it. See `Curve.probability`.
+ *
+ * `priority` is a whole number from -2 (give it up first) to 2; anything else counts as 0. `credit` is what FAIR says
+ * the flow still holds, in requests: with 1 or more the flow is not the one causing the shortage, and starts halfway up
+ * at least. Absent, it changes nothing.
+ */
+export function riseOf(priority: number, credit: number | undefined): number {
+  const rise = RISES[priority + 2] ?? 0
+  return credit !== undefined && credit >= CREDIT_OF_THE_QUIET ? Math.max(rise, RISE_OF_THE_QUIET) : rise
 }

@@ -5,7 +5,7 @@ import { refuse } from '../admission/refusal.js'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
-import { logistic } from '../shed/curve.js'
+import { loadShedder, logistic } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { GateTelemetry, type Reading, type TelemetryOptions } from './gate-telemetry.js'
@@ -130,7 +130,7 @@ describe('what is measured of a gate', () => {
     }
     const { clock, gate, measured } = rig({
       overrides: new Overrides(),
-      shed: { signals },
+      shed: loadShedder({ signals }),
       stages: [picky],
       budget: escrow({ limit: 1e6, windowMs: 1e9 }),
       queue: requestQueue({ concurrency: 1e6 }),

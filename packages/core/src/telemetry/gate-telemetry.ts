@@ -46,7 +46,7 @@ function isShort({ shortage, reason }: Refusal): boolean {
 }
 
 /**
- * Measures one gate: everything of `INSTRUMENTS`, in at most 60 series however many flows there are. For whoever exports
+ * Measures one gate: everything of `INSTRUMENTS`, in at most 60 series however many flows there are. For packages that export
  * it; `@fairlead/otel` and `@fairlead/prometheus` do. Counts are read from the gate's snapshot, when asked for; costs,
  * times and fairness are what it hears, from when it was made.
  */

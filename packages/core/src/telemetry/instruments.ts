@@ -1,4 +1,4 @@
-/** What is measured of a gate: one name, unit and meaning, whoever exports it. */
+/** What is measured of a gate: one name, unit and meaning for all exporters. */
 export interface Instrument {
   /** By the rules of OpenTelemetry; Prometheus has `_` for `.`, and the unit behind it. */
   readonly name: string

@@ -45,7 +45,7 @@ const framework = {
   name: 'plain',
   address: (request: Request) => request.socket.remoteAddress,
   status: (_request: Request, response: Response) => response.statusCode,
-  signals: () => [],
+  shed: () => false as const,
   untrustedHeaders: (request: Request) => request.headers,
   trust: 'There is no way to trust one.',
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../../testing/manual-clock.js'
 import { seededRandom } from '../../testing/seeded-random.js'
+import { blue } from '../blue.js'
 import { FairTracker } from '../tracker.js'
 
 const trackerOf = (
@@ -200,8 +201,10 @@ describe('options of the fair clock', () => {
     [{ rule: 'red' }, 'fair.rule must be one of "fair-clock", "blue", got "red"'],
     [{ rule: 'fair-clock', failureIncrement: 0.1 }, 'fair has no option "failureIncrement"'],
     [{ rule: 'fair-clock', placement: () => {} }, 'fair has no option "placement"'],
-    [{ rule: 'blue', credit: 12 }, 'fair has no option "credit"'],
-    [{ rule: 'blue', weightOf: () => 1 }, 'fair has no option "weightOf"'],
+    [{ ...blue(), credit: 12 }, 'fair has no option "credit"'],
+    [{ ...blue(), weightOf: () => 1 }, 'fair has no option "weightOf"'],
+    [{ rule: 'blue' }, "fair with rule 'blue' must be made by blue()"],
+    [{ rule: 'blue', levels: 3 }, 'fair has no option "levels"'],
     [{ rule: 'fair-clock', levels: 0 }, 'fair.levels must be an integer >= 1, got 0'],
     [{ rule: 'fair-clock', credit: 0.5 }, 'fair.credit must be a number >= 1, got 0.5'],
     [{ rule: 'fair-clock', probe: 2 }, 'fair.probe must be a number from 0 to 1, got 2'],

@@ -1,10 +1,10 @@
 import { NodeAdmission } from '../../http/node-admission.js'
-import { defaultSignals } from '../../node/default-signals.js'
+import { defaultShed } from '../../node/default-signals.js'
 import type { Runtime } from './runtime.js'
 
 /** Bun has Node's signals; a response that an outer middleware threw away ends unheard. */
 export const runtime: Runtime = {
   admission: (framework, options) => new NodeAdmission(framework, options),
-  signals: defaultSignals,
+  shed: defaultShed,
   permitTimeoutMs: 60_000,
 }

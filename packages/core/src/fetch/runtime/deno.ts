@@ -4,6 +4,6 @@ import type { Runtime } from './runtime.js'
 /** Deno runs Node's servers, too, but has not its signals. */
 export const runtime: Runtime = {
   admission: (framework, options) => new NodeAdmission(framework, options),
-  signals: () => [],
+  shed: () => false,
   permitTimeoutMs: 60_000,
 }

@@ -1,10 +1,10 @@
 import { NodeAdmission } from '../../http/node-admission.js'
-import { defaultSignals } from '../../node/default-signals.js'
+import { defaultShed } from '../../node/default-signals.js'
 import type { Runtime } from './runtime.js'
 
 /** Node tells how every response ends, and by what to shed. */
 export const runtime: Runtime = {
   admission: (framework, options) => new NodeAdmission(framework, options),
-  signals: defaultSignals,
+  shed: defaultShed,
   permitTimeoutMs: undefined,
 }

@@ -1,12 +1,12 @@
 import { runtime as own } from '#runtime'
+import type { Mechanism } from '../../admission/mechanism.js'
 import type { Framework, HttpAdmission } from '../../http/admission.js'
 import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
-import type { LoadSignal } from '../../shed/index.js'
 
-/** An admission; it can watch responses where Node's may come. */
+/** An admission; it can watch responses, and leave bodies unread, where Node's may come. */
 export type Admission<Target extends readonly unknown[]> = HttpAdmission<Target> &
-  Partial<Pick<NodeAdmission<Target>, 'watch'>>
+  Partial<Pick<NodeAdmission<Target>, 'watch' | 'refuseBody'>>
 
 /** What is different from runtime to runtime, and has to be known before the first request. */
 export interface Runtime {
@@ -15,8 +15,8 @@ export interface Runtime {
     framework: Framework<Target>,
     options: HttpOptions<Target>,
   ): Admission<Target>
-  /** What to shed by, if the user does not say. */
-  signals(queued: boolean): readonly LoadSignal[]
+  /** Load shedding, if the user does not say. */
+  shed(queued: boolean): Mechanism<'shed'> | false
   /** How long a permit lasts at most, if the user does not say: where a response may end and nobody tell. */
   readonly permitTimeoutMs: number | undefined
 }

@@ -4,6 +4,6 @@ import type { Runtime } from './runtime.js'
 /** Any other runtime, such as workerd: no signals of its own, and nothing that only Node has. */
 export const runtime: Runtime = {
   admission: (framework, options) => new HttpAdmission(framework, options),
-  signals: () => [],
+  shed: () => false,
   permitTimeoutMs: 60_000,
 }

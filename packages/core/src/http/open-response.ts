@@ -1,0 +1,225 @@
+import type { Contest } from '../admission/stage.js'
+
+/** What is needed of a connection of `node:http` or `node:http2`. */
+export interface Connection {
+  readonly destroyed: boolean
+  readonly bytesRead: number
+  readonly bytesWritten: number
+  /** What was written and has not been taken by the network. */
+  readonly writableLength: number
+  isPaused(): boolean
+  once(event: 'close', listener: () => void): unknown
+}
+
+/** A connection of HTTP/1.1, with which we may do what HTTP/2 does not let us do with its own. */
+export interface Socket extends Connection {
+  resume(): unknown
+  setKeepAlive(enable: boolean, initialDelayMs: number): unknown
+  write(text: string): unknown
+  destroySoon(): void
+  destroy(): unknown
+}
+
+/** What is needed of a stream of `node:http2`. */
+export interface Stream {
+  readonly closed: boolean
+  readonly destroyed: boolean
+  readonly endAfterHeaders: boolean
+  readonly readableLength: number
+  readonly writableLength: number
+  readonly bufferSize: number
+  readonly session?:
+    | {
+        readonly destroyed: boolean
+        readonly socket: Connection
+        ping(callback: () => void): boolean
+        destroy(): void
+      }
+    | undefined
+  close(code: number): void
+}
+
+/** What is needed of an `IncomingMessage`. */
+export interface NodeRequest {
+  readonly socket: Socket
+  readonly aborted: boolean
+  /** The body was received to its end. */
+  readonly complete: boolean
+  /** Only over HTTP/2, where `socket` stands for this stream, and the session's for the connection. */
+  readonly stream?: Stream | undefined
+}
+
+/** What is needed of a `ServerResponse`. */
+export interface NodeResponse {
+  readonly closed?: boolean
+  readonly headersSent: boolean
+  readonly writableEnded: boolean
+  readonly writableFinished: boolean
+  /** Null while an earlier response of the same connection has not been sent. */
+  readonly socket?: object | null
+  on(event: 'close' | 'socket', listener: () => void): unknown
+}
+
+/** Hears how a response ended. An object and not a function, so that callers need no closure per request. */
+export interface EndListener {
+  /** Once. `aborted`: the client left, or the server cut it off; its status then means nothing. */
+  responseEnded(aborted: boolean): void
+  /** Who waits for what the request holds. */
+  contest?(): Contest
+  /** The handler is done and the client takes its time to read: the request holds nothing that others wait for. */
+  answered?(): void
+  /** It cannot be known whether the client is still there, because what it has sent is not read. */
+  unheard?(): void
+}
+
+/** How long clients may keep a request waiting, in milliseconds. */
+export interface Patience {
+  /** Without a byte of what it has to send or to read. */
+  readonly clientTimeoutMs: number
+  /** For a body, where its flow holds more than its share and others wait. */
+  readonly slowBodyMs: number
+}
+
+export const PATIENCE: Patience = { clientTimeoutMs: 30_000, slowBodyMs: 1_000 }
+
+/** HTTP/2's error code for a stream that is not wanted any more. */
+const CANCEL = 8
+const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
+
+/** One response that has not ended. */
+export class OpenResponse {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+  /** Forgotten at the end: Node may keep a connection, with all listeners, long after its client has left. */
+  listener: EndListener
+  readonly patience: Patience
+  readonly peer: Peer
+  /** Lets a pipelined request go on. */
+  begin: (() => void) | undefined = undefined
+  /** Bytes that had come and gone when it was last looked at, and since when they are no more. */
+  progress = -1
+  stillSinceMs = 0
+  /** Since when the client keeps it waiting. */
+  owedSinceMs: number | undefined = undefined
+  /** It was over at the last look, and nothing has said so. */
+  over = false
+  /** The listener knows of what can be known only once. */
+  told = false
+
+  constructor(request: NodeRequest, response: NodeResponse, listener: EndListener, patience: Patience, peer: Peer) {
+    this.request = request
+    this.response = response
+    this.listener = listener
+    this.patience = patience
+    this.peer = peer
+  }
+
+  /** Nothing more will come of it. The first call counts. */
+  end(aborted: boolean): void {
+    if (!this.peer.remove(this)) return
+    const { listener, begin } = this
+    this.listener = NOBODY
+    this.begin = undefined
+    listener.responseEnded(aborted)
+    begin?.()
+  }
+
+  /** For how long it has made no progress, in milliseconds. */
+  stillFor(progress: number, nowMs: number): number {
+    if (progress !== this.progress) {
+      this.progress = progress
+      this.stillSinceMs = nowMs
+    }
+    return nowMs - this.stillSinceMs
+  }
+
+  tell(what: 'answered' | 'unheard'): void {
+    if (this.told) return
+    this.told = true
+    this.listener[what]?.()
+  }
+
+  /** Ends it because of its client. Said first: a response that is destroyed may look as if it had been sent. */
+  cut(): void {
+    const { socket, stream } = this.request
+    const { headersSent } = this.response
+    this.end(true)
+    if (stream !== undefined) stream.close(CANCEL)
+    else if (headersSent || socket.writableLength > 0) socket.destroy()
+    else {
+      socket.write(REQUEST_TIMEOUT)
+      socket.destroySoon()
+    }
+  }
+}
+
+const NOBODY: EndListener = { responseEnded: () => {} }
+
+/** The other end of a connection, and the responses that it waits for. */
+export class Peer {
+  readonly connection: Connection
+  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
+  #one: OpenResponse | undefined = undefined
+  readonly #more = new Set<OpenResponse>()
+  /** It is among those that the sweep looks at. */
+  listed = false
+  /** Bytes read because nobody else did. */
+  readAhead = 0
+  isReading = false
+  keepsAlive = false
+  /** Of HTTP/2: bytes that had come when it was last looked at, since when they are no more, and when it was asked. */
+  bytesRead = -1
+  silentSinceMs = 0
+  askedMs: number | undefined = undefined
+
+  constructor(connection: Connection) {
+    this.connection = connection
+    connection.once('close', () => {
+      // Responses still open by then never got a `close` of their own.
+      for (const open of this.all()) open.end(true)
+    })
+  }
+
+  get waiting(): number {
+    return (this.#one === undefined ? 0 : 1) + this.#more.size
+  }
+
+  all(): readonly OpenResponse[] {
+    return this.#one === undefined ? [...this.#more] : [this.#one, ...this.#more]
+  }
+
+  add(open: OpenResponse): void {
+    if (this.#one === undefined) this.#one = open
+    else this.#more.add(open)
+  }
+
+  /** False if it does not wait any more. */
+  remove(open: OpenResponse): boolean {
+    if (this.#one !== open) return this.#more.delete(open)
+    this.#one = undefined
+    return true
+  }
+}
+
+/** Whether a response can go no further, whatever its events have said. */
+export function isOver({ socket, stream }: NodeRequest, response: NodeResponse): boolean {
+  if (response.closed === true) return true
+  if (stream === undefined) return socket.destroyed
+  const { session } = stream
+  return stream.closed || stream.destroyed || session === undefined || session.destroyed || session.socket.destroyed
+}
+
+/**
+ * Whether a response that has just closed was cut off: what was written of it was not flushed to its end, or its
+ * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
+ * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
+ */
+export function wasAborted(request: NodeRequest, response: NodeResponse): boolean {
+  const wasSent = isImitation(request) ? response.writableEnded : response.writableFinished
+  return !wasSent || request.aborted
+}
+
+/** Something else than a request of Node's, for tests without a socket: its response closes before it has finished. */
+export function isImitation({ socket, stream }: NodeRequest): boolean {
+  return stream === undefined && typeof socket.isPaused !== 'function'
+}

@@ -1,0 +1,42 @@
+/**
+ * Builds the ES modules of the package in the current folder, into dist: one file for each entry point, and chunks of
+ * what several share, so that a process that loads one mechanism opens a handful of files. The compiler writes the
+ * declarations beside them.
+ *
+ * Entry points are the targets of `exports` and `imports` in package.json. What `imports` names stays an import: the
+ * runtime or the user's bundler chooses its target.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { build } from 'esbuild'
+
+const { exports, imports = {} } = JSON.parse(readFileSync('package.json', 'utf8'))
+const targets = Object.values({ ...exports, ...imports }).flatMap((target) => Object.values(target))
+const isModule = (file) => /^\.\/dist\/(?!cjs\/).*\.js$/.test(file)
+const names = new Set(targets.filter(isModule).map((file) => file.slice('./dist/'.length, -'.js'.length)))
+
+const { outputFiles } = await build({
+  entryPoints: Object.fromEntries([...names].map((name) => [name, `src/${name}.ts`])),
+  outdir: 'dist',
+  chunkNames: 'chunks/[hash]',
+  bundle: true,
+  splitting: true,
+  format: 'esm',
+  platform: 'neutral',
+  packages: 'external',
+  external: ['node:*', '#*'],
+  tsconfig: 'tsconfig.build.json',
+  sourcemap: true,
+  sourcesContent: false,
+  write: false,
+  logLevel: 'warning',
+})
+
+// The names of chunks change with what is in them.
+rmSync('dist/chunks', { recursive: true, force: true })
+for (const { path, text } of outputFiles) {
+  mkdirSync(dirname(path), { recursive: true })
+  // A module with side effects is an entry point, so a chunk of which nothing is used need not be loaded. The line
+  // stays, for the source map.
+  writeFileSync(path, text.replace(/^import "\.{1,2}\/(?:\.\.\/)*(?:chunks\/)?[A-Z0-9]+\.js";$/gm, ''))
+}

@@ -1,0 +1,1 @@
+export { busyGate } from './busy-gate.js'
