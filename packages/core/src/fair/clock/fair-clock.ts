@@ -1,4 +1,4 @@
-import { LEAST_DEPTH, Looks } from './looks.js'
+import { Looks } from './looks.js'
 import { DeliverySlope } from './slope.js'
 import { LEAST_RATE, Traffic } from './traffic.js'
 
@@ -71,6 +71,9 @@ const UNHEARD_FAILS = 0.5
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 3
 const LEAST_BACKGROUND = 0.02
+/** A look takes away a tenth at least, for half of the time: more than this must fail, and a third of that once something is refused. */
+const WORTH = 0.15
+const WORTH_ENGAGED = 0.05
 
 /** Requests over which the mean cost is averaged. */
 const COSTS = 100
@@ -644,8 +647,7 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      // A look takes away a tenth at least, for half of the time: so much must be there to be gained.
-      const worthIt = beyond > (this.open ? 1 : 0.5) * LEAST_DEPTH
+      const worthIt = beyond > (this.open ? WORTH : WORTH_ENGAGED)
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
     }
     if (!looks.isDue(now)) return
