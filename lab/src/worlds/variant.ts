@@ -10,6 +10,14 @@ export interface Change {
   readonly value: number
 }
 
+/** By condition: the file that stands for a module. */
+type Targets = Readonly<Record<string, string>>
+
+interface Manifest {
+  readonly exports: Readonly<Record<string, Targets>>
+  readonly imports: Readonly<Record<string, Targets>>
+}
+
 const CORE = fileURLToPath(new URL('../../../packages/core', import.meta.url))
 
 /** The path of a module of core's source: `fair/clock/looks`, for one. */
@@ -17,15 +25,17 @@ export const sourceOf = (module: string): string => join(CORE, 'src', `${module}
 
 /** Bundles `entry`, and core from its source with these changes, into one file. A constant that is not there rejects. */
 export async function bundleVariant(entry: string, changes: readonly Change[], outfile: string): Promise<void> {
-  const { exports, imports } = JSON.parse(await readFile(join(CORE, 'package.json'), 'utf8'))
-  const resolve = (targets: Record<string, string> | undefined): OnResolveResult | undefined => {
-    const built = targets?.['node'] ?? targets?.['import'] ?? targets?.['default']
+  const { exports, imports }: Manifest = JSON.parse(await readFile(join(CORE, 'package.json'), 'utf8'))
+  const resolve = (targets: Targets | undefined): OnResolveResult | undefined => {
+    const built = targets?.['node'] ?? targets?.['default']
     return built === undefined ? undefined : { path: sourceOf(built.replace(/^\.\/dist\/(.*)\.js$/, '$1')) }
   }
   const fromSource: Plugin = {
     name: 'core-from-source',
     setup({ onResolve, onLoad }) {
-      onResolve({ filter: /^@fairlead\/core($|\/)/ }, ({ path }) => resolve(exports[path.replace('@fairlead/core', '.')]))
+      onResolve({ filter: /^@fairlead\/core($|\/)/ }, ({ path }) =>
+        resolve(exports[path.replace('@fairlead/core', '.')]),
+      )
       onResolve({ filter: /^#/ }, ({ path, importer }) =>
         importer.startsWith(CORE) ? resolve(imports[path]) : undefined,
       )
