@@ -1,7 +1,8 @@
 import { simulate } from './engine.js'
+import { FAMILY_LISTS } from './families.js'
 import { judge, type Measures, mean, yardstickOf } from './harm.js'
 import { RULES } from './rules.js'
-import { FAMILY_LISTS, worldOf } from './world.js'
+import { worldOf } from './world.js'
 
 export type ListName = keyof typeof FAMILY_LISTS
 
