@@ -94,9 +94,7 @@ export class DrawQueue {
       while (!waiter.attempt(this.#clock())) {
         const nowMs = this.#clock()
         const { errand } = waiter
-        const lease = this.#account.hasFailed
-          ? undefined
-          : this.#account.draw(() => errand.wish(), nowMs)
+        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => errand.wish(), nowMs)
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return

@@ -409,8 +409,10 @@ export class DrawingEscrow {
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
-    const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
-    if (need <= 0 || this.#refusalOf(ask, need, nowMs) !== undefined) return
+    // A quantum comes with the least that is asked for; and who is refused more than that asks again for that.
+    const { quantum } = this.#terms
+    const need = 2 * mark > quantum ? Math.min(2 * mark, MOST_AHEAD * quantum) : Math.min(ask.cost, quantum)
+    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
