@@ -29,6 +29,10 @@ function idealOf(tenants: readonly RegionalTenant[], limit: number): number[] {
   )
 }
 
+function meanOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length
+}
+
 const SCENARIO = { limit: 2_000, windowMs: 1_000, quantum: 10 }
 
 describe('regions on one pool', () => {
@@ -127,13 +131,19 @@ describe('regions on one pool', () => {
               Object.entries(demands).map(([region, part]) => [region, Math.ceil((part * size) / 100)]),
             ),
           }))
-          const shared = { limit, windowMs: 1_000, quantum, seed, tenants, moments }
-          const [got, flat] = [simulateRegions(shared), simulateRegions({ ...shared, form: 'flat' })]
+          // What a flat escrow gives depends on the very moments, by up to a twentieth of the limit: so on average of some.
+          const mean = (form: 'regions' | 'flat', name: string): number =>
+            meanOf(runs[form].map((run) => run.get(name)!))
+          const run = (form: 'regions' | 'flat') =>
+            [0, 1, 2].map((more) =>
+              simulateRegions({ limit, windowMs: 1_000, quantum, seed: seed + more, tenants, moments, form }),
+            )
+          const runs = { regions: run('regions'), flat: run('flat') }
           for (const { name, demands } of tenants) {
-            // In 2 of 100 of these worlds, a tenant is off by more than a hundredth of the limit, by 4 at most.
+            // In 1 of 100 of these worlds, a tenant is off by more than a hundredth of the limit.
             const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 20
-            const off = Math.abs(got.get(name)! - flat.get(name)!)
-            expect(off, `${name}: ${got.get(name)} of ${flat.get(name)}`).toBeLessThanOrEqual(bound)
+            const [got, flat] = [mean('regions', name), mean('flat', name)]
+            expect(Math.abs(got - flat), `${name}: ${got} of ${flat}`).toBeLessThanOrEqual(bound)
           }
         },
       ),
