@@ -119,7 +119,7 @@ describe('a fleet on one pool, while half of the processes pause', () => {
     const result = await run({ seed, processes })
     expect(most(result)).toBeLessThanOrEqual(LIMIT)
     expect(used(result)).toBeGreaterThanOrEqual(0.97)
-    expect(mostCalls(result)).toBeLessThanOrEqual(LIMIT / 25 + 42 * 4)
+    expect(mostCalls(result)).toBeLessThanOrEqual(LIMIT / 25 + 36 * 4)
   })
 
   it.each([

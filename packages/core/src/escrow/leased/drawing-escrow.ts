@@ -14,6 +14,7 @@ import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
 import { Pace } from './pace.js'
 import { Pulse } from './pulse.js'
+import type { Refusal } from './refusals.js'
 import { Reports } from './reports.js'
 import type { LeasedSnapshot } from './snapshot.js'
 
@@ -174,11 +175,10 @@ export class DrawingEscrow {
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#account.waitMs(this.#need, this.#shareOf(tenant), atMs) > 0
+      const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
       return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
     const errand: Errand<Settled> = {
-      share: () => this.#shareOf(tenant),
       wish: () => {
         draws++
         this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
@@ -227,7 +227,7 @@ export class DrawingEscrow {
       }))
       return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
     }
-    return this.#after(() => this.#account.draw(leave, 0, nowMs))
+    return this.#after(() => this.#account.draw(leave, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -273,9 +273,10 @@ export class DrawingEscrow {
     return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
   }
 
-  /** What a tenant has used per weight, here and elsewhere, as far as is known. */
-  #shareOf(tenant: string): number {
-    return this.#isOpen(this.#clock()) ? this.#ledger.shareOf(tenant) : 0
+  /** The pool's refusal that tells that a tenant need not ask it for so much yet. */
+  #refusalOf({ tenant, weight }: Pick<Ask, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+    const share = this.#isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    return this.#account.refusalOf({ tenant: this.#nameOf(tenant), weight, share, need }, nowMs)
   }
 
   #wholeWeight(tenant: string): number {
@@ -284,7 +285,7 @@ export class DrawingEscrow {
 
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { tenant, cost } = ask
+    const { cost } = ask
     if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
@@ -299,9 +300,10 @@ export class DrawingEscrow {
         return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
       this.#need = cost - this.#credit
     }
-    const waitMs = this.#account.waitMs(this.#need, this.#shareOf(tenant), nowMs)
-    if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
-    const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
+    const refusal = this.#refusalOf(ask, this.#need, nowMs)
+    if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
+    const waitMs = refusal === undefined ? 0 : refusal.untilMs - nowMs
+    const reason = refusal?.isExhausted === true ? 'exhausted' : 'over-share'
     if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
@@ -383,7 +385,6 @@ export class DrawingEscrow {
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
     return {
-      share: () => this.#shareOf(ask.tenant),
       wish: () => {
         ask.draws++
         this.#note(ask, this.#clock(), false)
@@ -408,11 +409,12 @@ export class DrawingEscrow {
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
-    const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
-    if (need <= 0 || this.#account.isRefused(nowMs)) return
-    const share = this.#shareOf(ask.tenant)
+    // A quantum comes with the least that is asked for; and who is refused more than that asks again for that.
+    const { quantum } = this.#terms
+    const need = 2 * mark > quantum ? Math.min(2 * mark, MOST_AHEAD * quantum) : Math.min(ask.cost, quantum)
+    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
-    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
+    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
   /** The name by which the pool knows a tenant. */
@@ -437,7 +439,7 @@ export class DrawingEscrow {
 
   /** Tells the pool how things stand here, and hands some credit back. */
   #tell(back: number): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), 0, this.#clock()))
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), this.#clock()))
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {

@@ -118,6 +118,7 @@ export class Reports {
       known.told = stake
       if (!known.isFrozen && stake.used > 0 && tenant !== asker) known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
       const ask = known.untilMs > nowMs ? known.ask : 0
+      known.ask = 0
       tenants.push({ tenant, weight: known.weight, used: stake.used, rate: known.rate, ask })
       this.#refused.delete(tenant)
       this.#spent.delete(tenant)
