@@ -190,11 +190,15 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** What a flow has waiting and running, and its part of the service if it waits: 0 to 1, in its best band. */
-  explain(flow: string): { waiting: number; running: number; share: number } {
+  /**
+   * What a flow has waiting, what that is expected to cost, what runs, and its part of the service if it waits: 0 to 1,
+   * in its best band.
+   */
+  explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
     const standings = this.#settings.minShares.map((_, index) => this.#list.band(index).queue.standing(flow))
     const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
-    return { waiting, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
+    const cost = standings.reduce((sum, standing) => sum + standing.cost, 0)
+    return { waiting, cost, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
   }
 
   /** Refuses the requests that have waited for too long, as the queue's timer does; see `gate.wake()`. */
@@ -313,7 +317,7 @@ export class RequestQueue implements Stage {
     undone: (request, nowMs) => {
       this.#running--
       this.#slots.ends(request)
-      this.#list.settle(request, 0)
+      this.#list.settle(request, 0, false)
       try {
         this.#supply.undo(request.width, nowMs)
       } finally {
@@ -329,7 +333,8 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
-      this.#list.settle(request, Math.min(MOST_COST, cost))
+      // A request that failed, and of which nobody says what it cost, tells nothing of others.
+      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || cost !== request.cost)
     } finally {
       try {
         this.#supply.release(request.width, outcome, durationMs, nowMs)
