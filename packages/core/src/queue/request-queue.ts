@@ -313,6 +313,7 @@ export class RequestQueue implements Stage {
       this.#list.remove(request, 'gone', nowMs)
       this.#resume(nowMs)
     },
+    charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs) => this.#finished(request, outcome, cost, nowMs),
     undone: (request, nowMs) => {
       this.#running--
@@ -441,6 +442,6 @@ export class RequestQueue implements Stage {
   #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
     if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
     if (verdict !== undefined && 'admitted' in verdict) return verdict
-    return { admitted: true, flow, waitedMs: 0, finish: () => {} }
+    return { admitted: true, flow, waitedMs: 0, charge: () => {}, finish: () => {} }
   }
 }

@@ -194,6 +194,13 @@ export class WaitingList {
     this.#turnAway(request, reason, nowMs)
   }
 
+  /** Tells what a running request has cost so far. Throws what `weightOf` throws. */
+  charge({ band, ticket }: QueuedRequest, costSoFar: number): void {
+    if (ticket === undefined || this.closed) return
+    this.#untidy = true
+    band.queue.charge(ticket, costSoFar)
+  }
+
   /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
   settle({ band, flow, cost, className, ticket }: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
