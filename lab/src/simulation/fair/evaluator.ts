@@ -118,18 +118,6 @@ export function serve(
   return { successesByClient, failures, throttled }
 }
 
-/** Max-min shares of `supply` for these demands: everyone what they ask, or an equal part of what the rest leave. */
-export function maxMin(demands: readonly number[], supply: number): number[] {
-  const shares = demands.map(() => 0)
-  const order = demands.map((_, i) => i).sort((x, y) => demands[x]! - demands[y]!)
-  let remaining = supply
-  order.forEach((i, position) => {
-    shares[i] = Math.min(demands[i]!, remaining / (order.length - position))
-    remaining -= shares[i]!
-  })
-  return shares
-}
-
 /** Jain's fairness index: 1 if all are equal, 1/n if one has everything. */
 export function jain(values: readonly number[]): number {
   const sum = values.reduce((total, x) => total + x, 0)
