@@ -68,7 +68,7 @@ export function publishedDraws(random: () => number): Draws {
   }
 }
 
-/** Makes the tracker of a run of so many clients. */
+/** Makes the tracker of a run of a number of clients. */
 export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
 
 const published: MakePlacement = (buckets, random) => new PublishedPlacement(buckets, random)
