@@ -29,7 +29,7 @@ export interface Ask {
 
 /** What the caller may say at the end besides the outcome. */
 export interface Settlement {
-  /** What the request really cost, at least 0. @default the cost it was admitted with */
+  /** What the request really cost, at least 0. @default the cost it was admitted with or, if it was charged, all charges */
   cost?: number
 }
 
@@ -43,6 +43,13 @@ export interface Permit {
   readonly waitedMs: number
   /** True once `finish` was called. */
   readonly finished: boolean
+  /**
+   * Says what more the request has used while it runs, from 0 on: tokens as they stream. The charges count from 0; as
+   * soon as they exceed the cost that it was admitted with, or that its stages reserved for it, its flow is charged with
+   * the rest: its budget, its turns in the queue, FAIR. `finish` settles all with what it says, else with the sum of the
+   * charges. After `finish` this does nothing. Throws a `RangeError` or `TypeError` on a bad `delta`. O(stages).
+   */
+  charge(delta: number): void
   /**
    * Says how the request ended. Exactly one call counts; later ones do nothing.
    * Throws on an unknown outcome (`TypeError`) or a bad cost (`RangeError`), and then it did not count.

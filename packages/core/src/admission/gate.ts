@@ -229,6 +229,18 @@ export class Gate {
     }
   }
 
+  /** @internal Called by a permit that has not finished. */
+  charged(visit: Visit, costSoFar: number): void {
+    const nowMs = this.#clock()
+    for (let i = 0; i < visit.held; i++) {
+      try {
+        visit.hold(i).charge?.(costSoFar, nowMs)
+      } catch (error) {
+        this.#failed(this.#stages[i]!, error)
+      }
+    }
+  }
+
   /** @internal Called by a permit, at most once. */
   finished(visit: Visit, outcome: Outcome, cost: number): void {
     this.#finished[outcome]++

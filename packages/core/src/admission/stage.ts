@@ -31,12 +31,17 @@ export interface Passage {
 export type Contest = 'none' | 'others-wait' | 'over-share'
 
 /**
- * What a stage hands out when it admits: it hears how the request ended, by exactly one of the two calls, once.
+ * What a stage hands out when it admits: it hears how the request ended, by `finish` or `undo`, once.
  * One shared object may serve all requests of a stage that keeps nothing per request.
  */
 export interface Hold {
   /** The request ran and ended. `cost` is what it really cost, where the caller settled it. */
   finish(outcome: Outcome, cost: number, nowMs: number): void
+  /**
+   * The request still runs, and has cost `costSoFar` in all, more than at the last call. Only of stages that charge what
+   * runs; it may be called often, and `finish` is still the last word.
+   */
+  charge?(costSoFar: number, nowMs: number): void
   /** A later stage refused, or the client left while it waited: give back what was taken; nothing ran. */
   undo(refusal: Refusal, nowMs: number): void
   /**

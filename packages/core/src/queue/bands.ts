@@ -18,9 +18,10 @@ export interface BandSnapshot {
   readonly queue: FairQueueSnapshot
 }
 
-/** The flow of a request, and its cost. */
+/** The flow of a request, its class, and the cost that it declares. */
 interface Asked {
   readonly flow: string
+  readonly className: string
   readonly cost: number
 }
 
@@ -52,8 +53,8 @@ export class Band<T> {
   }
 
   /** A waiting request starts; `left` follows. */
-  started(cost: number, nowMs: number): void {
-    this.#drain.started(cost, nowMs)
+  started(request: Asked, nowMs: number): void {
+    this.#drain.started(this.#expected(request), nowMs)
   }
 
   /** A request waits no more, for whatever reason. */
@@ -92,17 +93,22 @@ export class Band<T> {
    * How long a client whose request was refused should stay away, in milliseconds: until the flow's waiting requests,
    * except for the last `mayWaitMs`, and its earlier refused requests have been served.
    */
-  retryMs({ flow, cost }: Asked, standing: Pick<Standing, 'cost' | 'share'>, mayWaitMs: number, nowMs: number): number {
+  retryMs(request: Asked, standing: Pick<Standing, 'cost' | 'share'>, mayWaitMs: number, nowMs: number): number {
     const perMs = this.#drain.perMs(nowMs)
     if (perMs === undefined) return UNKNOWN_MS
     const own = standing.share * perMs
-    return this.#retries.schedule(flow, Math.max(0, standing.cost / own - mayWaitMs), cost / own, nowMs)
+    const serviceMs = this.#expected(request) / own
+    return this.#retries.schedule(request.flow, Math.max(0, standing.cost / own - mayWaitMs), serviceMs, nowMs)
   }
 
   /** The same where the whole band is full. Its line is '', which is no flow's name. */
   retryWhenFullMs(cost: number, nowMs: number): number {
     const perMs = this.#drain.perMs(nowMs)
     return perMs === undefined ? UNKNOWN_MS : this.#retries.schedule('', this.queue.cost / perMs, cost / perMs, nowMs)
+  }
+
+  #expected({ flow, className, cost }: Asked): number {
+    return this.queue.expected(flow, cost, className)
   }
 
   /** The band is used no more. */

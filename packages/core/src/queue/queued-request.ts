@@ -66,6 +66,8 @@ export interface QueuePermit {
   readonly flow: string
   /** How long it waited, in milliseconds. */
   readonly waitedMs: number
+  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`. */
+  charge(delta: number): void
   /**
    * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
    * unknown outcome or a bad cost, and then it did not count.
@@ -77,6 +79,8 @@ export interface QueuePermit {
 export interface RequestHost {
   /** The signal of a request that may be waiting fired. */
   aborted(request: QueuedRequest): void
+  /** A running request has cost this so far. */
+  charged(request: QueuedRequest, costSoFar: number): void
   /** A running request has ended; called once. */
   finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void
   /** A request that started did not run after all; called once, instead. */
@@ -142,6 +146,10 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
     this.#host.aborted(this)
   }
 
+  charge(costSoFar: number): void {
+    if (this.state === 'running') this.#host.charged(this, costSoFar)
+  }
+
   finish(outcome: Outcome, cost: number, nowMs: number): void {
     if (this.state !== 'running') return
     this.state = 'done'
@@ -160,11 +168,17 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
 
   /** The permit of a running request, for a caller without a gate. */
   permit(clock: () => number): QueuePermit {
+    let charges: number | undefined
     return {
       admitted: true,
       flow: this.flow,
       waitedMs: this.startedMs - this.arrivedMs,
-      finish: (outcome: Outcome = 'success', { cost = this.cost }: Settlement = {}) => {
+      charge: (delta: number) => {
+        requireNumber('delta', delta, 0)
+        charges = (charges ?? 0) + delta
+        this.charge(charges)
+      },
+      finish: (outcome: Outcome = 'success', { cost = charges ?? this.cost }: Settlement = {}) => {
         requireOneOf('outcome', outcome, outcomes)
         requireNumber('cost', cost, 0)
         this.finish(outcome, cost, clock())

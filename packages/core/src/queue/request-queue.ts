@@ -190,11 +190,15 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** What a flow has waiting and running, and its part of the service if it waits: 0 to 1, in its best band. */
-  explain(flow: string): { waiting: number; running: number; share: number } {
+  /**
+   * What a flow has waiting, what that is expected to cost, what runs, and its part of the service if it waits: 0 to 1,
+   * in its best band.
+   */
+  explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
     const standings = this.#settings.minShares.map((_, index) => this.#list.band(index).queue.standing(flow))
     const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
-    return { waiting, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
+    const cost = standings.reduce((sum, standing) => sum + standing.cost, 0)
+    return { waiting, cost, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
   }
 
   /** Refuses the requests that have waited for too long, as the queue's timer does; see `gate.wake()`. */
@@ -309,11 +313,12 @@ export class RequestQueue implements Stage {
       this.#list.remove(request, 'gone', nowMs)
       this.#resume(nowMs)
     },
+    charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs) => this.#finished(request, outcome, cost, nowMs),
     undone: (request, nowMs) => {
       this.#running--
       this.#slots.ends(request)
-      this.#list.settle(request, 0)
+      this.#list.settle(request, 0, false)
       try {
         this.#supply.undo(request.width, nowMs)
       } finally {
@@ -329,7 +334,8 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
-      this.#list.settle(request, Math.min(MOST_COST, cost))
+      // A request that failed, and of which nobody says what it cost, tells nothing of others.
+      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || cost !== request.cost)
     } finally {
       try {
         this.#supply.release(request.width, outcome, durationMs, nowMs)
@@ -436,6 +442,6 @@ export class RequestQueue implements Stage {
   #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
     if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
     if (verdict !== undefined && 'admitted' in verdict) return verdict
-    return { admitted: true, flow, waitedMs: 0, finish: () => {} }
+    return { admitted: true, flow, waitedMs: 0, charge: () => {}, finish: () => {} }
   }
 }

@@ -43,6 +43,12 @@ export interface FairQueueOptions {
    * holds from the flow's next turn on. Not with `inside: 'arrival'`, which cannot keep it. @default 1 for everybody
    */
   weightOf?: (flow: string) => number
+  /**
+   * By what cost turns are taken, and requests charged while they run. `'learned'`: what requests of the flow were settled
+   * with, against what was asked, once one of them was settled with another cost. `'asked'`: the cost that each comes
+   * with. Their real cost is charged at the end in either case. @default 'learned'
+   */
+  estimates?: 'learned' | 'asked'
   /** Requests of one flow that may wait; with `inside: 'arrival'`, of one queue. At least 1. @default 50 */
   perFlowLimit?: number
   /** Requests that may wait in all. At least 1. @default 3200 */
@@ -82,6 +88,7 @@ const RULES: OptionRules<FairQueueOptions, 'weightOf' | 'seed' | 'hand' | 'overf
   inside: [by(requireOneOf, ['turns', 'arrival']), 'turns'],
   sparseFirst: [requireBoolean, true],
   weightOf: [requireFunction],
+  estimates: [by(requireOneOf, ['learned', 'asked']), 'learned'],
   perFlowLimit: [by(requireInteger, 1), 50],
   maxWaiting: [by(requireInteger, 1), 3200],
   overflow: [by(requireOneOf, ['refuse', 'evict'])],

@@ -1,4 +1,5 @@
 import { type Linked, LinkedList } from '../linked-list.js'
+import type { LearnedCosts } from './costs.js'
 import type { Quantum } from './quantum.js'
 
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
@@ -11,7 +12,10 @@ const IN_ADVANCE = 0.25
 export interface Ticket<T> {
   readonly flow: string
   readonly item: T
-  /** The cost that its flow is charged: the cost it was enqueued with or, once it is settled, its real cost. */
+  /**
+   * The cost that its flow is charged: the cost it was enqueued with; from its turn on what such requests cost at most,
+   * if that has been learnt; once it is settled, its real cost.
+   */
   readonly cost: number
   /**
    * The request that was evicted to make room for this one: whoever enqueued this one must turn it away. Forgotten when
@@ -24,6 +28,10 @@ export interface Ticket<T> {
 export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   readonly flow: string
   readonly item: T
+  /** What it was enqueued with, and is counted with while it waits. */
+  readonly declared: number
+  /** The kind of request under which its cost is learnt. */
+  readonly kind: string
   cost: number
   evicted: Ticket<T> | undefined = undefined
   /** Position in the order of arrival. */
@@ -32,14 +40,25 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   lane: Lane<T> | undefined = undefined
   /** True once it has been dequeued and charged. */
   served = false
+  /** How often all debts had been forgiven when it was charged. */
+  era = 0
+  /** Whether its real cost is known. */
+  settled = false
   next: Request<T> | undefined = undefined
   previous: Request<T> | undefined = undefined
 
-  constructor(flow: string, item: T, cost: number, sequence: number) {
+  constructor(flow: string, item: T, cost: number, kind: string, sequence: number) {
     this.flow = flow
     this.item = item
+    this.declared = cost
+    this.kind = kind
     this.cost = cost
     this.sequence = sequence
+  }
+
+  /** What it will cost, as far as that is known. */
+  expected(costs: LearnedCosts): number {
+    return costs.size === 0 ? this.declared : costs.expected(this.flow, this.kind, this.declared)
   }
 }
 
@@ -52,6 +71,7 @@ type Place = 'out' | 'new' | 'old'
 /** What all rings of one queue share. */
 export interface RingRules<T> {
   readonly quantum: Quantum
+  readonly costs: LearnedCosts
   readonly sparseFirst: boolean
   /** Called when a lane has left its ring, empty and without debt. */
   left(lane: Lane<T>): void
@@ -116,12 +136,12 @@ export class Lane<T> implements Linked<Lane<T>> {
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
       lane.count++
-      lane.cost += request.cost
+      lane.cost += request.declared
       if (lane.place === 'out') up.ring!.start(lane)
       if (lane.count === 1) lane.recount()
     }
     lane.count++
-    lane.cost += request.cost
+    lane.cost += request.declared
   }
 
   /** Deletes a request from anywhere in the line. */
@@ -131,12 +151,12 @@ export class Lane<T> implements Linked<Lane<T>> {
     if (this.requests.first === undefined) this.newestFirst = false
     let lane: Lane<T> = this
     for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
-      lane.#subtract(request.cost)
+      lane.#subtract(request.declared)
       if (lane.count > 0) continue
       up.ring!.emptied(lane)
       lane.recount()
     }
-    lane.#subtract(request.cost)
+    lane.#subtract(request.declared)
   }
 
   /** The request whose turn it is in this lane; `undefined` if none waits. */
@@ -274,6 +294,7 @@ export class Ring<T> {
    * nor a turn. A lane whose head `mayStart` turns down passes its turn, unless all do.
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+    const { costs } = this.#rules
     let first: Lane<T> | undefined
     let passed = 0
     while (this.#owner.count > 0) {
@@ -289,7 +310,7 @@ export class Ring<T> {
         if (mayStart !== undefined) this.#toEnd(lane)
         continue
       }
-      if (!this.#covers(lane, head?.cost ?? 0)) this.#toEnd(lane)
+      if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
       else if (head !== undefined) return head
       else this.#leave(lane)
     }
@@ -384,11 +405,12 @@ export class Ring<T> {
 
   /** Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served. */
   #skipRounds(): void {
+    const { costs } = this.#rules
     // What the pool gains in a round, at most.
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
-      lane.costly = head !== undefined && head.cost > this.#worth(lane)
+      lane.costly = head !== undefined && head.expected(costs) > this.#worth(lane)
       this.#pay(lane)
       if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
     }
@@ -397,7 +419,7 @@ export class Ring<T> {
       const head = lane.head(undefined)
       if (head === undefined) continue
       const worth = this.#worth(lane)
-      const cost = head.cost * CLOSE
+      const cost = head.expected(costs) * CLOSE
       rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
       if (lane.costly)
         rounds = Math.min(rounds, Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, -lane.deficit / worth)))

@@ -1,5 +1,5 @@
 import { type Clock, steady } from '../../clock.js'
-import { requireNumber, show } from '../../options.js'
+import { requireNumber } from '../../options.js'
 import { weightFrom } from '../../weight.js'
 import type { Settled } from '../decision.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
@@ -9,7 +9,7 @@ import { MOST_REPORTED, type Stake } from '../pool/store.js'
 import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
 import { ALL_PAID, NOTHING_SETTLED } from '../ticket.js'
 import { PoolAccount, type Wish } from './account.js'
-import { type LeasedDecision, type LeasedReason, LeasedTicket } from './decision.js'
+import { type LeasedDecision, type LeasedReason, LeasedTicket, ticketOf } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
 import { needAhead, Pace } from './pace.js'
@@ -153,15 +153,12 @@ export class DrawingEscrow {
    */
   settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    if (!(decision instanceof LeasedTicket) || !decision.isOf(this))
-      throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    const ticket = ticketOf(this, decision)
     const nowMs = this.#clock()
-    const { win } = this.#account
-    if (!this.#isOpen(nowMs) || !decision.settleIn(win)) return NOTHING_SETTLED
-    const { slot, tenant } = decision
+    const [{ win }, { slot, tenant }] = [this.#account, ticket]
+    if (!this.#isOpen(nowMs) || !ticket.settleIn(win)) return NOTHING_SETTLED
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    let rest = actualCost - decision.cost
-    let draws = 0
+    let [rest, draws] = [actualCost - ticket.charged, 0]
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
       this.#pulse.start(nowMs)
@@ -176,16 +173,21 @@ export class DrawingEscrow {
       const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
       return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
-    const errand: Errand<Settled> = {
-      wish: () => {
-        draws++
-        this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
-        return this.#wish(this.#need, 0, tenant)
-      },
-      attempt: charge,
-      giveUp: () => ({ settled: true, unpaid: rest }),
+    const wish = (): Wish => {
+      draws++
+      this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
+      return this.#wish(this.#need, 0, tenant)
     }
-    return charge(nowMs) ?? this.#queue.run(errand)
+    const giveUp = (): Settled => ({ settled: true, unpaid: rest })
+    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
+  }
+
+  /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
+  charge(decision: LeasedDecision, costSoFar: number): void {
+    const ticket = ticketOf(this, decision)
+    const part = Math.min(costSoFar - ticket.charged, this.#credit)
+    if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    ticket.charge(part - this.#ledger.settle(ticket.slot, part))
   }
 
   /** Gives all back: nothing ran. As `settle` with a cost of 0. */
