@@ -166,6 +166,11 @@ export class PoolAccount {
     return this.#roundTripMs
   }
 
+  /** Members of the pool, as far as is known. */
+  get members(): number {
+    return this.#mark.members + this.#mark.expected
+  }
+
   /** Calls to the store. */
   get calls(): number {
     return this.#calls

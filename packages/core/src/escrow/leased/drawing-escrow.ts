@@ -12,7 +12,7 @@ import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket, ticketOf } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
-import { Pace } from './pace.js'
+import { needAhead, Pace } from './pace.js'
 import { Pulse } from './pulse.js'
 import type { Refusal } from './refusals.js'
 import { Reports } from './reports.js'
@@ -24,8 +24,6 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
-/** The most that is drawn ahead of need, in quanta. */
-const MOST_AHEAD = 5
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
@@ -411,9 +409,7 @@ export class DrawingEscrow {
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
-    // A quantum comes with the least that is asked for; and who is refused more than that asks again for that.
-    const { quantum } = this.#terms
-    const need = 2 * mark > quantum ? Math.min(2 * mark, MOST_AHEAD * quantum) : Math.min(ask.cost, quantum)
+    const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
     if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
@@ -436,7 +432,9 @@ export class DrawingEscrow {
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
     const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
-    return { need, back, spent: all.used, ...this.#reports.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
+    const { members } = this.#account
+    const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
+    return { need, back, spent: all.used, ...report }
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */
