@@ -1,5 +1,6 @@
 import { keyFrom, type Words } from '../hash.js'
 import { requireFunction, requireInteger, show } from '../options.js'
+import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import type { WeightOf } from '../weight.js'
 import { LearnedCosts } from './costs.js'
@@ -14,7 +15,6 @@ import {
   requireCost,
   weightInSteps,
 } from './options.js'
-import { type Flow, firstOf, keyOf, requireFlow } from './path.js'
 import { Quantum } from './quantum.js'
 import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
 import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
@@ -309,7 +309,7 @@ export class FairQueue<T> {
     const leaf: Sized<T> = { lane: this.#lanes.find(keyOf(flow)), weight: weights.at(-1)! }
     if (typeof flow === 'string') return [leaf]
     const above = flow.slice(1).map((_, level) => {
-      return { lane: this.#levels?.group(keyOf(flow.slice(0, level + 1))), weight: weights[level]! }
+      return { lane: this.#levels?.group(flow.slice(0, level + 1)), weight: weights[level]! }
     })
     return [...above, leaf]
   }
@@ -381,16 +381,18 @@ export class FairQueue<T> {
     return { refused, limit, ...this.#standing(flow, weights) }
   }
 
+  /** How a flow stands, or all whose paths begin so. */
   #standing(flow: Flow, weights: readonly number[]): Standing {
-    const lanes = this.#lanesOf(flow, weights)
+    const lanes = this.#lanesOf(flow, weights).map(({ lane }) => lane)
+    const own = lanes.pop() ?? this.#levels?.group(flow)
     let [share, above]: [number, Lane<T> | undefined] = [1, this.#root]
-    for (const { lane, weight } of lanes) {
+    for (const [level, lane] of [...lanes, own].entries()) {
       // Sums of weights that are far apart are not exact.
       const others = Math.max(0, (above?.members ?? 0) - (lane?.counted ?? 0))
-      share *= weight / (others + weight)
+      share *= weights[level]! / (others + weights[level]!)
       above = lane
     }
-    const { count: waiting, cost: declared } = lanes.at(-1)!.lane ?? NOTHING_WAITS
+    const { count: waiting, cost: declared } = own ?? NOTHING_WAITS
     return { waiting, cost: this.#costs.expected(keyOf(flow), '', declared, waiting), share }
   }
 }

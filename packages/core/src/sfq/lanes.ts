@@ -1,7 +1,7 @@
 import type { Words } from '../hash.js'
+import { type Flow, keyOf } from '../path.js'
 import type { HashedQueues } from './hashed-queues.js'
 import { LongestQueue } from './longest-queue.js'
-import { type Flow, keyOf } from './path.js'
 import { Lane, type Request, Ring, type RingRules } from './ring.js'
 
 /** Finds the lane in which a flow's requests wait. */
@@ -52,9 +52,10 @@ export class FlowLanes<T> implements Lanes<T> {
     return this.#lanes.get(key)
   }
 
-  /** The lane of the beginning of a path. */
-  group(key: string): Lane<T> | undefined {
-    return this.#groups.get(key)
+  /** The lane of all flows whose paths begin so. */
+  group(beginning: Flow): Lane<T> | undefined {
+    if (this.#groups.size === 0) return undefined
+    return this.#groups.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
   }
 
   open(flow: Flow, key: string, weights: readonly number[]): Lane<T> {

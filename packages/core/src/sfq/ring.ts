@@ -1,7 +1,7 @@
 import { type Linked, LinkedList } from '../linked-list.js'
+import { type Flow, firstOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
 import type { LongestQueue } from './longest-queue.js'
-import { type Flow, firstOf } from './path.js'
 import type { Quantum } from './quantum.js'
 
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
@@ -73,7 +73,7 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
 /** Asks whether a request is still wanted; takes it off its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean
 
-/** Where a lane is in the ring of its parent: out of it, on the list of new lanes, or among those that go round. */
+/** Where a lane is: out of its parent's ring, on the list of new lanes, or among those that go round. */
 type Place = 'out' | 'new' | 'old'
 
 /** What all rings of one queue share. */
@@ -310,12 +310,12 @@ export class Ring<T> {
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     const { costs } = this.#rules
-    let first: Lane<T> | undefined
-    let passed = 0
+    let [first, passed]: [Lane<T> | undefined, number] = [undefined, 0]
     while (this.#owner.count > 0) {
       const lane = this.#front()!
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      const head = lane.head(isLive, mayStart)
+      // A group is passed over as a whole: that costs no turn in it.
+      const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
       // A dead request may have taken the lane with it.
       if (lane !== this.#front()) continue
       if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) {

@@ -1,4 +1,4 @@
-import { requireText, show } from '../options.js'
+import { requireText, show } from './options.js'
 
 /**
  * What turns are shared between: a name; or a path of up to four, as `['account', 'key']`: then turns are shared between
@@ -16,7 +16,7 @@ export function requireFlow(flow: Flow): Flow {
     if (flow === '') requireText('flow', flow)
     return flow
   }
-  if (!Array.isArray(flow)) throw new TypeError(`flow must be a non-empty string or a path of them, got ${show(flow)}`)
+  if (!Array.isArray(flow)) throw new TypeError(`flow must be a non-empty string, got ${show(flow)}; or a path of them`)
   const path: readonly unknown[] = flow
   if (path.length === 0 || path.length > MOST_LEVELS)
     throw new RangeError(`flow must be a path of 1 to ${MOST_LEVELS} names, got ${path.length}`)
