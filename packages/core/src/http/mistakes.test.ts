@@ -131,8 +131,8 @@ describe('middleware behind the routes', () => {
     expect(warnings).toEqual([])
     for (let i = 0; i < 19; i++) await send({ status: 404 })
     expect(warnings).toEqual([
-      'All of the first 20 requests that fairMiddleware has judged were answered 404: it may stand behind the routes. ' +
-        'Put it before them.',
+      'The first 20 requests that fairMiddleware judged were all answered 404. If it stands behind the routes, put it ' +
+        'before them.',
     ])
   })
 

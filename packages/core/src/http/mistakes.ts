@@ -87,8 +87,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     if (status !== 404) this.#answersLeft = 0
     else if (--this.#answersLeft === 0)
       this.#warnings.say(
-        `All of the first ${ANSWERS_SEEN} requests that ${this.#framework.name} has judged were answered 404: it may ` +
-          'stand behind the routes. Put it before them.',
+        `The first ${ANSWERS_SEEN} requests that ${this.#framework.name} judged were all answered 404. If it stands ` +
+          'behind the routes, put it before them.',
       )
   }
 
