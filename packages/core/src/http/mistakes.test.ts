@@ -58,9 +58,8 @@ describe('a gate that a request meets twice', () => {
     expect(gate.snapshot().admitted).toBe(3)
     expect(outer.warnings).toEqual([])
     expect(inner.warnings).toEqual([
-      'A request has passed the same gate twice: fairMiddleware stands on the application and again on a router, or two ' +
-        'of them share one gate. The gate judges it once, where it comes first, with the options there. Remove one, or ' +
-        'give the inner one a gate of its own.',
+      'A request has passed the same gate twice: fairMiddleware stands on the application and on a router, or two share ' +
+        'one gate. The first judges. Remove one, or give the inner one its own gate.',
     ])
   })
 
@@ -85,8 +84,8 @@ describe('middleware that is made for each request', () => {
       said.push(...warnings)
     }
     expect(said).toEqual([
-      'fairMiddleware was called anew for each of the last 10 requests: a gate that has seen one request limits nothing. ' +
-        'Call it once, where the application is put together, and keep what it gives.',
+      'fairMiddleware was called anew for each of the last 10 requests. Call it once, and keep what it gives: a new gate ' +
+        'limits nothing.',
     ])
   })
 
@@ -132,8 +131,8 @@ describe('middleware behind the routes', () => {
     expect(warnings).toEqual([])
     for (let i = 0; i < 19; i++) await send({ status: 404 })
     expect(warnings).toEqual([
-      'All of the first 20 requests that fairMiddleware has judged were answered 404: it may stand behind the routes, ' +
-        'where only requests come that no route wants. Put it before them.',
+      'The first 20 requests that fairMiddleware judged were all answered 404. If it stands behind the routes, put it ' +
+        'before them.',
     ])
   })
 
@@ -150,9 +149,8 @@ describe('a flow that is the same for all', () => {
     const { send, warnings } = rig({ flow: () => 'everybody' })
     for (let i = 0; i < 1_100; i++) await send({ address: `192.0.2.${i % 2}` })
     expect(warnings).toEqual([
-      'The option flow gave the same name, "everybody", for the first 1000 requests, though they came from several ' +
-        'addresses: all clients are one flow, and nothing can be fair between them. Let it name the tenant, the user or ' +
-        'the API key of the request.',
+      'The option flow gave the same name, "everybody", for the first 1000 requests, from several addresses: all ' +
+        'clients are one flow. Let it name the tenant, the user or the API key.',
     ])
   })
 
@@ -176,8 +174,7 @@ describe('a queue whose option function throws', () => {
     for (let i = 0; i < 5; i++) void admission.ask(admission.visit([{}], undefined))
     expect(admission.gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 4 })
     expect(warnings).toEqual([
-      "The stage queue failed. Its onError says what becomes of such requests; see the error, and the event 'error' of the " +
-        'gate for all later ones.',
+      "The stage queue failed: its onError decides. Later errors are events 'error' of the gate.",
     ])
     admission.gate.close()
   })

@@ -50,9 +50,8 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   passedTwice(): void {
     this.#warnings.say(
-      `A request has passed the same gate twice: ${this.#framework.name} stands on the application and again on a ` +
-        'router, or two of them share one gate. The gate judges it once, where it comes first, with the options there. ' +
-        'Remove one, or give the inner one a gate of its own.',
+      `A request has passed the same gate twice: ${this.#framework.name} stands on the application and on a router, ` +
+        'or two share one gate. The first judges. Remove one, or give the inner one its own gate.',
     )
   }
 
@@ -73,8 +72,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
     this.#warnings.say(
       `The option flow gave the same name, ${JSON.stringify(name.slice(0, 60))}, for the first ${NAMES_SEEN} requests, ` +
-        'though they came from several addresses: all clients are one flow, and nothing can be fair between them. ' +
-        'Let it name the tenant, the user or the API key of the request.',
+        'from several addresses: all clients are one flow. Let it name the tenant, the user or the API key.',
     )
   }
 
@@ -89,8 +87,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     if (status !== 404) this.#answersLeft = 0
     else if (--this.#answersLeft === 0)
       this.#warnings.say(
-        `All of the first ${ANSWERS_SEEN} requests that ${this.#framework.name} has judged were answered 404: it may ` +
-          'stand behind the routes, where only requests come that no route wants. Put it before them.',
+        `The first ${ANSWERS_SEEN} requests that ${this.#framework.name} judged were all answered 404. If it stands ` +
+          'behind the routes, put it before them.',
       )
   }
 
@@ -99,8 +97,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
     if (navigator?.userAgent === 'Cloudflare-Workers') return
     this.#warnings.say(
-      `The stage ${stage} failed. Its onError says what becomes of such requests; see the error, and the event 'error' ` +
-        'of the gate for all later ones.',
+      `The stage ${stage} failed: its onError decides. Later errors are events 'error' of the gate.`,
       error,
     )
   }
@@ -113,8 +110,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     this.#isBeingMade = false
     if (++madePerRequest === MADE_PER_REQUEST)
       this.#warnings.say(
-        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests: a gate that has ` +
-          'seen one request limits nothing. Call it once, where the application is put together, and keep what it gives.',
+        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests. Call it once, and ` +
+          'keep what it gives: a new gate limits nothing.',
       )
   }
 }
