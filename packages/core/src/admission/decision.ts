@@ -1,11 +1,16 @@
+import type { Flow } from '../path.js'
 import type { Outcome } from './outcome.js'
 import type { Refusal } from './refusal.js'
 import type { Contest } from './stage.js'
 
 /** What a caller asks of a gate. */
 export interface Ask {
-  /** What we are fair between. Any non-empty string; from 256 UTF-16 units it is known by its head and a keyed hash. */
-  flow: string
+  /**
+   * What we are fair between: any non-empty string; from 256 UTF-16 units it is known by its head and a keyed hash. Or a
+   * path of up to four, such as `['account', 'key']`: the queue is fair between accounts, and then between the keys of
+   * each; the other stages between accounts.
+   */
+  flow: Flow
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number
   /**
@@ -29,20 +34,30 @@ export interface Ask {
 
 /** What the caller may say at the end besides the outcome. */
 export interface Settlement {
-  /** What the request really cost, at least 0. @default the cost it was admitted with */
+  /** What the request really cost, at least 0. @default the cost it was admitted with or, if it was charged, all charges */
   cost?: number
 }
 
 /** Admitted: the request may run, and somebody must say how it ended. */
 export interface Permit {
   readonly admitted: true
+  /** The flow or, of a path, its first name. */
   readonly flow: string
+  /** The whole path, if the flow was one. */
+  readonly path: readonly string[] | undefined
   readonly cost: number
   readonly priority: number
   /** How long it waited to be admitted, in milliseconds. */
   readonly waitedMs: number
   /** True once `finish` was called. */
   readonly finished: boolean
+  /**
+   * Says what more the request has used while it runs, from 0 on: tokens as they stream. The charges count from 0; as
+   * soon as they exceed the cost that it was admitted with, or that its stages reserved for it, its flow is charged with
+   * the rest: its budget, its turns in the queue, FAIR. `finish` settles all with what it says, else with the sum of the
+   * charges. After `finish` this does nothing. Throws a `RangeError` or `TypeError` on a bad `delta`. O(stages).
+   */
+  charge(delta: number): void
   /**
    * Says how the request ended. Exactly one call counts; later ones do nothing.
    * Throws on an unknown outcome (`TypeError`) or a bad cost (`RangeError`), and then it did not count.

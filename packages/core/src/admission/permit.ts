@@ -5,6 +5,7 @@ import type { Contest, Hold, Passage } from './stage.js'
 
 /** The gate's end of a visit. */
 interface Host {
+  charged(visit: Visit, costSoFar: number): void
   finished(visit: Visit, outcome: Outcome, cost: number): void
   now(): number
 }
@@ -21,11 +22,14 @@ export class Visit implements Passage, Permit {
   readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
+  path: readonly string[] | undefined = undefined
   target: readonly unknown[] | undefined = undefined
   nowMs: number
   waitedMs = 0
   credit: number | undefined = undefined
   finished = false
+  /** What it has been charged with while it runs, if it was. */
+  #charges: number | undefined = undefined
   /** How many stages have handed something out so far. */
   held = 0
   /** What they handed out, in their order. As long as there are stages: an array that grows takes room for 17. */
@@ -99,9 +103,16 @@ export class Visit implements Passage, Permit {
     return worst
   }
 
+  charge(delta: number): void {
+    if (this.finished) return
+    requireNumber('delta', delta, 0)
+    this.#charges = (this.#charges ?? 0) + delta
+    if (delta > 0) this.#host.charged(this, this.#charges)
+  }
+
   finish(outcome: Outcome, settlement?: Settlement): void {
     if (this.finished) return
-    let cost = this.cost
+    let cost = this.#charges ?? this.cost
     if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'ignored')
       requireOneOf('outcome', outcome, outcomes)
     if (settlement?.cost !== undefined) {

@@ -4,8 +4,13 @@ import type { Refusal } from './refusal.js'
 
 /** What a stage sees of a request. One object per request: stages read it, and may leave a hint for later ones. */
 export interface Passage {
-  /** What we are fair between: a tenant, an API key, an address. Never empty, at most 256 UTF-16 units. */
+  /**
+   * What we are fair between: a tenant, an API key, an address. Never empty, at most 256 UTF-16 units. Of a path its first
+   * name: a stage that knows of no levels is fair between those.
+   */
   readonly flow: string
+  /** All names, from the first level on, where the flow is a path: two to four, each like a flow. */
+  readonly path?: readonly string[] | undefined
   /** What the request is expected to cost, in the units of the service; above 0. */
   readonly cost: number
   /** What the request will use, where it is not what all use. Never empty, at most 256 UTF-16 units. */
@@ -31,12 +36,17 @@ export interface Passage {
 export type Contest = 'none' | 'others-wait' | 'over-share'
 
 /**
- * What a stage hands out when it admits: it hears how the request ended, by exactly one of the two calls, once.
+ * What a stage hands out when it admits: it hears how the request ended, by `finish` or `undo`, once.
  * One shared object may serve all requests of a stage that keeps nothing per request.
  */
 export interface Hold {
   /** The request ran and ended. `cost` is what it really cost, where the caller settled it. */
   finish(outcome: Outcome, cost: number, nowMs: number): void
+  /**
+   * The request still runs, and has cost `costSoFar` in all, more than at the last call. Only of stages that charge what
+   * runs; it may be called often, and `finish` is still the last word.
+   */
+  charge?(costSoFar: number, nowMs: number): void
   /** A later stage refused, or the client left while it waited: give back what was taken; nothing ran. */
   undo(refusal: Refusal, nowMs: number): void
   /**

@@ -85,7 +85,7 @@ describe('a gate that is watched', () => {
       { flow: 'b', weight: 2, waiting: 3, oldestMs: 30, running: 0 },
       { flow: 'a', weight: 1, waiting: 1, oldestMs: 5, running: 2 },
     ])
-    expect(gate.explain('b')).toEqual({ queue: { waiting: 3, running: 0, share: 2 / 3 } })
+    expect(gate.explain('b')).toEqual({ queue: { waiting: 3, cost: 3, running: 0, share: 2 / 3 } })
     for (let i = 0; i < 30; i++) void gate.admit({ flow: `flow-${i}` })
     expect((gate.snapshot().stages['queue'] as RequestQueueSnapshot).flows).toHaveLength(20)
     gate.close()

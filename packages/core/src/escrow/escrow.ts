@@ -120,26 +120,39 @@ export class WeightedFairEscrow {
    */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
-    if (!(decision instanceof Ticket) || decision.owner !== this)
-      throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+    const ticket = this.#own(decision)
     const nowMs = this.#catchUp()
-    const when = decision.settleIn(this.#windows.count)
+    const when = ticket.settleIn(this.#windows.count)
     if (when === 'never') return NOTHING_SETTLED
-    const { tenant, cost, reserved, atMs } = decision
+    const { tenant, cost, reserved, atMs } = ticket
     this.#estimates?.settle(tenant, cost, actualCost)
     const change = actualCost - reserved
-    if (when === 'late') {
-      if (change <= 0) return NOTHING_SETTLED
-      const place = this.#placeOf(tenant)
-      if (place !== null) this.#ledger.owe(tenant, this.#weightIn(place, tenant), change, place)
-      return { settled: true, unpaid: change }
-    }
+    if (when === 'late') return change > 0 ? this.#owe(tenant, change) : NOTHING_SETTLED
     this.#open -= reserved
     this.#tookMs += (nowMs - atMs - this.#tookMs) * LEARNING
     this.#returned += (Math.max(0, -change) / reserved - this.#returned) * LEARNING
     if (change === 0) return ALL_PAID
-    const unpaid = this.#ledger.settle(decision.place, change)
+    const unpaid = this.#ledger.settle(ticket.place, change)
     this.#sliding?.note(change < 0 ? atMs : nowMs, change - unpaid)
+    return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
+  }
+
+  /**
+   * Says what something that was allowed, and is not settled yet, has cost so far: what that is more than was spent for
+   * it is charged, as `settle` does. Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
+  charge(decision: EscrowDecision, costSoFar: number): Settled {
+    requireNumber('costSoFar', costSoFar, 0, Number.MAX_SAFE_INTEGER)
+    const ticket = this.#own(decision)
+    const nowMs = this.#catchUp()
+    const change = costSoFar - ticket.reserved
+    if (change <= 0) return NOTHING_SETTLED
+    const window = ticket.charge(change)
+    if (window === 0) return NOTHING_SETTLED
+    if (window !== this.#windows.count) return this.#owe(ticket.tenant, change)
+    this.#open += change
+    const unpaid = this.#ledger.settle(ticket.place, change)
+    this.#sliding?.note(nowMs, change - unpaid)
     return unpaid > 0 ? { settled: true, unpaid } : ALL_PAID
   }
 
@@ -204,6 +217,18 @@ export class WeightedFairEscrow {
       refused: this.#refused,
       heaviest: ledger.heaviest(HEAVIEST),
     }
+  }
+
+  #own(decision: EscrowDecision): Ticket {
+    if (decision instanceof Ticket && decision.owner === this) return decision
+    throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+  }
+
+  /** A charge for a window that is over. */
+  #owe(tenant: string, amount: number): Settled {
+    const place = this.#placeOf(tenant)
+    if (place !== null) this.#ledger.owe(tenant, this.#weightIn(place, tenant), amount, place)
+    return { settled: true, unpaid: amount }
   }
 
   /** Judges, and changes nothing but, unless it is a `peek`, an active tenant's weight. */

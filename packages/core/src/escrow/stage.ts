@@ -19,6 +19,8 @@ export interface Escrow {
   check(tenant: string, cost: number): EscrowAnswer | Promise<EscrowAnswer>
   /** Says what something that was allowed really cost. */
   settle(decision: EscrowAnswer, actualCost: number): Settled | Promise<Settled>
+  /** Says what something that was allowed and still runs has cost so far. @default charged when it is settled */
+  charge?(decision: EscrowAnswer, costSoFar: number): unknown
   /** Gives all back: nothing ran. */
   refund(decision: EscrowAnswer): Settled | Promise<Settled>
   /** What the tenant has used is not held against it any more, though it is gone. */
@@ -67,6 +69,10 @@ class BudgetHold implements Hold {
     const spent = this.#decision.cost
     if (outcome === 'failure' && cost === spent) this.#forget(escrow.refund(this.#decision))
     else this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
+  }
+
+  charge(costSoFar: number): void {
+    this.#budget.escrow.charge?.(this.#decision, Math.min(costSoFar, Number.MAX_SAFE_INTEGER))
   }
 
   undo(): void {

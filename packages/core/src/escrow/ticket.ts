@@ -18,7 +18,7 @@ export class Ticket implements EscrowDecision {
   readonly resetAtMs: number
   readonly resetAfterMs: number
   readonly #owner: object
-  readonly #reserved: number
+  #reserved: number
   readonly #atMs: number
   #place = -1
   /** The window in which it may be settled; 0: none any more. */
@@ -62,6 +62,12 @@ export class Ticket implements EscrowDecision {
   /** What was spent for it until it is settled. */
   get reserved(): number {
     return this.#reserved
+  }
+
+  /** Until it is settled, this much more is spent for it. Gives the window in which it was allowed; 0 if there is none. */
+  charge(amount: number): number {
+    this.#reserved += amount
+    return this.#window
   }
 
   /** When it was decided. */

@@ -19,6 +19,8 @@ export interface FairRule<Explanation, State> {
   refusal(key: FlowKey, nowMs: number): FairRefusal
   /** How an admitted request ended, and what it really cost. */
   report(key: FlowKey, outcome: Outcome, cost: number, nowMs: number): void
+  /** An admitted request still runs, and has cost this so far. Not of rules that take no account of costs. */
+  charge?(key: FlowKey, costSoFar: number, nowMs: number): void
   /** An admitted request never ran, for a reason that is no shortage. */
   withdraw(key: FlowKey, nowMs: number): void
   /** Nothing that the flow has asked for, and nothing that it met, counts any more. */

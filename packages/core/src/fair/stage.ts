@@ -21,6 +21,10 @@ class FairHold implements Hold {
     this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
   }
 
+  charge(costSoFar: number, nowMs: number): void {
+    this.#tracker.charge(this.#key, costSoFar, nowMs)
+  }
+
   undo(refusal: Refusal, nowMs: number): void {
     if (refusal.shortage) this.#tracker.report(this.#key, 'failure', nowMs, this.#key.charged)
     else this.#tracker.withdraw(this.#key, nowMs)

@@ -125,6 +125,16 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   }
 
   /**
+   * A request that was admitted by this key still runs, and has cost `costSoFar`: its flow is charged what that is more
+   * than it was charged. Throws a `RangeError` or `TypeError` on a bad cost.
+   */
+  charge(key: FlowKey, costSoFar: number, nowMs: number = this.#clock()): void {
+    requireNumber('costSoFar', costSoFar, 0)
+    this.#rotateIfDue(nowMs)
+    this.#rule.charge?.(this.#current(key), costSoFar, nowMs)
+  }
+
+  /**
    * A request that was admitted by this key will not run after all, for a reason that is no shortage: its flow gets
    * back what it was charged, and nothing is learnt.
    */

@@ -1,8 +1,9 @@
 import type { Settlement } from '../admission/decision.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
-import type { Contest, Hold, Verdict } from '../admission/stage.js'
+import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
 import { requireNumber, requireOneOf } from '../options.js'
+import type { Flow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import type { Band } from './bands.js'
 import type { Timed } from './waiting-list.js'
@@ -42,8 +43,8 @@ export const SHORTAGE = {
 
 /** A request, where the queue is used without a gate. What is missing, the queue's options decide. */
 export interface QueueRequest {
-  /** What we are fair between. Not empty. */
-  flow: string
+  /** What we are fair between: a name, not empty, or a path of up to four: `['account', 'key']`. */
+  flow: Flow
   /** What it is expected to cost its flow, from 1e-9 to 1e12, in units of your choice. @default its width */
   cost?: number
   /** Slots that it takes while it runs, above 0. */
@@ -66,6 +67,8 @@ export interface QueuePermit {
   readonly flow: string
   /** How long it waited, in milliseconds. */
   readonly waitedMs: number
+  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`. */
+  charge(delta: number): void
   /**
    * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
    * unknown outcome or a bad cost, and then it did not count.
@@ -77,6 +80,8 @@ export interface QueuePermit {
 export interface RequestHost {
   /** The signal of a request that may be waiting fired. */
   aborted(request: QueuedRequest): void
+  /** A running request has cost this so far. */
+  charged(request: QueuedRequest, costSoFar: number): void
   /** A running request has ended; called once. */
   finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void
   /** A request that started did not run after all; called once, instead. */
@@ -88,7 +93,9 @@ export interface RequestHost {
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
 export class QueuedRequest implements Hold, Timed<QueuedRequest> {
   readonly #host: RequestHost
+  /** The first name of its path. */
   readonly flow: string
+  readonly path: Flow
   readonly cost: number
   readonly width: number
   readonly band: Band<QueuedRequest>
@@ -114,22 +121,22 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
 
   constructor(
     host: RequestHost,
-    flow: string,
+    { flow, path, nowMs }: Passage,
     cost: number,
     width: number,
     band: Band<QueuedRequest>,
     className: string,
     weight: number,
-    arrivedMs: number,
   ) {
     this.#host = host
     this.flow = flow
+    this.path = path ?? flow
     this.cost = cost
     this.width = width
     this.band = band
     this.className = className
     this.weight = weight
-    this.arrivedMs = arrivedMs
+    this.arrivedMs = nowMs
   }
 
   answer(verdict: Verdict): void {
@@ -140,6 +147,10 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
 
   aborted(): void {
     this.#host.aborted(this)
+  }
+
+  charge(costSoFar: number): void {
+    if (this.state === 'running') this.#host.charged(this, costSoFar)
   }
 
   finish(outcome: Outcome, cost: number, nowMs: number): void {
@@ -160,11 +171,17 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
 
   /** The permit of a running request, for a caller without a gate. */
   permit(clock: () => number): QueuePermit {
+    let charges: number | undefined
     return {
       admitted: true,
       flow: this.flow,
       waitedMs: this.startedMs - this.arrivedMs,
-      finish: (outcome: Outcome = 'success', { cost = this.cost }: Settlement = {}) => {
+      charge: (delta: number) => {
+        requireNumber('delta', delta, 0)
+        charges = (charges ?? 0) + delta
+        this.charge(charges)
+      },
+      finish: (outcome: Outcome = 'success', { cost = charges ?? this.cost }: Settlement = {}) => {
         requireOneOf('outcome', outcome, outcomes)
         requireNumber('cost', cost, 0)
         this.finish(outcome, cost, clock())

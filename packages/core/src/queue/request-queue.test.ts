@@ -66,7 +66,7 @@ describe('starting', () => {
   })
 
   it('settles what a request really cost', async () => {
-    const { ask, permit, end, started } = queueOf({ sparseFirst: false })
+    const { ask, permit, end, started } = queueOf({ sparseFirst: false, estimates: 'asked' })
     for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'b3']) ask(name)
     await end('x')
     expect(started.at(-1)).toBe('a1')
@@ -75,6 +75,26 @@ describe('starting', () => {
     for (let i = 2; i < 5; i++) await end(started[i]!)
     // Two more than it was charged: two turns that it does not get.
     expect(started).toEqual(['x', 'a1', 'b1', 'b2', 'b3', 'a2'])
+  })
+})
+
+describe('costs known only at the end', () => {
+  it('are learnt for each class, of requests that did not wait, too, and told in what clients are to wait', async () => {
+    const classOf = ({ cost }: { cost: number }): string => (cost === 1 ? 'chat' : 'other')
+    const { queue, world } = queueOf({ concurrency: 1, classOf, perFlowLimit: 5, maxWaitMs: 60_000 })
+    const serve = async (flow: string, cost: number): Promise<void> => {
+      const permit = await queue.enter({ flow })
+      if (!permit.admitted) throw new Error(permit.reason)
+      world.advance(100)
+      permit.finish('success', { cost })
+    }
+    for (let i = 0; i < 20; i++) await serve('a', 50)
+    const held = await queue.enter({ flow: 'a' })
+    for (let i = 0; i < 5; i++) void queue.enter({ flow: 'a' })
+    // Five that cost 50 each, and not 1.
+    expect(queue.snapshot().bands[0]!.queue.cost).toBe(5)
+    expect(queue.explain('a')).toMatchObject({ waiting: 5, cost: 250 })
+    if (held.admitted) held.finish()
   })
 })
 

@@ -2,7 +2,8 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireBoolean, requireInteger, requireText } from '../options.js'
+import { requireBoolean, requireInteger } from '../options.js'
+import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
 import type { BandSnapshot } from './bands.js'
@@ -141,7 +142,7 @@ export class RequestQueue implements Stage {
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
     const { flow, cost, width, priority = 0, band, exempt = false, deadlineMs, signal } = request
-    requireText('flow', flow)
+    const checked = requireFlow(flow)
     if (cost !== undefined) requireCost('cost', cost)
     if (width !== undefined) requireWidth('width', width)
     requireInteger('priority', priority, -2, 2)
@@ -150,7 +151,8 @@ export class RequestQueue implements Stage {
     if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
     const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
     const passage: Passage = {
-      flow,
+      flow: firstOf(checked),
+      path: typeof checked === 'string' ? undefined : checked,
       cost: cost ?? width ?? usualWidth,
       resource: undefined,
       priority,
@@ -164,7 +166,7 @@ export class RequestQueue implements Stage {
       return this.#refuse('gone', 0)
     }
     const verdict = this.#admit(passage, passage.cost, width, band, deadlineMs)
-    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, flow)) : this.#show(verdict, flow)
+    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, passage)) : this.#show(verdict, passage)
   }
 
   /** Plain JSON for people, metrics and pages. */
@@ -190,11 +192,15 @@ export class RequestQueue implements Stage {
     }
   }
 
-  /** What a flow has waiting and running, and its part of the service if it waits: 0 to 1, in its best band. */
-  explain(flow: string): { waiting: number; running: number; share: number } {
+  /**
+   * What a flow has waiting, what that is expected to cost, what runs, and its part of the service if it waits: 0 to 1,
+   * in its best band.
+   */
+  explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
     const standings = this.#settings.minShares.map((_, index) => this.#list.band(index).queue.standing(flow))
     const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
-    return { waiting, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
+    const cost = standings.reduce((sum, standing) => sum + standing.cost, 0)
+    return { waiting, cost, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
   }
 
   /** Refuses the requests that have waited for too long, as the queue's timer does; see `gate.wake()`. */
@@ -240,7 +246,7 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, flow, cost, width, band, className, weight, nowMs)
+    const request = new QueuedRequest(this.#host, passage, cost, width, band, className, weight)
     try {
       const { maximum } = settings.capacity
       if (width > maximum + ROUNDING) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { width, maximum })
@@ -284,9 +290,9 @@ export class RequestQueue implements Stage {
 
   /** Refuses a request whose turn would not come in time. */
   #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
-    const { flow, band, arrivedMs: nowMs } = request
+    const { path, band, arrivedMs: nowMs } = request
     if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
-    const outlook = band.outlook(flow, nowMs)
+    const outlook = band.outlook(path, nowMs)
     if (outlook === undefined) return undefined
     const { standing, expectedMs } = outlook
     if (standing.waiting < LONG_BACKLOG || expectedMs <= TOO_LONG * waitMs) return undefined
@@ -309,11 +315,12 @@ export class RequestQueue implements Stage {
       this.#list.remove(request, 'gone', nowMs)
       this.#resume(nowMs)
     },
+    charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs) => this.#finished(request, outcome, cost, nowMs),
     undone: (request, nowMs) => {
       this.#running--
       this.#slots.ends(request)
-      this.#list.settle(request, 0)
+      this.#list.settle(request, 0, false)
       try {
         this.#supply.undo(request.width, nowMs)
       } finally {
@@ -329,7 +336,8 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
-      this.#list.settle(request, Math.min(MOST_COST, cost))
+      // A request that failed, and of which nobody says what it cost, tells nothing of others.
+      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || cost !== request.cost)
     } finally {
       try {
         this.#supply.release(request.width, outcome, durationMs, nowMs)
@@ -433,9 +441,9 @@ export class RequestQueue implements Stage {
     return refuse(NAME, reason, SHORTAGE[reason], retryMs, detail)
   }
 
-  #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
+  #show(verdict: Verdict, { flow }: Passage): QueuePermit | Refusal {
     if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
     if (verdict !== undefined && 'admitted' in verdict) return verdict
-    return { admitted: true, flow, waitedMs: 0, finish: () => {} }
+    return { admitted: true, flow, waitedMs: 0, charge: () => {}, finish: () => {} }
   }
 }

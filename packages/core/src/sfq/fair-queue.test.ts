@@ -55,7 +55,7 @@ describe.each(forms)('a million operations in all forms, %s', (name, options) =>
       const { flow } = ticket.item
       if (options.choose !== 'shortest' && ticket.item.order < (last.get(flow) ?? -1)) throw new Error('out of order')
       last.set(flow, ticket.item.order)
-      if (random() < 0.2) queue.settle(ticket, ticket.cost * 3 * random())
+      if (random() < 0.2) queue.settle(ticket, 9 * random())
       return true
     }
     // Load comes and goes, so that queues fill, overflow, empty, grow and shrink.
@@ -126,6 +126,7 @@ describe('misuse', () => {
     ['choose must be one of "foreign", "shortest", "first", got "best"', { choose: 'best' }],
     ['inside must be one of "turns", "arrival", got null', { inside: null }],
     ['sparseFirst must be true or false, got 1', { sparseFirst: 1 }],
+    ['estimates must be one of "learned", "asked", got "guessed"', { estimates: 'guessed' }],
     ['weightOf must be a function, got 2', { weightOf: 2 }],
     ["weightOf cannot be kept with inside: 'arrival'", { queues: 4, inside: 'arrival', weightOf: () => 1 }],
     ["overflow: 'evict' needs inside: 'turns'", { queues: 4, inside: 'arrival', overflow: 'evict' }],

@@ -68,7 +68,7 @@ describe('a perturbation', () => {
 
   it('keeps a debt with its flow', () => {
     const rounds = ([1, undefined] as const).map((seed) => {
-      const queue = new FairQueue<string>({ queues: 64, hand: 4, seed: 1, sparseFirst: false })
+      const queue = new FairQueue<string>({ queues: 64, hand: 4, seed: 1, sparseFirst: false, estimates: 'asked' })
       queue.enqueue('debtor', 'debtor')
       queue.settle(queue.dequeue()!, 11)
       for (let i = 0; i < 40; i++) queue.enqueue('other', 'other')

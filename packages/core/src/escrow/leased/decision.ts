@@ -1,3 +1,4 @@
+import { show } from '../../options.js'
 import type { EscrowDecision, EscrowReason } from '../decision.js'
 import type { Judgement } from '../judgement.js'
 
@@ -30,6 +31,7 @@ export class LeasedTicket implements LeasedDecision {
   readonly resetAtMs: number
   readonly resetAfterMs: number
   readonly #owner: object
+  #charged: number
   #slot = -1
   #win = -1
 
@@ -50,6 +52,7 @@ export class LeasedTicket implements LeasedDecision {
     this.#owner = owner
     this.tenant = tenant
     this.cost = cost
+    this.#charged = cost
     this.allowed = retryAfterMs === 0
     this.reason = reason
     this.borrowed = this.allowed && judged?.verdict === 'borrows'
@@ -65,6 +68,21 @@ export class LeasedTicket implements LeasedDecision {
     return this.#owner === owner
   }
 
+  /** What was spent for it so far. */
+  get charged(): number {
+    return this.#charged
+  }
+
+  /** This much more was spent for it. */
+  charge(amount: number): void {
+    this.#charged += amount
+  }
+
+  /** Whether it may still be settled in the window `win`. */
+  isOpenIn(win: number): boolean {
+    return this.#win >= 0 && this.#win === win
+  }
+
   get slot(): number {
     return this.#slot
   }
@@ -77,8 +95,14 @@ export class LeasedTicket implements LeasedDecision {
 
   /** True if it may be settled in the window `win`, which it then no longer may. */
   settleIn(win: number): boolean {
-    const may = this.#win >= 0 && this.#win === win
+    const may = this.isOpenIn(win)
     this.#win = -1
     return may
   }
+}
+
+/** The decision as its escrow sees it. Throws a `TypeError` if it is another's. */
+export function ticketOf(owner: object, decision: LeasedDecision): LeasedTicket {
+  if (decision instanceof LeasedTicket && decision.isOf(owner)) return decision
+  throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
 }

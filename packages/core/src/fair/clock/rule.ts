@@ -157,6 +157,13 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     }
   }
 
+  charge(key: FlowKey, costSoFar: number, nowMs: number): void {
+    if (costSoFar <= key.charged) return
+    this.#advance(nowMs)
+    this.#settle(key, costSoFar)
+    if (key.charged > 0) key.charged = costSoFar
+  }
+
   withdraw(key: FlowKey, nowMs: number): void {
     this.#advance(nowMs)
     this.#clock.withdrawn(key.charged)

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/index.js'
+import { LearnedCosts } from './costs.js'
+import { FairQueue, type FairQueueOptions, type Ticket } from './index.js'
+
+const SLOTS = 16
+const TENANTS = 100
+
+/** The part of their share that small tenants of cost 1 have, beside as many of cost 1000, which nobody knows before. */
+function smallShare(options: FairQueueOptions, seconds: number): number {
+  const random = seededRandom(777)
+  const queue = new FairQueue<number>({ perFlowLimit: 1000, maxWaiting: 100_000, ...options })
+  const add = (tenant: number): void => void queue.enqueue(`tenant-${tenant}`, tenant)
+  for (let k = 0; k < 60; k++) for (let tenant = 0; tenant < TENANTS; tenant++) add(tenant)
+  const slots: { endsMs: number; cost: number; ticket?: Ticket<number> }[] = Array.from({ length: SLOTS }, (_, i) => {
+    return { endsMs: i / 1000, cost: 0 }
+  })
+  let served = 0
+  for (;;) {
+    const slot = slots.reduce((a, b) => (b.endsMs < a.endsMs ? b : a))
+    if (slot.endsMs > seconds * 1000) break
+    if (slot.ticket !== undefined) {
+      queue.settle(slot.ticket, slot.cost)
+      if (slot.ticket.item < TENANTS / 2) served += slot.cost
+    }
+    slot.ticket = queue.dequeue()!
+    slot.cost = (slot.ticket.item < TENANTS / 2 ? 1 : 1000) * (0.9 + 0.2 * random())
+    slot.endsMs += slot.cost
+    add(slot.ticket.item)
+  }
+  return served / ((seconds * 1000 * SLOTS) / 2)
+}
+
+function served(queue: FairQueue<string>): Ticket<string> {
+  const ticket = queue.dequeue()
+  if (ticket === undefined) throw new Error('nothing waits')
+  return ticket
+}
+
+describe('costs that are known only at the end', () => {
+  it('leave small tenants their share, because they are learnt', () => {
+    expect(smallShare({ estimates: 'asked' }, 15)).toBeLessThan(0.5)
+    for (const seconds of [15, 30]) expect(smallShare({}, seconds)).toBeGreaterThan(0.9)
+  })
+
+  it('are charged while requests run, and a little more, which comes back', () => {
+    const queue = new FairQueue<string>()
+    for (const actual of [8, 12, 8, 12, 8, 12]) {
+      queue.enqueue('a', 'a')
+      queue.settle(served(queue), actual)
+    }
+    for (const flow of ['a', 'b']) for (let i = 0; i < 20; i++) queue.enqueue(flow, flow)
+    let first = served(queue)
+    while (first.flow !== 'a') first = served(queue)
+    expect(first.cost).toBeGreaterThan(10)
+    expect(first.cost).toBeLessThan(15)
+    queue.settle(first, 10)
+    expect(first.cost).toBe(10)
+  })
+
+  it('are learnt for each kind of request', () => {
+    const queue = new FairQueue<string>()
+    for (let i = 0; i < 10; i++)
+      for (const [kind, actual] of [['report', 500] as const, ['lookup', 2] as const]) {
+        queue.enqueue('a', kind, 1, kind)
+        queue.settle(served(queue), actual)
+      }
+    for (const [kind, cost] of [['report', 500] as const, ['lookup', 2] as const]) {
+      queue.enqueue('a', kind, 1, kind)
+      expect(served(queue).cost).toBeCloseTo(cost)
+    }
+  })
+
+  it('of a newcomer are taken to be what others cost, while its requests run', () => {
+    const queue = new FairQueue<string>()
+    queue.enqueue('known', '')
+    queue.settle(served(queue), 100)
+    queue.enqueue('new', '')
+    const ticket = served(queue)
+    expect(ticket.cost).toBe(100)
+    queue.settle(ticket, 1)
+    queue.enqueue('new', '')
+    expect(served(queue).cost).toBe(1)
+  })
+
+  it('change nothing where they are settled as declared', () => {
+    const queue = new FairQueue<string>()
+    for (let i = 1; i < 20; i++) {
+      queue.enqueue('a', '', i)
+      const ticket = served(queue)
+      expect(ticket.cost).toBe(i)
+      queue.settle(ticket, i)
+    }
+  })
+
+  it('teach nothing where nothing ran', () => {
+    const queue = new FairQueue<string>()
+    queue.enqueue('a', '')
+    queue.settle(served(queue), 0)
+    queue.enqueue('a', '')
+    expect(served(queue).cost).toBe(1)
+  })
+
+  it('are learnt of requests that never waited, too', () => {
+    const queue = new FairQueue<string>()
+    queue.learn('a', 1, 30)
+    queue.enqueue('a', '')
+    expect(served(queue).cost).toBe(30)
+  })
+
+  it('do not come back where the debt for them was forgiven', () => {
+    const queue = new FairQueue<string>({ sparseFirst: false })
+    queue.learn('a', 1, 1000)
+    queue.enqueue('a', 'a')
+    const ticket = served(queue)
+    expect(queue.dequeue()).toBeUndefined()
+    for (let i = 0; i < 20; i++) for (const flow of ['b', 'a']) queue.enqueue(flow, flow)
+    queue.settle(ticket, 1)
+    const next = Array.from({ length: 20 }, () => served(queue).flow)
+    expect(next.filter((flow) => flow === 'a').length).toBeLessThanOrEqual(11)
+  })
+})
+
+describe('a charge while a request runs', () => {
+  it('is a debt of its flow as soon as it exceeds what was charged', () => {
+    const queue = new FairQueue<string>({ estimates: 'asked' })
+    for (let i = 0; i < 40; i++) for (const flow of ['a', 'b']) queue.enqueue(flow, flow)
+    const ticket = served(queue)
+    queue.charge(ticket, 0.5)
+    expect(ticket.cost).toBe(1)
+    for (let cost = 1; cost <= 21; cost++) queue.charge(ticket, cost)
+    expect(ticket.cost).toBe(21)
+    const next = Array.from({ length: 20 }, () => served(queue).flow)
+    expect(next.filter((flow) => flow !== ticket.flow).length).toBeGreaterThanOrEqual(19)
+  })
+
+  it('does not count before the request runs, or after it was settled', () => {
+    const queue = new FairQueue<string>()
+    const waiting = queue.enqueue('a', 'a')
+    if ('refused' in waiting) throw new Error('refused')
+    queue.charge(waiting, 5)
+    expect(waiting.cost).toBe(1)
+    queue.dequeue()
+    queue.settle(waiting, 2)
+    queue.charge(waiting, 5)
+    expect(waiting.cost).toBe(2)
+    expect(() => queue.charge(waiting, -1)).toThrow('costSoFar must be a number from 0 to 1000000000000, got -1')
+  })
+})
+
+describe('an estimate', () => {
+  const costs = (of: (i: number) => readonly [declared: number, actual: number]): LearnedCosts => {
+    const learned = new LearnedCosts()
+    for (let i = 0; i < 60; i++) learned.learn('a', '', ...of(i))
+    return learned
+  }
+
+  it('is the declared cost where that is near, a multiple of it, or the mean: what has been nearest', () => {
+    const sizes = [1, 5, 20]
+    const near = costs((i) => [sizes[i % 3]!, sizes[i % 3]! + (i % 2 === 0 ? 0.1 : -0.1)])
+    const proportional = costs((i) => [sizes[i % 3]!, 7 * sizes[i % 3]!])
+    const mean = costs((i) => [sizes[i % 3]!, 50])
+    expect([2, 10].map((declared) => near.expected('a', '', declared))).toEqual([2, 10])
+    expect(proportional.expected('a', '', 10)).toBeCloseTo(70, 0)
+    expect(mean.expected('a', '', 10)).toBeCloseTo(50)
+  })
+
+  it('exceeds nearly all costs that vary, where it is a charge', () => {
+    const random = seededRandom(5)
+    const learned = new LearnedCosts()
+    let within = 0
+    for (let i = 0; i < 2000; i++) {
+      const actual = 100 * (0.5 + random())
+      if (i >= 100 && actual <= learned.cautious('a', '', 1)) within++
+      learned.learn('a', '', 1, actual)
+    }
+    expect(within / 1900).toBeGreaterThan(0.7)
+  })
+
+  it('is kept for so many flows and kinds, and not more', () => {
+    const learned = new LearnedCosts()
+    for (let i = 0; i < 12_000; i++) learned.learn(`flow-${i}`, '', 1, 2)
+    expect(learned.size).toBe(10_000)
+    expect(learned.expected('flow-11999', '', 1)).toBe(2)
+    expect(learned.expected('flow-0', '', 1)).toBe(1)
+    for (let i = 0; i < 40; i++) learned.learn('flow-11999', `kind-${i}`, 1, 100 + i)
+    expect(learned.expected('flow-11999', 'kind-3', 1)).toBe(103)
+    expect(learned.expected('flow-11999', 'kind-39', 1)).toBe(learned.expected('flow-11999', '', 1))
+  })
+})

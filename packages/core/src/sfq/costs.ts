@@ -1,0 +1,133 @@
+import { MOST_COST } from './options.js'
+
+/** How much a settlement tells. */
+const LEARNING = 1 / 8
+/** Flows of which costs are remembered; the one that was learnt of first is forgotten first. */
+const MOST_FLOWS = 10_000
+/** Kinds of requests that are told apart in a flow; those beyond them share what is known of the flow. */
+const MOST_KINDS = 16
+/** Mean errors above its estimate that a request is charged while it runs: about three in four cost no more than that. */
+const CAUTION = 1
+
+/**
+ * Estimates a cost in three ways: as it was declared; in proportion to that; or as the mean, whatever was declared. It
+ * goes by the one that has been nearest lately. Moving means; O(1) per call.
+ */
+class Estimator {
+  /** Means of what was declared, and of what that came to. */
+  #declared: number
+  #actual: number
+  /** Mean errors of the three. */
+  #asDeclared: number
+  #inProportion = 0
+  #asMean = 0
+
+  constructor(declared: number, actual: number) {
+    this.#declared = declared
+    this.#actual = actual
+    this.#asDeclared = Math.abs(actual - declared)
+  }
+
+  learn(declared: number, actual: number): void {
+    this.#asDeclared += (Math.abs(actual - declared) - this.#asDeclared) * LEARNING
+    this.#inProportion += (Math.abs(actual - this.#proportional(declared)) - this.#inProportion) * LEARNING
+    this.#asMean += (Math.abs(actual - this.#actual) - this.#asMean) * LEARNING
+    this.#declared += (declared - this.#declared) * LEARNING
+    this.#actual += (actual - this.#actual) * LEARNING
+  }
+
+  /** What it will cost. */
+  estimate(declared: number): number {
+    const least = this.error
+    if (this.#asDeclared === least) return declared
+    return this.#asMean === least ? this.#actual : this.#proportional(declared)
+  }
+
+  /** Mean error of that. */
+  get error(): number {
+    return Math.min(this.#asDeclared, this.#inProportion, this.#asMean)
+  }
+
+  #proportional(declared: number): number {
+    return (declared * this.#actual) / this.#declared
+  }
+}
+
+/** What is known of a flow's costs. */
+interface FlowCosts {
+  readonly all: Estimator
+  kinds: Map<string, Estimator> | undefined
+}
+
+/**
+ * Learns what requests really cost, for each flow and kind of request, from the costs that they are settled with: what
+ * to expect, by which turns are taken, and more than that, which a request is charged while it runs. What is charged
+ * too much comes back when it is settled. So a flow does not get more turns meanwhile because its costs are known late.
+ *
+ * A flow of which nothing is known takes its turn with the cost that it declares, and while its request runs it is
+ * charged what requests of all flows cost, if that is more. Where costs are settled as declared, or never, nothing
+ * changes. What costs nothing did not run, and tells nothing. O(1) per call; bounded memory.
+ *
+ * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016: pessimistic
+ *   estimates for what runs
+ */
+export class LearnedCosts {
+  readonly #flows = new Map<string, FlowCosts>()
+  /** Of all flows together. */
+  #any: Estimator | undefined
+
+  /** Flows that are known. */
+  get size(): number {
+    return this.#flows.size
+  }
+
+  /** What requests that declare this cost together are expected to cost; one, unless `requests` says how many. */
+  expected(flow: string, kind: string, declared: number, requests: number = 1): number {
+    const known = requests === 0 ? undefined : this.#find(flow, kind)
+    return known === undefined ? declared : requests * known.estimate(declared / requests)
+  }
+
+  /** What requests of several flows that declare this cost together are expected to cost. */
+  ofAll(declared: number, requests: number): number {
+    return this.#any === undefined || requests === 0 ? declared : requests * this.#any.estimate(declared / requests)
+  }
+
+  /** What a request is charged while it runs. */
+  cautious(flow: string, kind: string, declared: number): number {
+    const known = this.#find(flow, kind) ?? this.#any
+    if (known === undefined) return declared
+    const estimate = Math.min(MOST_COST, known.estimate(declared) + CAUTION * known.error)
+    return known === this.#any ? Math.max(declared, estimate) : estimate
+  }
+
+  /** A request that declared this cost was settled with another, or the same. */
+  learn(flow: string, kind: string, declared: number, actual: number): void {
+    if (actual <= 0) return
+    const known = this.#flows.get(flow)
+    // The usual case: costs are known beforehand.
+    if (known === undefined && actual === declared && this.#any === undefined) return
+    this.#any = learnt(this.#any, declared, actual)
+    if (known === undefined) {
+      if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
+      this.#flows.set(flow, { all: new Estimator(declared, actual), kinds: undefined })
+    } else known.all.learn(declared, actual)
+    if (kind !== '') learnKind(this.#flows.get(flow)!, kind, declared, actual)
+  }
+
+  #find(flow: string, kind: string): Estimator | undefined {
+    const known = this.#flows.size === 0 ? undefined : this.#flows.get(flow)
+    return known === undefined ? undefined : (known.kinds?.get(kind) ?? known.all)
+  }
+}
+
+function learnKind(costs: FlowCosts, kind: string, declared: number, actual: number): void {
+  costs.kinds ??= new Map()
+  const known = costs.kinds.get(kind)
+  if (known !== undefined || costs.kinds.size < MOST_KINDS) costs.kinds.set(kind, learnt(known, declared, actual))
+}
+
+function learnt(known: Estimator | undefined, declared: number, actual: number): Estimator {
+  if (known === undefined) return new Estimator(declared, actual)
+  known.learn(declared, actual)
+  return known
+}
