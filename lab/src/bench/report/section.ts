@@ -24,6 +24,7 @@ export const CHAPTERS: readonly string[] = [
   'bench-escrow',
   'bench-doorman-server',
   'bench-doorman-decision',
+  'bench-doorman-turns',
   'bench-http-express',
   'bench-http-fastify',
   'bench-http-koa',
