@@ -4,7 +4,7 @@ import type { Balancer, Change, Costs, CrowdTraits, Jump, Reports, Restart, Unre
 /** Attempts that a world comes to at most, retries included. */
 export const MOST_ATTEMPTS = 150_000
 
-export interface DraftCrowd extends CrowdTraits {
+interface DraftCrowd extends CrowdTraits {
   /** Part of the capacity. */
   load: number
   /** Parts of the whole time. */

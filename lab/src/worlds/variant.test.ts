@@ -36,10 +36,14 @@ describe('the constants of a module', () => {
 describe('a variant of the fair clock', () => {
   const entry = fileURLToPath(new URL('./rules.ts', import.meta.url))
 
-  it('is the whole program, with another constant', async () => {
+  async function inFolder(): Promise<string> {
     const folder = await mkdtemp(fileURLToPath(new URL('./variant-', import.meta.url)))
     onTestFinished(() => rm(folder, { recursive: true }))
-    const outfile = join(folder, 'rules.mjs')
+    return join(folder, 'rules.mjs')
+  }
+
+  it('is the whole program, with another constant', async () => {
+    const outfile = await inFolder()
     await bundleVariant(entry, [{ file: 'fair/clock/looks', name: 'TURN_SECONDS', value: 17 }], outfile)
     expect(await readFile(outfile, 'utf8')).toMatch(/^var TURN_SECONDS = 17;$/m)
     expect(await import(outfile)).toHaveProperty('RULES')
@@ -47,6 +51,6 @@ describe('a variant of the fair clock', () => {
 
   it('rejects where there is no such constant', async () => {
     const change = { file: 'fair/clock/looks', name: 'NONE', value: 1 }
-    await expect(bundleVariant(entry, [change], 'never-written.mjs')).rejects.toThrow('no constant NONE')
+    await expect(bundleVariant(entry, [change], await inFolder())).rejects.toThrow('no constant NONE')
   })
 })

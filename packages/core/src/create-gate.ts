@@ -10,7 +10,7 @@ import type { ClockLink } from './fair/shared/report.js'
 import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { safeWeight } from './weight.js'
+import { safeWeight, type WeightOf } from './weight.js'
 
 /**
  * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
@@ -54,9 +54,10 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   overrides?: Overrides
   /**
    * A flow's share relative to others, from 1e-9 to 1e12, for `fair`, `budget` and `queue` alike, unless one of them has
-   * its own. If it throws, or gives what it may not, that is 1. @default 1 for everybody
+   * its own. Of a path the queue asks for every name, with the names `above` it: none for the first. If it throws, or gives
+   * what it may not, that is 1. @default 1 for everybody
    */
-  weightOf?: (flow: string) => number
+  weightOf?: WeightOf
   /**
    * Secret by which flow names of 256 UTF-16 units or more are shortened, not empty: the same in all processes of a
    * fleet that share a budget between such names. @default a random one for the process
@@ -146,12 +147,12 @@ export function createGate(options: GateOptions = {}): Gate {
 }
 
 /** The gate's weights, boosts included; undefined where all weigh the same. */
-function weightsOf(
-  { weightOf, overrides }: GateOptions,
-  failed: (error: unknown) => void,
-): ((flow: string) => number) | undefined {
+function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
   if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
-  return safeWeight((flow) => (weightOf?.(flow) ?? 1) * overrides.factor(flow), failed)
+  return safeWeight(
+    (flow, above) => (weightOf?.(flow, above) ?? 1) * (above.length === 0 ? overrides.factor(flow) : 1),
+    failed,
+  )
 }
 
 /** FAIR's options, with the gate's weights where they have none. Rule `blue` knows no weights. */

@@ -14,19 +14,27 @@ export function requireWeight(name: string, weight: unknown): void {
   if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }
 
+/** A flow's share relative to its siblings; `above` has the names above it in a path, none for the first level. */
+export type WeightOf = (flow: string, above: readonly string[]) => number
+
+export const NO_NAMES: readonly string[] = Object.freeze([])
+
 /** The weight of a flow or tenant, checked; 1 without `weightOf`. Throws what `weightOf` throws. */
-export function weightFrom(weightOf: ((name: string) => number) | undefined, name: string): number {
+export function weightFrom(weightOf: WeightOf | undefined, name: string, above: readonly string[] = NO_NAMES): number {
   if (weightOf === undefined) return 1
-  const weight = weightOf(name)
+  const weight = weightOf(name, above)
   if (!isWeight(weight)) requireWeight(`weightOf(${show(name)})`, weight)
   return weight
 }
 
 /** The same weights, and 1 where `weightOf` throws or gives what it may not, of which `failed` is told. */
-export function safeWeight(weightOf: (flow: string) => number, failed: (error: unknown) => void): typeof weightOf {
-  return (flow) => {
+export function safeWeight(
+  weightOf: WeightOf,
+  failed: (error: unknown) => void,
+): (flow: string, above?: readonly string[]) => number {
+  return (flow, above) => {
     try {
-      return weightFrom(weightOf, flow)
+      return weightFrom(weightOf, flow, above)
     } catch (error) {
       failed(error)
       return 1

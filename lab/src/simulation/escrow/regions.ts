@@ -1,7 +1,7 @@
 import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
-/** A tenant, and what it asks for in each region in a window: so many requests of cost 1. */
+/** A tenant, and what it asks for in each region in a window: a number of requests of cost 1. */
 export interface RegionalTenant {
   name: string
   weight: number

@@ -44,7 +44,7 @@ class Pool {
   }
 }
 
-/** What a console would have seen of so many seconds in which flows ask at these rates. */
+/** What a console would have seen in `seconds` in which flows ask at these rates. */
 async function record(
   seconds: number,
   rateOf: (second: number) => Readonly<Record<string, number>>,

@@ -3,7 +3,7 @@ import { createGate, type GateOptions } from '../create-gate.js'
 import { LeasedFairEscrow, MemoryPoolStore, WeightedFairEscrow } from '../escrow/index.js'
 import { budgetStage } from '../escrow/stage.js'
 import { requestQueue } from '../queue/stage.js'
-import { manualClock } from '../testing/index.js'
+import { manualClock, seededRandom } from '../testing/index.js'
 import type { Permit } from './decision.js'
 import type { Stage } from './stage.js'
 
@@ -149,8 +149,7 @@ describe('a charge to a flow', () => {
   it('is charged by FAIR, once, like a cost that was known before', () => {
     const served = (charged: boolean): number => {
       const own = manualClock()
-      let seed = 1
-      const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
+      const random = seededRandom(1)
       const gate = createGate({ clock: own, random })
       let light = 0
       let room = 0

@@ -1,11 +1,16 @@
+import type { Flow } from '../path.js'
 import type { Outcome } from './outcome.js'
 import type { Refusal } from './refusal.js'
 import type { Contest } from './stage.js'
 
 /** What a caller asks of a gate. */
 export interface Ask {
-  /** What we are fair between. Any non-empty string; from 256 UTF-16 units it is known by its head and a keyed hash. */
-  flow: string
+  /**
+   * What we are fair between: any non-empty string; from 256 UTF-16 units it is known by its head and a keyed hash. Or a
+   * path of up to four, such as `['account', 'key']`: the queue is fair between accounts, and then between the keys of
+   * each; the other stages between accounts.
+   */
+  flow: Flow
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number
   /**
@@ -36,7 +41,10 @@ export interface Settlement {
 /** Admitted: the request may run, and somebody must say how it ended. */
 export interface Permit {
   readonly admitted: true
+  /** The flow or, of a path, its first name. */
   readonly flow: string
+  /** The whole path, if the flow was one. */
+  readonly path: readonly string[] | undefined
   readonly cost: number
   readonly priority: number
   /** How long it waited to be admitted, in milliseconds. */

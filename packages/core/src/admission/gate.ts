@@ -2,6 +2,7 @@ import { engaged, finished, refused, waits } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { type Flow, firstOf, requireFlow } from '../path.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
@@ -110,11 +111,12 @@ export class Gate {
    */
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
-    if (typeof flow !== 'string' || flow === '') requireText('flow', flow)
+    const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
+    const first = path === undefined ? firstOf(flow) : path[0]!
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
-    const name = flow.length < MAX_FLOW_LENGTH ? flow : flowName(flow, this.#nameKey)
+    const name = first.length < MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
     const visit = new Visit(
       this,
       ++this.#asked,
@@ -127,6 +129,7 @@ export class Gate {
       this.#clock(),
       this.#stages.length,
     )
+    visit.path = path
     visit.target = ask.target
     if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
     if (name !== this.#lastFlow) {
@@ -272,6 +275,12 @@ export class Gate {
   /** @internal */
   now(): number {
     return this.#clock()
+  }
+
+  /** The names of a path, as they are known inside; undefined for a path of one. */
+  #pathOf(flow: Flow): readonly string[] | undefined {
+    const checked = requireFlow(flow)
+    return typeof checked === 'string' ? undefined : checked.map((name) => flowName(name, this.#nameKey))
   }
 
   #walk(visit: Visit, from: number): Decision | Promise<Decision> {

@@ -1,3 +1,4 @@
+export type { Flow } from '../path.js'
 export type { Ask, Decision, Permit, Quota, Settlement } from './decision.js'
 export type { GateEvent, GateListener } from './events.js'
 export { MAX_FLOW_LENGTH } from './flow.js'

@@ -10,7 +10,7 @@ export interface GateSeams {
   /** The gate's option; a mechanism without one takes the platform's. */
   readonly random: Random | undefined
   /** The gate's weights, which never throw; for mechanisms that have none of their own. */
-  readonly weightOf: ((flow: string) => number) | undefined
+  readonly weightOf: ((flow: string, above?: readonly string[]) => number) | undefined
   /** Tells the gate's observers of a function in a mechanism's options that threw, or gave what it may not. */
   failed(option: string, error: unknown): void
 }

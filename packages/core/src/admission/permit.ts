@@ -22,6 +22,7 @@ export class Visit implements Passage, Permit {
   readonly resource: string | undefined
   readonly priority: number
   readonly exempt: boolean
+  path: readonly string[] | undefined = undefined
   target: readonly unknown[] | undefined = undefined
   nowMs: number
   waitedMs = 0

@@ -4,8 +4,13 @@ import type { Refusal } from './refusal.js'
 
 /** What a stage sees of a request. One object per request: stages read it, and may leave a hint for later ones. */
 export interface Passage {
-  /** What we are fair between: a tenant, an API key, an address. Never empty, at most 256 UTF-16 units. */
+  /**
+   * What we are fair between: a tenant, an API key, an address. Never empty, at most 256 UTF-16 units. Of a path its first
+   * name: a stage that knows of no levels is fair between those.
+   */
   readonly flow: string
+  /** All names, from the first level on, where the flow is a path: two to four, each like a flow. */
+  readonly path?: readonly string[] | undefined
   /** What the request is expected to cost, in the units of the service; above 0. */
   readonly cost: number
   /** What the request will use, where it is not what all use. Never empty, at most 256 UTF-16 units. */

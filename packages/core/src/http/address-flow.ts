@@ -1,3 +1,4 @@
+import { type Flow, firstOf } from '../path.js'
 import type { Warnings } from './mistakes.js'
 
 /** Flows of addresses begin with this, and no name that the option `flow` gives is one of them: see {@link namedFlow}. */
@@ -12,11 +13,13 @@ const MOST_REMEMBERED = 1_000
 const ANSWERED_WITHOUT = 10
 
 /**
- * The flow of a name that may have come from a client: the name itself, unless it begins like an address's; then it gets
+ * The flow of a name, or a path, that may have come from a client: itself, unless its first name begins like an address's; then it gets
  * that beginning once more. So nobody gets at the account of an address by sending it as a key.
  */
-export function namedFlow(name: string): string {
-  return name.startsWith(PREFIX) ? PREFIX + name : name
+export function namedFlow(flow: Flow): Flow {
+  const first = firstOf(flow)
+  if (!first.startsWith(PREFIX)) return flow
+  return typeof flow === 'string' ? PREFIX + first : [PREFIX + first, ...flow.slice(1)]
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Mechanism } from '../admission/mechanism.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
+import { type Flow, firstOf, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
@@ -170,13 +171,13 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#later(visit, Promise.all([name, price]), ([flow, cost]) => this.#admit(visit, flow, cost))
   }
 
-  #admit(visit: HttpVisit<Target>, name: string | undefined, cost: number | undefined): Decision | Promise<Decision> {
+  #admit(visit: HttpVisit<Target>, name: Flow | undefined, cost: number | undefined): Decision | Promise<Decision> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
-    const named = typeof name === 'string' && name !== ''
-    if (named) this.#mistakes.named(name, target)
+    const path = name === undefined || name === '' ? undefined : requireFlow(name)
+    if (path !== undefined) this.#mistakes.named(firstOf(path), target)
     return this.gate.admit({
-      flow: named ? namedFlow(name) : (name as never) || this.#addressFlow(visit),
+      flow: path === undefined ? this.#addressFlow(visit) : namedFlow(path),
       cost: cost ?? 1,
       resource: (resource !== undefined && now(resource(...target))) || undefined,
       priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),

@@ -3,7 +3,9 @@ import type { FairRequest } from './visit.js'
 /** What work that was begun for somebody may want to know of them: a visit is one. */
 export interface Caller {
   /** Whose it is, and how much it matters; undefined as long as nothing was admitted. */
-  readonly permit: { readonly flow: string; readonly priority: number } | undefined
+  readonly permit:
+    | { readonly flow: string; readonly path?: readonly string[] | undefined; readonly priority: number }
+    | undefined
   /** Fires when nobody waits for it any more. */
   readonly signal: AbortSignal | undefined
 }

@@ -12,6 +12,7 @@ import {
   requireText,
   show,
 } from '../options.js'
+import { type Flow, requireFlow } from '../path.js'
 import type { OnWarning } from './mistakes.js'
 import type { HttpRefusal } from './refusal.js'
 
@@ -35,8 +36,12 @@ type NowOrLater<T> = T | Promise<T>
 export interface RequestOptions<Target extends readonly unknown[]> {
   /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
   gate?: Gate
-  /** What we are fair between: a tenant, an API key. Nothing or `''` means the address. @default the address */
-  flow?: (...target: Target) => NowOrLater<string | undefined>
+  /**
+   * What we are fair between: a tenant, an API key; or a path of up to four names, `['account', 'key']`, none of them
+   * empty: the queue is then fair between accounts, and between the keys of each. Nothing or `''` means the address.
+   * @default the address
+   */
+  flow?: (...target: Target) => NowOrLater<Flow | undefined>
   /** What the request will cost, above 0. @default 1 */
   cost?: (...target: Target) => NowOrLater<number | undefined>
   /**
@@ -170,7 +175,7 @@ export interface RouteSettings<Target extends readonly unknown[]> {
   /** What a request will cost, above 0. */
   readonly cost?: number | Option<Target, 'cost'>
   /** What we are fair between here: one flow for all, or a function that names it. */
-  readonly flow?: string | Option<Target, 'flow'>
+  readonly flow?: Flow | Option<Target, 'flow'>
   /** What a request will use, where that may be short while the rest of the service is not. */
   readonly resource?: string | Option<Target, 'resource'>
   /** A whole number from -2 (give it up first) to 2 (give it up last). */
@@ -185,7 +190,7 @@ export function requireRouteSettings<Target extends readonly unknown[]>(
   requireOptions(name, settings, ['cost', 'flow', 'priority', 'resource'])
   const { cost, flow, priority, resource } = settings
   if (cost !== undefined && typeof cost !== 'function') requireAbove('cost', cost, 0)
-  if (flow !== undefined && typeof flow !== 'function') requireText('flow', flow)
+  if (flow !== undefined && typeof flow !== 'function') requireFlow(flow)
   if (resource !== undefined && typeof resource !== 'function') requireText('resource', resource)
   if (priority !== undefined && typeof priority !== 'function') requireInteger('priority', priority, -2, 2)
 }
@@ -209,7 +214,7 @@ export function withRouteSettings<Target extends readonly unknown[]>(
   }
 }
 
-function settingOf<Target extends readonly unknown[], Given extends number | string, Answer>(
+function settingOf<Target extends readonly unknown[], Given extends number | Flow, Answer>(
   setting: Given | ((...target: Target) => Answer) | undefined,
   target: Target,
 ): Given | Answer | undefined {

@@ -1,3 +1,4 @@
+import { type Flow, keyOf } from '../path.js'
 import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing } from '../sfq/index.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
 
@@ -20,7 +21,7 @@ export interface BandSnapshot {
 
 /** The flow of a request, its class, and the cost that it declares. */
 interface Asked {
-  readonly flow: string
+  readonly path: Flow
   readonly className: string
   readonly cost: number
 }
@@ -65,10 +66,11 @@ export class Band<T> {
   }
 
   /** A request of the flow starts to wait. Gives the age of the flow's backlog in milliseconds: 0 for a new one. */
-  backlogGrew(flow: string, nowMs: number): number {
-    const backlog = this.#backlogs.get(flow)
+  backlogGrew(flow: Flow, nowMs: number): number {
+    const key = keyOf(flow)
+    const backlog = this.#backlogs.get(key)
     if (backlog === undefined) {
-      this.#backlogs.set(flow, { waiting: 1, sinceMs: nowMs })
+      this.#backlogs.set(key, { waiting: 1, sinceMs: nowMs })
       return 0
     }
     backlog.waiting++
@@ -76,13 +78,14 @@ export class Band<T> {
   }
 
   /** A request of the flow waits no more. */
-  backlogShrank(flow: string): void {
-    const backlog = this.#backlogs.get(flow)
-    if (backlog !== undefined && --backlog.waiting === 0) this.#backlogs.delete(flow)
+  backlogShrank(flow: Flow): void {
+    const key = keyOf(flow)
+    const backlog = this.#backlogs.get(key)
+    if (backlog !== undefined && --backlog.waiting === 0) this.#backlogs.delete(key)
   }
 
   /** How `flow` stands, and how long its next request would wait, in milliseconds; `undefined` until that is known. */
-  outlook(flow: string, nowMs: number): { readonly standing: Standing; readonly expectedMs: number } | undefined {
+  outlook(flow: Flow, nowMs: number): { readonly standing: Standing; readonly expectedMs: number } | undefined {
     const perMs = this.#drain.perMs(nowMs)
     if (perMs === undefined) return undefined
     const standing = this.queue.standing(flow)
@@ -98,7 +101,7 @@ export class Band<T> {
     if (perMs === undefined) return UNKNOWN_MS
     const own = standing.share * perMs
     const serviceMs = this.#expected(request) / own
-    return this.#retries.schedule(request.flow, Math.max(0, standing.cost / own - mayWaitMs), serviceMs, nowMs)
+    return this.#retries.schedule(keyOf(request.path), Math.max(0, standing.cost / own - mayWaitMs), serviceMs, nowMs)
   }
 
   /** The same where the whole band is full. Its line is '', which is no flow's name. */
@@ -107,8 +110,8 @@ export class Band<T> {
     return perMs === undefined ? UNKNOWN_MS : this.#retries.schedule('', this.queue.cost / perMs, cost / perMs, nowMs)
   }
 
-  #expected({ flow, className, cost }: Asked): number {
-    return this.queue.expected(flow, cost, className)
+  #expected({ path, className, cost }: Asked): number {
+    return this.queue.expected(path, cost, className)
   }
 
   /** The band is used no more. */

@@ -3,7 +3,8 @@ import type { Hold, Passage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { type Caller, callerNow, carryCallers } from '../http/context.js'
 import { outcomeOf, ResourceExhaustedError } from '../http/outcome.js'
-import { requireInteger, requireOptions, requireText, show } from '../options.js'
+import { requireInteger, requireOptions, show } from '../options.js'
+import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost } from '../sfq/options.js'
 import type { BandOptions, RequestQueueOptions } from './options.js'
 import { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
@@ -38,7 +39,7 @@ export interface FairLimit {
    * {@link LimitRefusedError} if it may not wait, or has waited for too long. Throws on misuse.
    */
   <T>(work: Work<T>, options?: LimitOptions): Promise<T>
-  <T>(flow: string, work: Work<T>, options?: LimitOptions): Promise<T>
+  <T>(flow: Flow, work: Work<T>, options?: LimitOptions): Promise<T>
   /** Resolves when nothing runs and nothing waits: at once, if so already. */
   onIdle(): Promise<void>
   /** Plain JSON for people, metrics and pages. */
@@ -70,6 +71,7 @@ const MANY = 100_000
 /** A piece of work, as the queue sees it. */
 class Task<T> implements Passage {
   readonly flow: string
+  readonly path: readonly string[] | undefined
   readonly cost: number
   readonly priority: number
   readonly nowMs: number
@@ -80,9 +82,11 @@ class Task<T> implements Passage {
   readonly #signal: AbortSignal | undefined
   readonly #caller: Caller | undefined
 
-  constructor(flow: string | undefined, work: Work<T>, { cost = 1, priority, signal }: LimitOptions, nowMs: number) {
+  constructor(flow: Flow | undefined, work: Work<T>, { cost = 1, priority, signal }: LimitOptions, nowMs: number) {
     this.#caller = callerNow()
-    this.flow = flow ?? this.#caller?.permit?.flow ?? BACKGROUND
+    const own = flow ?? this.#caller?.permit?.path ?? this.#caller?.permit?.flow ?? BACKGROUND
+    this.flow = firstOf(own)
+    this.path = typeof own === 'string' ? undefined : own
     this.cost = cost
     this.priority = priority ?? this.#caller?.permit?.priority ?? 0
     this.#signal = signal
@@ -166,7 +170,7 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
 
   /** Checks what was asked for, and begins. */
   function begin<T>(
-    flow: string | undefined,
+    flow: Flow | undefined,
     work: Work<T> | LimitOptions | undefined,
     options: Work<T> | LimitOptions = NO_OPTIONS,
   ): Promise<T> {
@@ -176,10 +180,9 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
     return run(new Task(flow, work, options, clock()))
   }
 
-  function limit<T>(first: string | Work<T>, second?: Work<T> | LimitOptions, third?: LimitOptions): Promise<T> {
+  function limit<T>(first: Flow | Work<T>, second?: Work<T> | LimitOptions, third?: LimitOptions): Promise<T> {
     if (typeof first === 'function') return begin(undefined, first, second)
-    requireText('flow', first)
-    return begin(first, second, third)
+    return begin(requireFlow(first), second, third)
   }
 
   return Object.assign(limit, {

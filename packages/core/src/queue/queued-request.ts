@@ -1,8 +1,9 @@
 import type { Settlement } from '../admission/decision.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
-import type { Contest, Hold, Verdict } from '../admission/stage.js'
+import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
 import { requireNumber, requireOneOf } from '../options.js'
+import type { Flow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import type { Band } from './bands.js'
 import type { Timed } from './waiting-list.js'
@@ -42,8 +43,8 @@ export const SHORTAGE = {
 
 /** A request, where the queue is used without a gate. What is missing, the queue's options decide. */
 export interface QueueRequest {
-  /** What we are fair between. Not empty. */
-  flow: string
+  /** What we are fair between: a name, not empty, or a path of up to four: `['account', 'key']`. */
+  flow: Flow
   /** What it is expected to cost its flow, from 1e-9 to 1e12, in units of your choice. @default its width */
   cost?: number
   /** Slots that it takes while it runs, above 0. */
@@ -92,7 +93,9 @@ export interface RequestHost {
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
 export class QueuedRequest implements Hold, Timed<QueuedRequest> {
   readonly #host: RequestHost
+  /** The first name of its path. */
   readonly flow: string
+  readonly path: Flow
   readonly cost: number
   readonly width: number
   readonly band: Band<QueuedRequest>
@@ -118,22 +121,22 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
 
   constructor(
     host: RequestHost,
-    flow: string,
+    { flow, path, nowMs }: Passage,
     cost: number,
     width: number,
     band: Band<QueuedRequest>,
     className: string,
     weight: number,
-    arrivedMs: number,
   ) {
     this.#host = host
     this.flow = flow
+    this.path = path ?? flow
     this.cost = cost
     this.width = width
     this.band = band
     this.className = className
     this.weight = weight
-    this.arrivedMs = arrivedMs
+    this.arrivedMs = nowMs
   }
 
   answer(verdict: Verdict): void {

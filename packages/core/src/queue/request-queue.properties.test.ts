@@ -2,6 +2,7 @@ import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { adaptive } from '../capacity/index.js'
+import { firstOf } from '../path.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
 import type { RequestQueueOptions } from './options.js'
@@ -55,8 +56,9 @@ class Trial {
     })
   }
 
-  ask({ flow, width = 1, band = 0, deadlineMs, ...rest }: QueueRequest): Asked {
+  ask({ flow: asFlow, width = 1, band = 0, deadlineMs, ...rest }: QueueRequest): Asked {
     const limitMs = Math.min(MAX_WAIT_MS, deadlineMs ?? Number.POSITIVE_INFINITY)
+    const flow = firstOf(asFlow)
     const asked: Asked = {
       flow,
       width,

@@ -2,7 +2,8 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireBoolean, requireInteger, requireText } from '../options.js'
+import { requireBoolean, requireInteger } from '../options.js'
+import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
 import type { BandSnapshot } from './bands.js'
@@ -141,7 +142,7 @@ export class RequestQueue implements Stage {
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
     const { flow, cost, width, priority = 0, band, exempt = false, deadlineMs, signal } = request
-    requireText('flow', flow)
+    const checked = requireFlow(flow)
     if (cost !== undefined) requireCost('cost', cost)
     if (width !== undefined) requireWidth('width', width)
     requireInteger('priority', priority, -2, 2)
@@ -150,7 +151,8 @@ export class RequestQueue implements Stage {
     if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
     const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
     const passage: Passage = {
-      flow,
+      flow: firstOf(checked),
+      path: typeof checked === 'string' ? undefined : checked,
       cost: cost ?? width ?? usualWidth,
       resource: undefined,
       priority,
@@ -164,7 +166,7 @@ export class RequestQueue implements Stage {
       return this.#refuse('gone', 0)
     }
     const verdict = this.#admit(passage, passage.cost, width, band, deadlineMs)
-    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, flow)) : this.#show(verdict, flow)
+    return verdict instanceof Promise ? verdict.then((late) => this.#show(late, passage)) : this.#show(verdict, passage)
   }
 
   /** Plain JSON for people, metrics and pages. */
@@ -244,7 +246,7 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, flow, cost, width, band, className, weight, nowMs)
+    const request = new QueuedRequest(this.#host, passage, cost, width, band, className, weight)
     try {
       const { maximum } = settings.capacity
       if (width > maximum + ROUNDING) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { width, maximum })
@@ -288,9 +290,9 @@ export class RequestQueue implements Stage {
 
   /** Refuses a request whose turn would not come in time. */
   #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
-    const { flow, band, arrivedMs: nowMs } = request
+    const { path, band, arrivedMs: nowMs } = request
     if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
-    const outlook = band.outlook(flow, nowMs)
+    const outlook = band.outlook(path, nowMs)
     if (outlook === undefined) return undefined
     const { standing, expectedMs } = outlook
     if (standing.waiting < LONG_BACKLOG || expectedMs <= TOO_LONG * waitMs) return undefined
@@ -439,7 +441,7 @@ export class RequestQueue implements Stage {
     return refuse(NAME, reason, SHORTAGE[reason], retryMs, detail)
   }
 
-  #show(verdict: Verdict, flow: string): QueuePermit | Refusal {
+  #show(verdict: Verdict, { flow }: Passage): QueuePermit | Refusal {
     if (verdict instanceof QueuedRequest) return verdict.permit(this.#clock)
     if (verdict !== undefined && 'admitted' in verdict) return verdict
     return { admitted: true, flow, waitedMs: 0, charge: () => {}, finish: () => {} }

@@ -108,8 +108,8 @@ export class WaitingList {
    */
   add(request: QueuedRequest, signal: AbortSignal | undefined, nowMs: number): Refused | undefined {
     this.#perturbIfDue(nowMs)
-    const { band, flow, cost, className } = request
-    const ticket = band.queue.enqueue(flow, request, cost, className)
+    const { band, path, cost, className } = request
+    const ticket = band.queue.enqueue(path, request, cost, className)
     if ('refused' in ticket) return ticket
     const evicted = ticket.evicted?.item
     this.#untidy = true
@@ -119,7 +119,7 @@ export class WaitingList {
     band.came(nowMs)
     this.#host.slots.waits(request)
     this.#byTime.add(request)
-    if (this.#newestFirst && band.backlogGrew(flow, nowMs) >= this.#overloadedMs) band.queue.takeNewest(flow)
+    if (this.#newestFirst && band.backlogGrew(path, nowMs) >= this.#overloadedMs) band.queue.takeNewest(path)
     try {
       this.#alarm.set(this.#byTime.first!.startByMs, nowMs)
       if (signal !== undefined) this.#signals.add(signal, request)
@@ -202,10 +202,10 @@ export class WaitingList {
   }
 
   /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
-  settle({ band, flow, cost, className, ticket }: QueuedRequest, actualCost: number, teaches = true): void {
+  settle({ band, path, cost, className, ticket }: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
     if (ticket === undefined) {
-      if (teaches) band.queue.learn(flow, cost, actualCost, className)
+      if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
     }
     this.#untidy = true
@@ -285,9 +285,9 @@ export class WaitingList {
   #retryMs(request: QueuedRequest, reason: QueueReason, nowMs: number): number {
     if (reason === 'gone') return 0
     if (reason === 'closed') return UNKNOWN_MS
-    const { band, flow } = request
+    const { band, path } = request
     try {
-      return band.retryMs(request, band.queue.standing(flow), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)
+      return band.retryMs(request, band.queue.standing(path), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)
     } catch {
       return UNKNOWN_MS
     }
@@ -302,7 +302,7 @@ export class WaitingList {
     request.signal = undefined
     request.band.left(nowMs)
     this.#host.slots.waitsNoMore(request)
-    if (this.#newestFirst) request.band.backlogShrank(request.flow)
+    if (this.#newestFirst) request.band.backlogShrank(request.path)
   }
 
   #perturbIfDue(nowMs: number): void {

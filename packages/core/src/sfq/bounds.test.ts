@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { FairQueue, type Refused } from './fair-queue.js'
+import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
 import type { Ticket } from './ring.js'
+import type { Refused } from './snapshot.js'
 
 type Answer = ReturnType<FairQueue<string>['enqueue']>
 

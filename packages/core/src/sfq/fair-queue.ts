@@ -1,10 +1,12 @@
 import { keyFrom, type Words } from '../hash.js'
-import { requireFunction, requireInteger, requireText, show } from '../options.js'
+import { requireFunction, requireInteger, show } from '../options.js'
+import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
+import type { WeightOf } from '../weight.js'
 import { LearnedCosts } from './costs.js'
 import { HashedQueues } from './hashed-queues.js'
 import { ArrivalLanes, FlowLanes, type Lanes } from './lanes.js'
-import { LongestQueue } from './longest-queue.js'
+import { LongestQueue, type Sized, victimOf } from './longest-queue.js'
 import {
   AUTO_QUEUES,
   type FairQueueOptions,
@@ -15,58 +17,9 @@ import {
 } from './options.js'
 import { Quantum } from './quantum.js'
 import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
+import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
-
-/** How a flow stands: what it has waiting, and its part of the service. */
-export interface Standing {
-  /** Requests of the flow that wait; in arrival order, those of the queue that its next one would join. */
-  readonly waiting: number
-  /** What they are expected to cost. */
-  readonly cost: number
-  /** Its weight over the weights of all that wait or owe, itself included: above 0, at most 1. */
-  readonly share: number
-}
-
-/** A request that was not taken in. Nothing of it is kept. */
-export interface Refused extends Standing {
-  /** `flow-full`: its flow (in arrival order, its queue) is at its limit; `full`: the whole queue is. */
-  readonly refused: 'flow-full' | 'full'
-  /** The bound that it met, in requests. */
-  readonly limit: number
-}
-
-/** A queue's state, as plain JSON. Every request ever enqueued waits, or has left in exactly one of four ways. */
-export interface FairQueueSnapshot {
-  /** Requests that wait, and their cost. */
-  readonly waiting: number
-  readonly cost: number
-  /** Flows of which something is remembered. */
-  readonly records: number
-  /** Cost that a turn is worth to weight 1. */
-  readonly quantum: number
-  readonly enqueued: number
-  readonly refused: number
-  readonly dequeued: number
-  readonly removed: number
-  readonly evicted: number
-  /** Taken off because `isDead` said so. */
-  readonly dead: number
-  /** SFQ only. */
-  readonly sfq: SfqSnapshot | undefined
-}
-
-/** The state of SFQ's queues. */
-export interface SfqSnapshot {
-  readonly queues: number
-  readonly perturbations: number
-  /** Requests that wait in each queue. */
-  readonly lengths: readonly number[]
-  /** Queues with at least four requests. */
-  readonly occupied: number
-  /** More than a third of the queues has been occupied at each of the last 256 arrivals: too few queues. */
-  readonly crowded: boolean
-}
 
 /** The `isDead` of a caller, and the question that lanes ask with it. */
 interface Question<T> {
@@ -94,10 +47,11 @@ export class FairQueue<T> {
   readonly #costs = new LearnedCosts()
   readonly #learns: boolean
   readonly #lanes: Lanes<T>
+  /** Set where paths have lanes of their own at each level. */
+  readonly #levels: FlowLanes<T> | undefined
   readonly #queues: HashedQueues<T> | undefined
-  readonly #longest: LongestQueue<T> | undefined
   readonly #auto: boolean
-  readonly #weightOf: ((flow: string) => number) | undefined
+  readonly #weightOf: WeightOf | undefined
   readonly #perFlowLimit: number
   readonly #maxWaiting: number
   readonly #random: Random
@@ -129,9 +83,11 @@ export class FairQueue<T> {
       sparseFirst,
       left: (lane) => this.#lanes.forget(lane),
     }
+    if (overflow === 'evict') this.#root.longest = new LongestQueue()
     if (queues === 'perFlow') {
       this.#root.ring = new Ring(this.#root, rules)
-      this.#lanes = new FlowLanes(this.#root, undefined)
+      this.#levels = new FlowLanes(this.#root, undefined, rules)
+      this.#lanes = this.#levels
     } else {
       const count = queues === 'auto' ? AUTO_QUEUES : queues
       this.#queues = new HashedQueues(
@@ -139,15 +95,14 @@ export class FairQueue<T> {
         rules,
         { choose, inside, hand },
         count,
-        seed === undefined ? undefined : keyOf(seed),
+        seed === undefined ? undefined : wordsOf(seed),
         random,
       )
       this.#lanes =
         inside === 'turns'
-          ? new FlowLanes(this.#root, this.#queues)
+          ? new FlowLanes(this.#root, this.#queues, rules)
           : new ArrivalLanes(this.#queues, choose === 'foreign')
     }
-    if (overflow === 'evict') this.#longest = new LongestQueue()
   }
 
   /** Requests that wait. */
@@ -169,33 +124,31 @@ export class FairQueue<T> {
    *
    * Throws, and changes nothing, on an empty flow, a bad cost, or if `weightOf` throws or gives a bad weight.
    */
-  enqueue(flow: string, item: T, cost = 1, kind = ''): Ticket<T> | Refused {
-    requireText('flow', flow)
+  enqueue(flow: Flow, item: T, cost = 1, kind = ''): Ticket<T> | Refused {
+    flow = this.#flow(flow)
     requireCost('cost', cost)
-    const weight = this.#weigh(flow)
-    let lane = this.#lanes.find(flow)
+    const key = keyOf(flow)
+    const weights = this.#weigh(flow)
+    let lane = this.#lanes.find(key)
     if (lane !== undefined && lane.count >= this.#perFlowLimit)
-      return this.#refuse('flow-full', this.#perFlowLimit, flow, lane, weight)
+      return this.#refuse('flow-full', this.#perFlowLimit, flow, weights)
     let evicted: Request<T> | undefined
     if (this.#root.count >= this.#maxWaiting) {
-      evicted = this.#victim(((lane?.cost ?? 0) + cost) / weight)
-      if (evicted === undefined) return this.#refuse('full', this.#maxWaiting, flow, lane, weight)
+      evicted = victimOf(this.#root, this.#lanesOf(flow, weights), cost)
+      if (evicted === undefined) return this.#refuse('full', this.#maxWaiting, flow, weights)
       this.#evicted++
       this.#leave(evicted)
       // The flow's lane may have gone with it: a queue that empties forgets the flows that had nothing waiting.
-      lane = this.#lanes.find(flow)
+      lane = this.#lanes.find(key)
     }
-    const request = new Request(flow, item, cost, kind, this.#sequence++)
+    const request = new Request(flow, key, item, cost, kind, this.#sequence++)
     request.evicted = evicted
     this.#quantum.see(cost)
-    lane ??= this.#lanes.open(flow, weight)
-    if (lane.weight !== weight && this.#weightOf !== undefined) {
-      lane.weight = weight
-      lane.recount()
-    }
+    lane ??= this.#lanes.open(flow, key, weights)
+    if (this.#weightOf !== undefined) reweigh(lane, weights)
     lane.add(request)
     this.#lanes.added(request, lane)
-    this.#longest?.update(lane)
+    this.#resized(lane)
     if (this.#queues !== undefined) this.#watch(this.#queues, lane)
     return request
   }
@@ -219,7 +172,7 @@ export class FairQueue<T> {
     request.served = true
     request.era = this.#era
     this.#quantum.learn(request.expected(this.#costs))
-    request.cost = this.#costs.cautious(request.flow, request.kind, request.declared)
+    request.cost = this.#costs.cautious(request.key, request.kind, request.declared)
     request.lane!.charge(request.cost)
     this.#leave(request)
     return request
@@ -239,9 +192,10 @@ export class FairQueue<T> {
    * From now until nothing of it waits, the flow's turns go to its newest request. What its turns are worth stays the
    * same. Where nothing of it waits, or flows share a line (`inside: 'arrival'`), this does nothing.
    */
-  takeNewest(flow: string): void {
-    const lane = this.#lanes.find(flow)
-    if (lane !== undefined && lane.flow === flow && lane.count > 0) lane.newestFirst = true
+  takeNewest(flow: Flow): void {
+    const key = keyOf(this.#flow(flow))
+    const lane = this.#lanes.find(key)
+    if (lane !== undefined && lane.key === key && lane.count > 0) lane.newestFirst = true
   }
 
   /** Takes a request out before its turn; false if it had left already. Throws a `TypeError` on another's ticket. */
@@ -276,19 +230,19 @@ export class FairQueue<T> {
     if (!request.served) return
     if (!request.settled) {
       request.settled = true
-      if (teaches) this.learn(request.flow, request.declared, actualCost, request.kind)
+      if (teaches) this.learn(request.path, request.declared, actualCost, request.kind)
     }
     if (actualCost !== request.cost) this.#correct(request, actualCost)
   }
 
   /** What a request of `flow` that declares `cost` is expected to cost, as far as that has been learnt. */
-  expected(flow: string, cost: number, kind = ''): number {
-    return this.#costs.expected(flow, kind, cost)
+  expected(flow: Flow, cost: number, kind = ''): number {
+    return this.#costs.expected(keyOf(this.#flow(flow)), kind, cost)
   }
 
   /** Learns what a request has cost that never was in the queue, because it did not need to wait. */
-  learn(flow: string, cost: number, actualCost: number, kind = ''): void {
-    if (this.#learns) this.#costs.learn(flow, kind, cost, actualCost)
+  learn(flow: Flow, cost: number, actualCost: number, kind = ''): void {
+    if (this.#learns) this.#costs.learn(keyOf(this.#flow(flow)), kind, cost, actualCost)
   }
 
   /**
@@ -296,7 +250,7 @@ export class FairQueue<T> {
    * flow keeps its order, its credit and its debts; nothing is refused. With `'perFlow'` it does nothing.
    */
   perturb(seed?: number): void {
-    const key = seed === undefined ? keyFrom(this.#random) : keyOf(seed)
+    const key = seed === undefined ? keyFrom(this.#random) : wordsOf(seed)
     const queues = this.#queues
     if (queues === undefined) return
     const { length } = queues.lanes
@@ -306,9 +260,9 @@ export class FairQueue<T> {
   }
 
   /** How `flow` stands now. Changes nothing. */
-  standing(flow: string): Standing {
-    requireText('flow', flow)
-    return this.#standing(flow, this.#lanes.find(flow), this.#weigh(flow))
+  standing(flow: Flow): Standing {
+    flow = this.#flow(flow)
+    return this.#standing(flow, this.#weigh(flow))
   }
 
   /** Plain JSON for people, metrics and pages. */
@@ -335,15 +289,42 @@ export class FairQueue<T> {
     }
   }
 
-  #weigh(flow: string): number {
-    return this.#weightOf === undefined ? 1 : weightInSteps(this.#weightOf, flow)
+  /** The flow, checked. Where flows share queues, their first names alone count. */
+  #flow(flow: Flow): Flow {
+    if (typeof flow === 'string' && flow !== '') return flow
+    const checked = requireFlow(flow)
+    return this.#levels === undefined ? firstOf(checked) : checked
+  }
+
+  /** The weights of a flow's names, from the first level on. */
+  #weigh(flow: Flow): readonly number[] {
+    const weightOf = this.#weightOf
+    if (weightOf === undefined) return EVEN
+    if (typeof flow === 'string') return [weightInSteps(weightOf, flow)]
+    return flow.map((name, level) => weightInSteps(weightOf, name, flow.slice(0, level)))
+  }
+
+  /** The lanes of a flow, from the first level on. */
+  #lanesOf(flow: Flow, weights: readonly number[]): readonly Sized<T>[] {
+    const leaf: Sized<T> = { lane: this.#lanes.find(keyOf(flow)), weight: weights.at(-1)! }
+    if (typeof flow === 'string') return [leaf]
+    const above = flow.slice(1).map((_, level) => {
+      return { lane: this.#levels?.group(flow.slice(0, level + 1)), weight: weights[level]! }
+    })
+    return [...above, leaf]
+  }
+
+  /** What waits in a lane has changed. */
+  #resized(lane: Lane<T>): void {
+    if (this.#levels === undefined) this.#root.longest?.update(lane)
+    else for (let each = lane; each.up !== undefined; each = each.up) each.up.longest?.update(each)
   }
 
   /** A request has cost, or costs, this instead of what its flow was charged for it. */
   #correct(request: Request<T>, cost: number): void {
     const change = cost - request.cost
-    let lane = this.#lanes.find(request.flow)
-    if (lane === undefined && change > 0) lane = this.#lanes.open(request.flow, this.#weigh(request.flow))
+    let lane = this.#lanes.find(request.key)
+    if (lane === undefined && change > 0) lane = this.#lanes.open(request.path, request.key, this.#weigh(request.path))
     request.cost = cost
     // What was forgiven is not given back.
     if (change > 0 || request.era === this.#era) lane?.correct(change)
@@ -384,14 +365,8 @@ export class FairQueue<T> {
     request.evicted = undefined
     lane.delete(request)
     this.#lanes.left(request)
-    this.#longest?.update(lane)
+    this.#resized(lane)
     this.#queues?.left(lane)
-  }
-
-  /** The last request of a longest flow, if that flow is longer than `size`, in cost per weight. */
-  #victim(size: number): Request<T> | undefined {
-    const lane = this.#longest?.find()
-    return lane !== undefined && lane.cost / lane.weight > size ? lane.lastInTurn : undefined
   }
 
   /** Counts an arrival, and grows when too many queues are occupied. */
@@ -401,28 +376,43 @@ export class FairQueue<T> {
     if (this.#auto && queues.occupancy.crowded && length < MOST_AUTO_QUEUES) this.#lanes.rehome(2 * length, queues.key)
   }
 
-  #refuse(
-    refused: Refused['refused'],
-    limit: number,
-    flow: string,
-    lane: Lane<T> | undefined,
-    weight: number,
-  ): Refused {
+  #refuse(refused: Refused['refused'], limit: number, flow: Flow, weights: readonly number[]): Refused {
     this.#refused++
-    return { refused, limit, ...this.#standing(flow, lane, weight) }
+    return { refused, limit, ...this.#standing(flow, weights) }
   }
 
-  #standing(flow: string, lane: Lane<T> | undefined, weight: number): Standing {
-    // Sums of weights that are far apart are not exact.
-    const others = Math.max(0, this.#root.weight - (lane?.counted ?? 0))
-    const { count: waiting, cost: declared } = lane ?? NOTHING_WAITS
-    return { waiting, cost: this.#costs.expected(flow, '', declared, waiting), share: weight / (others + weight) }
+  /** How a flow stands, or all whose paths begin so. */
+  #standing(flow: Flow, weights: readonly number[]): Standing {
+    const lanes = this.#lanesOf(flow, weights).map(({ lane }) => lane)
+    const own = lanes.pop() ?? this.#levels?.group(flow)
+    let [share, above]: [number, Lane<T> | undefined] = [1, this.#root]
+    for (const [level, lane] of [...lanes, own].entries()) {
+      // Sums of weights that are far apart are not exact.
+      const others = Math.max(0, (above?.members ?? 0) - (lane?.counted ?? 0))
+      share *= weights[level]! / (others + weights[level]!)
+      above = lane
+    }
+    const { count: waiting, cost: declared } = own ?? NOTHING_WAITS
+    return { waiting, cost: this.#costs.expected(keyOf(flow), '', declared, waiting), share }
   }
 }
 
+const EVEN: readonly number[] = [1, 1, 1, 1]
 const NOTHING_WAITS = { count: 0, cost: 0 }
 
-function keyOf(seed: number): Words {
+function wordsOf(seed: number): Words {
   requireInteger('seed', seed, 0, MOST_SEED)
   return { a: seed | 0, b: 0 }
+}
+
+/** Gives a lane and those above it these weights, from the first level on. */
+function reweigh<T>(leaf: Lane<T>, weights: readonly number[]): void {
+  let lane = leaf
+  for (let level = weights.length - 1; level >= 0; level--) {
+    if (lane.weight !== weights[level]) {
+      lane.weight = weights[level]!
+      lane.recount()
+    }
+    lane = lane.up!
+  }
 }

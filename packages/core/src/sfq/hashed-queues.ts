@@ -103,7 +103,7 @@ export class HashedQueues<T> {
     const root = this.#root
     root.count = 0
     root.cost = 0
-    root.weight = 0
+    root.members = 0
     root.ring = new Ring(root, this.#rules)
     this.#lanes = Array.from({ length: queues }, () => this.#queue())
   }
@@ -118,6 +118,7 @@ export class HashedQueues<T> {
     if (this.#inside === 'arrival') return new Lane('', 1, this.#root)
     const lane = new Lane<T>('', 0, this.#root)
     lane.ring = new Ring(lane, this.#rules)
+    lane.weighsAsMany = true
     return lane
   }
 

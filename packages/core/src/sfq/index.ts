@@ -1,4 +1,5 @@
-export type { FairQueueSnapshot, Refused, SfqSnapshot, Standing } from './fair-queue.js'
+export type { Flow } from '../path.js'
 export { FairQueue } from './fair-queue.js'
 export type { FairQueueOptions } from './options.js'
 export type { Ticket } from './ring.js'
+export type { FairQueueSnapshot, Refused, SfqSnapshot, Standing } from './snapshot.js'

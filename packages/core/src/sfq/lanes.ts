@@ -1,15 +1,17 @@
 import type { Words } from '../hash.js'
+import { type Flow, keyOf } from '../path.js'
 import type { HashedQueues } from './hashed-queues.js'
-import { Lane, type Request } from './ring.js'
+import { LongestQueue } from './longest-queue.js'
+import { Lane, type Request, Ring, type RingRules } from './ring.js'
 
 /** Finds the lane in which a flow's requests wait. */
 export interface Lanes<T> {
   /** Number of flows of which something is remembered. */
   readonly records: number
-  /** The lane that the flow's next request joins, if it exists already. */
-  find(flow: string): Lane<T> | undefined
-  /** Makes that lane, where `find` found none. */
-  open(flow: string, weight: number): Lane<T>
+  /** The lane that the next request of the flow of this key joins, if it exists already. */
+  find(key: string): Lane<T> | undefined
+  /** Makes that lane, where `find` found none. `weights` are those of the flow's names, from the first level on. */
+  open(flow: Flow, key: string, weights: readonly number[]): Lane<T>
   /** A request was added to its lane. */
   added(request: Request<T>, lane: Lane<T>): void
   /** A request has left its lane. */
@@ -26,29 +28,54 @@ export interface Lanes<T> {
  * A flow waits in one queue at a time. The queue is chosen when the flow starts to wait and kept until nothing of it
  * waits (or everything is dealt anew), so its requests keep their order, it has one weight, and a heavy flow is not
  * served as if it were several.
+ *
+ * Above the lane of a path there is one for each of its beginnings, as long as something is remembered below it.
  */
 export class FlowLanes<T> implements Lanes<T> {
   readonly #root: Lane<T>
   readonly #queues: HashedQueues<T> | undefined
+  readonly #rules: RingRules<T>
   readonly #lanes = new Map<string, Lane<T>>()
+  readonly #groups = new Map<string, Lane<T>>()
 
-  constructor(root: Lane<T>, queues: HashedQueues<T> | undefined) {
+  constructor(root: Lane<T>, queues: HashedQueues<T> | undefined, rules: RingRules<T>) {
     this.#root = root
     this.#queues = queues
+    this.#rules = rules
   }
 
   get records(): number {
-    return this.#lanes.size
+    return this.#lanes.size + this.#groups.size
   }
 
-  find(flow: string): Lane<T> | undefined {
-    return this.#lanes.get(flow)
+  find(key: string): Lane<T> | undefined {
+    return this.#lanes.get(key)
   }
 
-  open(flow: string, weight: number): Lane<T> {
-    const lane = new Lane(flow, weight, this.#queues?.pick(flow) ?? this.#root)
-    this.#lanes.set(flow, lane)
+  /** The lane of all flows whose paths begin so. */
+  group(beginning: Flow): Lane<T> | undefined {
+    if (this.#groups.size === 0) return undefined
+    return this.#groups.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
+  }
+
+  open(flow: Flow, key: string, weights: readonly number[]): Lane<T> {
+    let up = this.#queues?.pick(key) ?? this.#root
+    if (typeof flow !== 'string')
+      for (let level = 1; level < flow.length; level++)
+        up = this.#openGroup(keyOf(flow.slice(0, level)), weights[level - 1]!, up)
+    const lane = new Lane(key, weights.at(-1)!, up)
+    this.#lanes.set(key, lane)
     return lane
+  }
+
+  #openGroup(key: string, weight: number, up: Lane<T>): Lane<T> {
+    const known = this.#groups.get(key)
+    if (known !== undefined) return known
+    const group = new Lane(key, weight, up)
+    group.ring = new Ring(group, this.#rules)
+    if (this.#root.longest !== undefined) group.longest = new LongestQueue()
+    this.#groups.set(key, group)
+    return group
   }
 
   added(): void {}
@@ -56,7 +83,8 @@ export class FlowLanes<T> implements Lanes<T> {
   left(): void {}
 
   forget(lane: Lane<T>): void {
-    this.#lanes.delete(lane.flow)
+    if (lane.ring === undefined) this.#lanes.delete(lane.key)
+    else this.#groups.delete(lane.key)
   }
 
   /**
@@ -68,7 +96,7 @@ export class FlowLanes<T> implements Lanes<T> {
     if (hashed === undefined) return
     const moves = [...this.#lanes.values()].sort((x, y) => ageOf(x) - ageOf(y)).map(moveOf)
     hashed.renew(queues, key)
-    for (const move of moves) settleIn(move, hashed.pick(move.lane.flow))
+    for (const move of moves) settleIn(move, hashed.pick(move.lane.key))
     hashed.dealt()
   }
 }
@@ -135,24 +163,24 @@ export class ArrivalLanes<T> implements Lanes<T> {
     return this.#stays?.size ?? 0
   }
 
-  find(flow: string): Lane<T> {
-    return this.#stays?.get(flow)?.lane ?? this.#queues.pick(flow)
+  find(key: string): Lane<T> {
+    return this.#stays?.get(key)?.lane ?? this.#queues.pick(key)
   }
 
-  open(flow: string): Lane<T> {
-    return this.find(flow)
+  open(_flow: Flow, key: string): Lane<T> {
+    return this.find(key)
   }
 
-  added({ flow }: Request<T>, lane: Lane<T>): void {
+  added({ key }: Request<T>, lane: Lane<T>): void {
     if (this.#stays === undefined) return
-    const stay = this.#stays.get(flow)
-    if (stay === undefined) this.#stays.set(flow, { lane, waiting: 1 })
+    const stay = this.#stays.get(key)
+    if (stay === undefined) this.#stays.set(key, { lane, waiting: 1 })
     else stay.waiting++
   }
 
-  left({ flow }: Request<T>): void {
-    const stay = this.#stays?.get(flow)
-    if (stay !== undefined && --stay.waiting === 0) this.#stays!.delete(flow)
+  left({ key }: Request<T>): void {
+    const stay = this.#stays?.get(key)
+    if (stay !== undefined && --stay.waiting === 0) this.#stays!.delete(key)
   }
 
   forget(): void {}
@@ -168,7 +196,7 @@ export class ArrivalLanes<T> implements Lanes<T> {
     for (const request of requests) {
       request.next = undefined
       request.previous = undefined
-      const lane = this.find(request.flow)
+      const lane = this.find(request.key)
       lane.add(request)
       this.added(request, lane)
     }

@@ -1,4 +1,4 @@
-import type { Lane } from './ring.js'
+import type { Lane, Request } from './ring.js'
 
 /** The smallest binary exponent that is told apart; smaller sizes share its class, larger ones than the last share that. */
 const LEAST_EXPONENT = -64
@@ -10,7 +10,7 @@ const CLASSES = 192
  */
 export class LongestQueue<T> {
   /** The lanes of each class. Class 0 means that nothing waits, and is not kept. */
-  readonly #classes: Lane<T>[][] = Array.from({ length: CLASSES }, () => [])
+  readonly #classes: Lane<T>[][] = [[]]
   #top = 0
 
   /** A lane's waiting cost or its weight has changed. */
@@ -20,7 +20,11 @@ export class LongestQueue<T> {
     if (lane.sizeClass > 0) this.#delete(lane)
     lane.sizeClass = sizeClass
     if (sizeClass === 0) return
-    const peers = this.#classes[sizeClass]!
+    let peers = this.#classes[sizeClass]
+    if (peers === undefined) {
+      for (let at = this.#classes.length; at <= sizeClass; at++) this.#classes.push([])
+      peers = this.#classes[sizeClass]!
+    }
     lane.sizeIndex = peers.length
     peers.push(lane)
     if (sizeClass > this.#top) this.#top = sizeClass
@@ -40,6 +44,34 @@ export class LongestQueue<T> {
     peers[lane.sizeIndex] = last
     last.sizeIndex = lane.sizeIndex
   }
+}
+
+/**
+ * The last request of a longest flow, if `lanes`, those of a request of this cost from the first level on, would not be as
+ * long with it. Compared are the lanes that have the same one above them: accounts, then keys of an account.
+ */
+export function victimOf<T>(root: Lane<T>, lanes: readonly Sized<T>[], cost: number): Request<T> | undefined {
+  let above = root
+  for (const { lane, weight } of lanes) {
+    const longest = above.longest?.find()
+    if (longest === undefined) return undefined
+    if (longest !== lane && longest.cost / longest.weight > ((lane?.cost ?? 0) + cost) / weight) return lastOf(longest)
+    if (lane === undefined) return undefined
+    above = lane
+  }
+  return above.cost / above.weight > (above.cost + cost) / lanes.at(-1)!.weight ? above.lastInTurn : undefined
+}
+
+/** The lane of a flow at one level, if there is one, and what it weighs now. */
+export interface Sized<T> {
+  readonly lane: Lane<T> | undefined
+  readonly weight: number
+}
+
+function lastOf<T>(longest: Lane<T>): Request<T> | undefined {
+  let lane: Lane<T> | undefined = longest
+  while (lane?.ring !== undefined) lane = lane.longest?.find()
+  return lane?.lastInTurn
 }
 
 const float = new Float64Array(1)

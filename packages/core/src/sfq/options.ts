@@ -11,7 +11,7 @@ import {
   settingsFrom,
 } from '../options.js'
 import { type Random, secretRandom } from '../random.js'
-import { weightFrom } from '../weight.js'
+import { type WeightOf, weightFrom } from '../weight.js'
 import { type Choose, type Inside, MOST_CARDS } from './hashed-queues.js'
 
 /** How a {@link FairQueue} is made up. */
@@ -39,10 +39,11 @@ export interface FairQueueOptions {
   /** Whether a flow that starts to wait comes first, with one quantum. @default true */
   sparseFirst?: boolean
   /**
-   * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30. Asked at each arrival; a change
-   * holds from the flow's next turn on. Not with `inside: 'arrival'`, which cannot keep it. @default 1 for everybody
+   * A flow's share relative to others, from 1e-9 to 1e12, counted in steps of 2^-30; of a path, at each level, that of a
+   * name relative to those that have the same names above them. Asked at each arrival; a change holds from the next turn
+   * on. Not with `inside: 'arrival'`, which cannot keep it. @default 1 for everybody
    */
-  weightOf?: (flow: string) => number
+  weightOf?: WeightOf
   /**
    * By what cost turns are taken, and requests charged while they run. `'learned'`: what requests of the flow were settled
    * with, against what was asked, once one of them was settled with another cost. `'asked'`: the cost that each comes
@@ -128,6 +129,6 @@ export function requireCost(name: string, cost: unknown, least: number = LEAST_C
 }
 
 /** The flow's weight, checked and in whole steps. */
-export function weightInSteps(weightOf: (flow: string) => number, flow: string): number {
-  return Math.round(weightFrom(weightOf, flow) * WEIGHT_STEPS) / WEIGHT_STEPS
+export function weightInSteps(weightOf: WeightOf, flow: string, above?: readonly string[]): number {
+  return Math.round(weightFrom(weightOf, flow, above) * WEIGHT_STEPS) / WEIGHT_STEPS
 }

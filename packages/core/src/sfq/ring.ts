@@ -1,5 +1,7 @@
 import { type Linked, LinkedList } from '../linked-list.js'
+import { type Flow, firstOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
+import type { LongestQueue } from './longest-queue.js'
 import type { Quantum } from './quantum.js'
 
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
@@ -10,6 +12,7 @@ const IN_ADVANCE = 0.25
 
 /** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
 export interface Ticket<T> {
+  /** Its flow or, of a path, the first name. */
   readonly flow: string
   readonly item: T
   /**
@@ -27,6 +30,9 @@ export interface Ticket<T> {
 /** A ticket as the queue sees it. */
 export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   readonly flow: string
+  readonly path: Flow
+  /** A string of its own for the flow. */
+  readonly key: string
   readonly item: T
   /** What it was enqueued with, and is counted with while it waits. */
   readonly declared: number
@@ -47,8 +53,10 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   next: Request<T> | undefined = undefined
   previous: Request<T> | undefined = undefined
 
-  constructor(flow: string, item: T, cost: number, kind: string, sequence: number) {
-    this.flow = flow
+  constructor(flow: Flow, key: string, item: T, cost: number, kind: string, sequence: number) {
+    this.flow = firstOf(flow)
+    this.path = flow
+    this.key = key
     this.item = item
     this.declared = cost
     this.kind = kind
@@ -58,14 +66,14 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
 
   /** What it will cost, as far as that is known. */
   expected(costs: LearnedCosts): number {
-    return costs.size === 0 ? this.declared : costs.expected(this.flow, this.kind, this.declared)
+    return costs.size === 0 ? this.declared : costs.expected(this.key, this.kind, this.declared)
   }
 }
 
 /** Asks whether a request is still wanted; takes it off its lane if it is not. */
 export type IsLive<T> = (request: Request<T>) => boolean
 
-/** Where a lane is in the ring of its parent: out of it, on the list of new lanes, or among those that go round. */
+/** Where a lane is: out of its parent's ring, on the list of new lanes, or among those that go round. */
 type Place = 'out' | 'new' | 'old'
 
 /** What all rings of one queue share. */
@@ -80,17 +88,21 @@ export interface RingRules<T> {
 /**
  * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
  *
- * Lanes form a tree. Its root is the whole queue. Below the root are the flows; or SFQ's queues, and in each of them
- * the flows that share it; or SFQ's queues with their requests in order of arrival. A waiting request counts in every
- * lane above it.
+ * Lanes form a tree. Its root is the whole queue. Below the root are the flows, or the first names of their paths, and
+ * below those the next; or SFQ's queues, and in each of them the flows that share it; or SFQ's queues with their requests
+ * in order of arrival. A waiting request counts in every lane above it.
  */
 export class Lane<T> implements Linked<Lane<T>> {
-  /** The flow's name; empty for a lane that does not belong to a single flow. */
-  readonly flow: string
+  /** The key of its flow, or of the beginning of a path; empty for a lane that belongs to no flow. */
+  readonly key: string
   /** The lane in whose ring this one takes turns; `undefined` at the root. */
   up: Lane<T> | undefined
-  /** Its share of the turns. For a lane with a ring: the sum over its members that wait or owe. */
+  /** Its share of the turns. */
   weight: number
+  /** With a ring: the sum of the weights of its members that wait or owe. */
+  members = 0
+  /** True for one of SFQ's queues: it weighs as much as its members together. */
+  weighsAsMany = false
   /** Number of requests that wait in it, and their cost. */
   count = 0
   cost = 0
@@ -103,6 +115,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   newestFirst = false
   /** The turns of the lanes below; `undefined` in a line. */
   ring: Ring<T> | undefined = undefined
+  /** Its longest member, where it is known. */
+  longest: LongestQueue<T> | undefined = undefined
   // From here on, written by the parent's ring alone.
   place: Place = 'out'
   /** The round of its turn: the present round or the next. */
@@ -123,8 +137,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   sizeClass = 0
   sizeIndex = 0
 
-  constructor(flow: string, weight: number, up: Lane<T> | undefined) {
-    this.flow = flow
+  constructor(key: string, weight: number, up: Lane<T> | undefined) {
+    this.key = key
     this.weight = weight
     this.up = up
   }
@@ -203,8 +217,9 @@ export class Lane<T> implements Linked<Lane<T>> {
     if (up === undefined) return
     const counts = this.count > 0 || this.deficit < 0 ? this.weight : 0
     if (counts === this.counted) return
-    up.weight += counts - this.counted
+    up.members += counts - this.counted
     this.counted = counts
+    if (up.weighsAsMany) up.weight = up.members
     up.recount()
   }
 
@@ -295,12 +310,12 @@ export class Ring<T> {
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     const { costs } = this.#rules
-    let first: Lane<T> | undefined
-    let passed = 0
+    let [first, passed]: [Lane<T> | undefined, number] = [undefined, 0]
     while (this.#owner.count > 0) {
       const lane = this.#front()!
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      const head = lane.head(isLive, mayStart)
+      // A group is passed over as a whole: that costs no turn in it.
+      const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
       // A dead request may have taken the lane with it.
       if (lane !== this.#front()) continue
       if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) {

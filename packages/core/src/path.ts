@@ -1,0 +1,36 @@
+import { requireText, show } from './options.js'
+
+/**
+ * What turns are shared between: a name; or a path of up to four, as `['account', 'key']`: then turns are shared between
+ * accounts, and those of an account between its keys. Name one account by strings or by paths, not by both.
+ */
+export type Flow = string | readonly string[]
+
+const MOST_LEVELS = 4
+/** Keys of paths begin with this, and no other name's key does. */
+const MARK = '\u0000'
+
+/** The flow, checked. A path of one name is that name. Throws a `TypeError` or `RangeError` that names what is wrong. */
+export function requireFlow(flow: Flow): Flow {
+  if (typeof flow === 'string') {
+    if (flow === '') requireText('flow', flow)
+    return flow
+  }
+  if (!Array.isArray(flow)) throw new TypeError(`flow must be a non-empty string, got ${show(flow)}; or a path of them`)
+  const path: readonly unknown[] = flow
+  if (path.length === 0 || path.length > MOST_LEVELS)
+    throw new RangeError(`flow must be a path of 1 to ${MOST_LEVELS} names, got ${path.length}`)
+  for (const [level, name] of path.entries()) requireText(`flow[${level}]`, name)
+  return path.length === 1 ? (flow[0] as string) : flow
+}
+
+/** The name of its first level. */
+export function firstOf(flow: Flow): string {
+  return typeof flow === 'string' ? flow : flow[0]!
+}
+
+/** A string of its own for each flow; a name is its own, unless it begins with the mark of paths. */
+export function keyOf(flow: Flow): string {
+  if (typeof flow === 'string') return flow.charCodeAt(0) === 0 ? MARK + MARK + flow : flow
+  return MARK + JSON.stringify(flow)
+}
