@@ -1,6 +1,6 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
-// `pnpm test:deep` gives properties a hundred times as many runs.
+// `pnpm test:deep` gives properties hundreds of times as many runs.
 const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 
 const config: UserProjectConfigExport = defineProject({
@@ -10,6 +10,8 @@ const config: UserProjectConfigExport = defineProject({
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,
     hookTimeout: 120_000,
+    // A process for each file takes longer than most files.
+    isolate: false,
   },
 })
 

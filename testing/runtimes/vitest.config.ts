@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BUILT, builtPackages } from './src/built-packages.ts'
@@ -9,7 +9,7 @@ const ALONE = 'noisy-neighbour'
 
 const folders = ['packages', 'examples']
   .flatMap((kind) => readdirSync(`${REPOSITORY}${kind}`).map((name) => `${REPOSITORY}${kind}/${name}`))
-  .filter((folder) => !folder.endsWith(ALONE))
+  .filter((folder) => !folder.endsWith(ALONE) && existsSync(`${folder}/vitest.config.ts`))
 
 /** Every package's and example's own tests, against the packages as built. */
 const config: ViteUserConfig = defineConfig({

@@ -47,7 +47,7 @@ export async function send(url: () => string, clients: readonly Client[], second
   await Promise.all(clients.map(play))
 }
 
-/** What became of them in so many seconds; the first eighteen are the quiet ones. */
+/** What became of them in `seconds`; the first eighteen are the quiet ones. */
 export function figures(clients: readonly Client[], seconds: number): object {
   const quiet = clients.slice(0, 18).map(({ served, asked }) => served / asked)
   const sum = (what: 'asked' | 'served' | 'failed'): number => clients.reduce((total, each) => total + each[what], 0)

@@ -1,20 +1,7 @@
-// Tenants that share a small pool: pnpm --filter @fairlead-examples/express start:tenants
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fairMiddleware, ResourceExhaustedError } from '@fairlead/express'
+// Tenants that share a pool of three connections (../../pool): pnpm --filter @fairlead-examples/express start:tenants
+import { fairMiddleware } from '@fairlead/express'
+import { query } from '@fairlead-examples/pool'
 import express from 'express'
-
-/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
-let free = 3
-async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
-  if (free === 0) throw new ResourceExhaustedError('no free connection')
-  free--
-  try {
-    await sleep(20, undefined, { signal })
-    return answer
-  } finally {
-    free++
-  }
-}
 
 const fair = fairMiddleware({
   // Behind authentication this would be the tenant; who has no key is known by the client's address.

@@ -1,20 +1,7 @@
-// Tenants that share a small pool: pnpm --filter @fairlead-examples/fastify start:tenants
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fairPlugin, ResourceExhaustedError } from '@fairlead/fastify'
+// Tenants that share a pool of three connections (../../pool): pnpm --filter @fairlead-examples/fastify start:tenants
+import { fairPlugin } from '@fairlead/fastify'
+import { query } from '@fairlead-examples/pool'
 import { fastify } from 'fastify'
-
-/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
-let free = 3
-async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
-  if (free === 0) throw new ResourceExhaustedError('no free connection')
-  free--
-  try {
-    await sleep(20, undefined, { signal })
-    return answer
-  } finally {
-    free++
-  }
-}
 
 const app = fastify()
 await app.register(fairPlugin, {

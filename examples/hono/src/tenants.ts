@@ -1,21 +1,8 @@
-// Tenants that share a small pool: pnpm --filter @fairlead-examples/hono start:tenants
-import { setTimeout as sleep } from 'node:timers/promises'
-import { fairMiddleware, ResourceExhaustedError } from '@fairlead/hono'
+// Tenants that share a pool of three connections (../../pool): pnpm --filter @fairlead-examples/hono start:tenants
+import { fairMiddleware } from '@fairlead/hono'
+import { query } from '@fairlead-examples/pool'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-
-/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
-let free = 3
-async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
-  if (free === 0) throw new ResourceExhaustedError('no free connection')
-  free--
-  try {
-    await sleep(20, undefined, { signal })
-    return answer
-  } finally {
-    free++
-  }
-}
 
 const fair = fairMiddleware({
   // Behind authentication this would be the tenant; who has no key is known by the client's address.

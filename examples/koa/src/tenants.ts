@@ -1,20 +1,7 @@
-// Tenants that share a small pool: pnpm --filter @fairlead-examples/koa start:tenants
-import { setTimeout as sleep } from 'node:timers/promises'
-import { type FairState, fairMiddleware, ResourceExhaustedError } from '@fairlead/koa'
+// Tenants that share a pool of three connections (../../pool): pnpm --filter @fairlead-examples/koa start:tenants
+import { type FairState, fairMiddleware } from '@fairlead/koa'
+import { query } from '@fairlead-examples/pool'
 import Koa from 'koa'
-
-/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
-let free = 3
-async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
-  if (free === 0) throw new ResourceExhaustedError('no free connection')
-  free--
-  try {
-    await sleep(20, undefined, { signal })
-    return answer
-  } finally {
-    free++
-  }
-}
 
 const fair = fairMiddleware({
   // Behind authentication this would be the tenant; who has no key is known by the client's address.

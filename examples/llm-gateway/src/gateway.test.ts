@@ -29,7 +29,7 @@ async function start(settings: Readonly<Record<string, string>> = {}): Promise<P
   return program
 }
 
-/** A question of so many words, which the model will answer with as many. */
+/** A question of a number of words, which the model will answer with as many. */
 function chat(words: number, maxTokens: number = words): { prompt: string; maxTokens: number } {
   return { prompt: 'word '.repeat(words), maxTokens }
 }

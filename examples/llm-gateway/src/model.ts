@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** What a client asks of the model. */
 export interface Chat {
   readonly prompt: string
-  /** The answer is cut off after so many tokens. */
+  /** The answer is cut off after this number of tokens. */
   readonly maxTokens: number
 }
 

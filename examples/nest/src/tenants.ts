@@ -1,30 +1,8 @@
-// Tenants that share a small pool: pnpm --filter @fairlead-examples/nest start:tenants
-import { setTimeout as sleep } from 'node:timers/promises'
-import {
-  Fair,
-  FairModule,
-  FairPermit,
-  type FairRequest,
-  type Gate,
-  InjectGate,
-  ResourceExhaustedError,
-  SkipFair,
-} from '@fairlead/nest'
+// Tenants that share a pool of three connections (../../pool): pnpm --filter @fairlead-examples/nest start:tenants
+import { Fair, FairModule, FairPermit, type FairRequest, type Gate, InjectGate, SkipFair } from '@fairlead/nest'
+import { query } from '@fairlead-examples/pool'
 import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
-
-/** A pool of three connections that says so when it is empty, instead of making everyone wait. */
-let free = 3
-async function query<T>(answer: T, signal: AbortSignal): Promise<T> {
-  if (free === 0) throw new ResourceExhaustedError('no free connection')
-  free--
-  try {
-    await sleep(20, undefined, { signal })
-    return answer
-  } finally {
-    free++
-  }
-}
 
 @Controller()
 class Shop {

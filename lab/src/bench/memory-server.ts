@@ -37,7 +37,7 @@ const FLOWS = 20
 /** What the peers are set to: their advice is a share of what there is. */
 const PEER_SHARE = 0.8
 
-/** Allocates so many bytes and gives what keeps them. */
+/** Allocates a number of bytes and gives what keeps them. */
 const KINDS: Readonly<Record<string, (bytes: number) => unknown>> = {
   array: (bytes) => new Array(bytes >> 3).fill(1.5),
   objects: (bytes) => Array.from({ length: bytes / 56 }, (_, i) => ({ a: i, b: i + 0.5, c: null })),

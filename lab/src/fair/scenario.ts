@@ -16,7 +16,7 @@ export interface Crowd {
   readonly cost?: number
   /** 1 unless given. */
   readonly weight?: number
-  /** A flow takes a new name after so many requests. */
+  /** A flow takes a new name after this number of requests. */
   readonly renamedAfter?: number
   /** They are the flows of the crowd before, under the same names, of which there are as many. */
   readonly continues?: boolean
@@ -30,7 +30,7 @@ export interface Workers {
   readonly busy: number
   /** So many may wait for a worker, first come, first served; whoever finds the line full fails at once. 0 if absent. */
   readonly line?: number
-  /** For so many seconds; then they fail. For ever if absent. */
+  /** For this number of seconds; then they fail. For ever if absent. */
   readonly patience?: number
 }
 
@@ -44,13 +44,13 @@ export interface Scenario {
   readonly seconds: number
   readonly resource: Resource
   readonly crowds: readonly Crowd[]
-  /** From a time on the resource is so many times what it is above. */
+  /** From a time on the resource is a multiple of what it is above. */
   readonly steps?: readonly { readonly at: number; readonly times: number }[]
   /** How reports come back: late by `delay` to `delay + spread` seconds, so out of order; a part of them never. */
   readonly reports?: { readonly delay?: number; readonly spread?: number; readonly lost?: number }
   /** This part of all requests that are let in fails whatever there is, from one time to another. */
   readonly unrelated?: { readonly share: number; readonly between: readonly [from: number, to: number] }
-  /** The controller's clock jumps by so many seconds. */
+  /** The controller's clock jumps by this number of seconds. */
   readonly jumps?: readonly { readonly at: number; readonly by: number }[]
 }
 

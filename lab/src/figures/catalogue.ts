@@ -1,6 +1,7 @@
 import { adaptiveLimit } from './adaptive.js'
 import { costs } from './costs.js'
 import { doorman } from './doorman.js'
+import { drawings } from './drawings.js'
 import { escrowReturns } from './escrow/returns.js'
 import { escrow, escrowCoarse, escrowFleet } from './escrow.js'
 import { everybodyWaits } from './everybody-waits.js'
@@ -12,12 +13,14 @@ import { manyHeavy } from './many-heavy.js'
 import { noisyCustomers } from './noisy-customers.js'
 import { shedCurve } from './shed-curve.js'
 import { shedMemory } from './shed-memory.js'
+import { story } from './story.js'
 import { waitingRoom } from './waiting-room.js'
 import { weights } from './weights.js'
 
 export const FIGURES: readonly Figure[] = [
   fair,
   fairScenarios,
+  story,
   isolation,
   manyHeavy,
   everybodyWaits,
@@ -33,6 +36,7 @@ export const FIGURES: readonly Figure[] = [
   escrowCoarse,
   escrowFleet,
   escrowReturns,
+  drawings,
 ]
 
 /**

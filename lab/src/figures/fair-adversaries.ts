@@ -19,7 +19,7 @@ export interface Taken {
   readonly byRule: Readonly<Record<RuleName, { readonly gain: number; readonly light: number }>>
 }
 
-/** What an aggressor meets under each rule, so many seconds after it has stopped. */
+/** What an aggressor meets under each rule, in seconds after it has stopped. */
 export interface Pardon {
   readonly pause: number
   readonly othersStay: boolean

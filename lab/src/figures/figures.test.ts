@@ -7,7 +7,7 @@ import type { IsolationRow } from './plots/isolation.js'
 import { recordOf } from './record.js'
 import { VARIANTS, type VariantName } from './variants.js'
 
-const LITTLE: Effort = { part: 0.05, seeds: 1 }
+const LITTLE: Effort = { part: 0.02, seeds: 1 }
 
 function make(figure: Figure): Findings | Promise<Findings> {
   return figure.make(LITTLE, () => {})

@@ -1,6 +1,7 @@
 import { logistic } from '@fairlead/core'
 import type { Aim } from './aims.js'
 import type { Figure } from './figure.js'
+import { plotCurves } from './plots/curves.js'
 
 /** The worked example of the post: memory in bytes, from where requests begin to be refused to where all are. */
 const FROM = 3_000_000_000
@@ -66,7 +67,7 @@ export const shedCurve: Figure = {
           ]),
         },
       ],
-      pictures: {},
+      pictures: { '': plotCurves() },
       data: { steepness, points },
     }
   },

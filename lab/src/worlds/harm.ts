@@ -1,3 +1,4 @@
+import { maxMin } from '../simulation/max-min.js'
 import { WINDOW } from './engine.js'
 import { capacityBetween, type Flow, type Run } from './population.js'
 import type { World } from './world.js'
@@ -85,16 +86,14 @@ export function judge({ world, none, entitled, units, calm }: Yardstick, run: Ru
 export function entitlements({ windows, flows, asked, served }: Run): Float64Array {
   const entitled = new Float64Array(asked.length)
   for (let w = 0; w < windows; w++) {
-    const byWeight = ({ row, weight }: Flow): number => asked[row + w]! / weight
-    const asking = flows.filter(({ row }) => asked[row + w]! > 0).sort((a, b) => byWeight(a) - byWeight(b))
-    let left = flows.reduce((all, { row }) => all + served[row + w]!, 0)
-    let weights = asking.reduce((all, { weight }) => all + weight, 0)
-    for (const { row, weight } of asking) {
-      const share = Math.min(asked[row + w]!, (left * weight) / weights)
-      entitled[row + w] = share
-      left -= share
-      weights -= weight
-    }
+    const asking = flows.filter(({ row }) => asked[row + w]! > 0)
+    const all = flows.reduce((sum, { row }) => sum + served[row + w]!, 0)
+    const shares = maxMin(
+      asking.map(({ row }) => asked[row + w]!),
+      all,
+      asking.map(({ weight }) => weight),
+    )
+    for (const [i, { row }] of asking.entries()) entitled[row + w] = shares[i]!
   }
   return entitled
 }

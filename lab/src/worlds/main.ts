@@ -3,10 +3,11 @@ import { parseArgs } from 'node:util'
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
 import { printTable } from '../bench/table.js'
 import { simulate, WINDOW } from './engine.js'
+import { FAMILY_LISTS } from './families.js'
 import { judge, yardstickOf } from './harm.js'
 import { RULES } from './rules.js'
 import { type ListName, missed, type Summary, summaryOf, type Trial, tryWorld } from './trial.js'
-import { FAMILY_LISTS, worldOf } from './world.js'
+import { worldOf } from './world.js'
 
 const USAGE = `worlds [options]: is anybody worse off for a rule than without any?
 

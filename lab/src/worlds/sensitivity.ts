@@ -6,37 +6,32 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { basename, dirname, join } from 'node:path'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { markdown } from '../figures/markdown.js'
-import { type Change, constantsOf } from './constant-hook.js'
 import type { Summary } from './trial.js'
+import { bundleVariant, type Change, constantsOf, sourceOf } from './variant.js'
 
-const FOLDER = join(dirname(createRequire(import.meta.url).resolve('@fairlead/core')), 'fair/clock')
 const FILES = ['fair-clock', 'looks', 'slope', 'traffic', 'own-failures', 'known-flows', 'tags', 'talkers']
+const WORLDS = fileURLToPath(new URL('./main.js', import.meta.url))
+/** Beside the lab's modules: what is not bundled is found from there. */
+const folder = await mkdtemp(fileURLToPath(new URL('../variant-', import.meta.url)))
 
 const { values } = parseArgs({
   options: { seeds: { type: 'string', default: '1-60' }, only: { type: 'string', default: '' } },
 })
 
-/** The worlds in a process of their own, with one constant changed if told. */
-async function summaryWith(change?: Change): Promise<Summary> {
-  const hook = new URL('./constant-hook.js', import.meta.url).href
-  const register = `import { register } from 'node:module'; register('${hook}', { data: ${JSON.stringify(change)} })`
-  const execArgv = change === undefined ? [] : ['--import', `data:text/javascript,${encodeURIComponent(register)}`]
-  const main = new URL('./main.js', import.meta.url).pathname
-  const child = spawn(
-    process.execPath,
-    [...execArgv, main, '--seeds', values.seeds, '--rules', 'fair-clock', '--json'],
-    {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+/** The worlds in a process of their own, with these constants. */
+async function summaryWith(...changes: readonly Change[]): Promise<Summary> {
+  const program = join(folder, 'worlds.mjs')
+  await bundleVariant(WORLDS, changes, program)
+  const args = [program, '--seeds', values.seeds, '--rules', 'fair-clock', '--json']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-  if (code !== 0) throw new Error(`worlds with ${JSON.stringify(change)} exited with ${code}`)
+  if (code !== 0) throw new Error(`worlds with ${JSON.stringify(changes)} exited with ${code}`)
   return (JSON.parse(out) as Record<string, Summary>)['fair-clock']!
 }
 
@@ -45,8 +40,8 @@ const told = ({ harm, harm95, good, failed }: Summary): string =>
 
 const rows = [['as it is', '', told(await summaryWith()), '']]
 for (const name of FILES) {
-  const file = `fair/clock/${name}.js`
-  for (const [constant, value] of constantsOf(readFileSync(join(FOLDER, basename(file)), 'utf8'))) {
+  const file = `fair/clock/${name}`
+  for (const [constant, value] of constantsOf(await readFile(sourceOf(file), 'utf8'))) {
     if (!constant.includes(values.only)) continue
     const [half, double] = [
       await summaryWith({ file, name: constant, value: value / 2 }),
@@ -56,5 +51,6 @@ for (const name of FILES) {
     console.error(rows.at(-1)!.join(' | '))
   }
 }
+await rm(folder, { recursive: true })
 const head = ['constant', 'value', 'half: harm / 95 % / good / failed, in %', 'double']
 console.log(markdown({ id: 'sensitivity', title: '', head, rows }))

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { simulate } from './engine.js'
+import { FAMILY_LISTS } from './families.js'
 import { entitlements, judge, mean, sum, yardstickOf } from './harm.js'
 import { RULES, type Rule } from './rules.js'
 import { BOUNDS, missed, type Summary, summaryOf, tryWorld } from './trial.js'
-import { FAMILY_LISTS, type Resource, type World, worldOf } from './world.js'
+import { type Resource, type World, worldOf } from './world.js'
 
 const none = RULES.get('none')!
 const never: Rule = () => ({ admit: () => 1000 })

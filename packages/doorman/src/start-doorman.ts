@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate } from 'node:timers/promises'
 import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
 import { Access, type Credentials } from './access.js'
 import { Configuration } from './config/configuration.js'
@@ -8,12 +9,13 @@ import type { EtcdPlace } from './etcd/watched-key.js'
 import { serveGrpc } from './grpc/server.js'
 import { capacityHandler } from './http/capacity-handler.js'
 import { serveHttp } from './http/server.js'
+import { inParts } from './in-parts.js'
 import { History, SAMPLE_MS } from './observe/history.js'
 import { Metrics } from './observe/metrics.js'
 import { Notices } from './observe/notices.js'
 import { type DoormanOptions, type DoormanSettings, doormanSettings } from './options.js'
 import { parentOf } from './parent.js'
-import { DoormanServer, type ResourceRepository } from './server/index.js'
+import { DoormanServer, limitsFrom, type ResourceRepository } from './server/index.js'
 import { Shutdown } from './shutdown.js'
 import { debugHandler } from './status/debug-handler.js'
 
@@ -83,8 +85,10 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
       void server.summary().then(({ resources }) => history.look(resources))
     }, SAMPLE_MS).unref()
     shutdown.on('end', () => clearInterval(looking))
+    const limits = limitsFrom(settings.limits ?? {})
+    const inTurns = inParts(server, limits, setImmediate)
     // Rules that are wrong are found out before anybody is served.
-    const allowed = new Access(settings.access, metrics.counting(server))
+    const allowed = new Access(settings.access, metrics.counting(inTurns))
     const election = electionOf(settings, server, addresses, clock)
     shutdown.on('handOver', () => election?.stop())
     masterUrl = () => (election === undefined ? httpUrl : election.master?.http)

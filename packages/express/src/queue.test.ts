@@ -45,7 +45,7 @@ class Rig {
     return fetch(`http://127.0.0.1:${this.port}/`, { headers: { 'x-client': client } })
   }
 
-  /** Until so many handlers run and so many requests wait. */
+  /** Until this number of handlers runs and this number of requests waits. */
   async holds(running: number, waiting: number): Promise<void> {
     await eventually(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
   }

@@ -2,7 +2,7 @@ import { LEASE_SUMS } from './lease-sums.js'
 
 /**
  * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
- * same numbers, bit for bit. Numbers travel and are kept as text with 17 digits, which loses nothing; several as a list of JSON.
+ * same numbers, bit for bit. Numbers travel as text with 17 digits, and are kept as lists of MessagePack: both lose nothing.
  *
  * One hash per pool:
  *
@@ -29,13 +29,15 @@ local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need = tonumber(ARGV[16])
 local FIRST_TENANT, TENANT = 17, 5
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 20, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
   'seq', 'grant', 'held', 'waitMs'}
-local SUMS = {[0] = 'behind', [1] = 'ahead', [2] = 'over'}
+local SUMS = {
+  [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
+}
 
 local function memberOf(line)
   local list, m = numbers(line), {}
@@ -161,11 +163,15 @@ local function stand(tenant, sign)
 end
 local function sum(tenant, sign)
   local weight, used, place = tenant[1], tenant[2], SUMS[tenant[3]]
+  local ofWeight, ofUsed = place[1], place[2]
   for j = 7, #tenant, 4 do
     local at, part = members[tenant[j]], tenant[j + 3]
-    at[place .. 'Weight'] = at[place .. 'Weight'] + sign * weight * part
-    at[place .. 'Used'] = at[place .. 'Used'] + sign * used * part
-    changed[tenant[j]] = true
+    -- What is added for no part is nothing.
+    if part > 0 then
+      at[ofWeight] = at[ofWeight] + sign * weight * part
+      at[ofUsed] = at[ofUsed] + sign * used * part
+      changed[tenant[j]] = true
+    end
   end
 end
 local function placeOf(tenant)
@@ -394,11 +400,7 @@ if seq > me.seq then
   end
   me.grant = grant
   me.held = min(max(0, limit - granted), max(0, memberClaim(me, now, elapsed) - me.idle))
-  for field, tenant in pairs(tenants) do
-    local list = {}
-    for j = 1, #tenant do list[j] = tenant[j] end
-    write(field, join(list))
-  end
+  for field, tenant in pairs(tenants) do write(field, join(tenant)) end
 end
 
 for i in pairs(changed) do

@@ -7,11 +7,8 @@ local max, min, floor, sqrt = math.max, math.min, math.floor, math.sqrt
 local RESOLUTION = 1024
 
 local function text(number) return string.format('%.17g', number) end
-local function join(list)
-  for i = 1, #list do list[i] = text(list[i]) end
-  return '[' .. table.concat(list, ',') .. ']'
-end
-local numbers = cjson.decode
+-- Lists of numbers, as they are kept: as MessagePack, which loses nothing, and takes a tenth of the time of text.
+local join, numbers = cmsgpack.pack, cmsgpack.unpack
 
 -- Strata of tenants: where, how many, what they weigh, have used, and were refused.
 local function strataOf(line)

@@ -17,7 +17,7 @@ export interface Utilisation {
   readonly left: number
   readonly wanting: number
   readonly mayBeLeft: number
-  /** Part of the limit that was used by so many hundredths of the window. */
+  /** Part of the limit that was used by each hundredth of the window. */
   readonly course: readonly number[]
 }
 

@@ -2,7 +2,7 @@ import type { Random } from '@fairlead/core'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import type { Rule, RuleOf } from './rule.js'
 
-/** What a request costs: so much, or a whole number from the first to the second, drawn anew for each request. */
+/** What a request costs: a number, or a whole number from the first to the second, drawn anew for each request. */
 type Cost = number | readonly [number, number]
 
 /** A tenant that asks. Times are parts of the window. */
@@ -20,7 +20,7 @@ export interface Asker {
   readonly from?: number
   /** How many come. @default as many as there is time for */
   readonly requests?: number
-  /** It stops once it was admitted so much. @default it never does */
+  /** It stops once it was admitted this amount. @default it never does */
   readonly enough?: number
   /** Whether what was refused comes again: when it was told to, or before the next request. @default true */
   readonly returns?: boolean
@@ -35,7 +35,7 @@ export interface Story {
 export interface Told {
   readonly used: number
   readonly by: ReadonlyMap<string, number>
-  /** Used when so many hundredths of the window were over, from 0 to 100. */
+  /** Used at each hundredth of the window, from 0 to 100. */
   readonly course: readonly number[]
   /** The largest cost of those that were refused when they last asked; 0 if there is none. */
   readonly wanting: number

@@ -16,7 +16,7 @@ export interface Course {
   readonly most: readonly number[]
 }
 
-/** Runs a scenario, and looks at it every so many seconds. */
+/** Runs a scenario, and looks at it at regular times. */
 export function course<S extends Server>(
   scenario: Scenario,
   system: System<S>,

@@ -1,3 +1,4 @@
+import { maxMin } from '../max-min.js'
 import type { Chances } from './chance.js'
 import type { Scenario } from './scenario.js'
 import { Simulation } from './scenario.js'
@@ -123,22 +124,6 @@ function overseer<S extends Server>(simulation: Simulation<S>): () => number {
     for (let i = 0; i < leases.length; i++) if (given[i]! > leases[i]! * (1 + DUST) + DUST) over++
     return over
   }
-}
-
-/** Max-min, by sorting and filling. */
-export function maxMin(wants: readonly number[], capacity: number): number[] {
-  const sorted = wants.toSorted((x, y) => x - y)
-  let left = capacity
-  let level = Number.POSITIVE_INFINITY
-  for (const [i, each] of sorted.entries()) {
-    const equal = left / (sorted.length - i)
-    if (each >= equal) {
-      level = equal
-      break
-    }
-    left -= each
-  }
-  return wants.map((each) => Math.min(each, level))
 }
 
 function sum(values: readonly number[]): number {

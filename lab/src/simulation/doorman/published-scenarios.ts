@@ -60,7 +60,7 @@ export const seven: Scenario = {
 /** In the order of their names. */
 export const PUBLISHED_SCENARIOS: readonly Scenario[] = [one, two, three, four, five, six, seven]
 
-/** Lets a mishap happen every so many seconds, from the 60th on. */
+/** Lets a mishap happen at regular times, from the 60th second on. */
 function mishaps<S extends Server>(simulation: Simulation<S>, seconds: number, table: MishapTable): void {
   const { timeline } = simulation.world
   const again = (): void => {

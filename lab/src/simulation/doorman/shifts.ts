@@ -1,5 +1,5 @@
+import { maxMin } from '../max-min.js'
 import type { Chances } from './chance.js'
-import { maxMin } from './measure.js'
 import { type Scenario, Simulation } from './scenario.js'
 import { CAPACITY, type Server, type System } from './system.js'
 

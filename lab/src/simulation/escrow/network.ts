@@ -10,7 +10,7 @@ export interface Weather {
   /** Share of the calls that never arrive, and of those whose answer is lost. */
   requestsLost: number
   answersLost: number
-  /** Share of the answers that come so much later. */
+  /** Share of the answers that come later by this. */
   late: number
   lateMs: number
 }

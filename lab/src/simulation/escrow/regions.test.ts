@@ -29,6 +29,10 @@ function idealOf(tenants: readonly RegionalTenant[], limit: number): number[] {
   )
 }
 
+function meanOf(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length
+}
+
 const SCENARIO = { limit: 2_000, windowMs: 1_000, quantum: 10 }
 
 describe('regions on one pool', () => {
@@ -102,7 +106,7 @@ describe('regions on one pool', () => {
     for (const name of ['east', 'west']) expect(Math.abs(got.get(name)! - 400), name).toBeLessThanOrEqual(21)
   })
 
-  it('give each tenant what a flat escrow does, whatever it wants where, silent heavy ones among them', () => {
+  it('give each tenant what a flat escrow does, whatever it wants where and when, silent heavy ones among them', () => {
     const tenant = fc.record({
       weight: fc.integer({ min: 1, max: 8 }),
       demands: fc.dictionary(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 1, max: 60 }), {
@@ -117,7 +121,8 @@ describe('regions on one pool', () => {
         fc.array(tenant, { minLength: 3, maxLength: 7 }),
         fc.nat(),
         fc.integer({ min: 1, max: 10 }),
-        (some, seed, quantum) => {
+        fc.constantFrom('evenly' as const, 'any' as const),
+        (some, seed, quantum, moments) => {
           const limit = 400
           const tenants = some.map(({ weight, demands, size }, at) => ({
             name: `t${at}`,
@@ -126,18 +131,23 @@ describe('regions on one pool', () => {
               Object.entries(demands).map(([region, part]) => [region, Math.ceil((part * size) / 100)]),
             ),
           }))
-          const got = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants })
-          const flat = simulateRegions({ limit, windowMs: 1_000, quantum, seed, tenants, form: 'flat' })
+          // What a flat escrow gives depends on the very moments, by up to a twentieth of the limit: so on average of some.
+          const mean = (form: 'regions' | 'flat', name: string): number =>
+            meanOf(runs[form].map((run) => run.get(name)!))
+          const run = (form: 'regions' | 'flat') =>
+            [0, 1, 2].map((more) =>
+              simulateRegions({ limit, windowMs: 1_000, quantum, seed: seed + more, tenants, moments, form }),
+            )
+          const runs = { regions: run('regions'), flat: run('flat') }
           for (const { name, demands } of tenants) {
-            // In 2 of 100 of these worlds, a tenant is off by more than a hundredth of the limit, by 4 at most.
+            // In 1 of 100 of these worlds, a tenant is off by more than a hundredth of the limit.
             const bound = Object.keys(demands).length * (2 * quantum + 1) + limit / 20
-            const off = Math.abs(got.get(name)! - flat.get(name)!)
-            expect(off, `${name}: ${got.get(name)} of ${flat.get(name)}`).toBeLessThanOrEqual(bound)
+            const [got, flat] = [mean('regions', name), mean('flat', name)]
+            expect(Math.abs(got - flat), `${name}: ${got} of ${flat}`).toBeLessThanOrEqual(bound)
           }
         },
       ),
-      // Some worlds lie far beyond the bound still: see what docs/escrow.md says is weak. These do not.
-      { ...propertyRuns(0.25), seed: 7 },
+      propertyRuns(0.25),
     )
   })
 

@@ -1,7 +1,7 @@
 import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
-/** A tenant, and what it asks for in each region in a window: so many requests of cost 1, evenly spread. */
+/** A tenant, and what it asks for in each region in a window: a number of requests of cost 1. */
 export interface RegionalTenant {
   name: string
   weight: number
@@ -14,6 +14,8 @@ export interface RegionsScenario {
   windowMs: number
   quantum: number
   tenants: readonly RegionalTenant[]
+  /** When they ask: evenly spread, or at any moments of the window. @default 'evenly' */
+  moments?: 'evenly' | 'any'
   /** How often who is refused asks again: every so many milliseconds, until the window ends. @default windowMs / 50 */
   againMs?: number
   /** `'flat'` is one escrow for all regions, for comparison. @default 'regions' */
@@ -22,7 +24,8 @@ export interface RegionsScenario {
 
 /** Runs one window of a pool in this process, and gives what each tenant was admitted, in all regions together. */
 export function simulateRegions(scenario: RegionsScenario): Map<string, number> {
-  const { seed, limit, windowMs, quantum, tenants, againMs = windowMs / 50, form = 'regions' } = scenario
+  const { seed, limit, windowMs, quantum, tenants, moments = 'evenly' } = scenario
+  const { againMs = windowMs / 50, form = 'regions' } = scenario
   const random = seededRandom(seed)
   const clock = manualClock()
   const pool = new RegionFairPool({ limit, windowMs, quantum, clock })
@@ -36,7 +39,10 @@ export function simulateRegions(scenario: RegionsScenario): Map<string, number> 
   for (const { name: tenant, demands } of tenants)
     for (const [region, demand] of Object.entries(demands)) {
       if (!escrows.has(region)) escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after }))
-      for (let at = 0; at < demand; at++) asks.push({ atMs: ((at + random()) / demand) * windowMs, tenant, region })
+      for (let at = 0; at < demand; at++) {
+        const part = moments === 'evenly' ? (at + random()) / demand : random()
+        asks.push({ atMs: part * windowMs, tenant, region })
+      }
     }
   asks.sort((a, b) => a.atMs - b.atMs)
   // Those that were refused, in the order in which they come again.

@@ -2,16 +2,8 @@ import { readFileSync } from 'node:fs'
 import { FairTracker } from '@fairlead/core'
 import { seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
-import {
-  arrivals,
-  jain,
-  type MakeTracker,
-  maxMin,
-  plainDraws,
-  publishedDraws,
-  type Scenario,
-  serve,
-} from './evaluator.js'
+import { maxMin } from '../max-min.js'
+import { arrivals, jain, type MakeTracker, plainDraws, publishedDraws, type Scenario, serve } from './evaluator.js'
 import { type GoRandomState, goRandom } from './go-random.js'
 
 interface PublishedRun {

@@ -68,7 +68,7 @@ export function publishedDraws(random: () => number): Draws {
   }
 }
 
-/** Makes the tracker of a run of so many clients. */
+/** Makes the tracker of a run of a number of clients. */
 export type MakeTracker = (clients: number, clock: Clock, random: () => number) => FairTracker<FairRuleName>
 
 const published: MakePlacement = (buckets, random) => new PublishedPlacement(buckets, random)
@@ -116,18 +116,6 @@ export function serve(
     tracker?.report(name, taken ? 'success' : 'failure')
   }
   return { successesByClient, failures, throttled }
-}
-
-/** Max-min shares of `supply` for these demands: everyone what they ask, or an equal part of what the rest leave. */
-export function maxMin(demands: readonly number[], supply: number): number[] {
-  const shares = demands.map(() => 0)
-  const order = demands.map((_, i) => i).sort((x, y) => demands[x]! - demands[y]!)
-  let remaining = supply
-  order.forEach((i, position) => {
-    shares[i] = Math.min(demands[i]!, remaining / (order.length - position))
-    remaining -= shares[i]!
-  })
-  return shares
 }
 
 /** Jain's fairness index: 1 if all are equal, 1/n if one has everything. */

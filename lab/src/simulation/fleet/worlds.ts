@@ -1,7 +1,8 @@
 import { simulate } from '../../worlds/engine.js'
+import { FAMILY_LISTS } from '../../worlds/families.js'
 import { judge, type Measures, yardstickOf } from '../../worlds/harm.js'
 import { RULES, type Rule } from '../../worlds/rules.js'
-import { FAMILY_LISTS, worldOf } from '../../worlds/world.js'
+import { worldOf } from '../../worlds/world.js'
 import { sharedRule } from './shared-rule.js'
 
 /** A world under rule `fair-clock`: with all in one process, in processes on their own, and in some that share. */

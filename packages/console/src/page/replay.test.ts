@@ -44,7 +44,7 @@ class Pool {
   }
 }
 
-/** What a console would have seen of so many seconds in which flows ask at these rates. */
+/** What a console would have seen in `seconds` in which flows ask at these rates. */
 async function record(
   seconds: number,
   rateOf: (second: number) => Readonly<Record<string, number>>,
@@ -124,7 +124,7 @@ const shareOf = (frames: readonly Frame[], flow: string): number =>
 
 describe('a replay under FAIR', () => {
   const recorded = record(
-    240,
+    120,
     (second) => (second < 20 ? QUIET : { ...QUIET, heavy: 300, other: 120 }),
     {},
     (world, lengthMs) => new Pool(world, 30, 60, lengthMs),

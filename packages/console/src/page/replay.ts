@@ -35,7 +35,7 @@ export interface Terms {
 
 /** Requests that a replay takes at most, the latest: some seconds of a browser's time. */
 const MOST_ROWS = 300_000
-/** If it was short from the start, FAIR is shown so much of it before. */
+/** If it was short from the start, FAIR is shown this part of it before. */
 const RUN_IN_MS = 10_000
 /** Rounds in which the capacity is fitted, and how close is close enough. */
 const FITS = 4
@@ -77,7 +77,7 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
   const short = frames.filter(({ fair, failed }) => fair?.engaged || failed > 0)
   const seconds = sum(short, (frame) => frame.seconds)
   const peak = Math.max(1, ...frames.map(({ served, seconds: length }) => served / length))
-  // Never short: so much there was at least.
+  // Never short: there was at least this much.
   if (seconds < 3) return { rule, capacity: 1.5 * peak, maxWaitMs, weights }
   const goal = sum(frames, ({ served }) => served)
   let capacity = sum(short, ({ served }) => served) / seconds
@@ -207,7 +207,7 @@ class Lengths {
   }
 }
 
-/** A resource that does so much per second, in order of arrival, and fails what finds too long a line. */
+/** A resource of a fixed rate, in order of arrival, which fails requests that find too long a line. */
 class Resource {
   readonly #perMs: number
   readonly #bufferMs: number

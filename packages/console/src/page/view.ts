@@ -8,11 +8,11 @@ const LATELY = 10
 /** A shortage is over after so long without one, and one that comes back before this is the same, in milliseconds. */
 const OVER_MS = 4_000
 const SAME_MS = 10_000
-/** A flow asks for more than its share if it does by so much. */
+/** A flow asks for more than its share if it asks for this multiple of it. */
 const BEYOND = 1.1
 /** What failed, as a share of what ended, that is worth a word although nothing is short. */
 const FAILING = 0.02
-/** A flow suffers that lacks so much of its share. */
+/** A flow suffers if it lacks this part of its share. */
 const SUFFERS = 0.05
 /** Flows that the sentence names, and how much of a name. */
 const NAMED = 3
@@ -207,7 +207,7 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
 
 /** Part of all that is asked from which on a flow has a colour. */
 const COLOURED = 0.06
-/** Of so many flows or more, a multiple of what they ask on average. */
+/** From this number of flows on, a multiple of what they ask on average. */
 const MANY = 6
 const STANDS_OUT = 1.5
 

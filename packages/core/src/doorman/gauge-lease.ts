@@ -57,6 +57,7 @@ export class GaugeLease implements Capacity {
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
   #pressedMs: number = Number.NEGATIVE_INFINITY
+  #releasedMs: number = Number.NEGATIVE_INFINITY
 
   /** @internal */
   constructor(owner: Owner) {
@@ -144,6 +145,7 @@ export class GaugeLease implements Capacity {
     if (!this.#slots.giveBack(width)) return
     const nowMs = this.#clock()
     this.#serve(nowMs)
+    this.#releasedMs = nowMs
     if (!this.closed) this.#alarm.set(nowMs + UNUSED_MS, nowMs)
     else if (this.#slots.inFlight === 0) this.#handle.release()
   }
@@ -202,9 +204,13 @@ export class GaugeLease implements Capacity {
   #watch(nowMs: number): void {
     if (this.closed) return
     this.#look(nowMs)
-    if (!this.#slots.awaited) return
-    this.#pressedMs = nowMs
-    this.#alarm.set(nowMs + LOOK_MS, nowMs)
+    if (this.#slots.awaited) {
+      this.#pressedMs = nowMs
+      this.#alarm.set(nowMs + LOOK_MS, nowMs)
+    } else if (nowMs < this.#releasedMs + UNUSED_MS) {
+      // It was set for an earlier slot; the last one is still in what is measured.
+      this.#alarm.set(this.#releasedMs + UNUSED_MS, nowMs)
+    }
   }
 
   #end(): void {

@@ -17,7 +17,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-/** Ends heard so far, and a way to wait for so many of them. */
+/** Ends heard so far, and a way to wait for a number of them. */
 class Ends {
   readonly heard: boolean[] = []
   #wake: () => void = () => {}

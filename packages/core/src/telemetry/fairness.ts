@@ -34,7 +34,7 @@ class Tally {
   requests = 0
   asked = 0
   served = 0
-  /** What of it may have been missed: it took the place of one that had asked for so much. */
+  /** What of it may have been missed: it took the place of one that had asked for this amount. */
   missed = 0
   /** How many flows it stands for. */
   stands = 1

@@ -3,7 +3,7 @@ import { createGate } from '../create-gate.js'
 import { limitStage } from './limit-stage.js'
 
 describe('limitStage', () => {
-  it('lets so many run, so many wait in line, and refuses the rest', async () => {
+  it('lets as many run, and as many wait in line, as it was told, and refuses the rest', async () => {
     const limit = limitStage(1, { waiters: 2 })
     const gate = createGate({ fair: false, stages: [limit] })
     const first = await gate.admit({ flow: 'a' })

@@ -10,7 +10,7 @@ export interface LimitStageOptions {
   name?: string
 }
 
-/** A stage that lets only so many run at once. */
+/** A stage that lets a limited number run at once. */
 export interface LimitStage extends Stage {
   readonly running: number
   readonly waiting: number

@@ -1,6 +1,7 @@
 import type { Log } from '../observe/log.js'
 import type { ResourceRepository } from '../server/index.js'
-import { repositoryFrom } from './repository.js'
+import { parseAside } from './parse-aside.js'
+import { repositoryOf } from './repository.js'
 import type { ConfigSource } from './source.js'
 
 /** What happens with a configuration that was read. */
@@ -37,7 +38,7 @@ export class Configuration {
   async first(): Promise<ResourceRepository> {
     const text = await this.#source.read()
     this.#text = text
-    return repositoryFrom(text)
+    return repositoryOf(await parseAside(text))
   }
 
   /** From now on, hands what is new to `user`. */
@@ -63,7 +64,7 @@ export class Configuration {
       try {
         const text = await this.#source.read()
         this.#unreadable = undefined
-        if (text !== this.#text && !this.#closed) this.#take(text, user)
+        if (text !== this.#text && !this.#closed) await this.#take(text, user)
       } catch (error) {
         const reason = String(error)
         if (reason !== this.#unreadable && !this.#closed)
@@ -73,10 +74,12 @@ export class Configuration {
     }
   }
 
-  #take(text: string, user: ConfigurationUser): void {
+  async #take(text: string, user: ConfigurationUser): Promise<void> {
     this.#text = text
     try {
-      user.configure(repositoryFrom(text))
+      const repository = repositoryOf(await parseAside(text))
+      if (this.#closed) return
+      user.configure(repository)
       this.#refused = undefined
       this.#log.info({}, 'a new configuration is in force')
       user.counted('taken')

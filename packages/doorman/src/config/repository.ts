@@ -8,7 +8,11 @@ import type { ResourceRepository, ResourceTemplate } from '../server/index.js'
  * names the entry and the field. What a server asks of the values, `DoormanServer` checks itself.
  */
 export function repositoryFrom(text: string): ResourceRepository {
-  const document: unknown = parse(text)
+  return repositoryOf(parse(text))
+}
+
+/** The same of YAML that has been parsed. */
+export function repositoryOf(document: unknown): ResourceRepository {
   requireOptions('the configuration', document, ['resources'])
   const { resources } = document as { resources?: unknown }
   return { resources: listOf('resources', resources).map((entry, index) => templateFrom(`resources[${index}]`, entry)) }

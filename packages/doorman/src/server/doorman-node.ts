@@ -41,7 +41,7 @@ const MOST_LOOKS = 100
 /** children whose time has come, once for that and once for what was asked, */
 const MOST_WAKES = 100
 /** and resources about which the parent is asked in one question. */
-const MOST_ASKED = 250
+const MOST_ASKED = 100
 
 export interface DoormanNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */

@@ -1,5 +1,7 @@
 import { show } from '@fairlead/core/internal'
 
+const SPECIAL = '*?[\\'
+
 /** Says whether a name matches. */
 export type Matches = (name: string) => boolean
 
@@ -24,7 +26,14 @@ export function compileGlob(glob: string): Matches {
     else if (character === '[') at = readClass(glob, rest, at, parts)
     else parts.push(literal(character === '\\' ? read(glob, rest, at++) : character))
   }
-  return (name) => matches(parts, [...name])
+  const prefix = literalPrefix(rest)
+  return (name) => name.startsWith(prefix) && matches(parts, [...name])
+}
+
+/** What comes before anything that stands for something else. Among many globs most names differ there. */
+function literalPrefix(glob: readonly string[]): string {
+  const end = glob.findIndex((character) => SPECIAL.includes(character))
+  return glob.slice(0, end < 0 ? glob.length : end).join('')
 }
 
 function matches(parts: readonly Part[], name: readonly string[]): boolean {

@@ -137,6 +137,17 @@ describe('two processes that share slots', () => {
     expect(fleet.most).toBeLessThanOrEqual(CAPACITY)
   })
 
+  it.each([10, 30, 45, 70])('use those of a neighbour whose requests ended one by one, each %i ms', async (everyMs) => {
+    const fleet = new Fleet(2)
+    await fleet.advance(500)
+    fleet.load(1, 50, 900)
+    await fleet.advance(1_000)
+    for (let i = 0; i < 40; i++) fleet.load(1, 1, 300 + i * everyMs)
+    await fleet.until(() => fleet.inFlight(1) === 0)
+    fleet.load(0, 100, 60_000)
+    expect(await fleet.until(() => fleet.inFlight(0) >= CAPACITY - 2)).toBeLessThan(2_000)
+  })
+
   it('come to equal shares while both are short, within a refresh interval and a second', async () => {
     const fleet = new Fleet(2)
     await fleet.advance(500)

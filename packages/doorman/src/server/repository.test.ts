@@ -18,14 +18,21 @@ describe('Templates', () => {
   it.each(published.match as [string[], string, number][])(
     '%j: %s is template %i, as published',
     (globs, name, index) => {
-      const resources = globs.map((glob) => template(glob))
-      expect(new Templates({ resources }).find(name)).toBe(resources[index])
+      const resources = globs.map((glob, capacity) => template(glob, { capacity }))
+      expect(new Templates({ resources }).find(name)).toEqual(resources[index])
     },
   )
 
   it('takes the first of two templates of one name', () => {
     const resources = [template('a', { capacity: 1 }), template('a', { capacity: 2 }), template('*')]
-    expect(new Templates({ resources }).find('a')).toBe(resources[0])
+    expect(new Templates({ resources }).find('a')).toEqual(resources[0])
+  })
+
+  it('stays as it was made, whatever becomes of what it was made from', () => {
+    const resources = [template('*', { capacity: 1 })]
+    const templates = new Templates({ resources })
+    resources[0]!.capacity = 2
+    expect(templates.find('a')).toEqual(template('*', { capacity: 1 }))
   })
 
   it.each<[string, ResourceTemplate[], string]>([
@@ -73,6 +80,6 @@ describe('Templates', () => {
     ]
     const algorithm = { leaseLength: 16, learningModeDuration: 0, parameters }
     const resources = [template('*', { safeCapacity: -1, capacity: 0 }, algorithm)]
-    expect(new Templates({ resources }).find('anything')).toBe(resources[0])
+    expect(new Templates({ resources }).find('anything')).toEqual(resources[0])
   })
 })

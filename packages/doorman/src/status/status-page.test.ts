@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { fairShare } from '../fixtures/repository.js'
 import { overGrpc } from '../grpc/transport.js'
 import { type Doorman, startDoorman } from '../start-doorman.js'
+import { statusPage } from './status-page.js'
 
 let doorman: Doorman
 
@@ -64,6 +65,29 @@ describe('the status page', () => {
     expect(page).toContain('>client-249 <')
     expect(page).not.toContain('>client-10 <')
     expect(page).toContain('and 50 smaller ones')
+  })
+
+  it('shows the two hundred resources of many of which most is wanted', async () => {
+    for (let i = 0; i < 260; i++) ask('web', `r${i}`, 1 + i)
+    const page = await (await get('/')).text()
+    expect([...page.matchAll(/<a href="\?resource=r(\d+)"/g)].map(([, i]) => Number(i))).toEqual(
+      Array.from({ length: 200 }, (_, i) => 259 - i),
+    )
+    expect(page).toContain('and 60 smaller ones')
+  })
+
+  it('draws the last minutes, and looks again by itself', async () => {
+    const samples = [10, 20, 40].map((wants) => ({ has: wants / 2, wants, waiting: 5, capacity: 30 }))
+    ask('web', 'db', 60)
+    const page = await statusPage({
+      ...{ snapshot: await doorman.server.summary(), address: 'a:1', httpUrl: undefined, serverRole: 'root' },
+      ...{ lock: undefined, parent: undefined, startedAt: 0, now: 60, problems: [], resource: undefined, children: [] },
+      past: () => samples,
+    })
+    // The newest is at the right, and the most that there was at the top.
+    expect(page).toContain('<polyline class="wants" points="0.0,22.0 70.0,15.0 140.0,1.0"/>')
+    expect(page).toContain('<polyline class="waiting" points="0.0,25.5 70.0,25.5 140.0,25.5"/>')
+    expect(page).toContain('<meta http-equiv="refresh" content="5">')
   })
 
   it('needs nothing from anywhere else', async () => {

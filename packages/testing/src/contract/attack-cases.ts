@@ -4,6 +4,7 @@ import { escrow } from '@fairlead/core/escrow'
 import { requestQueue } from '@fairlead/core/queue'
 import { limitStage } from '@fairlead/core/testing'
 import { Cases, type ContractCase } from './cases.js'
+import type { RawClient } from './client.js'
 import type { AdapterHarness } from './harness.js'
 import { Http2Client } from './http2-client.js'
 import { TOO_BUSY } from './refusal-cases.js'
@@ -17,6 +18,8 @@ const CUT_OFF = { hasty: true, options: { clientTimeoutMs: 1_000 } }
 const NOT_CUT_OFF = { hasty: true, options: { clientTimeoutMs: 3_600_000 } }
 /** What clients may get rid of after a refusal: what is read, and what the buffers of both ends hold. */
 const MOST_TAKEN = 20_000_000
+/** Far more than it takes to cut a slow body off, also on a machine that is busy. */
+const MAX_WAIT_MS = 20_000
 
 /**
  * Clients that mean no good, or are only odd: they leave where Node does not read, hold on to what they have, send more
@@ -184,6 +187,42 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       assert.ok(rig.snapshot().inFlight >= 2)
       await Promise.all(clients.map((client) => client.leave()))
       await rig.finished({ success: 1, ignored: 4 })
+    },
+  )
+
+  cases.add(
+    'one flow that opens slow bodies again and again: the requests of the others are served, none after its time',
+    () => ({
+      hasty: true,
+      gate: { queue: requestQueue({ concurrency: 8, maxWaitMs: MAX_WAIT_MS }) },
+      wrapped: true,
+      options: { clientTimeoutMs: 3_600_000, flow: (...target: Target) => harness.header(target, 'x-tenant') },
+    }),
+    async (rig) => {
+      const open = new Set<RawClient>()
+      let attacks = true
+      const attackers = Array.from({ length: 40 }, async () => {
+        while (attacks) {
+          const client = await rig.connect()
+          open.add(client)
+          client.write('POST /obey HTTP/1.1\r\nHost: localhost\r\nX-Tenant: slow\r\nContent-Length: 1000\r\n\r\n{')
+          if (attacks) await client.closed
+          else await client.leave()
+          open.delete(client)
+        }
+      })
+      await rig.begun('/obey', 8)
+      const visitor = async (_: unknown, i: number): Promise<number[]> => {
+        const statuses: number[] = []
+        for (let asked = 0; asked < 4; asked++)
+          statuses.push((await rig.exchange('/send/200', { headers: { 'x-tenant': `other-${i}` } })).status)
+        return statuses
+      }
+      const statuses = (await Promise.all(Array.from({ length: 5 }, visitor))).flat()
+      attacks = false
+      await Promise.all([...open].map((client) => client.leave()))
+      await Promise.all(attackers)
+      assert.deepEqual(statuses, new Array<number>(20).fill(200))
     },
   )
 

@@ -1,4 +1,4 @@
-/** Waits for so many turns of the event loop. */
+/** Waits for `count` turns of the event loop. */
 export async function turns(count: number): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
 }

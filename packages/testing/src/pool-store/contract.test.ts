@@ -66,7 +66,8 @@ describe('contract of stores, in memory', () => {
 
 describe('contract of stores, of pools that are kept as text', () => {
   const store = new TextStore()
-  for (const { name, run } of poolStoreContract({ stores: [store, store], forget: () => store.forget() })) it(name, run)
+  for (const { name, run } of poolStoreContract({ stores: [store, store], forget: () => store.forget(), plays: 6 }))
+    it(name, run)
 })
 
 describe('the contract notices a store that', () => {

@@ -6,4 +6,6 @@ export interface PoolStoreHarness {
   readonly stores: readonly [PoolStore, PoolStore]
   /** Makes the store forget all that it knows, as a crash would. Without it, that case is left out. */
   forget?(): Promise<void>
+  /** How many random plays of four hundred calls each are compared, in short windows and in long. @default 2 */
+  readonly plays?: number
 }

@@ -9,8 +9,9 @@ import {
   type StoreFailureKind,
   type TenantReport,
 } from '../pool/store.js'
-import type { PoolTerms } from '../pool/terms.js'
+import { fuzzOf, type PoolTerms } from '../pool/terms.js'
 import { countdown } from './countdown.js'
+import { type Refusal, Refusals, type Request } from './refusals.js'
 
 /** What a lease is to bring, and what it says of this member's tenants. */
 export interface Wish {
@@ -43,8 +44,6 @@ export interface AccountListener {
 /** A call on its way, or lost. */
 interface Sent {
   readonly call: LeaseCall
-  /** What the tenant that it is for had used per weight. */
-  readonly share: number
   readonly firstSentMs: number
   sentMs: number
   /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
@@ -76,6 +75,7 @@ export class PoolAccount {
   readonly #after: After
   readonly #timeoutMs: number
   readonly #listener: AccountListener
+  readonly #refusals: Refusals = new Refusals()
   #seq = 0
   #sent: Sent | undefined
   #failed = false
@@ -95,10 +95,6 @@ export class PoolAccount {
   #part = 0
   #partBefore = 0
   #roundTripMs = 0
-  #refusedNeed: number = Number.POSITIVE_INFINITY
-  #refusedShare = 0
-  #refusedUntilMs: number = Number.NEGATIVE_INFINITY
-  #isExhausted = false
   #calls = 0
 
   constructor(
@@ -119,9 +115,10 @@ export class PoolAccount {
     this.#listener = listener
   }
 
-  /** Other terms, from the next call on. */
+  /** Other terms, from the next call on. What was refused by the former ones may be asked for again. */
   changeTerms(terms: PoolTerms): void {
     this.#terms = terms
+    this.#refusals.clear()
   }
 
   /** The window of the last answer; -1 before the first. */
@@ -169,6 +166,11 @@ export class PoolAccount {
     return this.#roundTripMs
   }
 
+  /** Members of the pool, as far as is known. */
+  get members(): number {
+    return this.#mark.members + this.#mark.expected
+  }
+
   /** Calls to the store. */
   get calls(): number {
     return this.#calls
@@ -207,25 +209,9 @@ export class PoolAccount {
     return restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
   }
 
-  /**
-   * How long the pool said to wait before asking for so much again; 0: ask. A tenant that has used less per weight than
-   * the one that was refused may ask.
-   */
-  waitMs(need: number, share: number, nowMs: number): number {
-    const isSame = need >= this.#refusedNeed && share >= this.#refusedShare * (1 - 1e-9)
-    return isSame ? Math.max(0, this.#refusedUntilMs - nowMs) : 0
-  }
-
-  /** True while the pool has refused something, and has not said yet to come back. */
-  isRefused(nowMs: number): boolean {
-    return nowMs < this.#refusedUntilMs
-  }
-
-  /**
-   * True if the pool last refused because there was not so much left in all, rather than because it is others' turn.
-   */
-  get isExhausted(): boolean {
-    return this.#isExhausted
+  /** The pool's refusal that tells what it would answer to a request; nothing: ask. */
+  refusalOf(request: Request, nowMs: number): Refusal | undefined {
+    return this.#refusals.of(request, nowMs)
   }
 
   /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
@@ -241,20 +227,20 @@ export class PoolAccount {
     this.#held = 0
     this.#turn = Number.MAX_VALUE
     this.#usableUntilMs = this.#startMs + windowMs
+    this.#refusals.clear()
     this.#listener.began(this.#startMs)
   }
 
   /**
    * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
-   * failed; else a promise that resolves when it was answered or has failed. `share` is what the tenant that asks has
-   * used per weight.
+   * failed; else a promise that resolves when it was answered or has failed.
    */
-  draw(wish: () => Wish, share: number, nowMs: number): Promise<void> | undefined {
+  draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
     if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
-      sent = { call: this.#next(wish()), share, firstSentMs: nowMs, sentMs: nowMs, done: undefined, end: () => {} }
+      sent = { call: this.#next(wish()), firstSentMs: nowMs, sentMs: nowMs, done: undefined, end: () => {} }
       this.#sent = sent
     }
     this.#sentMs = nowMs
@@ -326,9 +312,9 @@ export class PoolAccount {
     sent.end()
   }
 
-  #enter({ call, share }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
+  #enter({ call }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
     const { windowMs } = this.#terms
-    const { win, leftMs, mark, grant, held, part, turn, waitMs } = answer
+    const { win, leftMs, mark, grant, held, part, turn } = answer
     const endMs = sentMs + Math.min(leftMs, windowMs)
     if (win !== this.#win) {
       this.#partBefore = win === this.#win + 1 ? this.#part : 0
@@ -336,6 +322,7 @@ export class PoolAccount {
       this.#startMs = endMs - windowMs
       this.#usableUntilMs = Number.NEGATIVE_INFINITY
       this.#turn = Number.MAX_VALUE
+      this.#refusals.clear()
       this.#listener.began(this.#startMs)
     }
     this.#isLent = false
@@ -345,7 +332,8 @@ export class PoolAccount {
     this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     if (nowMs >= this.#usableUntilMs) {
       // What is left of the window is too short to be of use.
-      this.#refuse(0, 0, endMs, true)
+      const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
+      this.#refusals.add({ ...everybody, untilMs: endMs, isExhausted: true }, nowMs)
       return
     }
     this.#granted += grant
@@ -353,16 +341,20 @@ export class PoolAccount {
     this.#turn = turn
     this.#heldAtMs = nowMs
     this.#heldPassed = 0
-    const refused = grant === 0 && call.need > 0
-    this.#refuse(refused ? call.need : Number.POSITIVE_INFINITY, share, nowMs + waitMs, waitMs >= leftMs)
+    this.#learn(call, answer, nowMs)
     this.#listener.answered(call, answer)
   }
 
-  #refuse(need: number, share: number, untilMs: number, isExhausted: boolean): void {
-    this.#refusedNeed = need
-    this.#refusedShare = share
-    this.#refusedUntilMs = untilMs
-    this.#isExhausted = isExhausted
+  /** What the answer tells of what may be asked for until the next one. */
+  #learn({ pool, tenants, need }: LeaseCall, { grant, mark, waitMs, shares, used }: LeaseAnswer, nowMs: number): void {
+    const left = pool.limit - mark.total + fuzzOf(pool.limit)
+    this.#refusals.leave(left)
+    const [asker] = tenants
+    if (need === 0 || grant > 0 || asker === undefined) return
+    const { tenant, weight } = asker
+    // As the pool sees it: what the tenant has used at all members.
+    const share = used[0]! / (shares[0]! * weight)
+    this.#refusals.add({ tenant, weight, share, need, untilMs: nowMs + waitMs, isExhausted: need > left }, nowMs)
   }
 }
 

@@ -4,8 +4,6 @@ import { countdown } from './countdown.js'
 
 /** What somebody draws for, and how it ends. */
 export interface Errand<Result> {
-  /** What the tenant that it is for has used per weight. */
-  share(): number
   /** What the next lease is to bring. */
   wish(): Wish
   /** The result, once there is enough; nothing, if more has to be drawn. */
@@ -49,7 +47,7 @@ export class DrawQueue {
       const hadFailed = this.#account.hasFailed
       // Those in front have seen to it that the line is served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
-      const lease = this.#account.draw(() => errand.wish(), errand.share(), nowMs)
+      const lease = this.#account.draw(() => errand.wish(), nowMs)
       if (lease !== undefined && !hadFailed) {
         const result = this.#wait(errand)
         this.#serveAfter(lease)
@@ -96,9 +94,7 @@ export class DrawQueue {
       while (!waiter.attempt(this.#clock())) {
         const nowMs = this.#clock()
         const { errand } = waiter
-        const lease = this.#account.hasFailed
-          ? undefined
-          : this.#account.draw(() => errand.wish(), errand.share(), nowMs)
+        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => errand.wish(), nowMs)
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return

@@ -12,8 +12,9 @@ import { PoolAccount, type Wish } from './account.js'
 import { type LeasedDecision, type LeasedReason, LeasedTicket, ticketOf } from './decision.js'
 import { DrawQueue, type Errand } from './draw-queue.js'
 import type { DrawingSettings } from './options.js'
-import { Pace } from './pace.js'
+import { needAhead, Pace } from './pace.js'
 import { Pulse } from './pulse.js'
+import type { Refusal } from './refusals.js'
 import { Reports } from './reports.js'
 import type { LeasedSnapshot } from './snapshot.js'
 
@@ -23,8 +24,6 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
-/** The most that is drawn ahead of need, in quanta. */
-const MOST_AHEAD = 5
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
@@ -171,7 +170,7 @@ export class DrawingEscrow {
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#account.waitMs(this.#need, this.#shareOf(tenant), atMs) > 0
+      const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
       return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
     }
     const wish = (): Wish => {
@@ -180,7 +179,7 @@ export class DrawingEscrow {
       return this.#wish(this.#need, 0, tenant)
     }
     const giveUp = (): Settled => ({ settled: true, unpaid: rest })
-    return charge(nowMs) ?? this.#queue.run({ share: () => this.#shareOf(tenant), wish, attempt: charge, giveUp })
+    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
   }
 
   /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
@@ -228,7 +227,7 @@ export class DrawingEscrow {
       }))
       return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
     }
-    return this.#after(() => this.#account.draw(leave, 0, nowMs))
+    return this.#after(() => this.#account.draw(leave, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -274,9 +273,10 @@ export class DrawingEscrow {
     return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
   }
 
-  /** What a tenant has used per weight, here and elsewhere, as far as is known. */
-  #shareOf(tenant: string): number {
-    return this.#isOpen(this.#clock()) ? this.#ledger.shareOf(tenant) : 0
+  /** The pool's refusal that tells that a tenant need not ask it for so much yet. */
+  #refusalOf({ tenant, weight }: Pick<Ask, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+    const share = this.#isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    return this.#account.refusalOf({ tenant: this.#nameOf(tenant), weight, share, need }, nowMs)
   }
 
   #wholeWeight(tenant: string): number {
@@ -285,7 +285,7 @@ export class DrawingEscrow {
 
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { tenant, cost } = ask
+    const { cost } = ask
     if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
     const open = this.#isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
@@ -300,9 +300,10 @@ export class DrawingEscrow {
         return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
       this.#need = cost - this.#credit
     }
-    const waitMs = this.#account.waitMs(this.#need, this.#shareOf(tenant), nowMs)
-    if (waitMs === 0 && ask.draws < MOST_DRAWS) return undefined
-    const reason = this.#account.isExhausted ? 'exhausted' : 'over-share'
+    const refusal = this.#refusalOf(ask, this.#need, nowMs)
+    if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
+    const waitMs = refusal === undefined ? 0 : refusal.untilMs - nowMs
+    const reason = refusal?.isExhausted === true ? 'exhausted' : 'over-share'
     if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
     return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
   }
@@ -384,7 +385,6 @@ export class DrawingEscrow {
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
     return {
-      share: () => this.#shareOf(ask.tenant),
       wish: () => {
         ask.draws++
         this.#note(ask, this.#clock(), false)
@@ -409,11 +409,10 @@ export class DrawingEscrow {
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
     if (this.#credit >= mark) return
-    const need = Math.min(2 * mark, MOST_AHEAD * this.#terms.quantum)
-    if (need <= 0 || this.#account.isRefused(nowMs)) return
-    const share = this.#shareOf(ask.tenant)
+    const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
+    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
-    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), share, nowMs)
+    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
   /** The name by which the pool knows a tenant. */
@@ -433,12 +432,14 @@ export class DrawingEscrow {
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
     const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
-    return { need, back, spent: all.used, ...this.#reports.report(name, all, stakeOf, this.#elapsed(nowMs), nowMs) }
+    const { members } = this.#account
+    const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
+    return { need, back, spent: all.used, ...report }
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */
   #tell(back: number): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), 0, this.#clock()))
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), this.#clock()))
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {

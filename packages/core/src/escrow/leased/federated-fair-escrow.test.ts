@@ -59,6 +59,16 @@ describe('a federated escrow', () => {
       expect(Math.abs(sum - 400), `${tenant}: ${sum}`).toBeLessThanOrEqual(21)
   })
 
+  it('does not take what is refused to one tenant for what would be refused to another', () => {
+    const { check } = rig({ heavy: 5 })
+    expect(check('east', 'heavy', 10).allowed).toBe(true)
+    expect(check('east', 'light').allowed).toBe(true)
+    // More than its guarantee of 200.
+    expect(check('east', 'light', 250).allowed).toBe(false)
+    // More than that, by one that has used more per weight: but within its guarantee of 1000.
+    expect(check('east', 'heavy', 400).allowed).toBe(true)
+  })
+
   it('reports what each tenant asks for, and its whole weight; the pool computes the split', () => {
     const { check, calls } = rig({ both: 4 })
     for (let at = 0; at < 30; at++) check('east', 'both')

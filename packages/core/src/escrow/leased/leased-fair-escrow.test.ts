@@ -105,6 +105,20 @@ describe('a leased escrow', () => {
     expect(store.calls).toHaveLength(2)
   })
 
+  it.each([
+    [10, 64],
+    [100, 12],
+    [1_000, 8],
+  ])('among %d members names %d tenants in a call, as each may be at all members', async (members, names) => {
+    const { store, check } = held({ quantum: 300 })
+    check('first', 1)
+    await store.last.answer({ mark: { epoch: 1, rev: 1, total: 300, members, expected: 0 } })
+    for (let at = 0; at < 70; at++) check(`t${at}`, 1)
+    check('heavy', 1_000)
+    expect(store.last.call.tenants).toHaveLength(names)
+    expect(store.last.call.quiet.weight).toBe(72 - names)
+  })
+
   it('names those first that were refused, then who has spent since; of the others it tells the sum', async () => {
     const { store, check } = held({ quantum: 300 })
     check('first', 1)

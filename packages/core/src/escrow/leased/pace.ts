@@ -1,3 +1,6 @@
+/** The most that is drawn ahead of need, in quanta. */
+const MOST_AHEAD = 5
+
 /** How fast credit is spent, since it was last looked at. */
 export class Pace {
   #used = 0
@@ -13,4 +16,12 @@ export class Pace {
   spentIn(ms: number, used: number, nowMs: number): number {
     return ((used - this.#used) / Math.max(1, nowMs - this.#sinceMs)) * ms
   }
+}
+
+/**
+ * What to draw ahead of need, where `amount` will be spent by calls like the one that costs `cost`. A quantum comes with
+ * the least that is asked for; and who asks for more, and is refused, asks again for the least.
+ */
+export function needAhead(amount: number, cost: number, quantum: number): number {
+  return amount > quantum ? Math.min(amount, MOST_AHEAD * quantum) : Math.min(cost, quantum)
 }

@@ -1,4 +1,4 @@
-import { MOST_REPORTED, type Stake, type TenantReport } from '../pool/store.js'
+import { mostReported, type Stake, type TenantReport } from '../pool/store.js'
 
 /** What is known of a tenant of this member. */
 interface Known {
@@ -105,9 +105,17 @@ export class Reports {
 
   /**
    * What to say of all tenants, of which `all` is the sum, when the part `elapsed` of the window is over: as many by
-   * name as a call may name, first the one that asks.
+   * name as a call may name in a pool of so many members, first the one that asks.
    */
-  report(asker: string | undefined, all: Stake, stakeOf: StakeOf, elapsed: number, nowMs: number): Report {
+  report(
+    asker: string | undefined,
+    members: number,
+    all: Stake,
+    stakeOf: StakeOf,
+    elapsed: number,
+    nowMs: number,
+  ): Report {
+    const most = mostReported(members)
     const tenants: TenantReport[] = []
     const name = (tenant: string): void => {
       const known = this.#tenants.get(tenant)
@@ -118,6 +126,7 @@ export class Reports {
       known.told = stake
       if (!known.isFrozen && stake.used > 0 && tenant !== asker) known.rate = stake.used / Math.max(elapsed, FIRST_LOOK)
       const ask = known.untilMs > nowMs ? known.ask : 0
+      known.ask = 0
       tenants.push({ tenant, weight: known.weight, used: stake.used, rate: known.rate, ask })
       this.#refused.delete(tenant)
       this.#spent.delete(tenant)
@@ -125,7 +134,7 @@ export class Reports {
     if (asker !== undefined) name(asker)
     for (const waiting of [this.#refused, this.#spent])
       for (const tenant of waiting) {
-        if (tenants.length >= MOST_REPORTED) break
+        if (tenants.length >= most) break
         name(tenant)
       }
     // What it is granted counts as used there until the next call says what was.

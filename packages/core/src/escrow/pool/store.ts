@@ -128,6 +128,14 @@ export class PoolStoreError extends Error {
 
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
+/** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
+const MOST_PLACES = 1_200
+const LEAST_REPORTED = 8
+
+/** Tenants that a lease names, in a pool of so many members. */
+export function mostReported(members: number): number {
+  return Math.max(LEAST_REPORTED, Math.min(MOST_REPORTED, Math.floor(MOST_PLACES / Math.max(1, members))))
+}
 
 /** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
 export function requireLease({ member, seq, win, holds, spent, mark, quiet, tenants, need }: LeaseCall): void {

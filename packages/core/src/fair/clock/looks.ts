@@ -5,7 +5,7 @@ const LEAST_DELAYS = 4
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
-export const LEAST_DEPTH = 0.1
+const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes is heard, and this many of each half. */
 const HEARD = 0.6

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { maxMin } from './measure.js'
+import { maxMin } from './max-min.js'
 
 describe('max-min', () => {
   it.each([
@@ -12,6 +12,11 @@ describe('max-min', () => {
     [[5, 5], 0, [0, 0]],
   ])('of %j and a capacity of %i', (wants, capacity, shares) => {
     expect(maxMin(wants, capacity)).toEqual(shares)
+  })
+
+  it('goes by weight, and leaves to others what is not wanted', () => {
+    expect(maxMin([20, 20, 1], 10, [2, 1, 5])).toEqual([6, 3, 1])
+    expect(maxMin([20, 20], 5, [4, 1])).toEqual([4, 1])
   })
 
   it('gives all that is wanted or there, and nobody who lacks some less than anybody else', () => {

@@ -1,0 +1,88 @@
+import { CapacityError, type CapacityService, type Mastership } from '@fairlead/core/doorman'
+import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './server/bad-request.js'
+import type { DoormanServer, DoormanServerLimits } from './server/index.js'
+
+/** Decisions in one go, each about a client's resource or a server's group of clients: more would keep calls waiting. */
+const MOST_DECISIONS = 100
+
+interface Answer<One> {
+  response: One[]
+  mastership?: Mastership
+}
+
+/**
+ * The server for many callers: a request about more than a hundred resources is answered in parts, and other calls are
+ * answered between them, while `pause` lasts. It is checked as a whole before the first part, so a bad one changes
+ * nothing.
+ */
+export function inParts(
+  server: DoormanServer,
+  limits: DoormanServerLimits,
+  pause: () => Promise<unknown>,
+): CapacityService {
+  async function joined<Each, One>(
+    parts: readonly Each[][],
+    answer: (part: Each[]) => Answer<One>,
+  ): Promise<Answer<One>> {
+    const response: One[] = []
+    let full: CapacityError | undefined
+    for (const part of parts) {
+      if (part !== parts[0]) await pause()
+      try {
+        const next = answer(part)
+        // Mastership was lost meanwhile: what was granted before counts no more.
+        if (next.mastership !== undefined) return next
+        response.push(...next.response)
+      } catch (error) {
+        if (!(error instanceof CapacityError && error.code === 'resource_exhausted')) throw error
+        full = error
+      }
+    }
+    if (full !== undefined && response.length === 0) throw full
+    return { response }
+  }
+
+  return {
+    discovery: () => server.discovery(),
+    getCapacity(request) {
+      const parts = partsOf(request.resource, () => 1)
+      if (parts.length === 1) return server.getCapacity(request)
+      requireGetCapacity(request, limits)
+      return joined(parts, (resource) => server.getCapacity({ ...request, resource }))
+    },
+    getServerCapacity(request) {
+      const parts = partsOf(request.resource, ({ wants }) => wants.length)
+      if (parts.length === 1) return server.getServerCapacity(request)
+      requireGetServerCapacity(request, limits)
+      return joined(parts, (resource) => server.getServerCapacity({ ...request, resource }))
+    },
+    async releaseCapacity(request) {
+      requireReleaseCapacity(request, limits)
+      const parts = partsOf(request.resourceId, () => 1)
+      const release = (resourceId: string[]): Answer<never> => ({
+        response: [],
+        ...server.releaseCapacity({ ...request, resourceId }),
+      })
+      const { mastership } = await joined(parts, release)
+      return mastership === undefined ? {} : { mastership }
+    },
+  }
+}
+
+/** At least one; each has decisions up to the bound, or a single item with more. */
+function partsOf<Each>(items: readonly Each[], decisions: (item: Each) => number): Each[][] {
+  let last: Each[] = []
+  const parts = [last]
+  let left = MOST_DECISIONS
+  for (const item of items) {
+    const count = Math.max(1, decisions(item))
+    if (count > left && last.length > 0) {
+      last = []
+      parts.push(last)
+      left = MOST_DECISIONS
+    }
+    last.push(item)
+    left -= count
+  }
+  return parts
+}
