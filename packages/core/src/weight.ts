@@ -17,7 +17,7 @@ export function requireWeight(name: string, weight: unknown): void {
 /** A flow's share relative to its siblings; `above` has the names above it in a path, none for the first level. */
 export type WeightOf = (flow: string, above: readonly string[]) => number
 
-export const NO_NAMES: readonly string[] = Object.freeze([])
+const NO_NAMES: readonly string[] = Object.freeze([])
 
 /** The weight of a flow or tenant, checked; 1 without `weightOf`. Throws what `weightOf` throws. */
 export function weightFrom(weightOf: WeightOf | undefined, name: string, above: readonly string[] = NO_NAMES): number {

@@ -1,4 +1,3 @@
-export type { Flow } from '../path.js'
 export { FairQueue } from './fair-queue.js'
 export type { FairQueueOptions } from './options.js'
 export type { Ticket } from './ring.js'
