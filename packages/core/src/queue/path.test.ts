@@ -3,8 +3,9 @@ import type { Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { Overrides } from '../index.js'
+import type { Flow } from '../path.js'
 import { manualClock } from '../testing/index.js'
-import { type Flow, fairLimit, RequestQueue } from './index.js'
+import { fairLimit, RequestQueue } from './index.js'
 import { requestQueue } from './stage.js'
 
 async function settled(): Promise<void> {

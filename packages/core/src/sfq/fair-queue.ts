@@ -141,7 +141,7 @@ export class FairQueue<T> {
       // The flow's lane may have gone with it: a queue that empties forgets the flows that had nothing waiting.
       lane = this.#lanes.find(key)
     }
-    const request = new Request(flow, key, item, cost, kind, this.#sequence++)
+    const request = new Request(flow, item, cost, kind, this.#sequence++)
     request.evicted = evicted
     this.#quantum.see(cost)
     lane ??= this.#lanes.open(flow, key, weights)
@@ -169,10 +169,10 @@ export class FairQueue<T> {
       return undefined
     }
     this.#dequeued++
-    request.served = true
     request.era = this.#era
-    this.#quantum.learn(request.expected(this.#costs))
-    request.cost = this.#costs.cautious(request.key, request.kind, request.declared)
+    const costs = this.#costs
+    this.#quantum.learn(request.expected(costs))
+    if (costs.size > 0) request.cost = costs.cautious(request.key, request.kind, request.declared)
     request.lane!.charge(request.cost)
     this.#leave(request)
     return request
@@ -214,7 +214,7 @@ export class FairQueue<T> {
   charge(ticket: Ticket<T>, costSoFar: number): void {
     requireCost('costSoFar', costSoFar, 0)
     const request = this.#own(ticket)
-    if (request.served && !request.settled && costSoFar > request.cost) this.#correct(request, costSoFar)
+    if (request.era >= 0 && !request.settled && costSoFar > request.cost) this.#correct(request, costSoFar)
   }
 
   /**
@@ -227,7 +227,7 @@ export class FairQueue<T> {
   settle(ticket: Ticket<T>, actualCost: number, teaches = true): void {
     requireCost('actualCost', actualCost, 0)
     const request = this.#own(ticket)
-    if (!request.served) return
+    if (request.era < 0) return
     if (!request.settled) {
       request.settled = true
       if (teaches) this.learn(request.path, request.declared, actualCost, request.kind)

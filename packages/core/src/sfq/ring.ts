@@ -1,5 +1,5 @@
 import { type Linked, LinkedList } from '../linked-list.js'
-import { type Flow, firstOf } from '../path.js'
+import { type Flow, firstOf, keyOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
 import type { LongestQueue } from './longest-queue.js'
 import type { Quantum } from './quantum.js'
@@ -29,10 +29,7 @@ export interface Ticket<T> {
 
 /** A ticket as the queue sees it. */
 export class Request<T> implements Ticket<T>, Linked<Request<T>> {
-  readonly flow: string
   readonly path: Flow
-  /** A string of its own for the flow. */
-  readonly key: string
   readonly item: T
   /** What it was enqueued with, and is counted with while it waits. */
   readonly declared: number
@@ -44,19 +41,15 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   readonly sequence: number
   /** The lane in which it waits; `undefined` once it has left. */
   lane: Lane<T> | undefined = undefined
-  /** True once it has been dequeued and charged. */
-  served = false
-  /** How often all debts had been forgiven when it was charged. */
-  era = 0
+  /** How often all debts had been forgiven when it was dequeued and charged; below 0 until then. */
+  era = -1
   /** Whether its real cost is known. */
   settled = false
   next: Request<T> | undefined = undefined
   previous: Request<T> | undefined = undefined
 
-  constructor(flow: Flow, key: string, item: T, cost: number, kind: string, sequence: number) {
-    this.flow = firstOf(flow)
-    this.path = flow
-    this.key = key
+  constructor(path: Flow, item: T, cost: number, kind: string, sequence: number) {
+    this.path = path
     this.item = item
     this.declared = cost
     this.kind = kind
@@ -64,6 +57,13 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
     this.sequence = sequence
   }
 
+  get flow(): string {
+    return firstOf(this.path)
+  }
+  /** A string of its own for its flow. */
+  get key(): string {
+    return keyOf(this.path)
+  }
   /** What it will cost, as far as that is known. */
   expected(costs: LearnedCosts): number {
     return costs.size === 0 ? this.declared : costs.expected(this.key, this.kind, this.declared)
