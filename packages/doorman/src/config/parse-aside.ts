@@ -17,7 +17,8 @@ try {
  */
 export function parseAside(text: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const worker = new Worker(PROGRAM, { eval: true, workerData: { text, yaml: YAML } })
+    // Without the flags of this process: some of them say how a program given as text is to be read.
+    const worker = new Worker(PROGRAM, { eval: true, execArgv: [], workerData: { text, yaml: YAML } })
     worker.once('message', ({ document, reason }: { document?: unknown; reason?: string }) => {
       if (reason === undefined) resolve(document)
       else reject(new SyntaxError(reason))
