@@ -187,8 +187,7 @@ describe('fairLimit', () => {
       )
       first.end()
       await Promise.all([running, ...jobs])
-      // Blue has had its turn when the others come.
-      expect(order).toEqual(['urgent', 'red', 'background', 'blue1', 'blue2', 'blue3', 'blue4'])
+      expect(order).toEqual(['urgent', 'blue1', 'red', 'background', 'blue2', 'blue3', 'blue4'])
     })
 
     it('takes out what waits for a request whose client has left', async () => {

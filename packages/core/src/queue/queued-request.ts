@@ -97,6 +97,8 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
   readonly flow: string
   readonly path: Flow
   readonly cost: number
+  /** What it was expected to cost at its arrival. */
+  readonly expected: number
   readonly width: number
   readonly band: Band<QueuedRequest>
   /** The class under which its duration is remembered. */
@@ -132,6 +134,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
     this.flow = flow
     this.path = path ?? flow
     this.cost = cost
+    this.expected = band.queue.expected(this.path, cost, className)
     this.width = width
     this.band = band
     this.className = className

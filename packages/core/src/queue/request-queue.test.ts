@@ -364,11 +364,11 @@ describe('width', () => {
     for (const name of ['x', 'y']) ask(name, { width: 4 })
     ask('a0', { width: 8, cost: 32, signal: controller.signal })
     for (let i = 1; i <= 30; i++) for (const flow of ['a', 'b']) ask(`${flow}${i}`, { width: 4, cost: 1 })
-    // Turn after turn of a goes into the cost of its wide request, while b is served.
+    // Turns of a go into the cost of its wide request, while b is served what slots it may have.
     let ended = 0
     while (queue.snapshot().passing === undefined) await end(started[ended++]!)
     const before = started.length
-    expect(before).toBeGreaterThan(4)
+    expect(before).toBeGreaterThan(2)
     controller.abort()
     await settled()
     while (started.length < before + 10) await end(started[ended++]!)

@@ -402,7 +402,9 @@ export class RequestQueue implements Stage {
   #next(): QueuedRequest | undefined {
     const slots = this.#slots
     const limit = this.#supply.limit
-    const head = this.#list.next(slots.isContested ? (one) => slots.isWithinShare(one, limit) : undefined)
+    // While no slot is free the head is only there to ask the capacity with: nobody passes, so no turn is touched.
+    const passes = slots.isContested && this.#supply.anyFree()
+    const head = this.#list.next(passes ? (one) => slots.isWithinShare(one, limit) : undefined)
     if (head === undefined || slots.isAllowed(head)) return head
     this.#capped = true
     const other = this.#list.next((one) => slots.isAllowed(one))

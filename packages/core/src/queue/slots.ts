@@ -97,16 +97,24 @@ interface FlowRecord {
   /** Slots that the running requests take. */
   width: number
   waiting: number
+  /** Number of all of these, and what they were expected to cost. */
+  requests: number
+  cost: number
+  /** Requests that it is due, as a rate: its weight over their mean cost. */
+  due: number
 }
 
 /**
- * The slots that each flow holds, and its max-min share of them while others wait: by weight, in whole slots, at least
- * one, and never more than `perFlow`. Keeps a record per flow that runs or waits; O(1) per change.
+ * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
+ * that it is due, which are its weight over their mean cost. For a flow of cheap requests needs more slots than one of
+ * costly ones to have as much served. In whole slots, at least one, and never more than `perFlow`. Keeps a record per
+ * flow that runs or waits; O(1) per change.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
   readonly #perFlow: number
   #weight = 0
+  #due = 0
   #waitingFlows = 0
   #waiting = 0
 
@@ -116,12 +124,14 @@ export class FlowSlots {
 
   waits(request: QueuedRequest): void {
     const record = this.#open(request)
+    this.#count(record, 1, request.expected)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
   }
 
-  waitsNoMore({ flow }: QueuedRequest): void {
+  waitsNoMore({ flow, expected }: QueuedRequest): void {
     const record = this.#flows.get(flow)!
+    this.#count(record, -1, expected)
     this.#waiting--
     if (--record.waiting === 0) this.#waitingFlows--
     this.#close(flow, record)
@@ -129,12 +139,14 @@ export class FlowSlots {
 
   starts(request: QueuedRequest): void {
     const record = this.#open(request)
+    this.#count(record, 1, request.expected)
     record.running.push(request)
     record.width += request.width
   }
 
   ends(request: QueuedRequest): void {
     const record = this.#flows.get(request.flow)!
+    this.#count(record, -1, request.expected)
     record.running.delete(request)
     record.width = record.running.first === undefined ? 0 : record.width - request.width
     this.#close(request.flow, record)
@@ -176,13 +188,23 @@ export class FlowSlots {
   }
 
   #share(record: FlowRecord, limit: number): number {
-    return Math.max(1, Math.ceil((limit * record.weight) / this.#weight))
+    const part = Math.max(record.weight / this.#weight, record.due / Math.max(record.due, this.#due))
+    return Math.max(1, Math.ceil(limit * part - ROUNDING))
+  }
+
+  /** A request of this cost comes to those of a flow, or goes from them. */
+  #count(record: FlowRecord, change: 1 | -1, cost: number): void {
+    record.requests += change
+    record.cost = record.requests === 0 ? 0 : record.cost + change * cost
+    const due = record.cost > 0 ? (record.weight * record.requests) / record.cost : 0
+    this.#due += due - record.due
+    record.due = due
   }
 
   #open({ flow, weight }: QueuedRequest): FlowRecord {
     let record = this.#flows.get(flow)
     if (record !== undefined) return record
-    record = { weight, running: new LinkedList(), width: 0, waiting: 0 }
+    record = { weight, running: new LinkedList(), width: 0, waiting: 0, requests: 0, cost: 0, due: 0 }
     this.#weight += weight
     this.#flows.set(flow, record)
     return record
@@ -193,6 +215,7 @@ export class FlowSlots {
     this.#flows.delete(flow)
     // Differences of floats are inexact; without flows the sum is exactly 0.
     this.#weight = this.#flows.size === 0 ? 0 : this.#weight - weight
+    if (this.#flows.size === 0) this.#due = 0
   }
 }
 

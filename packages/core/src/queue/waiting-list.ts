@@ -256,8 +256,10 @@ export class WaitingList {
   }
 
   /** Gives the credit that this took from the request's band. */
-  #takeTurn({ band, cost }: QueuedRequest): number {
-    band.queue.dequeue()
+  #takeTurn(request: QueuedRequest): number {
+    const { band, cost } = request
+    // Flows that were passed over for it have kept their places before it.
+    band.queue.dequeue(undefined, (one) => one === request)
     return this.#bands.started(band, cost)
   }
 

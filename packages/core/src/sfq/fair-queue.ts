@@ -158,10 +158,10 @@ export class FairQueue<T> {
    *
    * A request that `isDead` calls dead at its turn is dropped instead: it costs its flow neither credit nor the turn,
    * and the flow goes on with its next. `isDead` may be asked about the same request again until it says yes; it may
-   * use this queue, and if it throws nothing is lost.
+   * use this queue, and if it throws nothing is lost. For `mayStart` see {@link peek}.
    */
-  dequeue(isDead?: (item: T) => boolean): Ticket<T> | undefined {
-    const request = this.#root.head(isDead && this.#isLive(isDead))
+  dequeue(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
+    const request = this.#root.head(isDead && this.#isLive(isDead), mayStart)
     if (request === undefined) {
       // All turns could pass at once without a difference.
       this.#root.ring!.clear()
@@ -182,7 +182,8 @@ export class FairQueue<T> {
    * The request that `dequeue` would give, still waiting; another once something arrived, left, or was settled. Drops
    * dead requests, as `dequeue` does.
    *
-   * A flow whose next request `mayStart` turns down is passed over and loses its turn, unless all are turned down.
+   * A flow whose next request `mayStart` turns down is passed over, and keeps its turn while others are served, up to 16
+   * rounds ahead. If none of them can be served, it is served all the same.
    */
   peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
     return this.#root.head(isDead && this.#isLive(isDead), mayStart)

@@ -9,6 +9,8 @@ const ROUNDING = 1e-9
 const CLOSE = 1 - ROUNDING
 /** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
 const IN_ADVANCE = 0.25
+/** Rounds by which others go ahead of a lane that may not start now. */
+const ROUNDS_AHEAD = 16
 
 /** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
 export interface Ticket<T> {
@@ -306,33 +308,36 @@ export class Ring<T> {
   /**
    * The request to be served next; asked again, the same, unless something arrived or left. Credits lanes and moves
    * them on. Takes off the requests that `isLive` finds dead before it looks at any credit, so they cost neither credit
-   * nor a turn. A lane whose head `mayStart` turns down passes its turn, unless all do.
+   * nor a turn. A lane whose head `mayStart` turns down keeps its turn and its place while others are served, up to 16
+   * rounds ahead; if none of them can be, it is served all the same. O(lanes turned down) more.
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     const { costs } = this.#rules
-    let [first, passed]: [Lane<T> | undefined, number] = [undefined, 0]
+    let passed: Lane<T> | undefined
+    let rounds = 0
     while (this.#owner.count > 0) {
-      const lane = this.#front()!
-      if (lane.round > this.#round) this.#beginRound(lane.round)
-      // A group is passed over as a whole: that costs no turn in it.
-      const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
-      // A dead request may have taken the lane with it.
-      if (lane !== this.#front()) continue
-      if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) {
-        // All the way round. (If the first lane has left meanwhile, the count ends it.)
-        if (lane === first || ++passed > this.#owner.count) mayStart = undefined
-        first ??= lane
-        if (mayStart !== undefined) this.#toEnd(lane)
+      const lane = this.#after(passed)
+      if (lane === undefined || (passed !== undefined && lane.round > this.#round && ++rounds > ROUNDS_AHEAD)) {
+        // Nobody else's turn is near.
+        mayStart = undefined
+        passed = undefined
         continue
       }
-      if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
+      if (lane.round > this.#round) this.#beginRound(lane.round)
+      else lane.round = this.#round
+      // A group is passed over as a whole: that costs no turn in it.
+      const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
+      // A dead request may have taken the lane with it, or one that was passed over.
+      if (lane !== this.#after(passed)) passed = undefined
+      else if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) passed = lane
+      else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
       else if (head !== undefined) return head
       else this.#leave(lane)
     }
     return undefined
   }
 
-  /** Charges the lane at the front, whose head is being served. */
+  /** Charges a lane whose head is being served. */
   charge(lane: Lane<T>, cost: number): void {
     const deficit = lane.deficit - cost
     lane.deficit = Math.abs(deficit) < cost * ROUNDING ? 0 : deficit
@@ -359,6 +364,12 @@ export class Ring<T> {
 
   #front(): Lane<T> | undefined {
     return this.#new.first ?? this.#old.first
+  }
+
+  /** The lane behind this one, or at the front; `undefined` at the end. */
+  #after(lane: Lane<T> | undefined): Lane<T> | undefined {
+    if (lane === undefined) return this.#front()
+    return lane.next ?? (lane.place === 'new' ? this.#old.first : undefined)
   }
 
   /** Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt. */
