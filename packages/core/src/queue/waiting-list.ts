@@ -2,7 +2,7 @@ import type { Refusal } from '../admission/refusal.js'
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
 import { type Linked, LinkedList } from '../linked-list.js'
-import type { Refused } from '../sfq/index.js'
+import type { Refused, Ticket } from '../sfq/index.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, type BandSnapshot, Bands } from './bands.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
@@ -195,21 +195,32 @@ export class WaitingList {
   }
 
   /** Tells what a running request has cost so far. Throws what `weightOf` throws. */
-  charge({ band, ticket }: QueuedRequest, costSoFar: number): void {
+  charge(request: QueuedRequest, costSoFar: number): void {
+    const ticket = this.#ticketOf(request, costSoFar)
     if (ticket === undefined || this.closed) return
     this.#untidy = true
-    band.queue.charge(ticket, costSoFar)
+    request.band.queue.charge(ticket, costSoFar)
   }
 
   /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
-  settle({ band, path, cost, className, ticket }: QueuedRequest, actualCost: number, teaches = true): void {
+  settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
+    const { band, path, cost, className } = request
+    const ticket = this.#ticketOf(request, actualCost)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
     }
     this.#untidy = true
     band.queue.settle(ticket, actualCost, teaches)
+  }
+
+  /** A request that started at once needs a ticket when it costs more than declared while others wait. */
+  #ticketOf(request: QueuedRequest, actualCost: number): Ticket<QueuedRequest> | undefined {
+    const { band, path, cost, className } = request
+    if (request.ticket === undefined && actualCost > cost && this.size > 0)
+      request.ticket = band.queue.started(path, request, cost, className)
+    return request.ticket
   }
 
   /** When nothing waits, the fair queues may forget whose turn it was, and who owes. */

@@ -236,6 +236,18 @@ export class FairQueue<T> {
     if (actualCost !== request.cost) this.#correct(request, actualCost)
   }
 
+  /**
+   * The ticket of a request that runs and never was in the queue, because it did not need to wait: its flow is charged
+   * what it costs beyond `cost`. Throws on an empty flow or a bad cost.
+   */
+  started(flow: Flow, item: T, cost = 1, kind = ''): Ticket<T> {
+    requireCost('cost', cost)
+    const request = new Request(this.#flow(flow), item, cost, kind, 0)
+    request.era = this.#era
+    request.free = cost
+    return request
+  }
+
   /** What a request of `flow` that declares `cost` is expected to cost, as far as that has been learnt. */
   expected(flow: Flow, cost: number, kind = ''): number {
     return this.#costs.expected(keyOf(this.#flow(flow)), kind, cost)
@@ -323,12 +335,12 @@ export class FairQueue<T> {
 
   /** A request has cost, or costs, this instead of what its flow was charged for it. */
   #correct(request: Request<T>, cost: number): void {
-    const change = cost - request.cost
+    const change = Math.max(cost, request.free) - Math.max(request.cost, request.free)
     let lane = this.#lanes.find(request.key)
     if (lane === undefined && change > 0) lane = this.#lanes.open(request.path, request.key, this.#weigh(request.path))
     request.cost = cost
     // What was forgiven is not given back.
-    if (change > 0 || request.era === this.#era) lane?.correct(change)
+    if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change)
   }
 
   #own(ticket: Ticket<T>): Request<T> {
