@@ -4,13 +4,18 @@ const COST_MEMORY = 300
 const LEAST_PART = 1 / 16
 /** Most by which the quantum exceeds the geometric mean. */
 const MOST_ROOM = 0.25
+/** Geometric means that one cost counts for at most: what one request declares must not make turns long for all. */
+const MOST_MEANS = 1000
+/** Geometric means by which the quantum follows the arithmetic one at most. */
+const MOST_FLOOR = 8
 
 /**
  * The quantum: the cost that a lane of weight 1 is credited in a round. It is the geometric mean of the costs that were
  * served lately, so that a turn is worth about one ordinary request, however much the few costly ones cost: with the
  * arithmetic mean, each costly request would give every flow long turns for a while. Where costs vary, it is up to a
  * quarter more, so that most ordinary requests fit into a turn. At least a sixteenth of the arithmetic mean, so that
- * choosing stays O(1), and at least the smallest cost seen.
+ * choosing stays O(1), but by that no more than eight geometric means; and at least the smallest cost seen. One request,
+ * whatever it declares, changes it by a few parts in a hundred once 300 have been served.
  */
 export class Quantum {
   #served = 0
@@ -28,6 +33,7 @@ export class Quantum {
 
   /** A request of this cost, which was seen before, is served. */
   learn(cost: number): void {
+    if (this.#served > 0) cost = Math.min(cost, MOST_MEANS * this.#geometricMean)
     if (this.#served < COST_MEMORY) this.#served++
     this.#mean += (cost - this.#mean) / this.#served
     // The usual case, in which all costs are equal, needs no logarithm.
@@ -42,6 +48,7 @@ export class Quantum {
 
   get value(): number {
     const room = 1 + Math.min(MOST_ROOM, 2 * this.#spread)
-    return Math.max(room * this.#geometricMean, LEAST_PART * this.#mean, this.#least)
+    const floor = Math.min(LEAST_PART * this.#mean, MOST_FLOOR * this.#geometricMean)
+    return Math.max(room * this.#geometricMean, floor, this.#least)
   }
 }

@@ -11,6 +11,8 @@ const CLOSE = 1 - ROUNDING
 const IN_ADVANCE = 0.25
 /** Rounds by which others go ahead of a lane that may not start now. */
 const ROUNDS_AHEAD = 16
+/** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
+const MOST_TURNS = 16
 
 /** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
 export interface Ticket<T> {
@@ -376,7 +378,12 @@ export class Ring<T> {
 
   /** Whether a lane, or the pool for it, can pay `cost` in this turn; 0 for an empty lane, which must be out of debt. */
   #covers(lane: Lane<T>, cost: number): boolean {
-    if (lane.deficit >= cost * CLOSE) return true
+    if (lane.deficit >= cost * CLOSE) {
+      const most = cost + MOST_TURNS * this.#rules.quantum.value * (lane.weight || 1)
+      if (lane.deficit > most) lane.deficit = most
+      this.#pay(lane)
+      return true
+    }
     lane.costly = cost > this.#worth(lane)
     // Once in a turn; a lane in the new list was credited when it arrived.
     if (lane.place === 'old' && lane.credited !== this.#round) {
