@@ -26,6 +26,12 @@ interface Asked {
   readonly cost: number
 }
 
+/** What a request counts for in the rate at which its band is served, and when it started, by that rate's fading. */
+export interface Drained {
+  readonly cost: number
+  readonly faded: number
+}
+
 /** One band: a fair queue, its minimum share, and how fast it is served. */
 export class Band<T> {
   /** 0 is the highest. */
@@ -38,6 +44,7 @@ export class Band<T> {
   /** Requests that wait: those in the queue, and one that left it but is too wide for the free slots. */
   waiting = 0
   readonly #drain = new DrainRate()
+  readonly #settledCost = new MovingAverage(MEAN_MEMORY)
   readonly #retries = new RetrySchedule()
   /** For each waiting flow, its waiting requests and since when it has had one without a break. */
   readonly #backlogs = new Map<string, { waiting: number; readonly sinceMs: number }>()
@@ -53,9 +60,20 @@ export class Band<T> {
     if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
-  /** A waiting request starts; `left` follows. */
-  started(request: Asked, nowMs: number): void {
-    this.#drain.started(this.#expected(request), nowMs)
+  /** A waiting request starts; `left` follows. Gives what `settled` needs. */
+  started(request: Asked, nowMs: number): Drained {
+    const cost = this.#expected(request)
+    return { cost, faded: this.#drain.started(cost, nowMs) }
+  }
+
+  /**
+   * A request that waited has ended. One of which nobody knows what it has cost counts as others have cost, if it
+   * declared more.
+   */
+  settled({ cost, faded }: Drained, actualCost: number, isKnown: boolean): void {
+    if (isKnown) this.#settledCost.add(actualCost)
+    const drained = isKnown ? actualCost : Math.min(actualCost, this.#settledCost.value)
+    if (drained !== cost) this.#drain.correct(drained - cost, faded)
   }
 
   /** A request waits no more, for whatever reason. */

@@ -52,6 +52,19 @@ describe('the rate of drain', () => {
     expect(drain.perMs(151_000)).toBeGreaterThan(0.06)
   })
 
+  it.each([1, 1_000, 20_000])('is corrected by what a request has really cost, %i ms later', (laterMs) => {
+    const [declared, told] = [new DrainRate(), new DrainRate()]
+    for (const drain of [declared, told]) {
+      drain.set(true, 0)
+      serve(drain, 0, 1_000, 10)
+    }
+    const mark = declared.started(1e9, 1_000)
+    told.started(1, 1_000)
+    for (const drain of [declared, told]) serve(drain, 1_000, 1_000 + laterMs, 10)
+    declared.correct(1 - 1e9, mark)
+    expect(declared.perMs(1_000 + laterMs)).toBeCloseTo(told.perMs(1_000 + laterMs)!, 6)
+  })
+
   it('is the same however long nothing waits', () => {
     const drain = new DrainRate()
     drain.set(false, 3_600_000)

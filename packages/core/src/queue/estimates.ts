@@ -72,6 +72,8 @@ export class DrainRate {
   #cost = 0
   #waitedMs = 0
   #starts = 0
+  /** How often costs have faded by a factor of e since the start. */
+  #faded = 0
   #waiting = false
   #nowMs = 0
 
@@ -81,11 +83,17 @@ export class DrainRate {
     this.#waiting = waiting
   }
 
-  /** A request that waited starts. */
-  started(cost: number, nowMs: number): void {
+  /** A request that waited starts. Gives what `correct` needs. */
+  started(cost: number, nowMs: number): number {
     this.#pass(nowMs)
     this.#cost += cost
     this.#starts++
+    return this.#faded
+  }
+
+  /** A request has cost this much more than it started with, or less: as much of that counts as has not faded. */
+  correct(change: number, fadedAtStart: number): void {
+    this.#cost = Math.max(0, this.#cost + change * Math.exp(fadedAtStart - this.#faded))
   }
 
   /** Cost per millisecond; `undefined` until ten requests have started. */
@@ -103,6 +111,7 @@ export class DrainRate {
     const seenMs = this.#waiting ? (1 - kept) * MEAN_LIFE_MS : 0
     if (!this.#waiting) kept = Math.min(1, Math.max(kept, OLD_NEWS_MS / this.#waitedMs))
     this.#cost *= kept
+    this.#faded -= Math.log(kept)
     this.#waitedMs = this.#waitedMs * kept + seenMs
   }
 }

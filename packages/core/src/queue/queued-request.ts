@@ -5,7 +5,7 @@ import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
 import { requireNumber, requireOneOf } from '../options.js'
 import type { Flow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
-import type { Band } from './bands.js'
+import type { Band, Drained } from './bands.js'
 import type { Timed } from './waiting-list.js'
 
 /**
@@ -114,6 +114,8 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
   startedMs = 0
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
+  /** Set when it starts after it waited. */
+  drained: Drained | undefined = undefined
   /** The signal that it listens to. */
   signal: AbortSignal | undefined = undefined
   /** Settles the promise, once there is one. */

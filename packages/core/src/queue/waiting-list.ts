@@ -164,7 +164,7 @@ export class WaitingList {
   start(request: QueuedRequest, nowMs: number): void {
     if (request === this.#backfill.head) this.#backfill.clear()
     else this.#takeTurn(request)
-    request.band.started(request, nowMs)
+    request.drained = request.band.started(request, nowMs)
     this.#forget(request, nowMs)
     this.#backfill.pass(request.width)
   }
@@ -205,7 +205,8 @@ export class WaitingList {
   /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
-    const { band, path, cost, className } = request
+    const { band, path, cost, className, drained } = request
+    if (drained !== undefined) band.settled(drained, actualCost, teaches)
     const ticket = this.#ticketOf(request, actualCost)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
