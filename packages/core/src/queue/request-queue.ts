@@ -400,11 +400,10 @@ export class RequestQueue implements Stage {
 
   /** The request whose turn it is: of a flow within its share, if one waits; never of a flow that has all it may have. */
   #next(): QueuedRequest | undefined {
-    const slots = this.#slots
-    const limit = this.#supply.limit
-    // While no slot is free the head is only there to ask the capacity with: nobody passes, so no turn is touched.
+    const [slots, { limit }] = [this.#slots, this.#supply]
+    // While no slot is free nobody passes: the head is only there to ask the capacity with.
     const passes = slots.isContested && this.#supply.anyFree()
-    const head = this.#list.next(passes ? (one) => slots.isWithinShare(one, limit) : undefined)
+    const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit) : undefined)
     if (head === undefined || slots.isAllowed(head)) return head
     this.#capped = true
     const other = this.#list.next((one) => slots.isAllowed(one))
