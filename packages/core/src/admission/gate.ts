@@ -245,13 +245,13 @@ export class Gate {
   }
 
   /** @internal Called by a permit, at most once. */
-  finished(visit: Visit, outcome: Outcome, cost: number): void {
+  finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void {
     this.#finished[outcome]++
     this.#timeouts?.remove(visit)
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).finish(outcome, cost, nowMs)
+        visit.hold(i).finish(outcome, cost, nowMs, isNamed)
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
