@@ -7,7 +7,15 @@ import { type After, type Clock, steady, systemAfter, systemClock } from './cloc
 import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
-import { requireAbove, requireFunction, requireOneOf, requireOptions, requireText, show } from './options.js'
+import {
+  requireAbove,
+  requireFunction,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  show,
+  withDefaults,
+} from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
 import { safeWeight, type WeightOf } from './weight.js'
@@ -18,8 +26,8 @@ import { safeWeight, type WeightOf } from './weight.js'
  */
 export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
   /**
-   * What the gate guards, in pages, metrics and logs; not empty. FAIR's clock is shared by the gates of this name, in the processes that `fleet`
-   * reaches, or that have one primary. @default 'gate', with a clock that is found as 'default'
+   * What the gate guards, in pages, metrics and logs; not empty. FAIR's clock is shared by the gates of this name, in the
+   * processes that `fleet` reaches, or that have one primary. @default 'gate'; without `fleet`, the clock is 'default'
    */
   name?: string
   /** The way to the other processes before the same resource, such as `redisFleet()`: FAIR shares one clock with them. @default found in `node:cluster` and worker threads */
@@ -71,6 +79,8 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   after?: After
 }
 
+const DEFAULT_NAME = 'gate'
+
 /** Names of the options above, for code that passes them on. */
 export const GATE_OPTIONS: readonly string[] = [
   'name',
@@ -98,7 +108,7 @@ export const GATE_OPTIONS: readonly string[] = [
 export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
-  const { name = 'gate', after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
+  const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
   requireText('name', name)
   requireFunction('clock', options.clock ?? systemClock)
@@ -120,11 +130,10 @@ export function createGate(options: GateOptions = {}): Gate {
       throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
     chain.push(overrides)
   }
-  const fair = withFleet(withWeight(options.fair === undefined ? {} : options.fair, weightOf), options)
-  if (fair !== false) {
-    requireFairOptions(fair)
-    chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
-  }
+  const { fair: given = {} } = options
+  if (given !== false) requireFairOptions(given)
+  const fair = withFleet(withWeight(given, weightOf), options)
+  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
   if (shed !== false) chain.push(stageOf('shed', shed, seams))
   for (const stage of stages) {
     requireStage(stage)
@@ -157,9 +166,8 @@ function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown
 
 /** FAIR's options, with the gate's weights where they have none. Rule `blue` knows no weights. */
 function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']): FairOptions | false {
-  const isOptions = typeof fair === 'object' && fair !== null && !Array.isArray(fair)
-  if (weightOf === undefined || !isOptions || fair.rule === 'blue' || 'weightOf' in fair) return fair
-  return { ...fair, weightOf }
+  if (weightOf === undefined || fair === false || fair.rule === 'blue') return fair
+  return withDefaults(fair, { weightOf })
 }
 
 function isList<T>(value: T | readonly T[]): value is readonly T[] {
@@ -173,12 +181,12 @@ function withFleet(
 ): FairOptions | false {
   if (name !== undefined) requireText('name', name)
   if (fleet !== undefined) requireFunction('fleet.join', fleet?.join)
-  const isClock = typeof fair === 'object' && fair !== null && fair.rule !== 'blue'
+  const isClock = fair !== false && fair.rule !== 'blue'
   if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
   // A clock that somebody hands in tells no other process anything, unless that is asked for.
   const isNamed = name !== undefined && clock === undefined
-  if (!isClock || (!isNamed && fleet === undefined) || 'shared' in fair) return fair
-  return { ...fair, shared: { ...(name !== undefined && { name }), ...(fleet !== undefined && { link: fleet }) } }
+  if (!isClock || (!isNamed && fleet === undefined)) return fair
+  return withDefaults(fair, { shared: { name: name ?? DEFAULT_NAME, ...(fleet !== undefined && { link: fleet }) } })
 }
 
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {

@@ -23,4 +23,5 @@ export {
   requireOptions,
   requireText,
   show,
+  withDefaults,
 } from './options.js'

@@ -21,6 +21,12 @@ export function requireOptions(name: string, options: unknown, known: readonly s
       throw new TypeError(`${name} has no option ${show(key)}; it knows ${known.toSorted().join(', ')}`)
 }
 
+/** The options, and `defaults` for those that are not given. One that is given as `undefined` is not given. */
+export function withDefaults<O extends object, D extends Partial<O>>(options: O, defaults: D): O & D {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...options, ...defaults, ...Object.fromEntries(given) }
+}
+
 /** Checks for a finite number in [`least`, `most`]. */
 export function requireNumber(
   name: string,
@@ -57,6 +63,12 @@ export function requireInteger(
 /** Checks for a function. */
 export function requireFunction(name: string, value: unknown): void {
   if (typeof value !== 'function') fail(name, 'a function', value)
+}
+
+/** Checks for an `AbortSignal`, of whichever realm or library. */
+export function requireAbortSignal(name: string, value: unknown): void {
+  const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>
+  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') fail(name, 'an AbortSignal', value)
 }
 
 /** Checks for `true` or `false`. */

@@ -166,6 +166,15 @@ describe('without an SDK', () => {
   })
 })
 
+it.each([
+  [null, 'got null'],
+  [{}, 'got an object'],
+])('refuses a meter that is none: %j', (meter, got) => {
+  expect(() => instrumentGate(createGate(), { meter: meter as never })).toThrow(
+    `meter must be a Meter of OpenTelemetry, ${got}`,
+  )
+})
+
 it('refuses options that it does not know', () => {
   expect(() => instrumentGate(createGate(), { flow: 'a' } as object)).toThrow('instrumentGate has no option "flow"')
 })

@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { requireBoolean, requireFunction, requireOptions } from '@fairlead/core/internal'
+import { requireBoolean, requireFunction, requireOptions, show } from '@fairlead/core/internal'
 import {
   GateTelemetry,
   INSTRUMENTS,
@@ -38,6 +38,7 @@ const measured = new WeakMap<Meter, Map<string, GateTelemetry>>()
 export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'meter', 'spans', 'flowOf'])
   const { meter = metrics.getMeter('@fairlead/otel'), spans = true, flowOf, ...telemetry } = options
+  requireMeter(meter)
   requireBoolean('spans', spans)
   if (flowOf !== undefined) requireFunction('flowOf', flowOf)
   const measuring = measure(gate, telemetry, meter)
@@ -46,6 +47,12 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
     measuring.stop()
     stopTelling?.()
   }
+}
+
+function requireMeter(meter: unknown): void {
+  const { createHistogram, addBatchObservableCallback } = (meter ?? {}) as Partial<Meter>
+  if (typeof createHistogram !== 'function' || typeof addBatchObservableCallback !== 'function')
+    throw new TypeError(`meter must be a Meter of OpenTelemetry, got ${show(meter)}`)
 }
 
 function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: string; stop: () => void } {

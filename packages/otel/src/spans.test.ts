@@ -61,6 +61,17 @@ it('a refused one says by which stage, why, and the numbers that decided', async
   })
 })
 
+it('a flowOf that throws costs the span nothing but the flow, and is counted', async () => {
+  const gate = createGate()
+  const flowOf = () => {
+    throw new Error('no such tenant')
+  }
+  instrumentGate(gate, { flowOf })
+  const attributes = await requestOf(() => gate.admit({ flow: 'a' }))
+  expect(attributes).toEqual({ 'fairlead.gate': 'gate', 'fairlead.result': 'admitted', 'fairlead.waited_ms': 0 })
+  expect(gate.snapshot().listenerErrors).toBe(1)
+})
+
 it("it is the server's span that hears it, not that of a middleware", async () => {
   const gate = createGate()
   instrumentGate(gate)

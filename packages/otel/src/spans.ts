@@ -32,9 +32,10 @@ export function tellSpans(
         if (typeof value === 'number' && Number.isFinite(value)) attributes[attribute] = value
       }
     }
-    const flow = flowOf?.(event.flow)
-    if (flow !== undefined) attributes['fairlead.flow'] = flow
     span.setAttributes(attributes)
+    // Last: what it throws is counted as a listener's error, and the span has the rest.
+    const flow = flowOf?.(event.flow)
+    if (flow !== undefined) span.setAttribute('fairlead.flow', flow)
   })
 }
 

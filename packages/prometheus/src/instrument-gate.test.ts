@@ -3,14 +3,18 @@ import { requestQueue } from '@fairlead/core/mechanisms'
 import { INSTRUMENTS } from '@fairlead/core/telemetry'
 import { manualClock } from '@fairlead/core/testing'
 import { busyGate } from '@fairlead-testing/gates'
-import { Counter, type OpenMetricsContentType, Registry } from 'prom-client'
+import { AggregatorRegistry, Counter, type OpenMetricsContentType, Registry } from 'prom-client'
 import { expect, it } from 'vitest'
 import { instrumentGate } from './instrument-gate.js'
 import { prometheusName } from './names.js'
 
 const UNNAMED = { fairlead_gate: 'gate' }
 
-async function readingOf(registry: Registry, name: string, labels: Record<string, string> = {}): Promise<unknown> {
+async function readingOf(
+  registry: Pick<Registry, 'getSingleMetric'>,
+  name: string,
+  labels: Record<string, string> = {},
+): Promise<unknown> {
   const metric = await registry.getSingleMetric(name)?.get()
   const wanted = JSON.stringify({ ...UNNAMED, ...labels })
   return metric?.values.find((value) => JSON.stringify(value.labels) === wanted)?.value
@@ -121,6 +125,33 @@ it('OpenMetrics has the same names', async () => {
   instrumentGate(gate, { registry })
   ;(gate.admit({ flow: 'a' }) as Permit).finish('success')
   expect(await registry.metrics()).toMatch(/^fairlead_requests_total\{.*success"\} 1$/m)
+})
+
+it('of several processes the worst fairness is taken, as of a cluster', async () => {
+  const registries = [1, 7].map(async (flows) => {
+    const registry = new Registry()
+    const clock = manualClock()
+    const gate = createGate({ clock })
+    instrumentGate(gate, { registry })
+    for (let i = 0; i < 70; i++) (gate.admit({ flow: `flow-${i % flows}` }) as Permit).finish('success')
+    clock.advance(20_000)
+    return registry.getMetricsAsJSON()
+  })
+  const all = AggregatorRegistry.aggregate(await Promise.all(registries))
+  expect(await readingOf(all, 'fairlead_fairness_top_share_ratio', { fairlead_rank: '1' })).toBe(1)
+  for (const { name } of Object.values(INSTRUMENTS).filter(({ name }) => /fairness.*(share|jain)/.test(name))) {
+    const metric = all.getSingleMetric(`${name.replaceAll('.', '_')}_ratio`)
+    expect(metric && 'aggregator' in metric && metric.aggregator, name).toMatch(/^(min|max)$/)
+  }
+})
+
+it.each([
+  [null, 'got null'],
+  [{}, 'got an object'],
+])('refuses a registry that is none: %j', (registry, got) => {
+  expect(() => instrumentGate(createGate(), { registry: registry as never })).toThrow(
+    `registry must be a Registry of prom-client, ${got}`,
+  )
 })
 
 it('refuses options that it does not know', () => {

@@ -1,5 +1,5 @@
 import type { Gate } from '@fairlead/core'
-import { requireOptions } from '@fairlead/core/internal'
+import { requireOptions, show } from '@fairlead/core/internal'
 import {
   GateTelemetry,
   INSTRUMENTS,
@@ -48,6 +48,7 @@ const exported = new WeakMap<AnyRegistry, Exported>()
 export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'registry'])
   const { registry = register, ...rest } = options
+  requireRegistry(registry)
   const { gates, histograms } = exportedBy(registry)
   const telemetry = new GateTelemetry(gate, rest, (key, value) => own[key].observe(value))
   const { name } = telemetry
@@ -64,6 +65,12 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
     gates.delete(name)
     for (const histogram of Object.values(histograms)) histogram.remove(labels)
   }
+}
+
+function requireRegistry(registry: unknown): void {
+  const { registerMetric, getSingleMetric } = (registry ?? {}) as Partial<AnyRegistry>
+  if (typeof registerMetric !== 'function' || typeof getSingleMetric !== 'function')
+    throw new TypeError(`registry must be a Registry of prom-client, got ${show(registry)}`)
 }
 
 /** The metrics of a registry: made once, and again if somebody has cleared it. */
@@ -100,6 +107,7 @@ const AGGREGATORS: Partial<Record<InstrumentKey, Aggregator>> = {
   worstShare: 'min',
   quietShare: 'min',
   jain: 'min',
+  topShare: 'max',
   leaseEndsIn: 'min',
 }
 

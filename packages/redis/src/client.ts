@@ -39,20 +39,30 @@ export function scriptRunner(client: unknown): RunScript {
   if (isNodeRedis(client))
     return (script, key, args) => {
       const options = { keys: [key], arguments: args }
-      return unlessMissing(client.evalSha(script.sha1, options), () => client.eval(script.source, options))
+      return unlessMissing(
+        () => client.evalSha(script.sha1, options),
+        () => client.eval(script.source, options),
+      )
     }
   if (isIoRedis(client))
     return (script, key, args) =>
-      unlessMissing(client.evalsha(script.sha1, 1, key, ...args), () => client.eval(script.source, 1, key, ...args))
+      unlessMissing(
+        () => client.evalsha(script.sha1, 1, key, ...args),
+        () => client.eval(script.source, 1, key, ...args),
+      )
   if (isUpstash(client))
     return (script, key, args) =>
-      unlessMissing(client.evalsha(script.sha1, [key], args), () => client.eval(script.source, [key], args))
+      unlessMissing(
+        () => client.evalsha(script.sha1, [key], args),
+        () => client.eval(script.source, [key], args),
+      )
   throw new TypeError('client must be a client of the package redis (4 or later), ioredis or @upstash/redis')
 }
 
-async function unlessMissing(reply: Promise<unknown>, send: () => Promise<unknown>): Promise<unknown> {
+/** Also what a client throws at once is a rejection. */
+async function unlessMissing(call: () => Promise<unknown>, send: () => Promise<unknown>): Promise<unknown> {
   try {
-    return await reply
+    return await call()
   } catch (error) {
     if (error instanceof Error && error.message.includes('NOSCRIPT')) return send()
     throw error

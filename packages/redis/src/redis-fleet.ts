@@ -27,7 +27,7 @@ export interface RedisFleetOptions {
 export interface RedisFleet extends ClockLink {
   /**
    * The process leaves at once, so that others need not wait until it is missed: to be called before it ends. From then
-   * on it is on its own. Never rejects.
+   * on it is on its own, and so is what its gates guard later. Never rejects.
    */
   close(): Promise<void>
 }
@@ -50,13 +50,16 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
   requireText('redisFleet.prefix', prefix)
   const run = scriptRunner(client)
   const seats: Seat[] = []
+  let isClosed = false
   return {
     join(name, hear) {
+      if (isClosed) return () => {}
       const seat = new Seat(run, `${prefix}:clock:{${name}}`, hear)
       seats.push(seat)
       return (report, member) => seat.report(report, member)
     },
     async close() {
+      isClosed = true
       await Promise.all(seats.map((seat) => seat.leave()))
     },
   }

@@ -46,6 +46,20 @@ describe('a charge while a request runs', () => {
     expect(heard.at(-1)).toBe('b ignored 3')
   })
 
+  it.each<[string, (permit: Permit) => void, boolean]>([
+    ['the end', (permit) => permit.finish('failure', { cost: 10 }), true],
+    ['charges', (permit) => [permit.charge(10), permit.finish('failure')], true],
+    ['nobody', (permit) => permit.finish('failure'), false],
+  ])('tells a stage whether the cost is one that somebody named: %s', async (_who, end, expected) => {
+    const heard: unknown[] = []
+    const stage: Stage = {
+      name: 'own',
+      admit: () => ({ finish: (_outcome, cost, _nowMs, isNamed) => heard.push([cost, isNamed]), undo: () => {} }),
+    }
+    end(await permitOf({ stages: [stage] }, 'x', 10))
+    expect(heard).toEqual([[10, expected]])
+  })
+
   it('is refused if it is no cost, and then it did not count', async () => {
     const permit = await permitOf({}, 'x', 10)
     for (const delta of [-1, Number.NaN, Number.POSITIVE_INFINITY])
@@ -86,6 +100,23 @@ describe('a charge to a budget', () => {
     expect(used()).toBe(25)
     permit.finish('success', { cost: 24 })
     expect(used()).toBe(24)
+  })
+
+  it.each([9, 10, 11])('is spent although the request fails: %d where 10 was asked for', async (cost) => {
+    for (const tell of ['finish', 'charge'] as const) {
+      const escrow = new WeightedFairEscrow({ limit: 100, windowMs: 1_000, clock })
+      const permit = await permitOf({ budget: budgetStage(escrow) }, 'a', 10)
+      if (tell === 'charge') permit.charge(cost)
+      permit.finish('failure', tell === 'finish' ? { cost } : undefined)
+      expect(escrow.snapshot().used).toBe(cost)
+    }
+  })
+
+  it('is nothing where a request fails and nobody names a cost', async () => {
+    const escrow = new WeightedFairEscrow({ limit: 100, windowMs: 1_000, clock })
+    const permit = await permitOf({ budget: budgetStage(escrow) }, 'a', 10)
+    permit.finish('failure')
+    expect(escrow.snapshot().used).toBe(0)
   })
 
   it('is owed for the next window where nothing is left, or the window is over', async () => {

@@ -541,6 +541,9 @@ describe('misuse', () => {
     [{ flow: 'a', cost: -1 }, 'cost must be a number > 0, got -1'],
     [{ flow: 'a', cost: '1' }, 'cost must be a number > 0, got "1"'],
     [{ flow: 'a', cost: Number.POSITIVE_INFINITY }, 'cost must be a number > 0, got Infinity'],
+    [{ flow: 'a', signal: null }, 'signal must be an AbortSignal, got null'],
+    [{ flow: 'a', signal: 5 }, 'signal must be an AbortSignal, got 5'],
+    [{ flow: 'a', signal: {} }, 'signal must be an AbortSignal, got an object'],
     [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
     [{ flow: 'a', priority: 0.5 }, 'priority must be an integer from -2 to 2, got 0.5'],
   ])('is thrown before anything is counted: %j', (ask, message) => {
@@ -563,6 +566,7 @@ describe('misuse', () => {
   it.each<[unknown, string]>([
     [{ fare: {} }, 'gate has no option "fare"'],
     [{ fair: true }, 'fair must be an object, got true'],
+    [{ name: 'orders', fair: [] }, 'fair must be an object, got an array'],
     [{ fair: { clock: () => 0 } }, 'fair has no option "clock"'],
     [{ shed: true }, 'shed must be made by loadShedder(), got true'],
     [{ shed: { signal: () => 0 } }, 'shed must be made by loadShedder(), got an object'],

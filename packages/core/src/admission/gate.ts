@@ -1,7 +1,7 @@
 import { engaged, finished, refused, waits } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
@@ -111,6 +111,7 @@ export class Gate {
    */
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
+    if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
     const first = path === undefined ? firstOf(flow) : path[0]!
     if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
@@ -245,13 +246,13 @@ export class Gate {
   }
 
   /** @internal Called by a permit, at most once. */
-  finished(visit: Visit, outcome: Outcome, cost: number): void {
+  finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void {
     this.#finished[outcome]++
     this.#timeouts?.remove(visit)
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).finish(outcome, cost, nowMs)
+        visit.hold(i).finish(outcome, cost, nowMs, isNamed)
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }

@@ -6,7 +6,7 @@ import type { Contest, Hold, Passage } from './stage.js'
 /** The gate's end of a visit. */
 interface Host {
   charged(visit: Visit, costSoFar: number): void
-  finished(visit: Visit, outcome: Outcome, cost: number): void
+  finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void
   now(): number
 }
 
@@ -112,15 +112,12 @@ export class Visit implements Passage, Permit {
 
   finish(outcome: Outcome, settlement?: Settlement): void {
     if (this.finished) return
-    let cost = this.#charges ?? this.cost
+    const named = settlement?.cost === undefined ? this.#charges : settlement.cost
     if (outcome !== 'success' && outcome !== 'failure' && outcome !== 'ignored')
       requireOneOf('outcome', outcome, outcomes)
-    if (settlement?.cost !== undefined) {
-      cost = settlement.cost
-      requireNumber('cost', cost, 0)
-    }
+    if (named !== undefined) requireNumber('cost', named, 0)
     this.finished = true
-    this.#host.finished(this, outcome, cost)
+    this.#host.finished(this, outcome, named ?? this.cost, named !== undefined)
   }
 }
 

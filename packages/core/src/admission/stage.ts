@@ -40,8 +40,11 @@ export type Contest = 'none' | 'others-wait' | 'over-share'
  * One shared object may serve all requests of a stage that keeps nothing per request.
  */
 export interface Hold {
-  /** The request ran and ended. `cost` is what it really cost, where the caller settled it. */
-  finish(outcome: Outcome, cost: number, nowMs: number): void
+  /**
+   * The request ran and ended. `cost` is what it really cost, if `isNamed`: the caller has said so, by `finish` or by
+   * charges. Else nobody has, and it is the cost that the request was admitted with.
+   */
+  finish(outcome: Outcome, cost: number, nowMs: number, isNamed?: boolean): void
   /**
    * The request still runs, and has cost `costSoFar` in all, more than at the last call. Only of stages that charge what
    * runs; it may be called often, and `finish` is still the last word.

@@ -1,5 +1,5 @@
 import type { Mechanism } from '../admission/mechanism.js'
-import { requireOptions } from '../options.js'
+import { requireOptions, withDefaults } from '../options.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { BUDGET_OPTIONS, type BudgetOptions } from './options.js'
 import { budgetStage } from './stage.js'
@@ -15,7 +15,7 @@ export function escrow(options: BudgetOptions): Mechanism<'budget'> {
   return {
     place: 'budget',
     stage: ({ clock, weightOf }) => {
-      const weighted = weightOf === undefined || 'weightOf' in own ? own : { ...own, weightOf }
+      const weighted = weightOf === undefined ? own : withDefaults(own, { weightOf })
       return budgetStage(new WeightedFairEscrow({ ...weighted, clock }), { onError, dryRun })
     },
   }

@@ -64,10 +64,9 @@ class BudgetHold implements Hold {
     this.#decision = decision
   }
 
-  finish(outcome: Outcome, cost: number): void {
+  finish(outcome: Outcome, cost: number, _nowMs: number, isNamed = false): void {
     const { escrow } = this.#budget
-    const spent = this.#decision.cost
-    if (outcome === 'failure' && cost === spent) this.#forget(escrow.refund(this.#decision))
+    if (outcome === 'failure' && !isNamed) this.#forget(escrow.refund(this.#decision))
     else this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
   }
 
@@ -99,7 +98,7 @@ class BudgetHold implements Hold {
  *
  * In the end: `success` and `ignored` cost what the caller says, else what was asked for, because the work was done, or
  * begun, whoever is to blame. `failure` means that the request did not get what it came for: it costs nothing, unless
- * the caller says another cost than the one it was admitted with. Exempt requests pass, and spend nothing.
+ * the caller names a cost: by `finish`, or by `charge` while it ran. Exempt requests pass, and spend nothing.
  *
  * Throws a `TypeError` or `RangeError` that names what is wrong with the escrow or an option.
  */

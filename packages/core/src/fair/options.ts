@@ -51,8 +51,14 @@ export interface ClockOptions {
 
 /** How processes before one resource share one clock. */
 export interface SharedOptions {
-  /** Which resource it is about: all processes that give this name, and reach the same arbiter, share. @default 'default' */
+  /**
+   * Which resource it is about: all processes that give this name, and reach the same arbiter, share. The link is told it
+   * with `%2F` for `/`, and `%25` for `%`; after a `/` follows the `resource` of requests that name one.
+   * @default 'default'
+   */
   name?: string
+  /** @internal What of it a clock of its own is for. */
+  resource?: string
   /** The way to the arbiter. @default the primary's, in a worker of `node:cluster` or a worker thread; else none */
   link?: ClockLink
 }
@@ -82,7 +88,7 @@ export interface FairSeams {
 /** Options of rule `fair-clock`, checked, with every default in its place. */
 export interface ClockSettings extends Required<Omit<ClockOptions, 'weightOf' | 'shared'>> {
   readonly weightOf: ((flow: string) => number) | undefined
-  readonly shared: { readonly name: string; readonly link: ClockLink } | undefined
+  readonly shared: (SharedOptions & { readonly name: string; readonly link: ClockLink }) | undefined
 }
 
 const CLOCK_OPTIONS: readonly string[] = [
@@ -138,7 +144,7 @@ function clockSettings(options: ClockOptions, isPlatforms: boolean): ClockSettin
   return { rule: 'fair-clock', levels, bucketsPerLevel, rotateEveryMs, credit, probe, weightOf, shared }
 }
 
-const SHARED_OPTIONS: readonly string[] = ['name', 'link']
+const SHARED_OPTIONS: readonly string[] = ['name', 'link', 'resource']
 
 /** A clock that somebody hands in tells no other process anything, unless that is asked for. */
 function sharedSettings(options: SharedOptions | false | undefined, isPlatforms: boolean): ClockSettings['shared'] {
@@ -149,7 +155,7 @@ function sharedSettings(options: SharedOptions | false | undefined, isPlatforms:
   if (link === undefined) return undefined
   if (!canShare) throw new TypeError('fair.shared.link: processes share a clock in Node and Bun only')
   requireFunction('fair.shared.link.join', link.join)
-  if (name !== undefined || options?.link !== undefined) return { name: name ?? 'default', link }
+  if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
   return takeDefaultName() ? { name: 'default', link } : undefined
 }
 

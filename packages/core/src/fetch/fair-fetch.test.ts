@@ -49,6 +49,13 @@ describe('fairFetch', () => {
     expect(probe.outcomes).toEqual(['success'])
   })
 
+  it.each([undefined, null, 'a word'])('learns nothing from a handler that throws %j', async (thrown) => {
+    const { probe, options } = probed()
+    const handle = fairFetch(() => Promise.reject(thrown), options)
+    await expect(handle(new Request(URL))).rejects.toBe(thrown)
+    expect(probe.outcomes).toEqual(['ignored'])
+  })
+
   it.each(['read', 'cancelled', 'broken'] as const)('keeps the permit of a stream until it was %s', async (how) => {
     const { probe, options } = probed()
     let controller: ReadableStreamDefaultController<Uint8Array> | undefined

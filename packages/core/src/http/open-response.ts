@@ -161,6 +161,8 @@ export class Peer {
   /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
   #one: OpenResponse | undefined = undefined
   readonly #more = new Set<OpenResponse>()
+  /** Pipelined requests that wait for their turn. */
+  waiting = 0
   /** It is among those that the sweep looks at. */
   listed = false
   /** Bytes read because nobody else did. */
@@ -180,8 +182,8 @@ export class Peer {
     })
   }
 
-  get waiting(): number {
-    return (this.#one === undefined ? 0 : 1) + this.#more.size
+  get isBusy(): boolean {
+    return this.#one !== undefined || this.#more.size > 0
   }
 
   all(): readonly OpenResponse[] {

@@ -211,6 +211,22 @@ describe('the end of a response', () => {
     expect(await late.reach(2)).toEqual([false, true])
   })
 
+  it.each([
+    [101, 101],
+    [102, 0],
+  ])('of %d pipelined requests, all but one of which wait for their turn: %d are answered', async (sent, answered) => {
+    const responses: ServerResponse[] = []
+    const { client, ends } = await serve((request, response) => {
+      // A second gate, which sees the requests of which it is the turn.
+      if (responses.push(response) === 1) onResponseEnd(request, response, new Ends().listener())
+      if (responses.length === sent) for (const each of responses) each.end('done')
+    })
+    const socket = await client()
+    socket.resume()
+    socket.write(GET.repeat(sent))
+    expect((await ends.reach(sent)).filter((aborted) => !aborted)).toHaveLength(answered)
+  })
+
   it('tells at once of a pipelined request that is asked about when its connection is dead', async () => {
     const late = new Ends()
     const { client } = await serve((request, response) => {

@@ -103,7 +103,7 @@ export class ResponseWatch {
     const nowMs = this.#clock() + this.#hastenedMs
     this.#busy = this.#busy.filter((peer) => {
       for (const open of peer.all()) this.#look(open, nowMs)
-      if (peer.waiting > 0) return true
+      if (peer.isBusy) return true
       peer.listed = false
       this.#readAhead -= peer.readAhead
       peer.readAhead = 0
@@ -136,10 +136,18 @@ export class ResponseWatch {
 
   /** Waits for the turn of a pipelined request. */
   #turn(open: OpenResponse): Promise<void> {
+    const { peer } = open
+    peer.waiting++
     return new Promise((resolve) => {
-      open.begin = resolve
-      open.response.on('socket', resolve)
-      if (open.peer.waiting > MOST_PIPELINED) open.request.socket.destroy()
+      let waits = true
+      const begin = (): void => {
+        if (waits) peer.waiting--
+        waits = false
+        resolve()
+      }
+      open.begin = begin
+      open.response.on('socket', begin)
+      if (peer.waiting > MOST_PIPELINED) open.request.socket.destroy()
     })
   }
 

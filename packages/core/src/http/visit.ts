@@ -142,7 +142,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   failed(error: unknown): void {
-    this.error = error
+    // A handler may throw `undefined`; that is no success, and a visit without an error is one.
+    this.error = error === undefined ? new Error('undefined was thrown') : error
     this.outer?.failed(error)
   }
 

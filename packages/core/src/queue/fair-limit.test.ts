@@ -25,6 +25,25 @@ function manual(): { work: () => Promise<string>; end: (result?: string) => void
 }
 
 describe('fairLimit', () => {
+  it.each([
+    [10, 'fairLimit must be an object, got 10'],
+    [[], 'fairLimit must be an object, got an array'],
+    [null, 'fairLimit must be an object, got null'],
+    [{ concurrency: 1, clock: 5 }, 'clock must be a function, got 5'],
+  ])('names what is wrong with options: %j', (options, message) => {
+    expect(() => fairLimit(options as unknown as FairLimitOptions)).toThrow(message)
+  })
+
+  it.each([
+    [5, 'signal must be an AbortSignal, got 5'],
+    [{}, 'signal must be an AbortSignal, got an object'],
+    [null, 'signal must be an AbortSignal, got null'],
+  ])('names a signal that is none: %j', (signal, message) => {
+    const limit = limitIn(new World())
+    expect(() => limit('a', () => 1, { signal: signal as unknown as AbortSignal })).toThrow(message)
+    expect(limit.snapshot()).toMatchObject({ running: 0, waiting: 0 })
+  })
+
   it('gives what the work gives, now or later, and rejects with what it throws', async () => {
     const limit = limitIn(new World())
     await expect(limit('a', () => 7)).resolves.toBe(7)
@@ -219,7 +238,7 @@ describe('fairLimit', () => {
 
   it('options that are wrong are errors', () => {
     expect(() => fairLimit({ concurrency: 0 })).toThrow('concurrency must be an integer >= 1, got 0')
-    expect(() => fairLimit({ concurency: 1 } as never)).toThrow('queue has no option "concurency"')
+    expect(() => fairLimit({ concurency: 1 } as never)).toThrow('fairLimit has no option "concurency"')
   })
 })
 

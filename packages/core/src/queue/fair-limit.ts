@@ -3,10 +3,10 @@ import type { Hold, Passage } from '../admission/stage.js'
 import { type Clock, steady, systemClock } from '../clock.js'
 import { type Caller, callerNow, carryCallers } from '../http/context.js'
 import { outcomeOf, ResourceExhaustedError } from '../http/outcome.js'
-import { requireInteger, requireOptions, show } from '../options.js'
+import { requireAbortSignal, requireFunction, requireInteger, requireOptions, show, withDefaults } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost } from '../sfq/options.js'
-import type { BandOptions, RequestQueueOptions } from './options.js'
+import { type BandOptions, QUEUE_OPTIONS, type RequestQueueOptions } from './options.js'
 import { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
 
 /** A piece of work. */
@@ -63,6 +63,7 @@ export class LimitRefusedError extends ResourceExhaustedError {
   }
 }
 
+const OPTIONS: readonly string[] = [...QUEUE_OPTIONS, 'clock', 'random', 'after']
 const BACKGROUND = 'background'
 const BANDS: readonly BandOptions[] = [{}, {}, {}, {}, {}]
 const DAY_MS = 86_400_000
@@ -121,13 +122,12 @@ const NO_OPTIONS: LimitOptions = {}
  * the option and its value.
  */
 export function fairLimit(options: FairLimitOptions): FairLimit {
-  const clock: Clock = steady(options?.clock ?? systemClock)
+  requireOptions('fairLimit', options, OPTIONS)
+  const { clock: given = systemClock } = options
+  requireFunction('clock', given)
+  const clock: Clock = steady(given)
   const queue = new RequestQueue({
-    bands: BANDS,
-    maxWaitMs: DAY_MS,
-    maxWaiting: MANY,
-    perFlowLimit: MANY,
-    ...options,
+    ...withDefaults(options, { bands: BANDS, maxWaitMs: DAY_MS, maxWaiting: MANY, perFlowLimit: MANY }),
     clock,
   })
   carryCallers()
@@ -194,7 +194,8 @@ export function fairLimit(options: FairLimitOptions): FairLimit {
 
 function requireLimitOptions(options: LimitOptions): void {
   requireOptions('limit', options, ['signal', 'priority', 'cost'])
-  const { cost, priority } = options
+  const { cost, priority, signal } = options
+  if (signal !== undefined) requireAbortSignal('signal', signal)
   if (cost !== undefined) requireCost('cost', cost)
   if (priority !== undefined) requireInteger('priority', priority, -2, 2)
 }

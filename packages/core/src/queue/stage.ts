@@ -1,5 +1,5 @@
 import type { Mechanism } from '../admission/mechanism.js'
-import { requireOptions } from '../options.js'
+import { requireOptions, withDefaults } from '../options.js'
 import { QUEUE_OPTIONS, type QueueOptions, safely } from './options.js'
 import { RequestQueue } from './request-queue.js'
 
@@ -13,7 +13,7 @@ export function requestQueue(options: QueueOptions): Mechanism<'queue'> {
   return {
     place: 'queue',
     stage: ({ clock, after, random, weightOf, failed }) => {
-      const weighted = weightOf === undefined || 'weightOf' in options ? options : { ...options, weightOf }
+      const weighted = weightOf === undefined ? options : withDefaults(options, { weightOf })
       return new RequestQueue({
         ...safely(weighted, (error) => failed('queue', error)),
         clock,

@@ -187,6 +187,15 @@ describe('what is measured of a gate', () => {
     expect(() => rig({}, options)).toThrow(message)
   })
 
+  it.each([
+    [undefined, 'got undefined'],
+    [null, 'got null'],
+    [{}, 'got an object'],
+  ])('refuses a gate that is none: %j', (gate, got) => {
+    const measure = () => new GateTelemetry(gate as never, {}, () => {})
+    expect(measure).toThrow(`gate must be made by createGate, or be that of an adapter, ${got}`)
+  })
+
   it('takes a weight of 1 where weightOf throws, and counts that', () => {
     const weightOf = (): number => {
       throw new Error('no such plan')

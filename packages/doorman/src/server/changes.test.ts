@@ -389,6 +389,7 @@ describe('limits', () => {
   it('are checked', () => {
     const one = { limits: { clients: 0 } }
     expect(() => serverAt(manualClock(), one)).toThrow('limits.clients must be an integer >= 1, got 0')
+    expect(() => serverAt(manualClock(), { limits: { clients: undefined } as object })).not.toThrow()
   })
 })
 

@@ -1,4 +1,4 @@
-import { requireInteger, requireOptions } from '@fairlead/core/internal'
+import { requireInteger, requireOptions, withDefaults } from '@fairlead/core/internal'
 
 /** What a {@link DoormanServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
 export interface DoormanServerLimits {
@@ -25,7 +25,7 @@ const DEFAULTS: DoormanServerLimits = {
 /** Throws a `RangeError` or `TypeError` that names the limit and its value. */
 export function limitsFrom(given: Partial<DoormanServerLimits>): DoormanServerLimits {
   requireOptions('limits', given, Object.keys(DEFAULTS))
-  const limits = { ...DEFAULTS, ...given }
+  const limits = withDefaults(given, DEFAULTS)
   for (const [name, value] of Object.entries(limits)) requireInteger(`limits.${name}`, value, 1)
   return limits
 }

@@ -201,7 +201,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
     async (rig) => {
       const open = new Set<RawClient>()
       let attacks = true
-      const attackers = Array.from({ length: 40 }, async () => {
+      const attack = async (): Promise<void> => {
         while (attacks) {
           const client = await rig.connect()
           open.add(client)
@@ -210,18 +210,24 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
           else await client.leave()
           open.delete(client)
         }
-      })
-      await rig.begun('/obey', 8)
+      }
+      // Settled: where the requests of the others fail, so may the attackers' connections.
+      const attackers = Promise.allSettled(Array.from({ length: 40 }, attack))
       const visitor = async (_: unknown, i: number): Promise<number[]> => {
         const statuses: number[] = []
         for (let asked = 0; asked < 4; asked++)
           statuses.push((await rig.exchange('/send/200', { headers: { 'x-tenant': `other-${i}` } })).status)
         return statuses
       }
-      const statuses = (await Promise.all(Array.from({ length: 5 }, visitor))).flat()
-      attacks = false
-      await Promise.all([...open].map((client) => client.leave()))
-      await Promise.all(attackers)
+      let statuses: number[]
+      try {
+        await rig.begun('/obey', 8)
+        statuses = (await Promise.all(Array.from({ length: 5 }, visitor))).flat()
+      } finally {
+        attacks = false
+        await Promise.all([...open].map((client) => client.leave()))
+        await attackers
+      }
       assert.deepEqual(statuses, new Array<number>(20).fill(200))
     },
   )

@@ -16,7 +16,7 @@ const TIMEOUT_MS = 300_000
 /** Visits that closures of the last requests may still know. */
 const MOST_KNOWN = 20
 /** Rounds of collecting that find nothing more, after which nothing more will be found. */
-const ROUNDS_IN_VAIN = 25
+const ROUNDS_IN_VAIN = 100
 
 /**
  * Crowds of all kinds of clients, who leave at random moments: before the request was read, while it waits, while it is

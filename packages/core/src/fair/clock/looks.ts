@@ -7,7 +7,7 @@ const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
 const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
-/** No verdict before this part of the outcomes is heard, and this many of each half. */
+/** No verdict before this part of the outcomes of each half is heard, and this many. */
 const HEARD = 0.6
 const LEAST_OUTCOMES = 6
 /** Counts are halved beyond this many outcomes. */
@@ -62,6 +62,10 @@ class Half {
 
   get share(): number {
     return this.failures / this.outcomes
+  }
+
+  get heard(): number {
+    return this.outcomes / this.requests
   }
 
   /** Variance of the share, as if there had been half a failure more. */
@@ -170,7 +174,8 @@ export class Looks {
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
     if (Math.min(before.outcomes, during.outcomes) < LEAST_OUTCOMES) return 'none'
-    if (outcomes < HEARD * (before.requests + during.requests)) return 'none'
+    // Failures may be heard of before successes are, so each half waits for its own.
+    if (Math.min(before.heard, during.heard) < HEARD) return 'none'
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (explained < TELLING) return this.#unclear(outcomes)

@@ -34,7 +34,8 @@ describe('in any population', () => {
             if (tally.total('asked', [flow], from, from + 5) >= 5)
               expect(tally.total('served', [flow], from, from + 5)).toBeGreaterThan(0)
       }),
-      { numRuns: 100 },
+      // In the example failures are heard of at once and successes late: a look that does not wait takes them for usual.
+      { numRuns: 100, examples: [[{ quiet: 23, heavy: 6, level: 16, told: 'stage', delay: 0.5, seed: 15 }]] },
     )
   })
 

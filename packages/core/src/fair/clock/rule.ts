@@ -60,6 +60,12 @@ export interface ClockState {
   readonly sharing: Sharing | null
 }
 
+/** The clock's name, which no other clock has: a gate may be called `orders/reports`, and `orders` have such a resource. */
+function clockName({ name, resource }: { readonly name: string; readonly resource?: string }): string {
+  const escaped = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F')
+  return resource === undefined ? escaped(name) : `${escaped(name)}/${escaped(resource)}`
+}
+
 /** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
 const DEAR = 1.5
 
@@ -93,7 +99,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#twin = new TagSketch(levels, bucketsPerLevel)
     const { shared } = settings
     if (shared === undefined) return
-    this.#shared = new SharedClock(this.#clock, settings, shared.name, shared.link, time, {
+    this.#shared = new SharedClock(this.#clock, settings, clockName(shared), shared.link, time, {
       shift: (by) => {
         this.#live.shift(by)
         this.#twin.shift(by)
@@ -202,7 +208,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
 
   optionsOf(resource: string): ClockOptions {
     const { shared } = this.#settings
-    return { shared: shared === undefined ? false : { ...shared, name: `${shared.name}/${resource}` } }
+    return { shared: shared === undefined ? false : { ...shared, resource } }
   }
 
   rotate(forget: boolean): void {

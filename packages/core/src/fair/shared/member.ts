@@ -243,7 +243,11 @@ export class SharedClock {
   #send(report: ClockReport): boolean {
     const packed = packReport(report)
     if (packed.length > MOST_LENGTH) return false
-    this.#sendText(packed, report.member)
+    try {
+      this.#sendText(packed, report.member)
+    } catch {
+      // A link that fails is one that loses reports: no request is to blame for that, and what is lost is sent again.
+    }
     return true
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createGate } from '../../create-gate.js'
 import { manualClock } from '../../testing/manual-clock.js'
 import { FairTracker } from '../tracker.js'
 import { ClockArbiter } from './arbiter.js'
@@ -232,6 +233,51 @@ describe('what a process says and hears', () => {
     const { joined, tracker } = lonely({ name: 'orders' })
     tracker.another('reports')
     expect(joined).toEqual(['orders', 'orders/reports'])
+  })
+
+  it('shares with no clock of another name: no resource has the name of a gate, or of one of another gate', () => {
+    const names = ['x', 'x/a', 'x%2Fa', 'x/a/b', 'a/b']
+    const joined = names.flatMap((name) => {
+      const one = lonely({ name })
+      for (const resource of ['a', 'b', 'a/b', 'a%2Fb']) one.tracker.another(resource)
+      return one.joined
+    })
+    expect(new Set(joined).size).toBe(joined.length)
+    expect(joined.slice(0, 3)).toEqual(['x', 'x/a', 'x/b'])
+    expect(joined).toContain('x%2Fa')
+  })
+
+  it('a link that throws is one that loses what it is given', () => {
+    const clock = manualClock()
+    let said = 0
+    const send = () => {
+      said++
+      throw new Error('the socket is closed')
+    }
+    const tracker = new FairTracker({ clock, shared: { link: { join: () => send } } })
+    for (let i = 0; i < 500; i++) {
+      clock.advance(10)
+      if (tracker.register('somebody')) tracker.report('somebody', i % 2 === 0 ? 'success' : 'failure')
+    }
+    expect(said).toBeGreaterThan(0)
+  })
+
+  it('shares under the name of its gate, be it the default, where that has a fleet', () => {
+    const joined: string[] = []
+    const fleet: ClockLink = {
+      join(name) {
+        joined.push(name)
+        return () => {}
+      },
+    }
+    for (const options of [
+      {},
+      { name: 'gate' },
+      { name: 'orders' },
+      { fair: { shared: { name: 'own', link: fleet } } },
+    ])
+      createGate({ fleet, ...options })
+    expect(joined).toEqual(['gate', 'gate', 'orders', 'own'])
   })
 
   it('listens to nobody whom it did not ask', () => {
