@@ -23,8 +23,9 @@ export function requireOptions(name: string, options: unknown, known: readonly s
 
 /** The options, and `defaults` for those that are not given. One that is given as `undefined` is not given. */
 export function withDefaults<O extends object, D extends Partial<O>>(options: O, defaults: D): O & D {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  return { ...options, ...defaults, ...Object.fromEntries(given) }
+  const all = { ...options } as Record<string, unknown>
+  for (const [option, value] of Object.entries(defaults)) if (all[option] === undefined) all[option] = value
+  return all as O & D
 }
 
 /** Checks for a finite number in [`least`, `most`]. */
@@ -67,8 +68,8 @@ export function requireFunction(name: string, value: unknown): void {
 
 /** Checks for an `AbortSignal`, of whichever realm or library. */
 export function requireAbortSignal(name: string, value: unknown): void {
-  const { aborted, addEventListener } = (value ?? {}) as Partial<AbortSignal>
-  if (typeof aborted !== 'boolean' || typeof addEventListener !== 'function') fail(name, 'an AbortSignal', value)
+  const signal = value as Partial<AbortSignal> | null
+  if (typeof signal?.aborted !== 'boolean' || !signal.addEventListener) fail(name, 'an AbortSignal', value)
 }
 
 /** Checks for `true` or `false`. */

@@ -41,7 +41,7 @@ describe('an edge bundle', () => {
       `import { fairFetch } from '@fairlead/core/fetch'; export default fairFetch(() => new Response())`,
       20.2,
     ],
-    ['a gate with FAIR', gate('createGate()'), 14.2],
+    ['a gate with FAIR', gate('createGate()'), 14.3],
     [
       'a gate with FAIR and shedding',
       `import { createGate, loadShedder } from '@fairlead/core'
@@ -56,7 +56,7 @@ describe('an edge bundle', () => {
     [
       'a budget alone',
       `import { escrow } from '@fairlead/core/escrow'; export default escrow({ limit: 1, windowMs: 1 })`,
-      12.8,
+      12.9,
     ],
     [
       'a lease alone',

@@ -60,12 +60,6 @@ export interface ClockState {
   readonly sharing: Sharing | null
 }
 
-/** The clock's name, which no other clock has: a gate may be called `orders/reports`, and `orders` have such a resource. */
-function clockName({ name, resource }: { readonly name: string; readonly resource?: string }): string {
-  const escaped = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F')
-  return resource === undefined ? escaped(name) : `${escaped(name)}/${escaped(resource)}`
-}
-
 /** A request that costs so many ordinary ones fails more often than these, and that is not its flow's fault. */
 const DEAR = 1.5
 
@@ -99,7 +93,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#twin = new TagSketch(levels, bucketsPerLevel)
     const { shared } = settings
     if (shared === undefined) return
-    this.#shared = new SharedClock(this.#clock, settings, clockName(shared), shared.link, time, {
+    this.#shared = new SharedClock(this.#clock, settings, shared, time, {
       shift: (by) => {
         this.#live.shift(by)
         this.#twin.shift(by)

@@ -72,6 +72,12 @@ export interface Sharing {
   readonly ageMs: number
 }
 
+/** The clock's name, which no other clock has: a gate may be called `orders/reports`, and `orders` have such a resource. */
+function clockName({ name, resource }: { readonly name: string; readonly resource?: string }): string {
+  const escaped = (part: string): string => part.replaceAll('%', '%25').replaceAll('/', '%2F')
+  return resource === undefined ? escaped(name) : `${escaped(name)}/${escaped(resource)}`
+}
+
 /** The tags of a process's flows. */
 interface Tags {
   /** The clock was set forward by `by`. */
@@ -121,17 +127,16 @@ export class SharedClock {
   constructor(
     clock: FairClock,
     { credit, probe }: { credit: number; probe: number },
-    name: string,
-    link: ClockLink,
+    shared: { readonly name: string; readonly resource?: string; readonly link: ClockLink },
     time: Clock,
     tags: Tags,
   ) {
     this.#clock = clock
-    this.#name = name
+    this.#name = clockName(shared)
     this.#settings = { credit, probe }
     this.#time = time
     this.#tags = tags
-    this.#sendText = link.join(name, (lease, waitedMs = 0) => this.#hear(unpackLease(lease), waitedMs))
+    this.#sendText = shared.link.join(this.#name, (lease, waitedMs = 0) => this.#hear(unpackLease(lease), waitedMs))
   }
 
   /** `undefined` while the process is on its own. */
