@@ -29,7 +29,7 @@ local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need = tonumber(ARGV[16])
 local FIRST_TENANT, TENANT = 17, 5
 
-local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 20, 2
+local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',

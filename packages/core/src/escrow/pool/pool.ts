@@ -12,9 +12,8 @@ const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
 
-/** A slot of time, as part of a window: who was refused is in line until the next one ends, for
- * a tenth of a window at most, as in one process. */
-const SLOT = 1 / 20
+/** A slot of time, as part of a window: who was refused is in line until the next one ends. Longer than a wait. */
+const SLOT = 1 / 12
 
 /**
  * Credit may be spent until its tenant is so many quanta ahead of the line. With one, a tenant of several members that
