@@ -35,7 +35,9 @@ describe('clients that come back when they were told to', () => {
       )
       expect(soon.secondAdmitted).toBeLessThan(0.2)
       expect(soon.tries).toBeGreaterThan(2 * told.tries)
-      expect(served(stories, 'light', 300)).toMatchObject({ started: 1, soon: 1 })
+      const lightly = served(stories, 'light', 300)
+      expect(lightly.started).toBe(1)
+      expect(lightly.soon).toBeGreaterThan(0.999)
     },
     60_000,
   )
