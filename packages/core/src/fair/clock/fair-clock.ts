@@ -71,9 +71,9 @@ const UNHEARD_FAILS = 0.5
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 3
 const LEAST_BACKGROUND = 0.02
-/** A look takes a tenth off for half of a turn: it is worth that if more fails than this, and from then on until this. */
-const WORTH = 0.15
-const WORTH_GOING_ON = 0.05
+/** A look takes a tenth off for half of a turn: more than this must fail, or than this once something is refused. */
+const WORTH = 0.1
+const WORTH_ENGAGED = 0.05
 
 /** Requests over which the mean cost is averaged. */
 const COSTS = 100
@@ -166,8 +166,6 @@ export class FairClock {
   #shownDeliverable = 0
   #alarmed = false
   #alone = false
-  /** True while enough fails that looks are worth what they cost. */
-  #seeking = false
   /** The part of processes that may go on unheard, and since when. */
   #unheard = 0
   #unheardAt = 0
@@ -649,8 +647,8 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      this.#seeking = beyond > (this.open && !this.#seeking ? WORTH : WORTH_GOING_ON)
-      looks.want(mayLook && this.#alarmed && this.#seeking, mayLook && this.usual > LEAST_BACKGROUND)
+      const worthIt = beyond > (this.open ? WORTH : WORTH_ENGAGED)
+      looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
     }
     if (!looks.isDue(now)) return
     this.#wasOpen = this.open
