@@ -132,14 +132,16 @@ function run(trace: Trace): void {
         )
     } else {
       const one = spent.at(-1 - step.which)
-      if (one === undefined) continue
-      const actual = one.decision.cost * step.factor
-      const { settled, unpaid } = escrow.settle(one.decision, actual)
-      const isLate = one.decision.resetAtMs <= Math.floor(nowMs / windowMs) * windowMs
-      if (settled && !isLate && actual > one.amount)
-        spent.push({ decision: one.decision, atMs: nowMs, amount: actual - one.amount - unpaid })
-      else if (settled && !isLate) one.amount = actual
+      if (one !== undefined) {
+        const actual = one.decision.cost * step.factor
+        const { settled, unpaid } = escrow.settle(one.decision, actual)
+        const isLate = one.decision.resetAtMs <= Math.floor(nowMs / windowMs) * windowMs
+        if (settled && !isLate && actual > one.amount)
+          spent.push({ decision: one.decision, atMs: nowMs, amount: actual - one.amount - unpaid })
+        else if (settled && !isLate) one.amount = actual
+      }
     }
+    // In each step the escrow reads the clock: a jump back that it never saw would be time that did not pass for it.
     // T1: in the window's length up to now.
     const used = spent.reduce((sum, { atMs, amount }) => sum + (atMs > nowMs - windowMs ? amount : 0), 0)
     must(used <= limit + slack, () => `gave out ${used} of ${limit} up to ${nowMs}`)
@@ -151,8 +153,7 @@ function run(trace: Trace): void {
 
 describe.each(['whole', 'fractions'] as const)('over random traces of %s numbers, a window that slides', (kind) => {
   it('T1, T2: no span sees more than the limit, and claims fit into what is left', () => {
-    // With seeds of its own, one trace in some thousands is a unit above the limit; docs/escrow.md says so.
-    fc.assert(fc.property(traces(kind), run), { ...propertyRuns(), seed: 1 })
+    fc.assert(fc.property(traces(kind), run), propertyRuns())
   })
 })
 
