@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './ring.js'
+import type { Ticket } from './request.js'
 import type { Refused } from './snapshot.js'
 
 type Answer = ReturnType<FairQueue<string>['enqueue']>

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { FairQueue } from './fair-queue.js'
 import type { FairQueueOptions } from './options.js'
-import type { Ticket } from './ring.js'
+import type { Ticket } from './request.js'
 
 interface Item {
   readonly flow: string

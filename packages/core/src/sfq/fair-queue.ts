@@ -16,7 +16,8 @@ import {
   weightInSteps,
 } from './options.js'
 import { Quantum } from './quantum.js'
-import { type IsLive, Lane, Request, Ring, type RingRules, type Ticket } from './ring.js'
+import { Request, type Ticket } from './request.js'
+import { type IsLive, Lane, Ring, type RingRules } from './ring.js'
 import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096

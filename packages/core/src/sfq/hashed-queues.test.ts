@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { FairQueue } from './fair-queue.js'
 import { deal, wordsOf } from './hashed-queues.js'
-import type { Ticket } from './ring.js'
+import type { Ticket } from './request.js'
 
 function drain<T>(queue: FairQueue<T>): T[] {
   const items: T[] = []

@@ -2,7 +2,8 @@ import type { Words } from '../hash.js'
 import { type Flow, keyOf } from '../path.js'
 import type { HashedQueues } from './hashed-queues.js'
 import { LongestQueue } from './longest-queue.js'
-import { Lane, type Request, Ring, type RingRules } from './ring.js'
+import type { Request } from './request.js'
+import { Lane, Ring, type RingRules } from './ring.js'
 
 /** Finds the lane in which a flow's requests wait. */
 export interface Lanes<T> {
