@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import type { Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/index.js'
 import { requestQueue } from './stage.js'
@@ -26,5 +27,41 @@ describe.each(['asked', 'learned'] as const)('charges of a request that started 
     // Ten beyond what it declared: ten turns of a pass, less the one with which it comes first.
     expect([...order].filter((flow) => flow === 'a').length).toBeLessThanOrEqual(4)
     expect(order).toContain('bbbbbbbbb')
+  })
+})
+
+describe('what a failed request has cost', () => {
+  type Ends = (permit: Permit) => void
+  /** The first of two flows to start in eight slots, after a hundred requests of `a` that ended in each of these ways. */
+  const orderAfter = async (...ways: readonly Ends[]): Promise<string> => {
+    const queue = requestQueue({ concurrency: 8, maxWaitMs: 60_000 })
+    const gate = createGate({ fair: false, queue, clock: manualClock(), after: () => () => {} })
+    const admitted = async (flow: string): Promise<Permit> => {
+      const decision = await gate.admit({ flow })
+      if (!decision.admitted) throw new Error(decision.reason)
+      return decision
+    }
+    for (const end of ways) for (let i = 0; i < 100; i++) end(await admitted('a'))
+    const others = await Promise.all(Array.from({ length: 8 }, () => admitted('other')))
+    let started = ''
+    for (let i = 0; i < 20; i++)
+      for (const flow of ['a', 'b'])
+        void admitted(flow).then(() => {
+          started += flow
+        })
+    for (const other of others) {
+      other.finish('success')
+      for (let i = 0; i < 20; i++) await Promise.resolve()
+    }
+    return started
+  }
+  const costly: Ends = (permit) => permit.finish('success', { cost: 10 })
+
+  it('teaches if somebody says so, though it is what was declared', async () => {
+    const unlearnt = await orderAfter()
+    const learnt = await orderAfter(costly)
+    expect(learnt).not.toBe(unlearnt)
+    expect(await orderAfter(costly, (permit) => permit.finish('failure'))).toBe(learnt)
+    expect(await orderAfter(costly, (permit) => permit.finish('failure', { cost: 1 }))).toBe(unlearnt)
   })
 })

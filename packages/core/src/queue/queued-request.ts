@@ -82,8 +82,8 @@ export interface RequestHost {
   aborted(request: QueuedRequest): void
   /** A running request has cost this so far. */
   charged(request: QueuedRequest, costSoFar: number): void
-  /** A running request has ended; called once. */
-  finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void
+  /** A running request has ended; called once. `isNamed`: somebody has said what it cost. */
+  finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void
   /** A request that started did not run after all; called once, instead. */
   undone(request: QueuedRequest, nowMs: number): void
   /** Who waits for the slots of a running request. */
@@ -158,10 +158,10 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
     if (this.state === 'running') this.#host.charged(this, costSoFar)
   }
 
-  finish(outcome: Outcome, cost: number, nowMs: number): void {
+  finish(outcome: Outcome, cost: number, nowMs: number, isNamed = false): void {
     if (this.state !== 'running') return
     this.state = 'done'
-    this.#host.finished(this, outcome, cost, nowMs)
+    this.#host.finished(this, outcome, cost, nowMs, isNamed)
   }
 
   contest(): Contest {
@@ -186,10 +186,10 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
         charges = (charges ?? 0) + delta
         this.charge(charges)
       },
-      finish: (outcome: Outcome = 'success', { cost = charges ?? this.cost }: Settlement = {}) => {
+      finish: (outcome: Outcome = 'success', { cost: named = charges }: Settlement = {}) => {
         requireOneOf('outcome', outcome, outcomes)
-        requireNumber('cost', cost, 0)
-        this.finish(outcome, cost, clock())
+        if (named !== undefined) requireNumber('cost', named, 0)
+        this.finish(outcome, named ?? this.cost, clock(), named !== undefined)
       },
     }
   }

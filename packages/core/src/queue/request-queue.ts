@@ -316,7 +316,7 @@ export class RequestQueue implements Stage {
       this.#resume(nowMs)
     },
     charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
-    finished: (request, outcome, cost, nowMs) => this.#finished(request, outcome, cost, nowMs),
+    finished: (...end) => this.#finished(...end),
     undone: (request, nowMs) => {
       this.#running--
       this.#slots.ends(request)
@@ -330,14 +330,14 @@ export class RequestQueue implements Stage {
     contest: (request) => this.#slots.contest(request, this.#supply.limit),
   }
 
-  #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number): void {
+  #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void {
     this.#running--
     this.#slots.ends(request)
     const durationMs = Math.max(0, nowMs - request.startedMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
       // A request that failed, and of which nobody says what it cost, tells nothing of others.
-      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || cost !== request.cost)
+      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || isNamed)
     } finally {
       try {
         this.#supply.release(request.width, outcome, durationMs, nowMs)
