@@ -155,10 +155,10 @@ describe('a replay under FAIR', () => {
 })
 
 describe('a replay of a queue', () => {
-  it('of what was comes to the same, within 4 %, and with other weights does not', async () => {
+  it('of what was comes to the same, within 2 %, and with other weights does not', async () => {
     const slots = { fair: false, queue: requestQueue({ concurrency: fixed(20), maxWaitMs: 2_000 }) } as const
     const { frames, records } = await record(
-      60,
+      240,
       (second) => (second < 10 ? QUIET : { ...QUIET, heavy: 200, other: 60 }),
       slots,
       (world, lengthMs) => new Pool(world, 1_000, 0, lengthMs),
@@ -167,8 +167,8 @@ describe('a replay of a queue', () => {
     const terms = await termsAsTheyWere(recording, frames)
     expect(terms).toMatchObject({ rule: 'queue', capacity: 20 })
     const replayed = await replay(recording, terms)
-    // Two equal flows wait: in a minute chance gives one of them 1 or 2 % more, there or here.
-    expect(error(frames, replayed, ['', 'heavy', 'other', 'quiet-3'])).toBeLessThan(0.04)
+    // Four minutes: in one, chance gives one of two equal flows 1 or 2 % more, there or here.
+    expect(error(frames, replayed, ['', 'heavy', 'other', 'quiet-3'])).toBeLessThan(0.02)
     const favoured = await replay(recording, { ...terms, weights: new Map([['heavy', 3]]) })
     expect(shareOf(favoured, 'heavy')).toBeGreaterThan(1.2 * shareOf(replayed, 'heavy'))
   })

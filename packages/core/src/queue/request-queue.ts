@@ -316,7 +316,7 @@ export class RequestQueue implements Stage {
       this.#resume(nowMs)
     },
     charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
-    finished: (...end) => this.#finished(...end),
+    finished: (request, outcome, cost, nowMs, isNamed) => this.#finished(request, outcome, cost, nowMs, isNamed),
     undone: (request, nowMs) => {
       this.#running--
       this.#slots.ends(request)
