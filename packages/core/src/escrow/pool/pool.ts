@@ -5,14 +5,17 @@ import { Tenants, type Weighed } from './tenants.js'
 import { fuzzOf, graceOf } from './terms.js'
 
 /**
- * Who is refused is told to come back after one of these parts of a window: soon if whole quanta are about to become
- * free, as silent members let theirs pass; late if nothing is. It keeps its turn for that long, and WAIT more.
+ * A refused member is told to come back after one of these parts of a window: soon if whole quanta are about to become
+ * free, as silent members let theirs pass; late if nothing is.
  */
 const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
 
-/** A slot of time, as part of a window: who was refused is in line until the next one ends. Longer than a wait. */
+/**
+ * A slot of time, as part of a window: a refused member is in line until the slot after its own ends. With slots of a
+ * twentieth, members that came back when they were told to had lost their place.
+ */
 const SLOT = 1 / 12
 
 /**
