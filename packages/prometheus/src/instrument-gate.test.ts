@@ -154,6 +154,26 @@ it.each([
   )
 })
 
+it.each([
+  ['fairnessWindowMs', { fairnessWindowMs: -1 }],
+  ['name', { name: '' }],
+])('leaves nothing in the registry when %s is wrong, and nobody listens', (option, options) => {
+  const [registry, gate] = [new Registry(), createGate()]
+  expect(() => instrumentGate(gate, { ...options, registry })).toThrow(option)
+  expect(registry.getMetricsAsArray()).toEqual([])
+  instrumentGate(gate, { registry })()
+})
+
+it('takes no name of somebody else, and then none at all', () => {
+  const registry = new Registry()
+  new Counter({ name: 'fairlead_request_time_in_queue_seconds', help: 'mine', registers: [registry] })
+  const { length } = registry.getMetricsAsArray()
+  expect(() => instrumentGate(createGate(), { registry })).toThrow(
+    'registry must have no metric "fairlead_request_time_in_queue_seconds" of another maker',
+  )
+  expect(registry.getMetricsAsArray()).toHaveLength(length)
+})
+
 it('refuses options that it does not know', () => {
   expect(() => instrumentGate(createGate(), { prefix: 'a' } as object)).toThrow(
     'instrumentGate has no option "prefix"; it knows fairnessWindowMs, name, registry, weightOf',

@@ -49,16 +49,12 @@ export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () 
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'registry'])
   const { registry = register, ...rest } = options
   requireRegistry(registry)
-  const { gates, histograms } = exportedBy(registry)
+  // First: what throws on bad options must leave no metrics behind.
   const telemetry = new GateTelemetry(gate, rest, (key, value) => own[key].observe(value))
   const { name } = telemetry
+  const { gates, histograms } = exportedTo(registry, telemetry)
   const labels = { fairlead_gate: name }
   const own = { wait: histograms.wait.labels(labels), duration: histograms.duration.labels(labels) }
-  if (gates.has(name)) {
-    telemetry.close()
-    throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
-  }
-  gates.set(name, telemetry)
   return () => {
     telemetry.close()
     if (gates.get(name) !== telemetry) return
@@ -71,6 +67,21 @@ function requireRegistry(registry: unknown): void {
   const { registerMetric, getSingleMetric } = (registry ?? {}) as Partial<AnyRegistry>
   if (typeof registerMetric !== 'function' || typeof getSingleMetric !== 'function')
     throw new TypeError(`registry must be a Registry of prom-client, got ${show(registry)}`)
+}
+
+/** Adds a gate to those that a registry has metrics of, or closes it and throws. */
+function exportedTo(registry: AnyRegistry, telemetry: GateTelemetry): Exported {
+  const { name } = telemetry
+  try {
+    const all = exportedBy(registry)
+    if (all.gates.has(name))
+      throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
+    all.gates.set(name, telemetry)
+    return all
+  } catch (error) {
+    telemetry.close()
+    throw error
+  }
 }
 
 /** The metrics of a registry: made once, and again if somebody has cleared it. */
@@ -89,11 +100,18 @@ function exportedBy(registry: AnyRegistry): Exported {
     }
     return latest.filter(({ instrument }) => instrument === key)
   }
+  for (const key of keys()) requireFree(registry, prometheusName(key))
   for (const key of keys()) addMetric(registry, key, () => readingsOf(key))
   const histograms = { wait: histogramOf(registry, 'wait'), duration: histogramOf(registry, 'duration') }
   const fresh = { gates, histograms }
   exported.set(registry, fresh)
   return fresh
+}
+
+/** All names are checked before the first is taken: a registry has all of the metrics, or none. */
+function requireFree(registry: AnyRegistry, name: string): void {
+  if (registry.getSingleMetric(name) !== undefined)
+    throw new TypeError(`registry must have no metric ${JSON.stringify(name)} of another maker`)
 }
 
 function keys(): InstrumentKey[] {

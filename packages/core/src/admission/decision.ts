@@ -27,7 +27,8 @@ export interface Ask {
   /**
    * Fires when the client is gone. If it fires while the request waits, the answer is a refusal with reason `gone`.
    * A function is called once, and only if a stage wants to wait: on Node 20 a signal for every request costs several
-   * times as much as the decision.
+   * times as much as the decision. If it throws, or gives something else, an event `error` of the stage `signal` says so,
+   * and the request waits without.
    */
   signal?: AbortSignal | (() => AbortSignal) | undefined
 }

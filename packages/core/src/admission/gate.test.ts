@@ -225,6 +225,29 @@ describe('waiting', () => {
     expect(one.heard).toEqual(['admit', 'undo gate:gone'])
   })
 
+  it.each([
+    ['is none', () => 5, 'RangeError: signal() must be an AbortSignal, got 5'],
+    [
+      'cannot be made',
+      () => {
+        throw new Error('no signal here')
+      },
+      'Error: no signal here',
+    ],
+  ])('waits without a signal that %s, keeps the turns, and says so once', async (_, signal, error) => {
+    const gate = createGate({ fair: false, queue: requestQueue({ concurrency: 1 }) })
+    const errors: string[] = []
+    gate.observe((event) => {
+      if (event.type === 'error') errors.push(`${event.stage}: ${event.error}`)
+    })
+    const first = admitNow(gate)
+    const second = gate.admit({ flow: 'b', signal: signal as never })
+    expect(gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 1, stageErrors: 1 })
+    permitOf(first).finish('success')
+    expect(await second).toMatchObject({ admitted: true })
+    expect(errors).toEqual([`signal: ${error}`])
+  })
+
   it('asks no stage for a client that is gone already', () => {
     const one = recorder('one')
     const gate = gateOf([one.stage])

@@ -1,4 +1,4 @@
-import { requireNumber, requireOneOf } from '../options.js'
+import { requireAbortSignal, requireNumber, requireOneOf } from '../options.js'
 import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Passage } from './stage.js'
@@ -6,6 +6,7 @@ import type { Contest, Hold, Passage } from './stage.js'
 /** The gate's end of a visit. */
 interface Host {
   charged(visit: Visit, costSoFar: number): void
+  failed(what: string, error: unknown): void
   finished(visit: Visit, outcome: Outcome, cost: number, isNamed: boolean): void
   now(): number
 }
@@ -62,8 +63,19 @@ export class Visit implements Passage, Permit {
   }
 
   get signal(): AbortSignal | undefined {
-    if (typeof this.#signal === 'function') this.#signal = this.#signal()
+    if (typeof this.#signal === 'function') this.#signal = this.#made(this.#signal)
     return this.#signal
+  }
+
+  #made(signal: () => AbortSignal): AbortSignal | undefined {
+    try {
+      const made = signal()
+      requireAbortSignal('signal()', made)
+      return made
+    } catch (error) {
+      this.#host.failed('signal', error)
+      return undefined
+    }
   }
 
   /** Keeps what the next stage handed out. */

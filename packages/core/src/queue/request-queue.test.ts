@@ -527,6 +527,19 @@ describe('Retry-After', () => {
   })
 })
 
+describe('a signal that is none', () => {
+  it.each([
+    [null, 'null'],
+    [5, '5'],
+    [{}, 'an object'],
+    [() => new AbortController().signal, 'a function'],
+  ])('%s is named, and nothing came', (signal, got) => {
+    const { queue, ask } = queueOf()
+    expect(() => ask('a', { signal: signal as never })).toThrow(`signal must be an AbortSignal, got ${got}`)
+    expect(queue.snapshot()).toMatchObject({ came: 0, running: 0, waiting: 0 })
+  })
+})
+
 describe('what throws', () => {
   const broken = (): never => {
     throw new Error('broken')

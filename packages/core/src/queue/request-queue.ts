@@ -2,7 +2,7 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireBoolean, requireInteger } from '../options.js'
+import { requireAbortSignal, requireBoolean, requireInteger } from '../options.js'
 import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
@@ -136,9 +136,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * The same without a gate: a permit, or a refusal, or the promise of one of them, which never rejects. Throws what
-   * the options' functions throw, and a `RangeError` or `TypeError` that names what is wrong with `request`; then
-   * nothing of it is kept.
+   * The same without a gate: a permit, or a refusal, or the promise of one, which never rejects. Keeps nothing of it and
+   * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
     const { flow, cost, width, priority = 0, band, exempt = false, deadlineMs, signal } = request
@@ -149,6 +148,7 @@ export class RequestQueue implements Stage {
     if (band !== undefined) requireInteger('band', band, 0, this.#settings.minShares.length - 1)
     requireBoolean('exempt', exempt)
     if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
+    if (signal !== undefined) requireAbortSignal('signal', signal)
     const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
     const passage: Passage = {
       flow: firstOf(checked),

@@ -17,8 +17,8 @@ type NowOrLater<T> = T | Promise<T>
  */
 export interface QuotaOptions<Target extends readonly unknown[]> {
   /**
-   * How much each key may use in a window, in units of cost: a number, or what its plan says; at least 0, and 0 refuses
-   * all. A function may give a promise, which the request waits for.
+   * How much each key may use in a window, in units of cost: a number, or what its plan says; from 0, which refuses all,
+   * to 1000 per millisecond of the window. A function may give a promise, which the request waits for.
    */
   limit: number | ((...target: Target) => NowOrLater<number>)
   /** Length of the window, in milliseconds, above 0. */
@@ -63,11 +63,19 @@ export const QUOTA_OPTIONS: readonly string[] = [
   'dryRun',
 ]
 
+/** A key cannot earn faster, in units of cost per millisecond: stores count in microseconds. */
+const MOST_PER_MS = 1_000
+
+/** Checks what a key may use in a window. Throws a `TypeError` or `RangeError` that names it. */
+export function requireLimit(limit: unknown, windowMs: number): void {
+  requireNumber('limit', limit, 0, MOST_PER_MS * windowMs)
+}
+
 /** Checks the value of each option. Throws a `TypeError` or `RangeError` that names it. */
 export function requireQuotaOptions<Target extends readonly unknown[]>(options: QuotaOptions<Target>): void {
   const { limit, windowMs, burst, name, keyGenerator, skip, store, onError, deadlineMs } = options
-  if (typeof limit !== 'function') requireNumber('limit', limit, 0)
   requireAbove('windowMs', windowMs, 0)
+  if (typeof limit !== 'function') requireLimit(limit, windowMs)
   if (burst !== undefined) requireAbove('burst', burst, 0)
   if (name !== undefined) requireText('name', name)
   if (keyGenerator !== undefined) requireFunction('keyGenerator', keyGenerator)

@@ -229,7 +229,8 @@ describe('the memory of quotas', () => {
 
 describe('options of a quota', () => {
   it.each<[Record<string, unknown>, string]>([
-    [{ limit: -1 }, 'limit must be a number >= 0, got -1'],
+    [{ limit: -1 }, 'limit must be a number from 0 to 60000000, got -1'],
+    [{ limit: 60_000_001 }, 'limit must be a number from 0 to 60000000, got 60000001'],
     [{ windowMs: 0 }, 'windowMs must be a number > 0, got 0'],
     [{ burst: 0 }, 'burst must be a number > 0, got 0'],
     [{ max: 3 }, 'quota has no option "max"'],

@@ -3,8 +3,8 @@ import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
-import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
-import { QUOTA_OPTIONS, type QuotaOptions, requireQuotaOptions } from './options.js'
+import { requireBoolean, requireOptions, requireText } from '../options.js'
+import { QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 
 /**
@@ -90,7 +90,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const judge = (key: string, most: number, passage: Passage): Verdict | Promise<Verdict> => {
     const { cost, nowMs } = passage
     requireText('keyGenerator', key)
-    requireNumber('limit', most, 0)
+    requireLimit(most, windowMs)
     const stored = keyOf(key)
     const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
     if (terms.limit === 0) return verdict(stored, terms, passage, { taken: false, debtMs: 0 })
