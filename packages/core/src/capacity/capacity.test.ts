@@ -4,10 +4,12 @@ import { outcomes } from '../admission/outcome.js'
 import { adaptive } from './adaptive.js'
 import type { Capacity } from './capacity.js'
 import { fixed } from './fixed.js'
+import { pausable } from './pausable.js'
 
 const kinds: readonly (readonly [string, (limit: number) => Capacity])[] = [
   ['fixed', fixed],
   ['adaptive', (limit) => adaptive({ initial: limit, max: limit })],
+  ['pausable', (limit) => pausable(fixed(limit))],
 ]
 
 /** A queue of widths, as simple as can be: first come, first served. */

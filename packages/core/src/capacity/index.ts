@@ -1,3 +1,4 @@
 export { AdaptiveCapacity, type AdaptiveOptions, type AdaptiveSnapshot, adaptive } from './adaptive.js'
 export type { Capacity } from './capacity.js'
 export { FixedCapacity, type FixedSnapshot, fixed } from './fixed.js'
+export { PausableCapacity, pausable } from './pausable.js'
