@@ -59,7 +59,7 @@ const TRUSTED_SECONDS = 8
 const MOST_GROWTH = 4
 /**
  * A run without failure of this many requests and seconds shows by itself what is delivered: more than a store of the
- * resource does, and more than a stall of the process brings at once. With runs of a second, stalls of .1 s kept what is
+ * resource does, and more than a stall of the process brings at once. With runs of a second, stalls of 100 ms kept what is
  * let in above what the resource can do: quiet flows got .89 instead of .95.
  */
 const TELLING_RUN = 100
