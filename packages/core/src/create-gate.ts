@@ -1,6 +1,6 @@
 import { keyOf } from './admission/flow.js'
 import { Gate } from './admission/gate.js'
-import { type GateSeams, type Mechanism, stageOf } from './admission/mechanism.js'
+import { type GateSeams, type Mechanism, requireMechanism, stageOf } from './admission/mechanism.js'
 import type { Overrides } from './admission/overrides.js'
 import type { Passage, Stage } from './admission/stage.js'
 import { type After, type Clock, steady, systemAfter, systemClock } from './clock.js'
@@ -124,32 +124,36 @@ export function createGate(options: GateOptions = {}): Gate {
   const weightOf = weightsOf(options, (error) => failed('weightOf', error))
   const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
-  const chain: Stage[] = []
-  if (overrides !== undefined) {
-    if (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function')
-      throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
-    chain.push(overrides)
-  }
+  if (overrides !== undefined && (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function'))
+    throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
   const { fair: given = {} } = options
   if (given !== false) requireFairOptions(given)
   const fair = withFleet(withWeight(given, weightOf), options)
-  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
-  if (shed !== false) chain.push(stageOf('shed', shed, seams))
+
+  const between: Stage[] = []
+  if (shed !== false) between.push(stageOf('shed', shed, seams))
   for (const stage of stages) {
     requireStage(stage)
-    chain.push(stage)
+    between.push(stage)
   }
   const quotas = quota === false ? [] : isList(quota) ? quota : [quota]
-  for (const each of quotas) chain.push(stageOf('quota', each, seams))
-  if (budget !== false) chain.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
-  if (doorman !== false) chain.push(stageOf('doorman', doorman, seams))
-  const names = new Set<string>(queue === false ? ['gate'] : ['gate', 'queue'])
-  for (const { name } of chain) {
+  for (const each of quotas) between.push(stageOf('quota', each, seams))
+  if (budget !== false) between.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
+  if (doorman !== false) between.push(stageOf('doorman', doorman, seams))
+  const names = new Set(['gate'])
+  if (overrides !== undefined) names.add('overrides')
+  if (fair !== false) names.add('fair')
+  if (queue !== false) names.add('queue')
+  for (const { name } of between) {
     if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
     names.add(name)
   }
-  // Last, when nothing can be wrong any more: it listens to a capacity that others may share.
-  if (queue !== false) chain.push(stageOf('queue', queue, seams))
+  if (queue !== false) requireMechanism('queue', queue)
+  // Last, when nothing can be wrong any more: the one joins a fleet, the other listens to a capacity that others may share.
+  const chain: Stage[] = overrides === undefined ? [] : [overrides]
+  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
+  chain.push(...between)
+  if (queue !== false) chain.push(queue.stage(seams))
   const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)
   gate = new Gate(name, chain, overrides, clock, after, permitTimeoutMs, nameKey)
   return gate

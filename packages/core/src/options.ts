@@ -69,7 +69,8 @@ export function requireFunction(name: string, value: unknown): void {
 /** Checks for an `AbortSignal`, of whichever realm or library. */
 export function requireAbortSignal(name: string, value: unknown): void {
   const signal = value as Partial<AbortSignal> | null
-  if (typeof signal?.aborted !== 'boolean' || !signal.addEventListener) fail(name, 'an AbortSignal', value)
+  const isSignal = typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function'
+  if (!isSignal) fail(name, 'an AbortSignal', value)
 }
 
 /** Checks for `true` or `false`. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { createGate, type Gate, type Permit } from '@fairlead/core'
 import { INSTRUMENTS } from '@fairlead/core/telemetry'
 import { busyGate } from '@fairlead-testing/gates'
-import { metrics } from '@opentelemetry/api'
+import { type Meter, metrics } from '@opentelemetry/api'
 import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-http'
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus'
 import {
@@ -132,6 +132,27 @@ describe('a real SDK', () => {
     stop[0]!() // which is none of the new one's business
     expect(() => instrumentGate(createGate(), { name: 'api', meter })).toThrow('for two of them')
     expect(await active()).toHaveLength(2)
+  })
+
+  it('leaves nothing behind when an option is wrong, or the meter throws', async () => {
+    const { meter, collect } = inMemory()
+    const failing: Meter = Object.create(meter, {
+      addBatchObservableCallback: {
+        value: () => {
+          throw new Error('full')
+        },
+      },
+    })
+    const gate = createGate()
+    for (const [options, message] of [
+      [{ name: '', meter }, 'name must be a non-empty string'],
+      [{ name: 'api', meter: failing }, 'full'],
+    ] as const)
+      for (let i = 0; i < 2; i++) expect(() => instrumentGate(gate, options)).toThrow(message)
+    ;(gate.admit({ flow: 'a' }) as Permit).finish('success')
+    expect([...(await collect()).keys()]).toEqual([])
+    instrumentGate(gate, { name: 'api', meter })
+    expect((await collect()).get('fairlead.active_requests')?.dataPoints).toHaveLength(1)
   })
 
   it('gives its Prometheus exporter the names of @fairlead/prometheus, but for units', async () => {

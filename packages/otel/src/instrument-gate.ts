@@ -8,7 +8,14 @@ import {
   TELEMETRY_OPTIONS,
   type TelemetryOptions,
 } from '@fairlead/core/telemetry'
-import { type BatchObservableCallback, createNoopMeter, type Meter, metrics, type Observable } from '@opentelemetry/api'
+import {
+  type BatchObservableCallback,
+  createNoopMeter,
+  type Histogram,
+  type Meter,
+  metrics,
+  type Observable,
+} from '@opentelemetry/api'
 import { tellSpans } from './spans.js'
 
 /** Options of {@link instrumentGate}. */
@@ -56,8 +63,9 @@ function requireMeter(meter: unknown): void {
 }
 
 function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: string; stop: () => void } {
-  const histograms = { wait: histogramOf(meter, 'wait'), duration: histogramOf(meter, 'duration') }
-  const telemetry = new GateTelemetry(gate, options, (key, value) => histograms[key].record(value, attributes))
+  // First: what throws on bad options must leave no instruments behind.
+  const telemetry = new GateTelemetry(gate, options, (key, value) => histograms?.[key].record(value, attributes))
+  let histograms: Record<'wait' | 'duration', Histogram> | undefined
   const { name } = telemetry
   const attributes = { 'fairlead.gate': name }
   // Without an SDK there is nobody to measure for.
@@ -67,31 +75,42 @@ function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: s
   }
   const gates = measured.get(meter) ?? new Map()
   measured.set(meter, gates)
-  if (gates.has(name)) {
+  try {
+    if (gates.has(name)) throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
+    histograms = { wait: histogramOf(meter, 'wait'), duration: histogramOf(meter, 'duration') }
+    const unobserve = observe(meter, telemetry)
+    gates.set(name, telemetry)
+    return {
+      name,
+      stop: () => {
+        unobserve()
+        telemetry.close()
+        if (gates.get(name) === telemetry) gates.delete(name)
+      },
+    }
+  } catch (error) {
     telemetry.close()
-    throw new TypeError(`name must tell gates apart, got ${JSON.stringify(name)} for two of them`)
+    throw error
   }
-  gates.set(name, telemetry)
+}
+
+/** Has the meter read the gate whenever it collects. Returns what ends that. */
+function observe(meter: Meter, telemetry: GateTelemetry): () => void {
   const observables = new Map<string, Observable>()
   for (const [key, instrument] of Object.entries(INSTRUMENTS)) {
     const observable = observableOf(meter, instrument)
     if (observable !== undefined) observables.set(key, observable)
   }
-  const observe: BatchObservableCallback = (result) => {
+  const read: BatchObservableCallback = (result) => {
     for (const { instrument, value, attributes } of telemetry.readings())
       result.observe(observables.get(instrument)!, value, attributes)
   }
   const all = [...observables.values()]
-  meter.addBatchObservableCallback(observe, all)
-  const stop = (): void => {
-    meter.removeBatchObservableCallback(observe, all)
-    telemetry.close()
-    if (gates.get(name) === telemetry) gates.delete(name)
-  }
-  return { name, stop }
+  meter.addBatchObservableCallback(read, all)
+  return () => meter.removeBatchObservableCallback(read, all)
 }
 
-function histogramOf(meter: Meter, key: 'wait' | 'duration'): ReturnType<Meter['createHistogram']> {
+function histogramOf(meter: Meter, key: 'wait' | 'duration'): Histogram {
   const { name, unit, description } = INSTRUMENTS[key]
   return meter.createHistogram(name, { unit, description, advice: { explicitBucketBoundaries: [...SECONDS] } })
 }

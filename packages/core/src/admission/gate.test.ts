@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Capacity } from '../capacity/index.js'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { blue } from '../fair/index.js'
+import type { ClockLink } from '../fair/shared/report.js'
 import { requestQueue } from '../queue/stage.js'
 import { loadShedder } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
@@ -621,6 +622,22 @@ describe('misuse', () => {
 })
 
 describe('a gate that cannot be made', () => {
+  it('joins no fleet', () => {
+    const joined: string[] = []
+    const fleet: ClockLink = {
+      join(name) {
+        joined.push(name)
+        return () => {}
+      },
+    }
+    expect(() => createGate({ name: 'orders', fleet, queue: { concurrency: 4 } as never })).toThrow(
+      'queue must be made',
+    )
+    expect(() => createGate({ fleet, stages: [{ name: 'fair', admit: () => undefined }] })).toThrow('"fair" twice')
+    expect(() => createGate({ fleet, shed: loadShedder({}) })).toThrow('shed needs either')
+    expect(joined).toEqual([])
+  })
+
   it('leaves no listener on a capacity that others may share', () => {
     let listeners = 0
     const capacity: Capacity = {

@@ -35,9 +35,14 @@ const MAKERS = {
   queue: 'requestQueue',
 } as const
 
-/** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
-export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
+/** Checks that `mechanism` was made for the option `place`. Throws a `TypeError` on anything else. */
+export function requireMechanism(place: Mechanism['place'], mechanism: Mechanism): void {
   const isOurs = typeof mechanism === 'object' && mechanism !== null && mechanism.place === place
   if (!isOurs) throw new TypeError(`${place} must be made by ${MAKERS[place]}(), got ${show(mechanism)}`)
+}
+
+/** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
+export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
+  requireMechanism(place, mechanism)
   return mechanism.stage(seams)
 }

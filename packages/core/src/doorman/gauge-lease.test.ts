@@ -20,6 +20,11 @@ async function gaugeOf(
   return { office, gauge, grant }
 }
 
+const NEVER = { aborted: false, throwIfAborted: () => {} }
+const raise = (message: string): never => {
+  throw new Error(message)
+}
+
 describe('a leased gauge', () => {
   it('gives out as many slots as were granted, and then first come, first served', async () => {
     const { office, gauge } = await gaugeOf(2)
@@ -37,6 +42,20 @@ describe('a leased gauge', () => {
     first.release()
     await office.advance(0)
     expect([order, gauge.inFlight, gauge.waiting]).toEqual([[0, 1, 2], 2, 0])
+  })
+
+  it.each([
+    [{ aborted: false, throwIfAborted: () => {} }, 'signal must be an AbortSignal, got an object'],
+    [null, 'signal must be an AbortSignal, got null'],
+    // As in Workers, where a signal of another request may not be listened to.
+    [{ ...NEVER, addEventListener: () => raise('not yours') }, 'not yours'],
+  ])('keeps no slot for a signal that cannot be listened to: %j', async (signal, message) => {
+    const { gauge } = await gaugeOf(1)
+    const slot = await gauge.take()
+    await expect(gauge.take(signal as never)).rejects.toThrow(message)
+    expect(gauge.waiting).toBe(0)
+    slot.release()
+    expect([gauge.inFlight, gauge.tryTake()]).toEqual([0, true])
   })
 
   it('takes a slot back at the end of its block', async () => {

@@ -3,7 +3,7 @@ import { Alarm } from '../alarm.js'
 import { Slots } from '../capacity/fixed.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
-import { requireAbove, requireFunction } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction } from '../options.js'
 import type { ClientResource, ResourceSnapshot } from './client-resource.js'
 import { LeaseClosedError } from './closed.js'
 import { PEAK_MS, Peak } from './demand.js'
@@ -106,6 +106,7 @@ export class GaugeLease implements Capacity {
    */
   async take(signal?: AbortSignal, width = 1): Promise<Slot> {
     requireAbove('width', width, 0)
+    if (signal !== undefined) requireAbortSignal('signal', signal)
     signal?.throwIfAborted()
     if (this.closed) throw new LeaseClosedError(this.id)
     if (!this.#attempt(width)) {

@@ -77,6 +77,12 @@ export function waiting(
       left()
       reject(signal?.reason)
     }
-    signal?.addEventListener('abort', abort, { once: true })
+    try {
+      signal?.addEventListener('abort', abort, { once: true })
+    } catch (error) {
+      // A signal of another request, in Workers: nobody would ever take this waiter out of the line.
+      leave()
+      throw error
+    }
   })
 }

@@ -33,6 +33,18 @@ describe('a leased rate', () => {
     expect(office.world.timers).toBe(1)
   })
 
+  it.each([5, {}, null, () => {}, { aborted: false, throwIfAborted: () => {} }])(
+    'has nobody wait by a signal that is none: %j',
+    async (signal) => {
+      const { office, rate } = await rateOf(1)
+      expect(() => rate.wait(signal as never)).toThrow('signal must be an AbortSignal')
+      expect([rate.waiting, rate.tryTake()]).toEqual([0, true])
+      expect(() => rate.wait(signal as never)).toThrow('signal must be an AbortSignal')
+      await office.advance(1_000)
+      expect(rate.tryTake()).toBe(true)
+    },
+  )
+
   it('lets nobody pass who came later, however little they want', async () => {
     const { office, rate } = await rateOf(3)
     const big = watch(rate.wait(undefined, 7))

@@ -3,7 +3,7 @@ import { Alarm } from '../alarm.js'
 import { AvailabilityListeners } from '../capacity/capacity.js'
 import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
-import { requireAbove, requireFunction } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction } from '../options.js'
 import type { ClientResource, ResourceSnapshot } from './client-resource.js'
 import { LeaseClosedError } from './closed.js'
 import { Attempts } from './demand.js'
@@ -92,10 +92,12 @@ export class RateLease implements Capacity {
   /**
    * Waits until `cost` units may be spent, and spends them: at once if they are there and nobody waits. A cost of more
    * than a second's capacity is saved up for. Rejected with the signal's reason when `signal` fires, and with a
-   * {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above 0.
+   * {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above 0, and a
+   * `TypeError` for a signal that is none.
    */
   wait(signal?: AbortSignal, cost = 1): Promise<void> {
     requireAbove('cost', cost, 0)
+    if (signal !== undefined) requireAbortSignal('signal', signal)
     if (signal?.aborted === true) return Promise.reject(signal.reason)
     if (this.closed) return Promise.reject(new LeaseClosedError(this.id))
     if (this.#attempt(cost, true)) return GRANTED
