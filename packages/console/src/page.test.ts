@@ -1,11 +1,15 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { settled } from '@fairlead/core/testing'
+import type { AddressInfo } from 'node:net'
+import { createGate } from '@fairlead/core'
+import { settled, World } from '@fairlead/core/testing'
 import { chromiumPath } from '@fairlead-testing/servers'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { Rig, type Script } from './fixtures/script.js'
-import type { ConsoleOptions } from './index.js'
+import { type ConsoleOptions, fairConsole } from './index.js'
 
 let browser: Browser
 let axe: string
@@ -363,3 +367,42 @@ describe('the page', () => {
     server.close()
   })
 })
+
+const MINUTES = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 4 : 60
+
+it(`holds less than 60 MB after ${MINUTES} minutes of watching, with a thousand names a second that nobody knew`, async () => {
+  const world = new World()
+  const { clock, after } = world
+  const gate = createGate({ clock, after })
+  const page = fairConsole(gate, { clock, after, auth: false })
+  const server = createServer((request, response) => void page(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
+  const tab = await context.newPage()
+  const devtools = await context.newCDPSession(tab)
+  let names = 0
+  const second = async (): Promise<void> => {
+    for (let i = 0; i < 1_000; i++) {
+      const decision = await gate.admit({ flow: i % 4 === 0 ? `tenant-${i % 100}` : `visitor-${names++}` })
+      if (decision.admitted) decision.finish('success')
+    }
+    world.advance(1_000)
+    await settled()
+  }
+  try {
+    await tab.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    await expect.poll(() => page.viewers).toBe(1)
+    for (let frame = 1; frame <= 60 * MINUTES; frame++) {
+      await second()
+      await tab.locator(`#console[data-frames="${frame}"]`).waitFor({ state: 'attached' })
+    }
+    await devtools.send('HeapProfiler.collectGarbage')
+    const { usedSize } = await devtools.send('Runtime.getHeapUsage')
+    expect(usedSize).toBeLessThan(60e6)
+  } finally {
+    await context.close()
+    gate.close()
+    page.close()
+    server.close()
+  }
+}, 1_200_000)
