@@ -60,6 +60,38 @@ describe.each(['redis', 'ioredis', '@upstash/redis'])('quotas in Redis, by %s', 
   })
 })
 
+/** Microseconds of Redis's clock. */
+async function redisUs(): Promise<number> {
+  const [seconds, us] = (await clients.get('ioredis')!.command('TIME')) as [string, string]
+  return Number(seconds) * 1_000_000 + Number(us)
+}
+
+// What a unit of cost takes to earn, in microseconds: at 800 and 667 per millisecond, and far above.
+it.each([1_000 / 34, 1_000 / 300, 1.25, 1_000 / 667, 0.5, 0.001])(
+  'counts units of %f µs as what they are',
+  async (unitUs) => {
+    const store = storeOf('ioredis', `fairlead-test-${Math.random()}`)
+    const count = 2_000
+    const unitMs = unitUs / 1_000
+    // More than is earned back while the test runs.
+    await store.take('acme', 1_000_000, 1_000_000)
+    await redisUs()
+    // On one connection these run one after the other: what was earned between the first and the last is in between.
+    const [a, first, b, , c, last, d] = await Promise.all([
+      redisUs(),
+      store.take('acme', unitMs, Number.POSITIVE_INFINITY),
+      redisUs(),
+      Promise.all(Array.from({ length: count }, () => store.take('acme', unitMs, Number.POSITIVE_INFINITY))),
+      redisUs(),
+      store.take('acme', unitMs, Number.POSITIVE_INFINITY),
+      redisUs(),
+    ])
+    const addedUs = (last.debtMs - first.debtMs) * 1_000
+    expect(addedUs + (d - a)).toBeGreaterThanOrEqual((count + 1) * unitUs * 0.999)
+    expect(addedUs + (c - b)).toBeLessThanOrEqual((count + 1) * unitUs * 1.001)
+  },
+)
+
 it('a fleet has one quota, whatever its processes ask with, and never more', async () => {
   const prefix = `fairlead-test-${Math.random()}`
   const gates = [...clients.keys()].map((client) =>

@@ -2,22 +2,30 @@ import type { QuotaLevel, QuotaStore } from '@fairlead/core/quota'
 import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner } from './client.js'
 
 /**
- * A key holds the time, in microseconds of Redis's clock, at which it is free of debt, and expires then. Arguments: what
- * is added to the debt, and the most that it may be after that. Answers whether it was added, and the debt.
+ * A key holds a time of Redis's clock, in whole microseconds, and the debt at that time, in microseconds and parts of
+ * them; it expires when it is free of debt. One number for both would be as coarse as doubles of the time since 1970.
+ * Arguments: what is added to the debt, and the most that it may be after that. Answers whether it was added, and the
+ * debt: as text, since Redis makes whole numbers of numbers.
  */
 const TAKE: Script = scriptOf(`
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local amount, most = tonumber(ARGV[1]), tonumber(ARGV[2])
-local debt = math.max(0, (tonumber(redis.call('GET', KEYS[1])) or 0) - now)
+local debt = 0
+local kept = redis.call('GET', KEYS[1])
+if kept then
+  local at, owed = string.match(kept, '^(%S+) (%S+)$')
+  debt = math.max(0, owed - math.max(0, now - at))
+end
 local after = math.max(0, debt + amount)
-if amount > 0 and after > most then return {0, debt} end
+if amount > 0 and after > most then return {0, string.format('%.17g', debt)} end
 if after == 0 then
   redis.call('DEL', KEYS[1])
 else
-  redis.call('SET', KEYS[1], string.format('%.0f', now + after), 'PX', string.format('%.0f', math.ceil(after / 1000)))
+  local left = string.format('%.0f', math.ceil(after / 1000))
+  redis.call('SET', KEYS[1], string.format('%.0f %.17g', now, after), 'PX', left)
 end
-return {1, after}
+return {1, string.format('%.17g', after)}
 `)
 const FORGET: Script = scriptOf(`return redis.call('DEL', KEYS[1])`)
 
@@ -56,12 +64,7 @@ export class RedisQuotaStore implements QuotaStore {
   }
 
   async take(key: string, amountMs: number, mostMs: number): Promise<QuotaLevel> {
-    // Of a part of a microsecond the key gets the benefit: the most is rounded up.
-    const most = amountMs > 0 ? Math.ceil(mostMs * US_PER_MS) : 0
-    const args = [
-      amountMs > 0 ? Math.max(1, Math.round(amountMs * US_PER_MS)) : Math.ceil(amountMs * US_PER_MS),
-      most,
-    ].map(String)
+    const args = [String(amountMs * US_PER_MS), amountMs > 0 ? String(mostMs * US_PER_MS) : '0']
     const reply = await this.#run(TAKE, `${this.#prefix}:quota:${key}`, args)
     const [taken, debt] = Array.isArray(reply) ? reply.map(Number) : []
     if (taken === undefined || debt === undefined || !Number.isFinite(debt))

@@ -18,14 +18,14 @@ type NowOrLater<T> = T | Promise<T>
 export interface QuotaOptions<Target extends readonly unknown[]> {
   /**
    * How much each key may use in a window, in units of cost: a number, or what its plan says; from 0, which refuses all,
-   * to 1000 per millisecond of the window. A function may give a promise, which the request waits for.
+   * to 1e12. A function may give a promise, which the request waits for.
    */
   limit: number | ((...target: Target) => NowOrLater<number>)
   /** Length of the window, in milliseconds, above 0. */
   windowMs: number
   /**
-   * How much a key may use at once after a pause, in units of cost, above 0. The limit is earned evenly over the window:
-   * with a small burst a key can hardly be ahead of that. @default the limit
+   * How much a key may use at once after a pause, in units of cost, above 0, at most 1e12. The limit is earned evenly
+   * over the window: with a small burst a key can hardly be ahead of that. @default the limit
    */
   burst?: number
   /** The policy's name, in decisions, refusals and what clients are told; unique within a gate. @default 'quota' */
@@ -63,20 +63,20 @@ export const QUOTA_OPTIONS: readonly string[] = [
   'dryRun',
 ]
 
-/** A key cannot earn faster, in units of cost per millisecond: stores count in microseconds. */
-const MOST_PER_MS = 1_000
+/** Most units of cost of a window and of a burst: in sums as large, doubles still count one unit to a part in a thousand. */
+const MOST = 1e12
 
 /** Checks what a key may use in a window. Throws a `TypeError` or `RangeError` that names it. */
-export function requireLimit(limit: unknown, windowMs: number): void {
-  requireNumber('limit', limit, 0, MOST_PER_MS * windowMs)
+export function requireLimit(limit: unknown): void {
+  requireNumber('limit', limit, 0, MOST)
 }
 
 /** Checks the value of each option. Throws a `TypeError` or `RangeError` that names it. */
 export function requireQuotaOptions<Target extends readonly unknown[]>(options: QuotaOptions<Target>): void {
   const { limit, windowMs, burst, name, keyGenerator, skip, store, onError, deadlineMs } = options
   requireAbove('windowMs', windowMs, 0)
-  if (typeof limit !== 'function') requireLimit(limit, windowMs)
-  if (burst !== undefined) requireAbove('burst', burst, 0)
+  if (typeof limit !== 'function') requireLimit(limit)
+  if (burst !== undefined) requireAbove('burst', burst, 0, MOST)
   if (name !== undefined) requireText('name', name)
   if (keyGenerator !== undefined) requireFunction('keyGenerator', keyGenerator)
   if (skip !== undefined) requireFunction('skip', skip)

@@ -162,6 +162,96 @@ describe('a quota', () => {
   })
 })
 
+/** The cell rate algorithm in whole numbers: debts in units of `1 / (PARTS * windowMs)` of a cost. */
+class WholeQuota {
+  static readonly PARTS = 4
+  debt = 0n
+  readonly most: bigint
+  readonly #limit: bigint
+  readonly #windowMs: bigint
+
+  constructor(limit: number, windowMs: number, burst: number) {
+    this.#limit = BigInt(limit * WholeQuota.PARTS)
+    this.#windowMs = BigInt(windowMs)
+    this.most = this.worth(burst)
+  }
+
+  worth(cost: number): bigint {
+    return BigInt(cost * WholeQuota.PARTS) * this.#windowMs
+  }
+
+  inCost(debt: bigint): number {
+    return Number(debt) / WholeQuota.PARTS / Number(this.#windowMs)
+  }
+
+  pass(elapsedMs: number): void {
+    const left = this.debt - BigInt(elapsedMs) * this.#limit
+    this.debt = left > 0n ? left : 0n
+  }
+}
+
+describe('what a quota counts', () => {
+  const quotas = fc.record({
+    perMs: fc.constantFrom(1, 3, 34, 300, 667, 800, 1_000, 1_000_000),
+    windowMs: fc.constantFrom(1, 7, 1_000, 60_000),
+    bursts: fc.constantFrom(1, 2, 5),
+    startMs: fc.constantFrom(0, 1_700_000_000_000),
+  })
+  const step = fc.record({
+    afterMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { arbitrary: fc.nat(5), weight: 2 }, fc.nat(100_000)),
+    // A part of what is left, and units on top: so it comes to where there is hardly room.
+    part: fc.constantFrom(0, 0, 0, 0.5, 0.999, 1),
+    quarters: fc.integer({ min: 1, max: 40 }),
+  })
+
+  it('is what whole numbers count, also at a million per millisecond and with the clock since 1970', () => {
+    fc.assert(
+      fc.property(quotas, fc.array(step, { maxLength: 80 }), ({ perMs, windowMs, bursts, startMs }, steps) => {
+        const limit = perMs * windowMs
+        const burst = limit * bursts
+        const whole = new WholeQuota(limit, windowMs, burst)
+        let nowMs = startMs
+        const gate = createGate({ fair: false, quota: quota({ limit, windowMs, burst }), clock: () => nowMs })
+        for (const { afterMs, part, quarters } of steps) {
+          nowMs += afterMs
+          whole.pass(afterMs)
+          const room = whole.inCost(whole.most - whole.debt)
+          const cost = Math.max(1, Math.floor(room * part * 4) + quarters) / 4
+          const decision = ask(gate, 'acme', cost)
+          const after = whole.debt + whole.worth(cost)
+          // Within this much of the burst, either is right.
+          const slack = BigInt(Math.ceil(Number(whole.most) * 2e-9))
+          if (decision.admitted) {
+            expect(after).toBeLessThanOrEqual(whole.most + slack)
+            whole.debt = after
+          } else expect(after).toBeGreaterThan(whole.most - slack)
+          const told = decision.admitted ? decision.quotas()[0]?.remaining : decision.detail['remaining']
+          const left = Math.max(0, whole.inCost(whole.most - whole.debt))
+          expect(Math.abs(Number(told) - left)).toBeLessThanOrEqual(1e-9 * burst)
+        }
+      }),
+    )
+  })
+
+  it('is each of a million requests at once, not one more or less', () => {
+    const { gate } = gateWith({ limit: 1_000_000, windowMs: 1_000 })
+    for (let i = 0; i < 1_000_000; i++) if (!ask(gate).admitted) expect.fail(`request ${i} was refused`)
+    expect(ask(gate).admitted).toBe(false)
+  })
+
+  it('is a cost of one in a burst of the most there can be, to a part in a thousand', () => {
+    const windowMs = 1_000
+    const store = new MemoryQuotaStore()
+    const unitMs = windowMs / 1e12
+    store.take('acme', windowMs, windowMs, 1_700_000_000_000)
+    store.take('acme', -1e5 * unitMs, Number.POSITIVE_INFINITY, 1_700_000_000_000)
+    let admitted = 0
+    for (let i = 0; i < 1.01e5; i++) if (store.take('acme', unitMs, windowMs, 1_700_000_000_000).taken) admitted++
+    expect(admitted).toBeGreaterThanOrEqual(99_900)
+    expect(admitted).toBeLessThanOrEqual(100_100)
+  })
+})
+
 describe('a store that fails', () => {
   const broken: QuotaStore = {
     take: () => Promise.reject(new Error('it is away')),
@@ -229,10 +319,11 @@ describe('the memory of quotas', () => {
 
 describe('options of a quota', () => {
   it.each<[Record<string, unknown>, string]>([
-    [{ limit: -1 }, 'limit must be a number from 0 to 60000000, got -1'],
-    [{ limit: 60_000_001 }, 'limit must be a number from 0 to 60000000, got 60000001'],
+    [{ limit: -1 }, 'limit must be a number from 0 to 1000000000000, got -1'],
+    [{ limit: 1e13 }, 'limit must be a number from 0 to 1000000000000, got 10000000000000'],
+    [{ burst: 1e13 }, 'burst must be a number > 0 and <= 1000000000000, got 10000000000000'],
     [{ windowMs: 0 }, 'windowMs must be a number > 0, got 0'],
-    [{ burst: 0 }, 'burst must be a number > 0, got 0'],
+    [{ burst: 0 }, 'burst must be a number > 0 and <= 1000000000000, got 0'],
     [{ max: 3 }, 'quota has no option "max"'],
     [{ keyGenerator: 'ip' }, 'keyGenerator must be a function, got "ip"'],
     [{ store: {} }, 'store must be a QuotaStore, got an object'],

@@ -45,6 +45,12 @@ interface Terms {
   readonly unitMs: number
 }
 
+/**
+ * Sums of doubles are a little off. This part of the burst on top, and a million requests of a burst of a million are
+ * admitted, not one less.
+ */
+const ROUNDING = 1e-9
+
 function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Target>): Stage {
   const { limit, windowMs, burst, keyGenerator, skip, store = new MemoryQuotaStore() } = options
   const { skipFailedRequests = false, skipSuccessfulRequests = false, name = 'quota', dryRun = false } = options
@@ -90,11 +96,11 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const judge = (key: string, most: number, passage: Passage): Verdict | Promise<Verdict> => {
     const { cost, nowMs } = passage
     requireText('keyGenerator', key)
-    requireLimit(most, windowMs)
+    requireLimit(most)
     const stored = keyOf(key)
     const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
     if (terms.limit === 0) return verdict(stored, terms, passage, { taken: false, debtMs: 0 })
-    const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs, nowMs)
+    const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs * (1 + ROUNDING), nowMs)
     if (!(level instanceof Promise)) return verdict(stored, terms, passage, level)
     return level.then((known) => verdict(stored, terms, passage, known))
   }

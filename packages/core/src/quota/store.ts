@@ -31,18 +31,42 @@ export interface MemoryQuotaStoreOptions {
   maxKeys?: number
 }
 
-/** Debts of these are lost in rounding: a thousandth of a microsecond. */
-const ROUNDING_MS = 1e-6
+/** Keys by when they are free of debt, in milliseconds since an origin: doubles are finest near 0. */
+class Debts {
+  readonly #freeMs = new Map<string, number>()
+  readonly originMs: number
+
+  constructor(originMs: number) {
+    this.originMs = originMs
+  }
+
+  get size(): number {
+    return this.#freeMs.size
+  }
+
+  get(key: string, nowMs: number): number | undefined {
+    const freeMs = this.#freeMs.get(key)
+    return freeMs === undefined ? undefined : Math.max(0, freeMs - (nowMs - this.originMs))
+  }
+
+  set(key: string, debtMs: number, nowMs: number): void {
+    if (debtMs > 0) this.#freeMs.set(key, debtMs + (nowMs - this.originMs))
+    else this.#freeMs.delete(key)
+  }
+
+  delete(key: string): void {
+    this.#freeMs.delete(key)
+  }
+}
 
 /**
  * Quotas in the memory of this process, as the generic cell rate algorithm has them (GCRA, ITU-T I.371): one number per
  * key, the time at which it is free of debt. O(1). Keys free of debt go by themselves, without a timer.
  */
 export class MemoryQuotaStore implements QuotaStore {
-  /** When keys are free of debt; those that asked since the last turn, and those that asked in the turn before. */
-  #young = new Map<string, number>()
-  #old = new Map<string, number>()
-  #turnedMs = Number.NEGATIVE_INFINITY
+  /** Keys that asked since the last turn, which is the origin, and those that asked in the turn before. */
+  #young = new Debts(Number.NEGATIVE_INFINITY)
+  #old = this.#young
   /** Longest that a key may be in debt: a key that did not ask for this long is free of it. */
   #longestMs = 0
   readonly #maxKeys: number
@@ -61,14 +85,13 @@ export class MemoryQuotaStore implements QuotaStore {
   }
 
   take(key: string, amountMs: number, mostMs: number, nowMs: number): QuotaLevel {
-    const debtMs = Math.max(0, (this.#young.get(key) ?? this.#old.get(key) ?? nowMs) - nowMs)
+    const debtMs = this.#young.get(key, nowMs) ?? this.#old.get(key, nowMs) ?? 0
     const nextMs = Math.max(0, debtMs + amountMs)
-    const taken = amountMs <= 0 || nextMs <= mostMs + ROUNDING_MS
+    const taken = amountMs <= 0 || nextMs <= mostMs
     if (amountMs > 0) this.#turn(nextMs, nowMs)
     if (taken) {
       this.#old.delete(key)
-      if (nextMs > 0) this.#young.set(key, nowMs + nextMs)
-      else this.#young.delete(key)
+      this.#young.set(key, nextMs, nowMs)
     }
     return { taken, debtMs: taken ? nextMs : debtMs }
   }
@@ -80,11 +103,10 @@ export class MemoryQuotaStore implements QuotaStore {
 
   #turn(debtMs: number, nowMs: number): void {
     if (debtMs > this.#longestMs) this.#longestMs = debtMs
-    const isDue = nowMs - this.#turnedMs > this.#longestMs
+    const isDue = nowMs - this.#young.originMs > this.#longestMs
     if (!isDue && this.#young.size < this.#maxKeys / 2) return
     // Only a store that is full forgets a key that is still in debt.
     this.#old = this.#young
-    this.#young = new Map()
-    this.#turnedMs = nowMs
+    this.#young = new Debts(nowMs)
   }
 }
