@@ -8,6 +8,7 @@ import { settled, World } from '@fairlead/core/testing'
 import { chromiumPath } from '@fairlead-testing/servers'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Mount, mounts } from './fixtures/mounts.js'
 import { Rig, type Script } from './fixtures/script.js'
 import { type ConsoleOptions, fairConsole } from './index.js'
 import { KEPT_FRAMES } from './page/view.js'
@@ -37,11 +38,12 @@ async function onPage(
   work: (scene: Scene) => Promise<void>,
   {
     options = { auth: false },
+    mount = mounts['node:http']!,
     ...view
-  }: { options?: ConsoleOptions; width?: number; colorScheme?: 'light' | 'dark' } = {},
+  }: { options?: ConsoleOptions; mount?: Mount; width?: number; colorScheme?: 'light' | 'dark' } = {},
 ): Promise<void> {
   const rig = new Rig(script, options)
-  const server = await rig.listen()
+  const server = await mount(rig.console)
   const { width = 1_440, colorScheme = 'light' } = view
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, bypassCSP: false })
   const page = await context.newPage()
@@ -53,7 +55,7 @@ async function onPage(
   })
   page.on('request', (request) => requests.push(new URL(request.url()).origin))
   try {
-    await page.goto(server.url)
+    await page.goto(`${server.origin}/fairlead`)
     await expect.poll(() => rig.console.viewers).toBe(1)
     let frames = 0
     await work({
@@ -66,13 +68,14 @@ async function onPage(
     })
     expect(wrong).toEqual([])
     // Nothing is asked of anybody else; the icon is no request.
-    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([new URL(server.url).origin])
+    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([server.origin])
   } finally {
     await context.close()
     await expect.poll(() => rig.console.viewers).toBe(0)
     rig.gate.close()
     expect(rig.world.timers).toBe(0)
-    server.close()
+    rig.console.close()
+    await server.close()
   }
 }
 
@@ -171,28 +174,37 @@ describe('the flows', () => {
   })
 })
 
-describe('the other panels', () => {
+describe.each(Object.entries(mounts))('the other panels, in %s', (_, mount) => {
   it('show who waits, the slots, the load on its curve, the budget, and refusals in words', async () => {
-    await onPage({ quota: { heavy: 1 }, load: 80 }, async ({ rig, page, second }) => {
-      await second({ heavy: 3 })
-      for (let i = 0; i < 4; i++) void rig.run('runner')
-      for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
-      await settled()
-      await second({})
-      await second({})
-      expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
-      expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
-      expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
-      expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
-      // Half way up a straight curve from 50 to 100 is .6.
-      expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
-      expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
-      expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
-      expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
-      expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
-    })
+    await onPage(
+      { quota: { heavy: 1 }, load: 80 },
+      async ({ rig, page, second }) => {
+        await second({ heavy: 3 })
+        for (let i = 0; i < 4; i++) void rig.run('runner')
+        for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
+        await settled()
+        await second({})
+        await second({})
+        expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
+        expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
+        expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
+        expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
+        // Half way up a straight curve from 50 to 100 is .6.
+        expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
+        expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
+        expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
+        expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
+        expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
+        expect(await page.locator('tr[data-flow="heavy"]').count()).toBe(1)
+        const chart = page.locator('section:has(#river) .chart')
+        expect(await chart.getAttribute('aria-label')).toMatch(/^What was served, by flow: /)
+      },
+      { mount },
+    )
   })
+})
 
+describe('the other panels', () => {
   it('draw the river: each flow as high as it was served, what was refused above it', async () => {
     await onPage({ quota: { heavy: 20 }, fair: SHORT }, async ({ page, second }) => {
       for (let i = 0; i < 8; i++) await second({ ...QUIET, heavy: 60 })
