@@ -18,10 +18,10 @@ const LONGEST_MS = 1_500
 const SURE = 1
 /**
  * Share of the requests that are the quick ones; and how much longer they take, as a logarithm, where there is
- * congestion: by a quarter of what it would make of all requests, or by this and two standard errors.
+ * congestion: by a third of what it would make of all requests, or by this and two standard errors.
  */
 const QUICK = 1 / 3
-const CONGESTED = 1 / 4
+const CONGESTED = 1 / 3
 const AS_QUICK = 0.1
 
 /** What a round at a level has measured. */
