@@ -23,9 +23,6 @@ import { PUBLISHED_LIMITS } from './published-limits.js'
  */
 const SEEDS = Array.from({ length: 48 }, (_, i) => 9_001 + i)
 
-/** Seeds of those for a service that runs short of nothing: five minutes each. */
-const UNBOUNDED_SEEDS = 12
-
 /** Ours and the published ones, on the same seeds. */
 const RULES = [{ name: 'ours', make: (): Capacity => adaptive() }, ...PUBLISHED_LIMITS]
 
@@ -81,7 +78,7 @@ function runsOf(make: () => Capacity, { stretches }: Trial, effort: Effort): Sec
 
 /** Served of asked in the first and in the last fifth of the time. */
 function servedOf(make: () => Capacity, service: Unbounded, effort: Effort): [number, number] {
-  const runs = seedsOf(effort, SEEDS.slice(0, UNBOUNDED_SEEDS)).map((seed) => {
+  const runs = seedsOf(effort, SEEDS).map((seed) => {
     const scenario = unbounded(service, seed)
     const [stretch] = scenario.stretches
     return simulate(make(), { ...scenario, stretches: [{ ...stretch!, forMs: phaseMs(stretch!.forMs, effort.part) }] })

@@ -2,11 +2,13 @@ import { DurationHistogram } from './window.js'
 
 /** Each level is this many times the one before, and has to bring at least the square root of it. */
 const STEP = 2
-/** What a round lasts at least, and the completions that end it then. */
+/** What a round lasts at least, and the completions that end it then; where it would end the climb, four times as many. */
 const SHORTEST_MS = 200
 const ENOUGH = 100
 /** A round of fewer completions than this has to be had twice before it ends a climb: it knows throughput to 22 %. */
 const FEW = 20
+/** A level at which fewer than this ended is none to compare others with. */
+const LEAST = 4
 /**
  * What a round lasts at most, and what is left out at most of its beginning. From 20 to 200 in the time of one request
  * of 5 s: four rounds, before the first of them has ended.
@@ -14,8 +16,12 @@ const FEW = 20
 const LONGEST_MS = 1_500
 /** Standard errors by which throughput must be too small; in a careful climb, by which it must be large enough. */
 const SURE = 1
-/** Share of the requests that are the quick ones, and how much longer they may take, as a logarithm, and still be as quick. */
+/**
+ * Share of the requests that are the quick ones; and how much longer they take, as a logarithm, where there is
+ * congestion: by a third of what it would make of all requests, or by this and two standard errors.
+ */
 const QUICK = 1 / 3
+const CONGESTED = 1 / 3
 const AS_QUICK = 0.1
 
 /** What a round at a level has measured. */
@@ -35,12 +41,14 @@ interface Round {
  * What a service without a bottleneck delivers grows as what is in flight does, whatever its durations: a linear system
  * answers to growth with the same growth. A level is too high if, against some lower one, k times the slots have
  * brought less than √k times the completions per second, by more than a standard error of a Poisson count, *and* the
- * quickest third of the requests has become slower: congestion makes all requests slower, an unlucky mix only some. The
- * limit goes back to the lowest level that served as much.
+ * quickest third of the requests has become slower: congestion makes all requests slower, an unlucky mix only some. By
+ * how much follows from Little's law: k times as many in flight, of which fewer end, last longer by the ratio of both.
+ * The limit goes back to the lowest level that served as much.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
- * and nothing says that there is too much in flight. Only time during which somebody was waiting counts, from one mean
- * duration after the step on.
+ * and nothing says that there is too much in flight. A round that would end the climb goes on to 1.5 s or four times the
+ * completions: slots that slow requests have yet to fill serve now more, now less, than they will. Only time during
+ * which somebody was waiting counts, from one mean duration after the step on.
  *
  * A *careful* climb starts from a limit that was found to be right: it keeps a level only if that brings more than √k
  * times the completions, by more than a standard error; else the limit is what it was before.
@@ -59,6 +67,8 @@ export class Climb {
   #doubted = false
   /** Somebody has been waiting since the round began. */
   #open = false
+  /** What has ended so far says that the level is too high. */
+  #suspicious = false
   /** Something was let in since, and did not run. */
   #undone = false
   #elapsedMs = 0
@@ -115,7 +125,8 @@ export class Climb {
   complete(durationMs: number): void {
     if (!this.#open || this.#elapsedMs < this.#settleMs) return
     this.#durations.add(durationMs)
-    if (this.#elapsedMs >= SHORTEST_MS + 2 * this.#settleMs && this.#durations.count >= ENOUGH) this.#judge()
+    const enough = this.#suspicious ? 4 * ENOUGH : ENOUGH
+    if (this.#elapsedMs >= SHORTEST_MS + 2 * this.#settleMs && this.#durations.count >= enough) this.#judge()
   }
 
   /** A request was let in, and did not run. */
@@ -125,6 +136,7 @@ export class Climb {
 
   #begin(): void {
     this.#open = true
+    this.#suspicious = false
     this.#undone = false
     this.#elapsedMs = 0
     this.#durations.clear()
@@ -155,6 +167,9 @@ export class Climb {
       this.#step()
     } else if (this.careful) {
       this.#end(this.from)
+    } else if (!this.#suspicious && this.#elapsedMs < LONGEST_MS + this.#settleMs) {
+      this.#suspicious = true
+      this.#open = true
     } else if (completions >= FEW || this.#doubted) {
       this.#end(enough.level)
     } else {
@@ -170,14 +185,14 @@ export class Climb {
   }
 
   #bringsTooLittle(round: Round, lower: Round): boolean {
-    const expected = Math.log(round.level / lower.level) / 2
-    const error = Math.sqrt(1 / round.completions + 1 / lower.completions)
-    const missing = (expected - Math.log(perMs(round) / perMs(lower))) / error
+    const more = Math.log(round.level / lower.level)
+    const brought = Math.log(perMs(round) / perMs(lower))
+    const missing = (more / 2 - brought) / Math.sqrt(1 / round.completions + 1 / lower.completions)
     if (this.careful) return missing > -SURE
+    if (missing <= SURE || lower.completions < LEAST) return false
     const longer = round.quick.log - lower.quick.log
     const uncertain = Math.hypot(round.quick.error, lower.quick.error)
-    const asQuick = uncertain < expected && longer < AS_QUICK + 2 * uncertain
-    return missing > SURE && !asQuick
+    return longer > Math.min(CONGESTED * (more - brought), AS_QUICK + 2 * uncertain)
   }
 
   #end(limit: number): void {
