@@ -7,6 +7,7 @@ import { Miniflare } from 'miniflare'
 import { rollup } from 'rollup'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import webpack from 'webpack'
+import { EXAMPLE_MODULES, EXAMPLES, programOf } from './examples.js'
 import { Project } from './project.js'
 import { entriesOf, packAll, removeFolders, run } from './tarballs.js'
 
@@ -25,6 +26,7 @@ afterAll(removeFolders)
 beforeAll(async () => {
   const tarballs = await packAll()
   project = new Project(tarballs)
+  project.link(EXAMPLE_MODULES)
   entries = tarballs.flatMap(({ manifest }) => entriesOf(manifest))
   project.write('hello.mjs', `${IMPORT}${HELLO}\n${PRINT}`)
   project.write('hello.cjs', `${REQUIRE}${HELLO}\n${PRINT}`)
@@ -185,13 +187,20 @@ describe('bundlers', () => {
 })
 
 describe('other runtimes', () => {
-  const others = Object.entries({
-    Bun: bun && [bun],
-    Deno: deno && [deno, 'run', '--allow-all', '--node-modules-dir=manual'],
+  const others: [string, string[]][] = []
+  if (bun !== undefined) others.push(['Bun', [bun]])
+  if (deno !== undefined) others.push(['Deno', [deno, 'run', '--allow-all', '--node-modules-dir=manual']])
+  it.each(others)('%s', async (_, command) => {
+    expect(await project.run('hello.mjs', command)).toBe('hello')
+    expect(await project.run('hello.cjs', command)).toBe('hello')
   })
-  it.each(others.filter(([, command]) => command))('%s', async (_, command) => {
-    expect(await project.run('hello.mjs', command as string[])).toBe('hello')
-    expect(await project.run('hello.cjs', command as string[])).toBe('hello')
+
+  it.each([['Node', [process.execPath]], ...others] as const)('the examples of fetch on %s', async (_, command) => {
+    for (const example of EXAMPLES) {
+      const file = `examples/${example.file}.mjs`
+      project.write(file, await programOf(example))
+      expect(await project.run(file, command), example.title).toContain(example.answer)
+    }
   })
 
   it('workerd', async () => {
