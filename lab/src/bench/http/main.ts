@@ -6,7 +6,8 @@
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
  * `--all-nodes` adds the one that runs this. `--mode` leaves out what has none of these words in its name. `--seconds`
- * is the time for each table, beside a minute or two until its servers are warm. Slices with refusals do not count. `--save` writes the results to `docs/benchmarks.md`.
+ * is the time for each table, beside a minute or two until its servers are warm. Slices with refusals do not count.
+ * `--save` writes the results to `docs/benchmarks.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
