@@ -25,11 +25,13 @@ export interface Plan {
 export interface Counts {
   servedPerSecond: number
   refusedShare: number
+  /** Requests refused, by what refused them. */
+  refusedBy: Readonly<Record<string, number>>
 }
 
-/** Lets a request in, and gives what is to be called at its end; undefined: refused. */
-type Guard = (flow: string) => Finish | Promise<Finish>
-type Finish = (() => void) | undefined
+/** Lets a request in, and gives what is to be called at its end; or what refused it. */
+type Guard = (flow: string) => Answer | Promise<Answer>
+type Answer = (() => void) | string
 
 const HOLD_MS = 1_000
 const TURN_MS = 5
@@ -53,25 +55,25 @@ async function guardOf({ guard, roomMb, inContainer }: Plan): Promise<Guard> {
     const gate = createGate({ shed: loadShedder({ signals: defaultSignals() }) })
     return async (flow) => {
       const decision = await gate.admit({ flow })
-      return decision.admitted ? () => decision.finish('success') : undefined
+      return decision.admitted ? () => decision.finish('success') : `${decision.detail?.['signal'] ?? decision.stage}`
     }
   }
   if (guard === 'overload-protection') {
     const limit = inContainer ? { maxRssBytes: bytes } : { maxHeapUsedBytes: bytes }
     const protect = overloadProtection('http', { production: true, ...limit })
-    return () => (protect.overload ? undefined : () => {})
+    return () => (protect.overload ? guard : () => {})
   }
   if (guard === 'under-pressure') {
     const server = fastify()
     await server.register(underPressure, inContainer ? { maxRssBytes: bytes } : { maxHeapUsedBytes: bytes })
     await server.ready()
-    return () => (server.isUnderPressure() ? undefined : () => {})
+    return () => (server.isUnderPressure() ? guard : () => {})
   }
   const most = Number(/^at most (\d+)$/.exec(guard)?.[1])
   if (!(most > 0)) throw new RangeError(`no such guard: ${guard}`)
   let running = 0
   return () => {
-    if (running >= most) return undefined
+    if (running >= most) return guard
     running++
     return () => {
       running--
@@ -102,21 +104,21 @@ async function serve(plan: Plan): Promise<void> {
   for (const { seconds, perSecond } of plan.phases) {
     let asked = 0
     let served = 0
-    let refused = 0
+    const refusedBy: Record<string, number> = {}
     const startMs = clock()
     const endMs = startMs + 1_000 * seconds
     const request = async (): Promise<void> => {
       asked++
-      const finish = await guard(`flow-${Math.floor(random() * FLOWS)}`)
-      if (finish === undefined) {
-        refused++
+      const answer = await guard(`flow-${Math.floor(random() * FLOWS)}`)
+      if (typeof answer === 'string') {
+        refusedBy[answer] = (refusedBy[answer] ?? 0) + 1
         return
       }
       const held = hold(Math.floor((0.4 + 1.2 * random()) * plan.meanMb * 2 ** 20))
       const end = (): void => {
         // What is used here is kept until here.
         if (held !== undefined) served++
-        finish()
+        answer()
       }
       running.push({ untilMs: clock() + HOLD_MS, end })
     }
@@ -128,7 +130,9 @@ async function serve(plan: Plan): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, TURN_MS))
       turns++
     }
-    process.send?.({ servedPerSecond: served / seconds, refusedShare: refused / asked } satisfies Counts)
+    const refused = Object.values(refusedBy).reduce((sum, one) => sum + one, 0)
+    const counts: Counts = { servedPerSecond: served / seconds, refusedShare: refused / asked, refusedBy }
+    process.send?.(counts)
   }
 }
 

@@ -85,6 +85,9 @@ for (const name of values.node) {
       const known = results.flatMap(({ counts }) => value(counts) ?? [])
       return known.length === 0 ? '–' : (known.reduce((sum, one) => sum + one, 0) / known.length).toFixed(2)
     }
+    const by: Record<string, number> = {}
+    for (const { counts } of results)
+      for (const [name, number] of Object.entries(counts[3]?.refusedBy ?? {})) by[name] = (by[name] ?? 0) + number
     rows.push([
       guard,
       `${results.filter(({ died }) => died).length} of ${results.length}`,
@@ -92,9 +95,12 @@ for (const name of values.node) {
       mean((counts) => counts[0]?.refusedShare),
       mean((counts) => counts[2]?.refusedShare),
       mean((counts) => counts[3]?.refusedShare),
+      Object.entries(by)
+        .map(([name, number]) => `${number} ${name}`)
+        .join(', '),
     ])
   }
   const where = inContainer ? `a container of ${roomMb} MB` : `--max-old-space-size=${roomMb}`
   console.log(`Node ${name}, ${where}, ${values.kind}, requests of ${meanMb.toFixed(1)} MB held for 1 s`)
-  printTable(['guard', 'died', 'served/s at × 4', 'refused before', '10 s after', '20 s after'], rows)
+  printTable(['guard', 'died', 'served/s at × 4', 'refused before', '10 s after', '20 s after', 'by'], rows)
 }

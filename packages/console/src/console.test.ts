@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
 import { createGate, type GateEvent, Overrides, refuse, type Stage } from '@fairlead/core'
 import { settled, World } from '@fairlead/core/testing'
@@ -12,6 +14,15 @@ const get = (rig: Rig, query = '', init: RequestInit = {}): Promise<Response> =>
   rig.console(new Request(`${URL_OF}${query}`, init))
 const watch = async (rig: Rig, query = '?events', init?: RequestInit): Promise<Events> =>
   new Events(await get(rig, query, init))
+
+/** Bytes on the heap of this process that something holds: garbage is collected first. */
+function heldBytes(): number {
+  setFlagsFromString('--expose-gc')
+  runInNewContext('gc')()
+  return process.memoryUsage().heapUsed
+}
+
+const MINUTES = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 5 : 60
 
 afterEach(() => vi.unstubAllEnvs())
 
@@ -199,6 +210,37 @@ describe('a frame', () => {
     expect(Math.abs(frame.flowCount / 20_001 - 1)).toBeLessThan(0.1)
     expect(JSON.stringify(frame).length).toBeLessThan(16_000)
   })
+
+  it('holds less than a megabyte more after minutes with a thousand new names a second', async () => {
+    const world = new World()
+    const { clock, after } = world
+    const gate = createGate({ clock, after })
+    const page = fairConsole(gate, { clock, after, auth: false })
+    let names = 0
+    const seconds = async (count: number, work: () => unknown): Promise<void> => {
+      for (let i = 0; i < count; i++) {
+        for (let request = 0; request < 1_000; request++) {
+          const decision = await gate.admit({ flow: request % 4 === 0 ? `tenant-${request}` : `name-${names++}` })
+          if (decision.admitted) decision.finish('success')
+        }
+        world.advance(1_000)
+        await settled()
+        await work()
+      }
+    }
+    const look = async (): Promise<Events> => new Events(await page(new Request(`${URL_OF}?events`)))
+    // What Node loads for the first stream of a process stays.
+    const first = await look()
+    await seconds(20, () => first.frame())
+    await first.leave()
+    const before = heldBytes()
+    const events = await look()
+    await seconds(60 * MINUTES, () => events.frame())
+    expect(heldBytes() - before).toBeLessThan(1e6)
+    await events.leave()
+    expect(heldBytes() - before).toBeLessThan(2e5)
+    gate.close()
+  }, 1_200_000)
 
   it('tells what was missed to who comes back, and not again what was not', async () => {
     const rig = new Rig({ quota: {} })

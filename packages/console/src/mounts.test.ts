@@ -1,91 +1,12 @@
 import { once } from 'node:events'
-import { createServer, type RequestListener } from 'node:http'
+import { createServer } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { createGate } from '@fairlead/core'
-import { Module } from '@nestjs/common'
-import { NestFactory } from '@nestjs/core'
 import express from 'express'
-import fastify from 'fastify'
-import { Hono } from 'hono'
-import Koa from 'koa'
-import 'reflect-metadata'
 import { describe, expect, it } from 'vitest'
 import { Events } from './fixtures/events.js'
-import { type FairConsole, fairConsole } from './index.js'
-
-class Nothing {}
-Module({})(Nothing)
-
-/** What a mounted console answers with: a real server's, or a handler's of its own. */
-interface Mounted {
-  ask(path: string, headers?: Record<string, string>): Promise<Response>
-  close(): Promise<void>
-}
-
-async function served(listener: RequestListener, close: () => unknown = () => {}): Promise<Mounted> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  return {
-    ask: (path, headers = {}) => fetch(`http://127.0.0.1:${port}${path}`, { headers }),
-    async close() {
-      server.closeAllConnections()
-      server.close()
-      await close()
-    },
-  }
-}
-
-const mounts: Record<string, (page: FairConsole) => Promise<Mounted>> = {
-  'node:http': (page) => served((request, response) => void page(request, response)),
-  Express: (page) => served(express().use('/fairlead', page)),
-  Koa: (page) => {
-    const app = new Koa()
-    app.use((context, next) => {
-      if (context.path !== '/fairlead') return next()
-      context.respond = false
-      return page(context.req, context.res)
-    })
-    return served(app.callback())
-  },
-  Hono: async (page) => {
-    const app = new Hono()
-    app.all('/fairlead', (context) => page(context.req.raw))
-    return { ask: async (path, headers = {}) => app.request(path, { headers }), close: async () => {} }
-  },
-  Fastify: async (page) => {
-    const app = fastify()
-    app.all('/fairlead', (request, reply) => {
-      reply.hijack()
-      return page(request.raw, reply.raw)
-    })
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    return {
-      ask: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
-      close: async () => {
-        app.server.closeAllConnections()
-        await app.close()
-      },
-    }
-  },
-  Nest: async (page) => {
-    const app = await NestFactory.create(Nothing, { logger: false })
-    app.use('/fairlead', page)
-    await app.listen(0, '127.0.0.1')
-    const url = await app.getUrl()
-    return {
-      ask: (path, headers = {}) => fetch(`${url}${path}`, { headers }),
-      close: async () => {
-        app.getHttpServer().closeAllConnections()
-        await app.close()
-      },
-    }
-  },
-  fetch: async (page) => ({
-    ask: (path, headers = {}) => page(new Request(`http://service${path}`, { headers })),
-    close: async () => {},
-  }),
-}
+import { mounts, served } from './fixtures/mounts.js'
+import { fairConsole } from './index.js'
 
 describe.each(Object.entries(mounts))('in %s', (_, mount) => {
   it('serves the page, its events and nothing to strangers, and hears a viewer leave', async () => {

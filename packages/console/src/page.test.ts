@@ -1,11 +1,17 @@
+import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { settled } from '@fairlead/core/testing'
+import type { AddressInfo } from 'node:net'
+import { createGate } from '@fairlead/core'
+import { settled, World } from '@fairlead/core/testing'
 import { chromiumPath } from '@fairlead-testing/servers'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Mount, mounts } from './fixtures/mounts.js'
 import { Rig, type Script } from './fixtures/script.js'
-import type { ConsoleOptions } from './index.js'
+import { type ConsoleOptions, fairConsole } from './index.js'
+import { KEPT_FRAMES } from './page/view.js'
 
 let browser: Browser
 let axe: string
@@ -32,11 +38,12 @@ async function onPage(
   work: (scene: Scene) => Promise<void>,
   {
     options = { auth: false },
+    mount = mounts['node:http']!,
     ...view
-  }: { options?: ConsoleOptions; width?: number; colorScheme?: 'light' | 'dark' } = {},
+  }: { options?: ConsoleOptions; mount?: Mount; width?: number; colorScheme?: 'light' | 'dark' } = {},
 ): Promise<void> {
   const rig = new Rig(script, options)
-  const server = await rig.listen()
+  const server = await mount(rig.console)
   const { width = 1_440, colorScheme = 'light' } = view
   const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, bypassCSP: false })
   const page = await context.newPage()
@@ -48,7 +55,7 @@ async function onPage(
   })
   page.on('request', (request) => requests.push(new URL(request.url()).origin))
   try {
-    await page.goto(server.url)
+    await page.goto(`${server.origin}/fairlead`)
     await expect.poll(() => rig.console.viewers).toBe(1)
     let frames = 0
     await work({
@@ -61,13 +68,14 @@ async function onPage(
     })
     expect(wrong).toEqual([])
     // Nothing is asked of anybody else; the icon is no request.
-    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([new URL(server.url).origin])
+    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([server.origin])
   } finally {
     await context.close()
     await expect.poll(() => rig.console.viewers).toBe(0)
     rig.gate.close()
     expect(rig.world.timers).toBe(0)
-    server.close()
+    rig.console.close()
+    await server.close()
   }
 }
 
@@ -166,28 +174,37 @@ describe('the flows', () => {
   })
 })
 
-describe('the other panels', () => {
+describe.each(Object.entries(mounts))('the other panels, in %s', (_, mount) => {
   it('show who waits, the slots, the load on its curve, the budget, and refusals in words', async () => {
-    await onPage({ quota: { heavy: 1 }, load: 80 }, async ({ rig, page, second }) => {
-      await second({ heavy: 3 })
-      for (let i = 0; i < 4; i++) void rig.run('runner')
-      for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
-      await settled()
-      await second({})
-      await second({})
-      expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
-      expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
-      expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
-      expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
-      // Half way up a straight curve from 50 to 100 is .6.
-      expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
-      expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
-      expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
-      expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
-      expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
-    })
+    await onPage(
+      { quota: { heavy: 1 }, load: 80 },
+      async ({ rig, page, second }) => {
+        await second({ heavy: 3 })
+        for (let i = 0; i < 4; i++) void rig.run('runner')
+        for (const flow of ['slow', 'slow', 'slow', 'other']) void rig.gate.admit({ flow })
+        await settled()
+        await second({})
+        await second({})
+        expect(await textOf(page, '[data-waiting="slow"]')).toBe('3')
+        expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
+        expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
+        expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
+        // Half way up a straight curve from 50 to 100 is .6.
+        expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
+        expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
+        expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
+        expect(await textOf(page, '.log')).toContain('heavy: quota said over; told to come back in 2 s')
+        expect(await textOf(page, '.headline')).toBe('Short of load and slots for more than 2 s.')
+        expect(await page.locator('tr[data-flow="heavy"]').count()).toBe(1)
+        const chart = page.locator('section:has(#river) .chart')
+        expect(await chart.getAttribute('aria-label')).toMatch(/^What was served, by flow: /)
+      },
+      { mount },
+    )
   })
+})
 
+describe('the other panels', () => {
   it('draw the river: each flow as high as it was served, what was refused above it', async () => {
     await onPage({ quota: { heavy: 20 }, fair: SHORT }, async ({ page, second }) => {
       for (let i = 0; i < 8; i++) await second({ ...QUIET, heavy: 60 })
@@ -363,3 +380,42 @@ describe('the page', () => {
     server.close()
   })
 })
+
+const MINUTES = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 4 : 60
+
+it(`holds less than 60 MB after ${MINUTES} minutes of watching, with a thousand names a second that nobody knew`, async () => {
+  const world = new World()
+  const { clock, after } = world
+  const gate = createGate({ clock, after })
+  const page = fairConsole(gate, { clock, after, auth: false })
+  const server = createServer((request, response) => void page(request, response)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
+  const tab = await context.newPage()
+  const devtools = await context.newCDPSession(tab)
+  let names = 0
+  const second = async (): Promise<void> => {
+    for (let i = 0; i < 1_000; i++) {
+      const decision = await gate.admit({ flow: i % 4 === 0 ? `tenant-${i % 100}` : `visitor-${names++}` })
+      if (decision.admitted) decision.finish('success')
+    }
+    world.advance(1_000)
+    await settled()
+  }
+  try {
+    await tab.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`)
+    await expect.poll(() => page.viewers).toBe(1)
+    for (let frame = 1; frame <= 60 * MINUTES; frame++) {
+      await second()
+      await tab.locator(`#console[data-frames="${Math.min(frame, KEPT_FRAMES)}"]`).waitFor({ state: 'attached' })
+    }
+    await devtools.send('HeapProfiler.collectGarbage')
+    const { usedSize } = await devtools.send('Runtime.getHeapUsage')
+    expect(usedSize).toBeLessThan(60e6)
+  } finally {
+    await context.close()
+    gate.close()
+    page.close()
+    server.close()
+  }
+}, 1_200_000)

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { busyGate } from '@fairlead-testing/gates'
@@ -64,3 +64,12 @@ function queriesOver(exported: string): object {
   })
   return { interval: '1m', input_series, promql_expr_test }
 }
+
+it('has the panels to which the page about incidents sends its readers', async () => {
+  const page = await readFile(new URL('../../../docs/watching.md', import.meta.url), 'utf8')
+  const table = page.split('\n').filter((line) => line.startsWith('|') && line.endsWith(' |'))
+  const questions = table.slice(table.indexOf('| question | console | Grafana |') + 1).slice(0, 7)
+  const named = questions.flatMap((row) => [...row.split('|')[3]!.matchAll(/"([^"]+)"/g)].map(([, title]) => title))
+  expect(named.length).toBeGreaterThanOrEqual(8)
+  expect(fairleadDashboard().panels?.map(({ title }) => title)).toEqual(expect.arrayContaining(named))
+})

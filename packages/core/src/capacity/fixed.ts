@@ -65,7 +65,7 @@ export class FixedCapacity implements Capacity {
   }
 }
 
-/** What sums of fractional widths may be off by. */
+/** What sums of fractional widths may be off by, as a part of the limit. */
 const ROUNDING = 1e-9
 
 /**
@@ -95,7 +95,7 @@ export class Slots extends AvailabilityListeners {
 
   /** Whether `width` slots of `limit` are free. */
   fits(width: number, limit: number): boolean {
-    return this.#inFlight + width <= limit + ROUNDING
+    return this.#inFlight + width <= limit + ROUNDING * Math.max(1, limit)
   }
 
   /** Takes `width` slots, whether they are free or not. */

@@ -56,6 +56,36 @@ export class Collections {
   }
 }
 
+/** Calls `turned` once all that the event loop has at hand has run, and no later than that. */
+export type AfterTurn = (turned: () => void) => void
+
+export const afterTurn: AfterTurn = (turned) => {
+  setImmediate(turned).unref()
+}
+
+/**
+ * Whether the event loop has turned since the last reading. One turn may decide hundreds of requests before the first
+ * of them has taken any memory; a second reading within it would show none of them, and they would be forgotten.
+ */
+export class Turn {
+  over = true
+  readonly #after: AfterTurn | undefined
+  readonly #ended = (): void => {
+    this.over = true
+  }
+
+  /** Without `after` each turn is over at once. */
+  constructor(after: AfterTurn | undefined) {
+    this.#after = after
+  }
+
+  begin(): void {
+    if (this.#after === undefined || !this.over) return
+    this.over = false
+    this.#after(this.#ended)
+  }
+}
+
 /** The part of the standard interface that is used; the types of Node leave it to those of browsers. */
 declare const WebAssembly: { Memory: new (descriptor: { initial: number }) => object }
 

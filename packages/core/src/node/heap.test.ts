@@ -67,6 +67,28 @@ describe('heapSignal', () => {
     expect(shedder.snapshot().signals[0]?.load).toBeLessThan(0.4)
   })
 
+  it('takes no second reading in a turn of the loop', () => {
+    const { heap } = engine()
+    let turn = (): void => {}
+    let readings = 0
+    const signal = heapSignal({
+      heap: {
+        ...heap,
+        pageBytes: () => ++readings,
+        afterTurn(turned) {
+          turn = turned
+        },
+      },
+    })
+    const clock = manualClock()
+    const shedder = new LoadShedder({ signal, clock })
+    for (let i = 0; i < 3; i++, clock.advance(1_000)) shedder.tryAdmit()
+    expect(readings).toBe(1)
+    turn()
+    for (let i = 0; i < 3; i++, clock.advance(1_000)) shedder.tryAdmit()
+    expect(readings).toBe(2)
+  })
+
   it('goes by a limit of your own', () => {
     const { heap } = engine()
     expect(heapSignal({ heap, limitBytes: 3e9 }).read(0)).toBeCloseTo(0.5, 12)

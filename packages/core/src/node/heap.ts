@@ -4,7 +4,16 @@ import { resourceLimits } from 'node:worker_threads'
 import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
-import { Collections, collectSoon, Garbage, type WatchCollections, watchCollections } from './collections.js'
+import {
+  type AfterTurn,
+  afterTurn,
+  Collections,
+  collectSoon,
+  Garbage,
+  Turn,
+  type WatchCollections,
+  watchCollections,
+} from './collections.js'
 
 /**
  * V8 ends a process for two reasons. The pages of its old generation are more than it may have, as objects may leave
@@ -25,6 +34,8 @@ export interface Heap {
   collect(): void
   /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
   watch: WatchCollections
+  /** Calls back when the event loop has turned. Must not keep a process alive. @default at once */
+  afterTurn?: AfterTurn
 }
 
 /** Options of {@link heapSignal}. */
@@ -64,6 +75,7 @@ class HeapSignal implements LoadSignal {
   readonly #heap: Heap
   readonly #collections: Collections
   readonly #garbage: Garbage
+  readonly #turn: Turn
   #host: SignalHost | undefined
   #limitBytes: number | undefined
 
@@ -72,7 +84,12 @@ class HeapSignal implements LoadSignal {
     this.#limitBytes = limitBytes
     this.#heap = heap
     this.#garbage = new Garbage(() => heap.collect())
+    this.#turn = new Turn(heap.afterTurn)
     this.#collections = new Collections(heap.watch, () => this.#host?.push(this.#share()))
+  }
+
+  get due(): boolean {
+    return this.#turn.over
   }
 
   attach(host: SignalHost): void {
@@ -82,6 +99,7 @@ class HeapSignal implements LoadSignal {
 
   read(nowMs: number): number {
     this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
+    this.#turn.begin()
     const share = this.#share()
     this.#garbage.sample(nowMs, share, share >= this.curve.from, this.#heap.usedBytes())
     return share
@@ -111,6 +129,7 @@ const v8Heap: Heap = {
   limitBytes: () => oldGenerationBytes(heapSetup(getHeapStatistics().heap_size_limit)),
   collect: collectSoon,
   watch: watchCollections,
+  afterTurn,
 }
 
 const MIB = 2 ** 20

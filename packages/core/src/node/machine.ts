@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
-import { collectSoon, type WatchCollections, watchCollections } from './collections.js'
+import { type AfterTurn, afterTurn, collectSoon, type WatchCollections, watchCollections } from './collections.js'
 
 /** Bytes, as `process.memoryUsage()` gives them. */
 export interface MemoryUsage {
@@ -23,6 +23,8 @@ export interface Machine {
   collect(): void
   /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
   watch: WatchCollections
+  /** Calls back when the event loop has turned. Must not keep a process alive. @default at once */
+  afterTurn?: AfterTurn
 }
 
 /**
@@ -41,6 +43,7 @@ export const thisMachine: Machine = {
   memoryUsage: () => process.memoryUsage(),
   collect: collectSoon,
   watch: watchCollections,
+  afterTurn,
 }
 
 /** Text of a small file, or undefined if it cannot be read. */

@@ -99,6 +99,60 @@ describe('memorySignal', () => {
     expect(state.watchers).toBe(0)
   })
 
+  it('takes no second reading in a turn of the loop, which would not show what the turn has let in', () => {
+    const clock = manualClock()
+    let turn = (): void => {}
+    const memoryUsage = vi.fn(() => usage(8 * GIB))
+    const afterTurn = (turned: () => void): void => {
+      turn = turned
+    }
+    const signal = memorySignal({ machine: machine(trees.none, { memoryUsage, afterTurn }) })
+    const shedder = new LoadShedder({ signal, clock, random: () => 0.999_999 })
+    const decide = (): number => {
+      shedder.tryAdmit()
+      clock.advance(1_000)
+      return memoryUsage.mock.calls.length
+    }
+    expect([decide(), decide(), decide()]).toEqual([1, 1, 1])
+    turn()
+    expect([decide(), decide()]).toEqual([2, 2])
+    turn()
+    expect(decide()).toBe(3)
+  })
+
+  it('lets in no more at once than fits by what requests held before, although no reading shows them yet', () => {
+    const clock = manualClock()
+    const state = { held: 0, running: 0, ended: () => {} }
+    const watch = (ended: () => void): (() => void) => {
+      state.ended = ended
+      return () => {}
+    }
+    const signal = memorySignal({
+      limitBytes: 4 * GIB,
+      machine: machine(trees.none, { memoryUsage: () => usage((0.1 + 0.02 * state.held) * 4 * GIB), watch }),
+    })
+    const shedder = new LoadShedder({ signal, clock, random: () => 0 })
+    const admit = (): boolean => {
+      const permit = shedder.tryAdmit()
+      if (permit.admitted) state.running++
+      return permit.admitted
+    }
+    for (let i = 0; i < 20; i++) {
+      admit()
+      state.held = state.running
+      clock.advance(100)
+      state.ended()
+    }
+    // A rush: each waits for something before it takes its memory, while readings go on.
+    for (let i = 0; i < 200; i++) {
+      admit()
+      clock.advance(100)
+    }
+    expect(state.running).toBeGreaterThan(30)
+    // But for those that are let in each second whatever happens: none took the limit.
+    expect(0.1 + 0.02 * (state.running - shedder.snapshot().trickled)).toBeLessThan(0.95)
+  })
+
   it('serves one shedder at a time', () => {
     const signal = memorySignal({ machine: machine(trees.none) })
     const shedder = new LoadShedder({ signal })

@@ -1,7 +1,7 @@
 import { requireAbove, requireOptions } from '../options.js'
 import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
-import { Collections, Garbage } from './collections.js'
+import { Collections, Garbage, Turn } from './collections.js'
 import { type LimitedGroup, limitedGroups, type Machine, thisMachine } from './machine.js'
 
 /** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
@@ -45,6 +45,7 @@ class MemorySignal implements LoadSignal {
   readonly #garbage: Garbage
   readonly #allocator: Allocator = new Allocator()
   readonly #collections: Collections
+  readonly #turn: Turn
   #host: SignalHost | undefined
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
@@ -57,7 +58,12 @@ class MemorySignal implements LoadSignal {
     this.#limitBytes = limitBytes
     this.#machine = machine
     this.#garbage = new Garbage(() => machine.collect())
+    this.#turn = new Turn(machine.afterTurn)
     this.#collections = new Collections(machine.watch, () => this.#collected())
+  }
+
+  get due(): boolean {
+    return this.#turn.over
   }
 
   attach(host: SignalHost): void {
@@ -72,6 +78,7 @@ class MemorySignal implements LoadSignal {
 
   read(nowMs: number): number {
     this.#collections.decided(nowMs, this.#host?.clock ?? (() => nowMs))
+    this.#turn.begin()
     const { rss, heapTotal, heapUsed, arrayBuffers } = this.#machine.memoryUsage()
     const share = this.#share(nowMs, rss)
     this.#allocator.sample(rss, heapTotal + arrayBuffers)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { Band } from './bands.js'
 
 it('a band knows the age of each backlog, and forgets it when nothing of the flow waits', () => {
-  const band = new Band(0, 0, {})
+  const band = new Band(0, { minShare: 0, share: 0, kept: 0, most: 1 }, {})
   expect(band.backlogGrew('a', 10)).toBe(0)
   expect(band.backlogGrew('a', 30)).toBe(20)
   expect(band.backlogGrew('b', 35)).toBe(0)

@@ -1,6 +1,8 @@
 import { type Flow, keyOf } from '../path.js'
 import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing } from '../sfq/index.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
+import type { BandSettings } from './options.js'
+import { type Need, ROUNDING, type SlotSupply } from './slots.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
@@ -12,6 +14,8 @@ const CLOSE = 1 - 1e-9
 /** The state of one band, as plain JSON. */
 export interface BandSnapshot {
   readonly waiting: number
+  /** Slots that its running requests take. */
+  readonly running: number
   /** Cost that it may start before the bands above it. */
   readonly credit: number
   /** Cost started per second while something waited; `undefined` until known. */
@@ -37,8 +41,11 @@ export class Band<T> {
   /** 0 is the highest. */
   readonly index: number
   readonly queue: FairQueue<T>
-  /** Share of the started cost that it gets at least, while it waits. */
-  readonly minShare: number
+  readonly shares: BandSettings
+  /** Requests of it that run, the slots that they take, and the units of the pool. */
+  running = 0
+  width = 0
+  units = 0
   /** Cost that it may start before the bands above it. */
   credit = 0
   /** Requests that wait: those in the queue, and one that left it but is too wide for the free slots. */
@@ -49,10 +56,24 @@ export class Band<T> {
   /** For each waiting flow, its waiting requests and since when it has had one without a break. */
   readonly #backlogs = new Map<string, { waiting: number; readonly sinceMs: number }>()
 
-  constructor(index: number, minShare: number, options: FairQueueOptions) {
+  constructor(index: number, shares: BandSettings, options: FairQueueOptions) {
     this.index = index
-    this.minShare = minShare
+    this.shares = shares
     this.queue = new FairQueue(options)
+  }
+
+  /** A request starts to run. */
+  runs({ width, units }: Need): void {
+    this.running++
+    this.width += width
+    this.units += units
+  }
+
+  /** A request that ran has ended. */
+  ends({ width, units }: Need): void {
+    this.running--
+    this.width = this.running === 0 ? 0 : this.width - width
+    this.units = this.running === 0 ? 0 : this.units - units
   }
 
   /** A request starts to wait. */
@@ -140,26 +161,46 @@ export class Band<T> {
   snapshot(nowMs: number): BandSnapshot {
     const perMs = this.#drain.perMs(nowMs)
     const drainPerSecond = perMs === undefined ? undefined : 1_000 * perMs
-    return { waiting: this.waiting, credit: this.credit, drainPerSecond, queue: this.queue.snapshot() }
+    return {
+      waiting: this.waiting,
+      running: this.width,
+      credit: this.credit,
+      drainPerSecond,
+      queue: this.queue.snapshot(),
+    }
   }
 }
 
 /**
- * Chooses between bands. The highest waiting band comes first, except that a band with a minimum share earns that part
- * of every cost that starts while it waits, and goes first when its credit covers its head. It saves at most ten mean
- * costs, or the cost of its head, and loses its credit when none of its requests wait.
+ * Chooses between bands. A band that waits and runs less than its share of the slots comes first, the highest such band
+ * before the others; then a band whose credit covers its head; then the highest that waits.
  *
- * A band pays for a start from its credit whether the credit brought it about or the band was the highest anyway: a
- * minimum share is part of what a band gets, not on top of it. O(bands) per start.
+ * What a band does not use of its share others may have, except for the part that it does not lend. It comes back as
+ * requests end: nothing that runs is stopped. A band that has the most that it may have is passed over, and so is one
+ * that would take what another keeps. A request runs all the same if nothing else does, and one request of a band counts
+ * as within its share: shares are parts of a limit that may change, and may be less than one request takes. With a pool
+ * the same parts hold for its units.
+ *
+ * A band with a minimum share earns that part of every cost that starts while it waits, and goes first when its credit
+ * covers its head. It saves at most ten mean costs, or the cost of its head, and loses its credit when none of its
+ * requests wait. It pays for a start from its credit whether the credit brought it about or the band was the highest
+ * anyway: a minimum share is part of what a band gets, not on top of it. O(bands) per start.
  */
-export class Bands<T> {
+export class Bands<T extends Need> {
   readonly all: readonly Band<T>[]
+  /** Whether any band has a part of the slots. */
+  readonly divided: boolean
+  readonly #supply: SlotSupply
   readonly #shared: boolean
+  readonly #keeping: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
-  constructor(all: readonly Band<T>[]) {
+  constructor(all: readonly Band<T>[], supply: SlotSupply) {
     this.all = all
-    this.#shared = all.some(({ minShare }) => minShare > 0)
+    this.#supply = supply
+    this.#shared = all.some(({ shares }) => shares.minShare > 0)
+    this.#keeping = all.filter(({ shares }) => shares.kept > 0)
+    this.divided = all.some(({ shares: { share, most } }) => share > 0 || most < 1)
   }
 
   /** Whether a request waits in the queue of `band` or of a higher one. */
@@ -169,22 +210,55 @@ export class Bands<T> {
   }
 
   /**
-   * The next request; `undefined` if none waits in a queue. Requests that `isGone` calls gone at their turn are dropped
-   * from their queue, at no cost to their flow. A request that `mayStart` turns down is passed over in its band, unless
-   * all are turned down.
+   * The next request; `undefined` if none waits in a queue, or no band that waits may have more. Requests that `isGone`
+   * calls gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart` turns down
+   * is passed over in its band, unless all are turned down.
    */
   next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
+    const { divided } = this
+    if (divided)
+      for (const band of this.all) {
+        if (band.shares.share === 0 || band.queue.waiting === 0) continue
+        const head = band.queue.peek(isGone, mayStart)?.item
+        if (head !== undefined && this.#isWithin(band, head, band.shares.share) && this.allows(band, head)) return head
+      }
     for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
-      if (band.minShare === 0 || band.queue.waiting === 0) continue
+      if (band.shares.minShare === 0 || band.queue.waiting === 0) continue
       const head = band.queue.peek(isGone, mayStart)
-      if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
+      if (head === undefined || band.credit < head.cost * CLOSE) continue
+      if (!divided || this.allows(band, head.item)) return head.item
     }
-    for (const { queue } of this.all) {
-      const head = queue.waiting > 0 ? queue.peek(isGone, mayStart) : undefined
-      if (head !== undefined) return head.item
+    for (const band of this.all) {
+      const head = band.queue.waiting > 0 ? band.queue.peek(isGone, mayStart)?.item : undefined
+      if (head !== undefined && (!divided || this.allows(band, head))) return head
     }
     return undefined
+  }
+
+  /** Whether a request of `band` is within the most that the band may have, and leaves others what they keep. */
+  allows(band: Band<T>, request: T): boolean {
+    if (!this.divided || this.all.every(({ running }) => running === 0)) return true
+    if (!this.#isWithin(band, request, band.shares.most)) return false
+    if (this.#keeping.length === 0) return true
+    const { limit, poolLimit, free, freeUnits } = this.#supply
+    let [slots, units] = [free - request.width, freeUnits - request.units]
+    for (const other of this.#keeping) {
+      if (other === band) continue
+      // A part of a slot is of no use to a request that takes a whole one.
+      slots -= Math.max(0, Math.floor(other.shares.kept * limit + ROUNDING) - other.width)
+      if (units < Number.POSITIVE_INFINITY) units -= Math.max(0, other.shares.kept * poolLimit - other.units)
+    }
+    // What is not there is not kept: then the capacity says no, and tells when to ask again.
+    return (slots >= -ROUNDING || free < request.width) && (units >= -ROUNDING || freeUnits < request.units)
+  }
+
+  /** Whether with this request a band would have at most this part of the slots and units. */
+  #isWithin(band: Band<T>, { width, units }: T, part: number): boolean {
+    if (band.running === 0) return true
+    const { limit, poolLimit } = this.#supply
+    if (band.width + width > part * limit + ROUNDING) return false
+    return units === 0 || band.units + units <= part * poolLimit + ROUNDING
   }
 
   /** A request of `band` has had its turn and is out of the queue. Gives the credit that it took from its band. */
@@ -193,13 +267,13 @@ export class Bands<T> {
     this.#meanCost.add(cost)
     let paid = 0
     for (const each of this.all) {
-      if (each.minShare === 0) continue
+      if (each.shares.minShare === 0) continue
       if (each.queue.waiting === 0) {
         each.credit = 0
         continue
       }
       const most = Math.max(MOST_CREDIT * this.#meanCost.value, each.queue.peek()!.cost)
-      each.credit = Math.min(most, each.credit + each.minShare * cost)
+      each.credit = Math.min(most, each.credit + each.shares.minShare * cost)
       if (each !== band) continue
       paid = Math.min(each.credit, cost)
       each.credit -= paid

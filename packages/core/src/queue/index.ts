@@ -14,8 +14,8 @@ export {
   type LimitOptions,
   LimitRefusedError,
 } from './fair-limit.js'
-export type { BandOptions, QueueOptions, RequestQueueOptions } from './options.js'
+export type { BandOptions, PoolOptions, QueueOptions, RequestQueueOptions } from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
 export { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
 export { requestQueue } from './stage.js'
-export type { WaitingFlow } from './waiting-list.js'
+export type { Passing, WaitingFlow } from './waiting-list.js'

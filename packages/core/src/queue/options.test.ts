@@ -39,7 +39,7 @@ describe('options', () => {
     [{ bands: 3 }, 'bands must be an array, got 3'],
     [{ bands: [] }, 'bands.length must be an integer from 1 to 16, got 0'],
     [{ bands: [{}, 0.5] }, 'bands[1] must be an object, got 0.5'],
-    [{ bands: [{}, { share: 0.5 }] }, 'bands[1] has no option "share"'],
+    [{ bands: [{}, { part: 0.5 }] }, 'bands[1] has no option "part"'],
     [{ bands: [{ minShare: 0.5 }, {}] }, 'bands[0].minShare must be 0'],
     [{ bands: [{}, { minShare: -0.5 }] }, 'bands[1].minShare must be a number >= 0, got -0.5'],
     [{ bands: [{}, { minShare: 0.5 }, { minShare: 0.5 }] }, 'the sum of minShare must be below 1, got 1'],

@@ -19,6 +19,7 @@ import { type Random, secretRandom } from '../random.js'
 import type { FairQueueOptions } from '../sfq/index.js'
 import { FAIR_QUEUE_OPTIONS, weightInSteps } from '../sfq/options.js'
 import { safeWeight } from '../weight.js'
+import { ROUNDING } from './slots.js'
 
 /** One of several bands. */
 export interface BandOptions {
@@ -28,6 +29,29 @@ export interface BandOptions {
    * which comes first anyway. @default 0
    */
   minShare?: number
+  /**
+   * Part of the slots that this band is due: while it waits and has fewer, it comes before all bands that have their
+   * shares, and among those that have not, the highest first. From 0 to 1, and at most 1 for all bands together. A band
+   * with a share is due one request at least. With a pool, the same part of its units. @default 0
+   */
+  share?: number
+  /**
+   * Part of its `share` that others may use while it does not: from 0 to 1. With 1 it may have to wait until one of their
+   * requests ends; with 0 its slots are always free for it. @default 1
+   */
+  lendable?: number
+  /** Part of the slots that it has at most, with what it borrows: above 0, at least `share`, up to 1. @default 1 */
+  most?: number
+}
+
+/** What requests take beside slots: tokens of a KV cache, bytes of memory. */
+export interface PoolOptions {
+  /** Units there are: a whole number of at least 1, or a capacity, `fixed(n)` to resize it. Not closed with the queue. */
+  size: number | Capacity
+  /** Units that a request takes while it runs: at least 0, up to the size. More is refused as `too-wide`. */
+  unitsOf: (passage: Passage) => number
+  /** Units that one flow may have at most, above 0; one request may take more. @default Infinity */
+  perFlow?: number
 }
 
 /**
@@ -49,8 +73,14 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   /** Slots that a request takes while it runs: above 0, up to the capacity. @default 1 */
   width?: number | ((passage: Passage) => number)
   /**
+   * Something that requests take beside slots. A request starts when it has its slots and its units. While several flows
+   * wait, none gets more than its share of either. @default nothing
+   */
+  pool?: PoolOptions
+  /**
    * Width that may pass a request which is too wide for the free slots at its turn, as a multiple of its own, at least
-   * 0. More uses slots that would stand empty, and makes wide requests wait longer. @default 2
+   * 0; the same for its units of the pool. More uses slots that would stand empty, and makes wide requests wait longer.
+   * @default 2
    */
   bypass?: number
   /** Bands, from 1 to 16, the highest first. A band is served when nothing waits above it, or by its share. */
@@ -96,7 +126,7 @@ const MOST_WAIT_MS = 86_400_000
 
 /** The options of a request queue that are not its fair queue's. */
 type OwnOptions = Omit<RequestQueueOptions, Exclude<keyof FairQueueOptions, 'random'>>
-type WithoutDefault = 'deadlineMsOf' | 'classOf' | 'bandOf'
+type WithoutDefault = 'deadlineMsOf' | 'classOf' | 'bandOf' | 'pool'
 
 const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
   concurrency: [() => {}],
@@ -104,6 +134,7 @@ const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
   deadlineMsOf: [requireFunction],
   classOf: [requireFunction],
   width: [() => {}, 1],
+  pool: [() => {}],
   bypass: [by(requireNumber, 0), 2],
   bands: [() => {}, [{}]],
   bandOf: [requireFunction],
@@ -127,12 +158,23 @@ export const QUEUE_OPTIONS: readonly string[] = [...new Set([...OWN_OPTIONS, ...
   (name) => !SEAMS.includes(name),
 )
 
+/** {@link BandOptions} that were checked. `kept` is the part of the slots that a band does not lend. */
+export interface BandSettings extends Readonly<Required<Omit<BandOptions, 'lendable'>>> {
+  readonly kept: number
+}
+
+/** {@link PoolOptions} that were checked. */
+export interface PoolSettings extends Required<PoolOptions> {
+  readonly size: Capacity
+}
+
 /** Options that were checked, with every default in its place. */
 export interface QueueSettings
-  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'bands' | 'newestFirst' | 'random'> {
+  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'newestFirst' | 'random'> {
   readonly capacity: Capacity
-  /** Minimum share of each band; at least one band. */
-  readonly minShares: readonly number[]
+  readonly pool: PoolSettings | undefined
+  /** At least one. */
+  readonly bands: readonly BandSettings[]
   readonly newestFirst: boolean
   /** False where there is nothing to perturb. */
   readonly perturbs: boolean
@@ -143,12 +185,12 @@ export interface QueueSettings
 /** Checks the options. Throws a `RangeError` or `TypeError` that names the option and its value. */
 export function queueSettings(options: RequestQueueOptions): QueueSettings {
   requireOptions('queue', options, [...QUEUE_OPTIONS, ...SEAMS])
-  const { concurrency, random, bands, ...settings } = settingsFrom<OwnOptions, WithoutDefault | 'concurrency'>(
+  const { concurrency, pool, random, bands, ...settings } = settingsFrom<OwnOptions, WithoutDefault | 'concurrency'>(
     options,
     RULES,
   )
   const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
-  const capacity = capacityFrom(concurrency)
+  const capacity = capacityFrom('concurrency', concurrency, 'slots')
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
   const { queues = 'perFlow', inside } = fairQueue
   const perturbs = queues !== 'perFlow'
@@ -159,47 +201,73 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
     if (settings.perFlowConcurrency !== Number.POSITIVE_INFINITY)
       throw new RangeError("perFlowConcurrency needs inside: 'turns'; in arrival order a flow cannot be passed over")
   }
-  const minShares = minSharesFrom(bands)
-  return { ...settings, capacity, minShares, newestFirst, perturbs, fairQueue: { ...fairQueue, random } }
+  return {
+    ...settings,
+    capacity,
+    pool: pool && poolFrom(pool),
+    bands: bandsFrom(bands),
+    newestFirst,
+    perturbs,
+    fairQueue: { ...fairQueue, random },
+  }
 }
 
-function minSharesFrom(bands: readonly BandOptions[]): readonly number[] {
+function bandsFrom(bands: readonly BandOptions[]): readonly BandSettings[] {
   if (!Array.isArray(bands)) throw new TypeError(`bands must be an array, got ${show(bands)}`)
   requireInteger('bands.length', bands.length, 1, MOST_BANDS)
-  let sum = 0
-  const shares: number[] = []
-  for (const [index, band] of bands.entries()) {
-    requireOptions(`bands[${index}]`, band, ['minShare'])
-    const { minShare = 0 } = band as BandOptions
-    requireNumber(`bands[${index}].minShare`, minShare, 0)
-    if (index === 0 && minShare > 0) throw new RangeError('bands[0].minShare must be 0: the highest band comes first')
-    shares.push(minShare)
-    sum += minShare
-  }
+  const all = (bands as readonly unknown[]).map(bandFrom)
+  if (all[0]!.minShare > 0) throw new RangeError('bands[0].minShare must be 0: the highest band comes first')
+  const sum = sumOf(all, 'minShare')
   if (sum >= 1) throw new RangeError(`bands: the sum of minShare must be below 1, got ${sum}`)
-  return shares
+  const due = sumOf(all, 'share')
+  if (due > 1 + ROUNDING) throw new RangeError(`bands: the sum of share must be at most 1, got ${due}`)
+  return all
+}
+
+function bandFrom(band: unknown, index: number): BandSettings {
+  const name = `bands[${index}]`
+  requireOptions(name, band, ['minShare', 'share', 'lendable', 'most'])
+  const { minShare = 0, share = 0, lendable = 1, most = 1 } = band as BandOptions
+  requireNumber(`${name}.minShare`, minShare, 0)
+  requireNumber(`${name}.share`, share, 0, 1)
+  requireNumber(`${name}.lendable`, lendable, 0, 1)
+  requireAbove(`${name}.most`, most, 0, 1)
+  requireNumber(`${name}.most`, most, share, 1)
+  return { minShare, share, kept: share * (1 - lendable), most }
+}
+
+function sumOf(bands: readonly BandSettings[], share: 'minShare' | 'share'): number {
+  return bands.reduce((sum, band) => sum + band[share], 0)
 }
 
 const CAPACITY_METHODS = ['tryTake', 'release', 'undo', 'onAvailable', 'snapshot'] as const
 
-/** The option `concurrency`, checked: a number of slots becomes a fixed capacity. */
-function capacityFrom(concurrency: unknown): Capacity {
-  if (typeof concurrency === 'number') {
-    requireInteger('concurrency', concurrency, 1)
-    return fixed(concurrency)
+/** A number of slots or units becomes a fixed capacity. */
+function capacityFrom(name: string, capacity: unknown, of: string): Capacity {
+  if (typeof capacity === 'number') {
+    requireInteger(name, capacity, 1)
+    return fixed(capacity)
   }
-  if (typeof concurrency !== 'object' || concurrency === null)
-    throw new TypeError(`concurrency must be a number of slots or a capacity, got ${show(concurrency)}`)
+  if (typeof capacity !== 'object' || capacity === null)
+    throw new TypeError(`${name} must be a number of ${of} or a capacity, got ${show(capacity)}`)
   for (const method of CAPACITY_METHODS)
-    requireFunction(`concurrency.${method}`, (concurrency as Record<string, unknown>)[method])
-  const { limit, maximum, inFlight } = concurrency as Capacity
-  requireNumber('concurrency.limit', limit, 0)
-  requireNumber('concurrency.inFlight', inFlight, 0)
-  if (maximum !== Number.POSITIVE_INFINITY) requireNumber('concurrency.maximum', maximum, 0)
-  return concurrency as Capacity
+    requireFunction(`${name}.${method}`, (capacity as Record<string, unknown>)[method])
+  const { limit, maximum, inFlight } = capacity as Capacity
+  requireNumber(`${name}.limit`, limit, 0)
+  requireNumber(`${name}.inFlight`, inFlight, 0)
+  if (maximum !== Number.POSITIVE_INFINITY) requireNumber(`${name}.maximum`, maximum, 0)
+  return capacity as Capacity
 }
 
-/** Slots that a request takes. This and the next four throw what the option's function throws, or what is wrong. */
+function poolFrom(pool: PoolOptions): PoolSettings {
+  requireOptions('pool', pool, ['size', 'unitsOf', 'perFlow'])
+  const { size, unitsOf, perFlow = Number.POSITIVE_INFINITY } = pool
+  requireFunction('pool.unitsOf', unitsOf)
+  if (perFlow !== Number.POSITIVE_INFINITY) requireAbove('pool.perFlow', perFlow, 0)
+  return { size: capacityFrom('pool.size', size, 'units'), unitsOf, perFlow }
+}
+
+/** Slots that a request takes. This and the next five throw what the option's function throws, or what is wrong. */
 export function widthOf({ width }: QueueSettings, passage: Passage): number {
   if (typeof width === 'number') return width
   const given = width(passage)
@@ -207,11 +275,18 @@ export function widthOf({ width }: QueueSettings, passage: Passage): number {
   return given
 }
 
+/** Units of the pool that a request takes. */
+export function unitsOf(pool: PoolSettings, passage: Passage): number {
+  const given = pool.unitsOf(passage)
+  requireUnits('unitsOf()', given)
+  return given
+}
+
 /** Index of a request's band. */
-export function bandIndexOf({ bandOf, minShares }: QueueSettings, passage: Passage): number {
-  if (bandOf === undefined) return bandOfPriority(passage.priority, minShares.length)
+export function bandIndexOf({ bandOf, bands }: QueueSettings, passage: Passage): number {
+  if (bandOf === undefined) return bandOfPriority(passage.priority, bands.length)
   const band = bandOf(passage)
-  requireInteger('bandOf()', band, 0, minShares.length - 1)
+  requireInteger('bandOf()', band, 0, bands.length - 1)
   return band
 }
 
@@ -241,6 +316,11 @@ export function requireWidth(name: string, width: unknown): void {
   requireAbove(name, width, 0)
 }
 
+/** Checks for units of a pool that a request may take. */
+export function requireUnits(name: string, units: unknown): void {
+  requireNumber(name, units, 0)
+}
+
 /** Checks for milliseconds to a deadline: any number, even infinite, or below zero for one that has passed. */
 export function requireDeadline(name: string, value: unknown): void {
   if (typeof value === 'number' && !Number.isNaN(value)) return
@@ -254,11 +334,11 @@ function bandOfPriority(priority: number, bands: number): number {
 
 /**
  * The options of a queue, with functions that never throw. Errors and bad answers are told to `failed`, and the request
- * then has weight 1, one slot, the band of its priority, no deadline and no class: an option that fails for a request
- * must not lift the limit.
+ * then has weight 1, one slot, a slot's part of the pool, the band of its priority, no deadline and no class: an option
+ * that fails for a request must not lift the limit.
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
-  const { weightOf, width, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
+  const { weightOf, width, pool, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
   const safe: QueueOptions = { ...options }
   if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
   if (typeof width === 'function')
@@ -268,6 +348,16 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
       () => 1,
       failed,
     )
+  if (typeof pool?.unitsOf === 'function')
+    safe.pool = {
+      ...pool,
+      unitsOf: guarded(
+        pool.unitsOf,
+        (units) => requireUnits('unitsOf()', units),
+        () => limitOf(pool.size) / Math.max(1, limitOf(options.concurrency)),
+        failed,
+      ),
+    }
   if (typeof bandOf === 'function')
     safe.bandOf = guarded(
       bandOf,
@@ -290,6 +380,10 @@ export function safely(options: QueueOptions, failed: (error: unknown) => void):
       failed,
     )
   return safe
+}
+
+function limitOf(capacity: number | Capacity): number {
+  return typeof capacity === 'number' ? capacity : capacity.limit
 }
 
 /** The same function, which gives `otherwise` instead of throwing, or of an answer that `check` does not accept. */

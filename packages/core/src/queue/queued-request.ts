@@ -6,6 +6,7 @@ import { requireNumber, requireOneOf } from '../options.js'
 import type { Flow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import type { Band, Drained } from './bands.js'
+import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
 
 /**
@@ -22,7 +23,7 @@ import type { Timed } from './waiting-list.js'
  * - `deadline`: on arrival its deadline had passed, or would have passed before it could wait and run. It took nothing
  *   from other requests, and its client may have asked for the impossible; a request that waited and then ran out of
  *   time is `expired`, because more capacity would have saved it;
- * - `too-wide`: it needs more slots than there can ever be, so `retryAfterMs` is infinite: it need not come back;
+ * - `too-wide`: it needs more slots, or units of the pool, than there can ever be, so `retryAfterMs` is infinite: it need not come back;
  * - `gone`: its signal fired;
  * - `closed`: the queue was closed.
  */
@@ -49,6 +50,8 @@ export interface QueueRequest {
   cost?: number
   /** Slots that it takes while it runs, above 0. */
   width?: number
+  /** Units of the pool that it takes while it runs, at least 0. */
+  units?: number
   /** From -2 to 2, whole. @default 0 */
   priority?: number
   /** Its band, a whole number from 0, the highest. */
@@ -91,7 +94,7 @@ export interface RequestHost {
 }
 
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
-export class QueuedRequest implements Hold, Timed<QueuedRequest> {
+export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
   readonly #host: RequestHost
   /** The first name of its path. */
   readonly flow: string
@@ -100,6 +103,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
   /** What it was expected to cost at its arrival. */
   readonly expected: number
   readonly width: number
+  readonly units: number
   readonly band: Band<QueuedRequest>
   /** The class under which its duration is remembered. */
   readonly className: string
@@ -127,7 +131,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
     host: RequestHost,
     { flow, path, nowMs }: Passage,
     cost: number,
-    width: number,
+    { width, units }: Need,
     band: Band<QueuedRequest>,
     className: string,
     weight: number,
@@ -138,6 +142,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest> {
     this.cost = cost
     this.expected = band.queue.expected(this.path, cost, className)
     this.width = width
+    this.units = units
     this.band = band
     this.className = className
     this.weight = weight

@@ -1,11 +1,12 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { Passage } from '../admission/stage.js'
 import { adaptive } from '../capacity/index.js'
 import { firstOf } from '../path.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { World } from '../testing/world.js'
-import type { RequestQueueOptions } from './options.js'
+import type { PoolOptions, RequestQueueOptions } from './options.js'
 import type { QueuePermit, QueueRequest } from './queued-request.js'
 import { RequestQueue } from './request-queue.js'
 
@@ -101,13 +102,16 @@ class Trial {
 
   /** What must hold at any time once answers have been heard. */
   check(): void {
-    const { came, exempted, startedAtOnce, startedLater, refused, waiting, running, capacity, capacityErrors } =
-      this.queue.snapshot()
+    const { came, exempted, startedAtOnce, startedLater, refused, waiting, running, ...rest } = this.queue.snapshot()
+    const { capacity, pool, bands, capacityErrors } = rest
     expect(came).toBe(exempted + startedAtOnce + startedLater + refused + waiting)
     expect(waiting).toBe(this.all.filter(({ state }) => state === 'waiting').length)
     const runs = this.all.filter(({ state }) => state === 'running')
     expect(running).toBe(runs.length)
-    expect(capacity).toMatchObject({ inFlight: runs.reduce((sum, { width }) => sum + width, 0) })
+    const width = runs.reduce((sum, { width }) => sum + width, 0)
+    expect(capacity).toMatchObject({ inFlight: width })
+    if (pool !== undefined) expect(pool).toMatchObject({ inFlight: 3 * width })
+    expect(bands.reduce((sum, { running }) => sum + running, 0)).toBe(width)
     expect(this.world.timers).toBe(waiting > 0 ? 1 : 0)
     expect(capacityErrors).toBe(0)
   }
@@ -214,6 +218,12 @@ describe('one flow, in order of arrival', () => {
   )
 })
 
+/** A request takes three units for each slot; one of width 4 is too wide. */
+const POOL: PoolOptions = { size: 11, unitsOf: ({ cost }) => 3 * cost }
+/** A third of the requests take nothing of it. */
+const MANY: PoolOptions = { size: 1_000, unitsOf: ({ nowMs }) => (Math.floor(nowMs) % 3) * 90 }
+const byName = ({ flow }: Passage): number => flow.charCodeAt(0) % 3
+
 describe('several flows', () => {
   it.each<[string, Partial<RequestQueueOptions> | (() => Partial<RequestQueueOptions>)]>([
     ['exact', {}],
@@ -224,6 +234,12 @@ describe('several flows', () => {
     ['stochastic, in arrival order', { queues: 2, choose: 'first', inside: 'arrival' }],
     ['newest first', { newestFirst: 'overloaded' }],
     ['in bands', { bands: [{}, { minShare: 0.2 }, {}], bandOf: ({ flow }) => flow.charCodeAt(0) % 3 }],
+    ['in divided bands', { bands: [{ share: 0.3, lendable: 0.5 }, { most: 0.5 }, { share: 0.5 }], bandOf: byName }],
+    ['with a pool', { pool: POOL }],
+    [
+      'with a pool and divided bands, few for a flow',
+      { pool: { ...POOL, perFlow: 6 }, perFlowConcurrency: 2, bands: [{ share: 0.5 }, { minShare: 0.2, most: 0.6 }] },
+    ],
   ])('leave once each and nothing behind: %s', async (_, options) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step(['a', 'b', 'c', 'd'], 4), { maxLength: 80 }), async (steps) => {
@@ -264,6 +280,16 @@ describe(`many operations, ${OPERATIONS}`, () => {
     ['exact', { maxWaiting: 60, perFlowLimit: 10 }],
     ['growing and perturbed', { queues: 'auto', perturbEveryMs: 5_000, maxWaiting: 300 }],
     ['in arrival order', { queues: 8, hand: 2, choose: 'shortest', inside: 'arrival', perturbEveryMs: 5_000 }],
+    [
+      'of a pool, in divided bands',
+      {
+        pool: MANY,
+        bands: [
+          { share: 0.4, lendable: 0.5 },
+          { share: 0.2, most: 0.7 },
+        ],
+      },
+    ],
     ['newest first, in bands', { newestFirst: 'overloaded', bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }] }],
   ])(
     'leave no record, timer, listener or promise: %s',

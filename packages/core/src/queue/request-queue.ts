@@ -17,7 +17,9 @@ import {
   queueSettings,
   type RequestQueueOptions,
   requireDeadline,
+  requireUnits,
   requireWidth,
+  unitsOf,
   widthOf,
 } from './options.js'
 import {
@@ -28,8 +30,8 @@ import {
   type RequestHost,
   SHORTAGE,
 } from './queued-request.js'
-import { FlowSlots, ROUNDING, SlotSupply } from './slots.js'
-import { type WaitingFlow, WaitingList } from './waiting-list.js'
+import { FlowSlots, SlotSupply } from './slots.js'
+import { type Passing, type WaitingFlow, WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
 /** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
@@ -37,6 +39,10 @@ const LONG_BACKLOG = 4
 /** Part of its waiting time that a request may be expected to need. */
 const TOO_LONG = 0.8
 
+/** What a caller without a gate may say of a request. */
+type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
+
+const NOTHING_SAID: Said = {}
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 
 /** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
@@ -55,8 +61,8 @@ export interface RequestQueueSnapshot {
   readonly running: number
   /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
   readonly durationMs: number
-  /** The request that is being passed because it is too wide for the free slots, and the width that passed it. */
-  readonly passing: { readonly width: number; readonly passed: number } | undefined
+  /** The request that is being passed because too little is free for it. */
+  readonly passing: Passing | undefined
   /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
   readonly capacityErrors: number
   readonly bands: readonly BandSnapshot[]
@@ -64,6 +70,8 @@ export interface RequestQueueSnapshot {
   readonly flows: readonly WaitingFlow[]
   /** The capacity's own. */
   readonly capacity: unknown
+  /** The pool's own; `undefined` without one. */
+  readonly pool: unknown
 }
 
 /**
@@ -105,7 +113,7 @@ export class RequestQueue implements Stage {
   #startedAtOnce = 0
   #startedLater = 0
   #dispatching = false
-  /** A request waits although slots are free, because its flow has as many as it may. */
+  /** A request waits although slots are free, because its flow or band has as many as it may. */
   #capped = false
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. Starts no timer. */
@@ -114,25 +122,32 @@ export class RequestQueue implements Stage {
     this.#settings = settings
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
-    this.#slots = new FlowSlots(settings.perFlowConcurrency)
-    this.#supply = new SlotSupply(settings.capacity)
+    const { capacity, pool } = settings
+    this.#slots = new FlowSlots(settings.perFlowConcurrency, pool?.perFlow ?? Number.POSITIVE_INFINITY)
+    this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
       durations: this.#durations,
       slots: this.#slots,
+      supply: this.#supply,
       refuse: this.#refuse,
       due: () => this.wake(this.#clock()),
     })
-    this.#stopListening = settings.capacity.onAvailable(
-      () => this.#slotsCameFree(),
-      () => this.#list.size,
+    const stops = [capacity, pool?.size].map((each) =>
+      each?.onAvailable(
+        () => this.#slotsCameFree(),
+        () => this.#list.size,
+      ),
     )
+    this.#stopListening = () => {
+      for (const stop of stops) stop?.()
+    }
   }
 
   /** The gate's question. Takes the time from `passage`, and answers at once unless the request has to wait. */
   admit(passage: Passage): Verdict | Promise<Verdict> {
     const cost = Math.min(MOST_COST, Math.max(LEAST_COST, passage.cost))
-    return this.#admit(passage, cost, undefined, undefined, undefined)
+    return this.#admit(passage, cost, NOTHING_SAID)
   }
 
   /**
@@ -140,12 +155,13 @@ export class RequestQueue implements Stage {
    * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
-    const { flow, cost, width, priority = 0, band, exempt = false, deadlineMs, signal } = request
+    const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
     const checked = requireFlow(flow)
     if (cost !== undefined) requireCost('cost', cost)
     if (width !== undefined) requireWidth('width', width)
+    if (units !== undefined) requireUnits('units', units)
     requireInteger('priority', priority, -2, 2)
-    if (band !== undefined) requireInteger('band', band, 0, this.#settings.minShares.length - 1)
+    if (band !== undefined) requireInteger('band', band, 0, this.#settings.bands.length - 1)
     requireBoolean('exempt', exempt)
     if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
     if (signal !== undefined) requireAbortSignal('signal', signal)
@@ -165,7 +181,7 @@ export class RequestQueue implements Stage {
       this.#came++
       return this.#refuse('gone', 0)
     }
-    const verdict = this.#admit(passage, passage.cost, width, band, deadlineMs)
+    const verdict = this.#admit(passage, passage.cost, request)
     return verdict instanceof Promise ? verdict.then((late) => this.#show(late, passage)) : this.#show(verdict, passage)
   }
 
@@ -189,6 +205,7 @@ export class RequestQueue implements Stage {
       bands,
       flows: this.#list.flows(nowMs),
       capacity: this.#supply.capacity.snapshot(),
+      pool: this.#supply.pool?.snapshot(),
     }
   }
 
@@ -197,7 +214,7 @@ export class RequestQueue implements Stage {
    * in its best band.
    */
   explain(flow: string): { waiting: number; cost: number; running: number; share: number } {
-    const standings = this.#settings.minShares.map((_, index) => this.#list.band(index).queue.standing(flow))
+    const standings = this.#settings.bands.map((_, index) => this.#list.band(index).queue.standing(flow))
     const waiting = standings.reduce((sum, standing) => sum + standing.waiting, 0)
     const cost = standings.reduce((sum, standing) => sum + standing.cost, 0)
     return { waiting, cost, running: this.#slots.held(flow), share: Math.max(...standings.map(({ share }) => share)) }
@@ -221,22 +238,17 @@ export class RequestQueue implements Stage {
    * has passed or that is too wide; starts it if slots are free and no request waits before it; refuses it if it would
    * wait in vain, or too much of its flow or band waits; lets it wait.
    *
-   * Arguments that are undefined are asked of the options' functions. Throws what they or the capacity throws, and then
+   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then
    * keeps nothing of the request.
    */
-  #admit(
-    passage: Passage,
-    cost: number,
-    width: number | undefined,
-    bandIndex: number | undefined,
-    deadlineMs: number | undefined,
-  ): Verdict | Promise<Verdict> {
+  #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    width ??= widthOf(settings, passage)
-    const band = this.#list.band(bandIndex ?? bandIndexOf(settings, passage))
-    deadlineMs ??= deadlineOf(settings, passage)
+    const width = said.width ?? widthOf(settings, passage)
+    const units = settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage))
+    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
     const className = classNameOf(settings, passage)
     const weight = flowWeight(settings, flow)
     this.#came++
@@ -246,10 +258,10 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, passage, cost, width, band, className, weight)
+    const request = new QueuedRequest(this.#host, passage, cost, { width, units }, band, className, weight)
     try {
-      const { maximum } = settings.capacity
-      if (width > maximum + ROUNDING) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { width, maximum })
+      const tooWide = this.#supply.tooWide(request)
+      if (tooWide !== undefined) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { ...tooWide })
       if (this.#list.isDue(nowMs)) this.wake(nowMs)
       return this.#startAtOnce(request, nowMs) ? request : this.#wait(request, passage, deadlineMs)
     } catch (error) {
@@ -260,8 +272,13 @@ export class RequestQueue implements Stage {
 
   /** Throws what the capacity throws. */
   #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
-    if (!this.#list.mayStart(request) || !this.#slots.isAllowed(request)) return false
-    if (!this.#settings.capacity.tryTake(request.width, nowMs)) return false
+    if (!this.#list.mayStart(request)) return false
+    if (!this.#slots.isAllowed(request) || !this.#list.isAllowed(request)) {
+      // The capacity was not asked, so it will not tell.
+      this.#capped = true
+      return false
+    }
+    if (!this.#supply.tryTake(request, nowMs)) return false
     this.#startedAtOnce++
     this.#list.startedAtOnce(request)
     this.#run(request, nowMs)
@@ -318,11 +335,10 @@ export class RequestQueue implements Stage {
     charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs, isNamed) => this.#finished(request, outcome, cost, nowMs, isNamed),
     undone: (request, nowMs) => {
-      this.#running--
-      this.#slots.ends(request)
+      this.#ended(request)
       this.#list.settle(request, 0, false)
       try {
-        this.#supply.undo(request.width, nowMs)
+        this.#supply.undo(request, nowMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }
@@ -331,8 +347,7 @@ export class RequestQueue implements Stage {
   }
 
   #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void {
-    this.#running--
-    this.#slots.ends(request)
+    this.#ended(request)
     const durationMs = Math.max(0, nowMs - request.startedMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
@@ -340,11 +355,17 @@ export class RequestQueue implements Stage {
       this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || isNamed)
     } finally {
       try {
-        this.#supply.release(request.width, outcome, durationMs, nowMs)
+        this.#supply.release(request, outcome, durationMs, nowMs)
       } finally {
         this.#slotsCameBack(nowMs)
       }
     }
+  }
+
+  #ended(request: QueuedRequest): void {
+    this.#running--
+    request.band.ends(request)
+    this.#slots.ends(request)
   }
 
   /** The capacity has told its listeners already, unless it was not able to. */
@@ -355,7 +376,7 @@ export class RequestQueue implements Stage {
 
   /** The capacity has more, maybe because of another queue. */
   #slotsCameFree(): void {
-    if (this.#list.size === 0) return
+    if (this.#list.size === 0 || this.#supply.isTaking) return
     this.#dispatch(this.#clock())
     if (this.#running === 0) this.#list.tidy()
   }
@@ -363,7 +384,8 @@ export class RequestQueue implements Stage {
   /** A request was added, or left without having started: starts the requests that may start now. */
   #resume(nowMs: number): void {
     if (this.#list.size > 0) this.#supply.wake(nowMs)
-    if (this.#list.size > 0 && (this.#supply.mustRetry || this.#supply.anyFree())) this.#dispatch(nowMs)
+    if (this.#list.size > 0 && (this.#supply.mustRetry || this.#list.isDivided || this.#supply.anyFree()))
+      this.#dispatch(nowMs)
     if (this.#running === 0) this.#list.tidy()
   }
 
@@ -387,10 +409,13 @@ export class RequestQueue implements Stage {
   /** Starts one request, or lets one that does not fit be passed; false if nothing more can be done. */
   #startNext(nowMs: number): boolean {
     const passed = this.#list.passed(nowMs)
-    if (passed !== undefined && this.#startWaiting(passed, nowMs)) return true
+    if (passed !== undefined && this.#outgrown(passed, nowMs)) return true
+    if (passed !== undefined && this.#list.isAllowed(passed) && this.#startWaiting(passed, nowMs)) return true
     if (this.#supply.mustRetry) return false
-    const head = this.#next()
-    if (head === undefined || !this.#list.mayPass(head)) return false
+    const head = this.#next(nowMs)
+    if (head === undefined) return false
+    if (this.#outgrown(head, nowMs)) return true
+    if (!this.#list.mayPass(head)) return false
     if (this.#startWaiting(head, nowMs)) return true
     const { changes } = this.#list
     if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false
@@ -398,14 +423,30 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /** The request whose turn it is: of a flow within its share, if one waits; never of a flow that has all it may have. */
-  #next(): QueuedRequest | undefined {
-    const [slots, { limit }] = [this.#slots, this.#supply]
+  /** Refuses a request that can never start any more: the capacity or the pool has become too small while it waited. */
+  #outgrown(request: QueuedRequest, nowMs: number): boolean {
+    const tooWide = this.#supply.tooWide(request)
+    if (tooWide === undefined) return false
+    this.#list.remove(request, 'too-wide', nowMs, tooWide)
+    return true
+  }
+
+  /**
+   * The request whose turn it is: of a flow within its share, if one waits; never of a flow, nor of a band, that has all
+   * it may have.
+   */
+  #next(nowMs: number): QueuedRequest | undefined {
+    const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
     // While no slot is free nobody passes: the head is only there to ask the capacity with.
     const passes = slots.isContested && this.#supply.anyFree()
-    const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit) : undefined)
-    if (head === undefined || slots.isAllowed(head)) return head
-    this.#capped = true
+    const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
+    if (head !== undefined && slots.isAllowed(head)) return head
+    this.#capped = this.#list.size > 0
+    if (head === undefined) {
+      // Bands have parts of a limit that may grow before anything ends.
+      if (this.#capped) this.#supply.listen(nowMs)
+      return undefined
+    }
     const other = this.#list.next((one) => slots.isAllowed(one))
     return other !== undefined && slots.isAllowed(other) ? other : undefined
   }
@@ -416,9 +457,9 @@ export class RequestQueue implements Stage {
    */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
-    const taken = this.#supply.take(request.width, nowMs)
+    const taken = this.#supply.take(request, nowMs)
     if (this.#list.changes !== changes) {
-      if (taken) this.#supply.giveBack(request.width, nowMs)
+      if (taken) this.#supply.giveBack(request, nowMs)
       return true
     }
     if (!taken) return false
@@ -431,6 +472,7 @@ export class RequestQueue implements Stage {
 
   #run(request: QueuedRequest, nowMs: number): void {
     this.#running++
+    request.band.runs(request)
     this.#slots.starts(request)
     request.state = 'running'
     request.startedMs = nowMs

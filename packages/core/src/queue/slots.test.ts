@@ -84,6 +84,18 @@ describe('slots of a flow', () => {
     expect(gate.snapshot().waiting).toBe(2)
   })
 
+  it('come free for a flow that had all it may have when its next request came, though no slot was free then', async () => {
+    const { ask, end, flows } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
+    await ask('a', 'a', 'b', 'b', 'a')
+    await end('a')
+    expect([...flows()].sort().join('')).toBe('aabb')
+    await ask('a')
+    await end('b')
+    expect([...flows()].sort().join('')).toBe('aab')
+    await end('a')
+    expect([...flows()].sort().join('')).toBe('aab')
+  })
+
   it('perFlowConcurrency is checked', () => {
     expect(() => gateOf({ concurrency: 4, perFlowConcurrency: 0 })).toThrow(
       'perFlowConcurrency must be a number >= 1, got 0',

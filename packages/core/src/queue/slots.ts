@@ -7,16 +7,29 @@ import type { QueuedRequest } from './queued-request.js'
 /** Slots within the error of sums of fractional widths. */
 export const ROUNDING: number = 1e-9
 
-/** Asks the capacity on behalf of waiting requests: if it throws, they wait on, and are tried again at the next call. */
+/** What a request takes while it runs: slots, and units of the pool. */
+export interface Need {
+  readonly width: number
+  readonly units: number
+}
+
+/**
+ * Slots, and the pool if there is one. Asks both on behalf of waiting requests: if one throws, they wait on, and are tried
+ * again at the next call. A request takes both or neither.
+ */
 export class SlotSupply {
   readonly capacity: Capacity
-  /** Times that the capacity threw. */
+  readonly pool: Capacity | undefined
+  /** Times that either threw. */
   errors = 0
-  /** True after the capacity threw: it may not tell its listeners when to try again. */
+  /** True after one threw: it may not tell its listeners when to try again. */
   mustRetry = false
+  /** True while slots that were taken in vain are given back: nobody need hear of those. */
+  isTaking = false
 
-  constructor(capacity: Capacity) {
+  constructor(capacity: Capacity, pool: Capacity | undefined) {
     this.capacity = capacity
+    this.pool = pool
   }
 
   /** Slots there are; infinite if the capacity throws. */
@@ -28,9 +41,83 @@ export class SlotSupply {
     }
   }
 
-  take(width: number, nowMs: number): boolean {
+  /** Slots that are free; infinite if the capacity throws. */
+  get free(): number {
+    return freeOf(this.capacity)
+  }
+
+  /** Units that are free; infinite without a pool, or if it throws. */
+  get freeUnits(): number {
+    return this.pool === undefined ? Number.POSITIVE_INFINITY : freeOf(this.pool)
+  }
+
+  /** Units there are; infinite without a pool, or if it throws. */
+  get poolLimit(): number {
     try {
-      return this.capacity.tryTake(width, nowMs)
+      return this.pool?.limit ?? Number.POSITIVE_INFINITY
+    } catch {
+      return Number.POSITIVE_INFINITY
+    }
+  }
+
+  /**
+   * Takes slots and units, or neither. Throws what the capacity or the pool throws, and has taken nothing then.
+   *
+   * Whichever is short is asked first, so that it tells when to ask again, and nothing is given back: that would tell all
+   * who wait, who would ask again, and so on.
+   */
+  tryTake(need: Need, nowMs: number): boolean {
+    const { capacity, pool } = this
+    if (pool === undefined || need.units === 0) return capacity.tryTake(need.width, nowMs)
+    const poolFirst = this.hasSlots(need) && !this.hasUnits(need)
+    const [first, amount, second, rest] = poolFirst
+      ? [pool, need.units, capacity, need.width]
+      : [capacity, need.width, pool, need.units]
+    if (!first.tryTake(amount, nowMs)) return false
+    let taken = false
+    try {
+      taken = second.tryTake(rest, nowMs)
+      return taken
+    } finally {
+      if (!taken) this.#putBack(first, amount, nowMs)
+    }
+  }
+
+  /** The same; false if the capacity or the pool throws. */
+  take(need: Need, nowMs: number): boolean {
+    try {
+      return this.tryTake(need, nowMs)
+    } catch {
+      return this.#failed()
+    }
+  }
+
+  /** What of a request is more than there can ever be; `undefined` if nothing is, or if that cannot be told. */
+  tooWide({ width, units }: Need): TooWide | undefined {
+    try {
+      const { maximum } = this.capacity
+      if (width > maximum + ROUNDING) return { width, maximum }
+      const most = this.pool?.maximum ?? Number.POSITIVE_INFINITY
+      return units > most + ROUNDING ? { units, maximum: most } : undefined
+    } catch {
+      this.#failed()
+      return undefined
+    }
+  }
+
+  /** Whether a request would find its slots free. */
+  hasSlots({ width }: Need): boolean {
+    return this.#has(this.capacity, width)
+  }
+
+  /** Whether it would find its units free. */
+  hasUnits({ units }: Need): boolean {
+    return this.pool === undefined || this.#has(this.pool, units)
+  }
+
+  #has(capacity: Capacity, width: number): boolean {
+    try {
+      return width <= capacity.limit - capacity.inFlight + ROUNDING
     } catch {
       return this.#failed()
     }
@@ -38,11 +125,7 @@ export class SlotSupply {
 
   /** Whether any slots are free, though maybe too few for a given request. */
   anyFree(): boolean {
-    try {
-      return this.capacity.limit - this.capacity.inFlight > ROUNDING
-    } catch {
-      return this.#failed()
-    }
+    return this.#has(this.capacity, 2 * ROUNDING)
   }
 
   /** Lets the capacity see that time has passed while requests waited. */
@@ -54,32 +137,60 @@ export class SlotSupply {
     }
   }
 
-  /** Gives back the slots of a waiting request that left while they were taken for it. */
-  giveBack(width: number, nowMs: number): void {
+  /**
+   * Has the listeners told when the capacity grows, although slots are free now: asks for one more slot than that. Does
+   * nothing if there can never be as many.
+   */
+  listen(nowMs: number): void {
     try {
-      this.capacity.undo(width, nowMs)
+      const { capacity } = this
+      const width = capacity.limit - capacity.inFlight + 1
+      if (capacity.inFlight >= 1 && capacity.tryTake(width, nowMs)) this.#putBack(capacity, width, nowMs)
     } catch {
       this.#failed()
     }
   }
 
-  /** Gives back the slots of a request that ran. Throws what the capacity, or a listener that it tells, throws. */
-  release(width: number, outcome: Outcome, durationMs: number, nowMs: number): void {
+  /** Gives back what was taken for a waiting request that left meanwhile. */
+  giveBack(need: Need, nowMs: number): void {
     try {
-      this.capacity.release(width, outcome, durationMs, nowMs)
+      this.undo(need, nowMs)
+    } catch {
+      // Counted already.
+    }
+  }
+
+  /** Gives back what a request that ran had. Throws what the capacity, or a listener that it tells, throws. */
+  release(need: Need, outcome: Outcome, durationMs: number, nowMs: number): void {
+    this.#giveBack(need, (capacity, width) => capacity.release(width, outcome, durationMs, nowMs))
+  }
+
+  /** The same for a request that started, but did not run. */
+  undo(need: Need, nowMs: number): void {
+    this.#giveBack(need, (capacity, width) => capacity.undo(width, nowMs))
+  }
+
+  /** Units first: whoever is told of slots finds both. */
+  #giveBack({ width, units }: Need, end: (capacity: Capacity, width: number) => void): void {
+    try {
+      try {
+        if (this.pool !== undefined && units > 0) end(this.pool, units)
+      } finally {
+        end(this.capacity, width)
+      }
     } catch (error) {
       this.#failed()
       throw error
     }
   }
 
-  /** The same for a request that started, but did not run. */
-  undo(width: number, nowMs: number): void {
+  /** Gives back what was taken in vain. */
+  #putBack(capacity: Capacity, width: number, nowMs: number): void {
+    this.isTaking = true
     try {
-      this.capacity.undo(width, nowMs)
-    } catch (error) {
-      this.#failed()
-      throw error
+      capacity.undo(width, nowMs)
+    } finally {
+      this.isTaking = false
     }
   }
 
@@ -90,12 +201,28 @@ export class SlotSupply {
   }
 }
 
+function freeOf(capacity: Capacity): number {
+  try {
+    return capacity.limit - capacity.inFlight
+  } catch {
+    return Number.POSITIVE_INFINITY
+  }
+}
+
+/** What a request takes that is more than there can ever be, and how much that is. */
+export interface TooWide {
+  readonly width?: number
+  readonly units?: number
+  readonly maximum: number
+}
+
 /** What one flow has: its running requests, oldest first, and the number of its waiting ones. */
 interface FlowRecord {
   readonly weight: number
   readonly running: LinkedList<QueuedRequest>
-  /** Slots that the running requests take. */
+  /** Slots and units that the running requests take. */
   width: number
+  units: number
   waiting: number
   /** Number of all of these, and what they were expected to cost. */
   requests: number
@@ -107,19 +234,21 @@ interface FlowRecord {
 /**
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
  * that it is due, which are its weight over their mean cost. For a flow of cheap requests needs more slots than one of
- * costly ones to have as much served. In whole slots, at least one, and never more than `perFlow`. Keeps a record per
- * flow that runs or waits; O(1) per change.
+ * costly ones to have as much served. In whole slots, at least one, and never more than `perFlow`. Of the pool a flow has
+ * the same part, and never more than `perFlowUnits`. Keeps a record per flow that runs or waits; O(1) per change.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
   readonly #perFlow: number
+  readonly #perFlowUnits: number
   #weight = 0
   #due = 0
   #waitingFlows = 0
   #waiting = 0
 
-  constructor(perFlow: number) {
+  constructor(perFlow: number, perFlowUnits: number) {
     this.#perFlow = perFlow
+    this.#perFlowUnits = perFlowUnits
   }
 
   waits(request: QueuedRequest): void {
@@ -142,13 +271,16 @@ export class FlowSlots {
     this.#count(record, 1, request.expected)
     record.running.push(request)
     record.width += request.width
+    record.units += request.units
   }
 
   ends(request: QueuedRequest): void {
     const record = this.#flows.get(request.flow)!
     this.#count(record, -1, request.expected)
     record.running.delete(request)
-    record.width = record.running.first === undefined ? 0 : record.width - request.width
+    const isLast = record.running.first === undefined
+    record.width = isLast ? 0 : record.width - request.width
+    record.units = isLast ? 0 : record.units - request.units
     this.#close(request.flow, record)
   }
 
@@ -162,16 +294,25 @@ export class FlowSlots {
     return this.#waitingFlows > 1
   }
 
-  /** Whether the request is within its flow's `perFlow`, whoever waits. A flow may always run one request. */
-  isAllowed({ flow, width }: QueuedRequest): boolean {
-    const held = this.#flows.get(flow)?.width ?? 0
-    return held === 0 || held + width <= this.#perFlow
+  /** Whether the request is within what its flow may have, whoever waits. A flow may always run one request. */
+  isAllowed({ flow, width, units }: QueuedRequest): boolean {
+    const record = this.#flows.get(flow)
+    if (record === undefined || record.width === 0) return true
+    if (record.width + width > this.#perFlow) return false
+    return units === 0 || record.units + units <= this.#perFlowUnits + ROUNDING
   }
 
-  /** Whether the request is within its flow's share of `limit` slots, which counts while others wait. */
-  isWithinShare({ flow, width }: QueuedRequest, limit: number): boolean {
+  /** Whether the request is within its flow's share of the slots and units there are, which counts while others wait. */
+  isWithinShare({ flow, width, units }: QueuedRequest, limit: number, poolLimit: number): boolean {
     const record = this.#flows.get(flow)!
-    return record.width === 0 || record.width + width <= Math.min(this.#perFlow, this.#share(record, limit))
+    if (record.width === 0) return true
+    if (record.width + width > Math.min(this.#perFlow, this.#share(record, limit))) return false
+    // As slots are rounded up, so is its part of the pool: to whole requests.
+    return (
+      units === 0 ||
+      (record.units < poolLimit * this.#part(record) - ROUNDING &&
+        record.units + units <= this.#perFlowUnits + ROUNDING)
+    )
   }
 
   /** Who waits for the slots of a running request. Of a flow's requests, those that started last are over its share. */
@@ -188,8 +329,11 @@ export class FlowSlots {
   }
 
   #share(record: FlowRecord, limit: number): number {
-    const part = Math.max(record.weight / this.#weight, record.due / Math.max(record.due, this.#due))
-    return Math.max(1, Math.ceil(limit * part - ROUNDING))
+    return Math.max(1, Math.ceil(limit * this.#part(record) - ROUNDING))
+  }
+
+  #part(record: FlowRecord): number {
+    return Math.max(record.weight / this.#weight, record.due / Math.max(record.due, this.#due))
   }
 
   /** A request of this cost comes to those of a flow, or goes from them. */
@@ -204,7 +348,7 @@ export class FlowSlots {
   #open({ flow, weight }: QueuedRequest): FlowRecord {
     let record = this.#flows.get(flow)
     if (record !== undefined) return record
-    record = { weight, running: new LinkedList(), width: 0, waiting: 0, requests: 0, cost: 0, due: 0 }
+    record = { weight, running: new LinkedList(), width: 0, units: 0, waiting: 0, requests: 0, cost: 0, due: 0 }
     this.#weight += weight
     this.#flows.set(flow, record)
     return record
@@ -220,21 +364,27 @@ export class FlowSlots {
 }
 
 /**
- * Backfilling: a request whose turn has come while too few slots are free for it, and the width that may still pass it.
+ * Backfilling: a request whose turn has come while too few slots or units are free for it, and what may still pass it.
  *
  * Without passing, slots stand empty while it waits for its last; with unbounded passing, narrow requests can keep it
- * waiting for ever. So other requests that fit may take `bypass` times its width in all, and after that the slots that
- * come free are kept for it. There is one such head at a time: it has left its fair queue, while other requests that do
+ * waiting for ever. So other requests that fit may take `bypass` times what it needs in all, and after that whatever
+ * comes free is kept for it. There is one such head at a time: it has left its fair queue, while other requests that do
  * not fit wait in theirs. Every request that passes counts, whatever its flow or band.
+ *
+ * With a pool, slots and units are counted apart, and what the head lacks decides: a head that lacks units may be passed
+ * by any number of requests that take none.
  */
 export class Backfill {
   readonly #bypass: number
+  readonly #supply: SlotSupply
   #head: QueuedRequest | undefined = undefined
   #passed = 0
+  #passedUnits = 0
   #paid = 0
 
-  constructor(bypass: number) {
+  constructor(bypass: number, supply: SlotSupply) {
     this.#bypass = bypass
+    this.#supply = supply
   }
 
   /** The request that is being passed. */
@@ -247,6 +397,11 @@ export class Backfill {
     return this.#passed
   }
 
+  /** The units that have passed it. */
+  get passedUnits(): number {
+    return this.#passedUnits
+  }
+
   /** The credit that its turn took from its band. */
   get paid(): number {
     return this.#paid
@@ -256,6 +411,7 @@ export class Backfill {
   hold(head: QueuedRequest, paid: number): void {
     this.#head = head
     this.#passed = 0
+    this.#passedUnits = 0
     this.#paid = paid
   }
 
@@ -263,15 +419,23 @@ export class Backfill {
   clear(): void {
     this.#head = undefined
     this.#passed = 0
+    this.#passedUnits = 0
   }
 
-  /** Whether a request of this width may start before the head. */
-  allows(width: number): boolean {
-    return this.#head === undefined || this.#passed + width <= this.#bypass * this.#head.width + ROUNDING
+  /** Whether a request that takes this may start before the head. */
+  allows({ width, units }: Need): boolean {
+    const head = this.#head
+    if (head === undefined) return true
+    const slotsPass = this.#passed + width <= this.#bypass * head.width + ROUNDING
+    if (this.#supply.pool === undefined || head.units === 0) return slotsPass
+    const unitsPass = this.#passedUnits + units <= this.#bypass * head.units + ROUNDING
+    return (slotsPass || this.#supply.hasSlots(head)) && (unitsPass || this.#supply.hasUnits(head))
   }
 
   /** A request started. */
-  pass(width: number): void {
-    if (this.#head !== undefined) this.#passed += width
+  pass({ width, units }: Need): void {
+    if (this.#head === undefined) return
+    this.#passed += width
+    this.#passedUnits += units
   }
 }

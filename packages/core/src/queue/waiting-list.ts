@@ -8,7 +8,7 @@ import { Band, type BandSnapshot, Bands } from './bands.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { QueueSettings } from './options.js'
 import type { QueuedRequest, QueueReason } from './queued-request.js'
-import { Backfill, type FlowSlots } from './slots.js'
+import { Backfill, type FlowSlots, type SlotSupply } from './slots.js'
 
 /** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */
 const OVERLOADED_MS = 100
@@ -31,11 +31,22 @@ export interface WaitingFlow {
   readonly running: number
 }
 
+/** A request that is being passed because it does not fit, and what has passed it, as plain JSON. */
+export interface Passing {
+  readonly width: number
+  /** Slots that passed it. */
+  readonly passed: number
+  /** Units of the pool that it takes. */
+  readonly units: number
+  readonly passedUnits: number
+}
+
 /** What a waiting list needs from its queue. */
 export interface WaitingListHost {
   readonly clock: Clock
   readonly durations: Durations
   readonly slots: FlowSlots
+  readonly supply: SlotSupply
   /** Makes and counts a refusal. */
   refuse(reason: QueueReason, retryMs: number, detail: Readonly<Record<string, unknown>>): Refusal
   /** Called when it is time to {@link WaitingList.expire}, or sooner. */
@@ -70,9 +81,10 @@ export class WaitingList {
   #untidy = false
 
   constructor(settings: QueueSettings, host: WaitingListHost) {
-    const { minShares, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
-    this.#bands = new Bands(minShares.map((minShare, index) => new Band<QueuedRequest>(index, minShare, fairQueue)))
-    this.#backfill = new Backfill(bypass)
+    const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
+    const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
+    this.#bands = new Bands(all, host.supply)
+    this.#backfill = new Backfill(bypass, host.supply)
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
     this.#maxWaitMs = maxWaitMs
@@ -92,14 +104,21 @@ export class WaitingList {
   }
 
   /** Whether a request that arrives may start before all that wait, if its slots are free. */
-  mayStart({ band, width }: QueuedRequest): boolean {
-    return !this.#bands.anyUpTo(band) && this.#backfill.allows(width)
+  mayStart(request: QueuedRequest): boolean {
+    // Of divided bands, one above may wait for slots of its own: then it is for the dispatch to say whose turn it is.
+    const waits = this.#bands.divided ? this.size > 0 : this.#bands.anyUpTo(request.band)
+    return !waits && this.#backfill.allows(request)
+  }
+
+  /** Whether bands have parts of the slots, so that one may wait while slots are free. */
+  get isDivided(): boolean {
+    return this.#bands.divided
   }
 
   /** A request that arrived started at once. */
-  startedAtOnce({ band, cost, width }: QueuedRequest): void {
-    this.#bands.started(band, cost)
-    this.#backfill.pass(width)
+  startedAtOnce(request: QueuedRequest): void {
+    this.#bands.started(request.band, request.cost)
+    this.#backfill.pass(request)
   }
 
   /**
@@ -150,9 +169,14 @@ export class WaitingList {
     return this.#bands.next(this.#isGone, mayStart)
   }
 
+  /** Whether a request's band may have it run now. */
+  isAllowed(request: QueuedRequest): boolean {
+    return this.#bands.allows(request.band, request)
+  }
+
   /** Whether that request may pass the one that is being passed. */
-  mayPass({ width }: QueuedRequest): boolean {
-    return this.#backfill.allows(width)
+  mayPass(request: QueuedRequest): boolean {
+    return this.#backfill.allows(request)
   }
 
   /** The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on. */
@@ -166,7 +190,7 @@ export class WaitingList {
     else this.#takeTurn(request)
     request.drained = request.band.started(request, nowMs)
     this.#forget(request, nowMs)
-    this.#backfill.pass(request.width)
+    this.#backfill.pass(request)
   }
 
   /** Whether a request has waited for as long as it may. */
@@ -183,7 +207,7 @@ export class WaitingList {
   }
 
   /** Refuses a waiting request and charges its flow nothing. Does nothing if it no longer waits. */
-  remove(request: QueuedRequest, reason: QueueReason, nowMs: number): void {
+  remove(request: QueuedRequest, reason: QueueReason, nowMs: number, detail: object = {}): void {
     if (request.state !== 'waiting') return
     if (request === this.#backfill.head) {
       // It had its turn, and gives back what that took.
@@ -191,7 +215,7 @@ export class WaitingList {
       this.#backfill.clear()
       this.settle(request, 0, false)
     } else request.band.queue.remove(request.ticket!)
-    this.#turnAway(request, reason, nowMs)
+    this.#turnAway(request, reason, nowMs, detail)
   }
 
   /** Tells what a running request has cost so far. Throws what `weightOf` throws. */
@@ -242,12 +266,12 @@ export class WaitingList {
 
   snapshot(nowMs: number): {
     waiting: number
-    passing: { readonly width: number; readonly passed: number } | undefined
+    passing: Passing | undefined
     bands: BandSnapshot[]
   } {
-    const { head, passed } = this.#backfill
+    const { head, passed, passedUnits } = this.#backfill
     const bands = this.#bands.all.map((band) => band.snapshot(nowMs))
-    return { waiting: this.size, passing: head && { width: head.width, passed }, bands }
+    return { waiting: this.size, passing: head && { width: head.width, passed, units: head.units, passedUnits }, bands }
   }
 
   /** The flows with most waiting requests, at most 20. O(waiting requests). */
@@ -287,18 +311,19 @@ export class WaitingList {
   }
 
   /** Refuses a request that is out of its fair queue, or about to be. */
-  #turnAway(request: QueuedRequest, reason: QueueReason, nowMs: number): void {
+  #turnAway(request: QueuedRequest, reason: QueueReason, nowMs: number, detail: object = {}): void {
     request.state = 'done'
     this.#forget(request, nowMs)
     const waitedMs = nowMs - request.arrivedMs
     const retryMs = this.#retryMs(request, reason, nowMs)
-    request.answer(this.#host.refuse(reason, retryMs, { waitedMs, band: request.band.index }))
+    request.answer(this.#host.refuse(reason, retryMs, { ...detail, waitedMs, band: request.band.index }))
   }
 
   /** When a client that waited in vain should come back. Never throws, unlike `weightOf`. */
   #retryMs(request: QueuedRequest, reason: QueueReason, nowMs: number): number {
     if (reason === 'gone') return 0
     if (reason === 'closed') return UNKNOWN_MS
+    if (reason === 'too-wide') return Number.POSITIVE_INFINITY
     const { band, path } = request
     try {
       return band.retryMs(request, band.queue.standing(path), reason === 'expired' ? this.#maxWaitMs : 0, nowMs)

@@ -50,6 +50,20 @@ describe('LiveLoad', () => {
     expect(load()).toBeCloseTo(held(), 6)
   })
 
+  it('says what requests beyond the usual number hold at least, once it has seen some collections', () => {
+    const { live, come, go, collect } = heap(0.1)
+    for (let i = 0; i < 3; i++) {
+      expect(live.least(1_000)).toBe(0)
+      come(...even(10))
+      collect()
+      go(5)
+    }
+    // 10, 15 and 20 ran, about 15 in the mean.
+    expect(live.least(14)).toBe(0)
+    expect(live.least(40)).toBeCloseTo(0.1 + 40 * 0.02, 9)
+    expect(live.least(40, 0.03)).toBeGreaterThan(0.1 + 40 * 0.02)
+  })
+
   it('counts what comes at what it adds to memory in use, while nobody knows better', () => {
     const { come, collect, load } = heap(0.1)
     collect()

@@ -87,8 +87,16 @@ export class LiveLoad {
       const spread = Math.sqrt(this.#variance * this.#changed(collection, inFlight))
       lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
     }
+    return Math.max(lowest, this.least(inFlight, held))
+  }
+
+  /**
+   * What `inFlight` requests will hold at least, each of them `held`, if that is more than the collections in the mean
+   * left; 0 otherwise. Requests that were let in and have not taken their memory yet show in no reading.
+   */
+  least(inFlight: number, held: number = this.held): number {
     const more = inFlight - this.#meanInFlight
-    return Math.max(0, lowest, more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0)
+    return more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0
   }
 
   /** Requests that may make a difference to then: those that came and went meanwhile do not. */

@@ -87,7 +87,8 @@ export class Probe {
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
-    if (this.#live || nowMs - this.#triedAtMs >= this.#periodMs()) this.#sample(nowMs, inFlight)
+    if (this.#live || (nowMs - this.#triedAtMs >= this.#periodMs() && this.signal.due !== false))
+      this.#sample(nowMs, inFlight)
     if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
     else this.#estimate(inFlight)
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
@@ -211,7 +212,9 @@ export class Probe {
 
   /** A broken meter must not close the service: with nothing to go by, the load is unknown, and refuses nobody. */
   #estimate(inFlight: number): void {
-    this.reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
+    const reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
+    const least = this.#collected.least(inFlight, this.#timed?.size)
+    this.reserved = least > 0 ? Math.max(reserved, least - this.#reading) : reserved
     this.load = this.#stale ? Number.NaN : this.#reading + this.reserved - (this.#relief?.amount ?? 0)
     this.#restsOnPushed = false
     if (this.#pushed === undefined || this.#stale) return

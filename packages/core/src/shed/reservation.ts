@@ -58,6 +58,10 @@ export class Reservation {
   // The same of what readings rose by, with itself and with what was admitted.
   #risen = 0
   #admittedRising = 0
+  /** Since the reading that rises are counted from. */
+  #risenFrom: number = Number.NaN
+  #admittedThen = 0
+  #finishedThen = 0
   #held = 0
   /** Falls are told of. */
   #told = false
@@ -89,6 +93,7 @@ export class Reservation {
 
   /** Takes a good reading; `inFlight` is the number of requests running now. */
   sample(reading: number, inFlight: number): void {
+    this.#rose(reading)
     this.#admittedSince += this.#admitted
     this.#finishedSince += this.#finished
     const requests = this.#admittedSince + this.#finishedSince
@@ -111,6 +116,7 @@ export class Reservation {
    * readings say that a request holds.
    */
   collected(reading: number, inFlight: number, held: number): void {
+    this.#rose(reading)
     this.#told = true
     this.#held = held
     this.#learnedAt = reading
@@ -127,15 +133,13 @@ export class Reservation {
   reserved(inFlight: number, reusable = 0): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
-    const gross = Math.max(this.growth * this.#admitted, this.rise * this.#admitted - reusable)
-    if (this.#told) {
-      // What ends leaves garbage, and gives nothing back; sizes may vary as those of an exponential distribution do.
-      const size = Math.max(this.growth, this.rise, this.#held)
-      return size * (this.#admitted + Math.sqrt(this.#admitted))
-    }
+    const gross = this.size * this.#admitted
+    // What ends leaves garbage, and gives nothing back; sizes may vary as those of an exponential distribution do.
+    if (this.#told) return this.size * (this.#admitted + Math.sqrt(this.#admitted))
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
-    return Math.max(0, Math.min(gross, gross - this.release * this.#finished + margin * spread))
+    const given = Math.max(this.release * this.#finished, Math.min(reusable, this.rise * this.#finished))
+    return Math.max(0, Math.min(gross, gross - given + margin * spread))
   }
 
   /**
@@ -145,6 +149,11 @@ export class Reservation {
    */
   get rise(): number {
     return this.#admittedRising > 0 ? this.#risen / this.#admittedRising : 0
+  }
+
+  /** What one admission may add. */
+  get size(): number {
+    return Math.max(this.growth, this.rise, this.#held)
   }
 
   #begin(reading: number, inFlight: number): void {
@@ -160,12 +169,24 @@ export class Reservation {
     return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
   }
 
+  /** Learns from a reading that is higher than the one before, if anything was admitted in between. */
+  #rose(reading: number): void {
+    this.#admittedThen += this.#admitted
+    this.#finishedThen += this.#finished
+    const requests = this.#admittedThen + this.#finishedThen
+    const rise = Math.max(0, reading - this.#risenFrom)
+    if (requests > 0 && rise >= 0) {
+      this.#risen = this.#risen * MEMORY + (rise * rise) / requests
+      this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedThen) / requests
+    }
+    this.#risenFrom = reading
+    this.#admittedThen = 0
+    this.#finishedThen = 0
+  }
+
   #learn(change: number, requests: number, seen: number): void {
     const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
-    const rise = Math.max(0, change)
-    this.#risen = this.#risen * MEMORY + (rise * rise) / requests
-    this.#admittedRising = this.#admittedRising * MEMORY + (rise * this.#admittedSince) / requests
     // An honest error is that of a prediction; the first few have nothing to predict from.
     const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)

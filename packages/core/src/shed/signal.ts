@@ -55,6 +55,8 @@ export interface LoadSignal {
    * keeps, wrong for what cannot rise above full, like a pool. Only where `kind` is `reserved`. @default false
    */
   readonly relief?: boolean
+  /** False while a reading could not show yet what was let in since the last: then none is taken. @default true */
+  readonly due?: boolean
   /** Why this signal cannot say anything, for people; absent while it can. Its readings should then be 0. */
   readonly problem?: string | undefined
   /**

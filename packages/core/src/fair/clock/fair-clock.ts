@@ -3,11 +3,10 @@ import { DeliverySlope } from './slope.js'
 import { LEAST_RATE, Traffic } from './traffic.js'
 
 // What a flow may have.
-/** At first: requests that everybody may have had, and how many more a second. */
+/** At first: requests that everybody may have had, and how many more a second. A new flow's credit, none in a shortage. */
 const FIRST_CREDIT = 2
 const FIRST_RATE = 1
-/** Requests of credit of a flow that is new, none in a shortage; and what new flows may have together then. */
-const NEW_CREDIT = 2
+/** In a shortage new flows may have this part together. */
 const NEW_SHARE = 0.25
 
 // How fast the clock runs.
@@ -16,7 +15,6 @@ const RESERVE_REQUESTS = 2
 const RESERVE_SECONDS = 0.1
 const MOST_SECONDS = 0.5
 const MOST_REQUESTS = 12
-const MOST_RESERVES = 4
 /** From this part of the most on it is full: known flows leave something even to a clock at its fastest. */
 const FULL = 0.8
 /** The clock runs at most this many times as fast as the fair rate. */
@@ -38,14 +36,12 @@ const ALARM = 3
 const OUTAGE = 0.95
 /** Less than this is served: an outage. There is nothing to share, and nothing to learn. */
 const LEAST_SERVED = 1e-3
-/** It is over when nobody was refused for so long, and so many requests in a row found the reserve full. */
-const CALM_SECONDS = 1
+/** It is over when this many requests in a row were not refused, and then this many found the reserve full. */
 const CALM_REQUESTS = 20
 
 // How much the resource can do.
-/** Requests over which capacity is averaged; a first estimate counts for as many as these. */
+/** Requests over which capacity and the mean cost are averaged. */
 const MEAN_REQUESTS = 100
-const FIRST_REQUESTS = 10
 /** The estimate stays between these parts of what the resource was seen to deliver. */
 const LEAST_DELIVERED = 0.95
 const MOST_DELIVERED = 1.05
@@ -53,10 +49,9 @@ const MOST_DELIVERED = 1.05
 const MOST_TRIED = 1.5
 /** This part of it is enough to say that it was tried. */
 const TRIED = 0.85
-/** A run without failure is trusted after so many requests and seconds: then twice as much is tried, at most four times. */
+/** A run without failure is trusted after this many requests and seconds: then twice as much is tried, and more. */
 const TRUSTED_REQUESTS = 200
 const TRUSTED_SECONDS = 8
-const MOST_GROWTH = 4
 /**
  * A run without failure of this many requests and seconds shows by itself what is delivered: more than a store of the
  * resource does, and more than a stall of the process brings at once. With runs of a second, stalls of 100 ms kept what is
@@ -74,16 +69,8 @@ const UNHEARD_FAILS = 0.5
 /** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
 const TROUBLE_SECONDS = 3
-const LEAST_BACKGROUND = 0.02
-/** A look takes a tenth off for half of a turn: more than this must fail, or than this once something is refused. */
-const WORTH = 0.1
+/** A look takes a tenth off for half of a turn: as much must fail, or this much once something is refused. */
 const WORTH_ENGAGED = 0.05
-
-/** Requests over which the mean cost is averaged. */
-const COSTS = 100
-/** More time than this, or than so many requests take, passes only if the clock was set or the process suspended. */
-const LONGEST_STEP_SECONDS = 1
-const LONGEST_STEP_REQUESTS = 30
 
 /** What becomes of a request. `uncharged`: let in because nothing is short, though its flow is ahead of the clock. */
 export type Judgement = 'refused' | 'uncharged' | 'charged'
@@ -174,7 +161,6 @@ export class FairClock {
   #unheard = 0
   #unheardAt = 0
   #calmAt = 0
-  #refusedAt = 0
   #unrefused = 0
   #full = 0
   #wasOpen = true
@@ -211,7 +197,7 @@ export class FairClock {
     this.#probe = probe
   }
 
-  /** It is `now`. A time before the last one is no time passed; a leap ahead counts for a moment only. */
+  /** It is `now`. A time before the last one is no time passed; a leap ahead is time in which nothing came. */
   advance(now: number): void {
     const elapsed = now - this.#now
     this.#now = now
@@ -219,25 +205,19 @@ export class FairClock {
       if (Number.isNaN(elapsed)) this.#runAt = this.#correctedAt = this.#calmAt = now
       return
     }
-    const { meanCost } = this
-    this.#traffic.advance(elapsed, meanCost)
+    this.#traffic.advance(elapsed, this.meanCost)
     if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
     else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
     if (!this.#following) this.#look(elapsed)
-    const longest = Math.max(
-      LONGEST_STEP_SECONDS,
-      (LONGEST_STEP_REQUESTS * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost),
-    )
-    const seconds = Math.min(elapsed, longest)
-    if (this.open) this.#go(this.rate * seconds)
-    else this.#goOn(seconds)
+    if (this.open) this.#go(this.rate * elapsed)
+    else this.#goOn(elapsed)
   }
 
   /** Goes on from what another believes. */
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.#following = false
-    this.#requests = COSTS
+    this.#requests = MEAN_REQUESTS
   }
 
   /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
@@ -256,13 +236,13 @@ export class FairClock {
       this.meanCost = cost
     }
     this.#requests++
-    this.meanCost += (cost - this.meanCost) / Math.min(this.#requests, COSTS)
+    this.meanCost += (cost - this.meanCost) / Math.min(this.#requests, MEAN_REQUESTS)
   }
 
   /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
   tagOf(stored: number, known: boolean, weight: number): number {
     const unit = this.meanCost / weight
-    const newTag = this.open ? this.time - NEW_CREDIT * unit : this.time
+    const newTag = this.open ? this.time - FIRST_CREDIT * unit : this.time
     return Math.max(known ? stored : newTag, this.time - this.#credit * unit)
   }
 
@@ -299,7 +279,6 @@ export class FairClock {
   /** A request was refused. */
   refuse(cost: number): void {
     this.#unrefused = 0
-    this.#refusedAt = this.#now
     this.#traffic.refuses(cost)
   }
 
@@ -312,8 +291,7 @@ export class FairClock {
     this.#take(cost)
     const calm = this.#unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
     this.#full = calm && spare - cost >= FULL * this.#most ? this.#full + 1 : 0
-    const isOver = this.#full > CALM_REQUESTS && !this.looks.looking && this.#now - this.#refusedAt > CALM_SECONDS
-    if (isOver && !this.#following) this.#release()
+    if (this.#full > CALM_REQUESTS && !this.looks.looking && !this.#following) this.#release()
   }
 
   /** Writes down when a request was let in: to be given back with its outcome. */
@@ -442,9 +420,9 @@ export class FairClock {
     this.#alone = false
     this.#slope.clear()
     this.looks.restart()
-    this.#runsServed = FIRST_REQUESTS * this.meanCost
+    this.#runsServed = MEAN_REQUESTS * this.meanCost
     this.#runsSeconds = this.#runsServed / Math.max(this.capacity, LEAST_RATE * this.meanCost)
-    this.#runAt = this.#correctedAt = this.#refusedAt = this.#now
+    this.#runAt = this.#correctedAt = this.#now
     this.#runServed = this.#run = this.#runMost = this.#unrefused = this.#full = 0
   }
 
@@ -510,7 +488,7 @@ export class FairClock {
   #engage(capacity: number): void {
     if (this.open || capacity < this.capacity) {
       this.capacity = capacity
-      this.#runsServed = FIRST_REQUESTS * this.meanCost
+      this.#runsServed = MEAN_REQUESTS * this.meanCost
       this.#runsSeconds = this.#runsServed / capacity
     }
     if (this.open) {
@@ -520,7 +498,6 @@ export class FairClock {
     }
     this.open = false
     this.#full = 0
-    this.#refusedAt = this.#now
   }
 
   #release(): void {
@@ -591,9 +568,9 @@ export class FairClock {
     if (this.#run >= TELLING_RUN && runSeconds > TELLING_SECONDS)
       this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
     const trust = Math.min(this.#run / TRUSTED_REQUESTS, runSeconds / TRUSTED_SECONDS)
-    const perSecond = Math.max(this.capacity * Math.min(MOST_GROWTH, 1 + this.#probe + trust * trust), meanCost)
+    const perSecond = Math.max(this.capacity * (1 + this.#probe + trust * trust), meanCost)
     this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
-    this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond, MOST_RESERVES * this.#reserve)
+    this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond)
     this.#fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
     this.#floor = looks.looking ? looks.limit : floor
   }
@@ -651,8 +628,8 @@ export class FairClock {
           this.deliverable * (1 - WAY_PER_TURN * beyond),
         )
       const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      const worthIt = beyond > (this.open ? WORTH : WORTH_ENGAGED)
-      looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > LEAST_BACKGROUND)
+      const worthIt = beyond > (this.open ? TROUBLE : WORTH_ENGAGED)
+      looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
     this.#wasOpen = this.open

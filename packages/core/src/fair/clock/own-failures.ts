@@ -9,8 +9,9 @@ const TIMES = 2
 const SURE = 3
 /** Variance of a count beyond what chance makes of it. */
 const GRAIN = 0.5
-/** Successes of others that are needed for a comparison. */
+/** Successes that are needed for a comparison, and that what is usual is averaged over. */
 const LEAST_SEEN = 3
+const MOST_SEEN = 100
 /** A flow without a success has so many outcomes at least before it is judged by itself, not by new names together. */
 const LEAST_OWN = 3
 /** Weights grow with time, instead of all counts fading; they are scaled down when they have grown by e to this. */
@@ -70,6 +71,11 @@ export class OwnFailures {
       if (outcomes > 1.5) {
         seen.outcomes += weight
         seen.failures += weight * Math.min(1, failures / (outcomes - 1))
+        const most = MOST_SEEN * weight
+        if (seen.outcomes > most) {
+          seen.failures *= most / seen.outcomes
+          seen.outcomes = most
+        }
       }
       return false
     }

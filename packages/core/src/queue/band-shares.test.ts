@@ -1,0 +1,156 @@
+import { describe, expect, it } from 'vitest'
+import { fixed } from '../capacity/index.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import { queueOf, settled } from './fixtures/queue-of.js'
+import type { BandOptions, RequestQueueOptions } from './options.js'
+
+const [HIGH, LOW] = [{ band: 0 }, { band: 1 }]
+
+function bandsOf(bands: readonly BandOptions[], more: Partial<RequestQueueOptions> = {}) {
+  const trial = queueOf({ concurrency: 10, bands, perFlowLimit: 5_000, maxWaiting: 5_000, ...more })
+  const running = (): number[] => trial.queue.snapshot().bands.map((band) => band.running)
+  let made = 0
+  /** Asks for a number of requests of a band, each of a flow of its own. */
+  const crowd = (count: number, band: number): string[] =>
+    Array.from({ length: count }, () => {
+      const name = `${made++}`
+      trial.ask(name, { flow: name, band })
+      return name
+    })
+  return { ...trial, running, crowd }
+}
+
+describe('a share of the slots', () => {
+  it('comes back from a higher band as its requests end, and is never less while the band wants it', async () => {
+    const { crowd, running, end, started } = bandsOf([{}, { share: 0.3 }])
+    crowd(40, 0)
+    expect(running()).toEqual([10, 0])
+    crowd(40, 1)
+    const seen: string[] = []
+    for (let i = 0; i < 30; i++) {
+      await end(started[i]!)
+      seen.push(running().join(' '))
+    }
+    expect(seen.slice(0, 3)).toEqual(['9 1', '8 2', '7 3'])
+    expect(new Set(seen.slice(2))).toEqual(new Set(['7 3']))
+  })
+
+  it('is lent while it is idle, all of it by default', async () => {
+    const { crowd, running } = bandsOf([{ share: 0.6 }, { share: 0.4 }])
+    crowd(20, 1)
+    expect(running()).toEqual([0, 10])
+  })
+
+  it('is kept as far as it is not lendable, so that the band never waits for it', async () => {
+    const { crowd, running, ask } = bandsOf([{ share: 0.5, lendable: 0.4 }, {}])
+    crowd(20, 1)
+    expect(running()).toEqual([0, 7])
+    for (const name of ['x', 'y', 'z']) expect(ask(name, HIGH)?.admitted).toBe(true)
+    expect(ask('w', HIGH)).toBeUndefined()
+    expect(running()).toEqual([3, 7])
+  })
+
+  it('is borrowed up to the most that a band may have', async () => {
+    const { crowd, running, end } = bandsOf([{ most: 0.8 }, { share: 0.1, most: 0.5 }])
+    crowd(20, 1)
+    expect(running()).toEqual([0, 5])
+    const high = crowd(20, 0)
+    expect(running()).toEqual([5, 5])
+    await end(high[0]!)
+    expect(running()).toEqual([5, 5])
+  })
+
+  it('lets a lower band start at once while a higher one has its most', () => {
+    const { crowd, ask, running } = bandsOf([{ most: 0.5 }, {}])
+    crowd(9, 0)
+    expect(ask('low', LOW)?.admitted).toBe(true)
+    expect(running()).toEqual([5, 1])
+  })
+
+  it('goes to the highest of the bands that are below theirs, and the rest to the highest', async () => {
+    const { crowd, running, end, started } = bandsOf([{ share: 0.2 }, { share: 0.3 }, {}])
+    const low = crowd(10, 2)
+    crowd(20, 1)
+    crowd(20, 0)
+    for (let i = 0; i < 10; i++) await end(low[i]!)
+    expect(running()).toEqual([7, 3, 0])
+    expect(started.length).toBe(20)
+  })
+
+  it('is one request at least, and a request wider than the most runs where the band has none', async () => {
+    const { ask, running, end } = bandsOf([{}, { share: 0.05, most: 0.2 }], { concurrency: 4 })
+    for (const name of ['a', 'b', 'c', 'd']) ask(name, HIGH)
+    ask('w', { band: 1, width: 3 })
+    for (const name of ['e', 'f', 'g']) ask(name, HIGH)
+    expect(running()).toEqual([4, 0])
+    for (const name of ['a', 'b', 'c', 'd', 'e']) await end(name)
+    // Its turn came before theirs, but it needs three slots, and some may pass.
+    expect(running()).toEqual([2, 0])
+    await end('f')
+    expect(running()).toEqual([1, 3])
+  })
+
+  it('follows a limit that changes, at once', async () => {
+    const slots = fixed(4)
+    const { crowd, running } = bandsOf([{ most: 0.5 }, { share: 0.5, lendable: 0 }], { concurrency: slots })
+    crowd(20, 0)
+    expect(running()).toEqual([2, 0])
+    slots.resize(20)
+    await settled()
+    expect(running()).toEqual([10, 0])
+  })
+
+  it('is of the pool, too', async () => {
+    const { ask, running, end, queue } = bandsOf([{}, { share: 0.5 }], {
+      concurrency: 100,
+      pool: { size: 100, unitsOf: () => 10 },
+    })
+    for (let i = 0; i < 20; i++) ask(`h${i}`, { band: 0, flow: `h${i}` })
+    for (let i = 0; i < 20; i++) ask(`l${i}`, { band: 1, flow: `l${i}` })
+    for (let i = 0; i < 8; i++) await end(`h${i}`)
+    expect(running()).toEqual([5, 5])
+    expect(queue.snapshot()).toMatchObject({ pool: { inFlight: 100 } })
+  })
+
+  it('leaves no slot empty for which anybody who may wants it, and nobody above its most: random bands', async () => {
+    for (let seed = 1; seed <= 20; seed++) {
+      const random = seededRandom(seed)
+      const shares = [0.2, 0.3, 0.1]
+      const options = shares.map((share) => ({ share, lendable: random(), most: share + (1 - share) * random() }))
+      const { running, ask, end, started, queue } = bandsOf(options, { concurrency: 20, maxWaitMs: 86_400_000 })
+      const live: string[] = []
+      for (let i = 0, seen = 0; i < 1_500; i++) {
+        if (random() < 0.55) ask(`${seed}-${i}`, { flow: `f${i % 7}`, band: Math.floor(random() * 3) })
+        else if (live.length > 0) await end(live.splice(Math.floor(random() * live.length), 1)[0]!)
+        for (; seen < started.length; seen++) live.push(started[seen]!)
+        const [has, bands] = [running(), queue.snapshot().bands]
+        const used = has.reduce((sum, slots) => sum + slots, 0)
+        const kept = (band: number): number =>
+          options.reduce(
+            (sum, { share, lendable }, other) =>
+              other === band ? sum : sum + Math.max(0, Math.floor(share * (1 - lendable) * 20 + 1e-9) - has[other]!),
+            0,
+          )
+        expect(used).toBeLessThanOrEqual(20)
+        for (const [band, { most }] of options.entries()) {
+          expect(has[band]).toBeLessThanOrEqual(Math.max(1, most * 20))
+          const mayHaveMore = has[band]! + 1 <= most * 20 + 1e-9 && used + 1 + kept(band) <= 20
+          if (bands[band]!.waiting > 0) expect(mayHaveMore).toBe(false)
+        }
+      }
+    }
+  })
+
+  it('is checked', () => {
+    const make =
+      (...bands: BandOptions[]) =>
+      () =>
+        bandsOf(bands)
+    expect(make({ share: 1.1 })).toThrow('bands[0].share must be a number from 0 to 1, got 1.1')
+    expect(make({ share: 0.6 }, { share: 0.6 })).toThrow('bands: the sum of share must be at most 1, got 1.2')
+    expect(make({ share: 0.1, lendable: 2 })).toThrow('bands[0].lendable must be a number from 0 to 1, got 2')
+    expect(make({ most: 0 })).toThrow('bands[0].most must be a number > 0 and <= 1, got 0')
+    expect(make({ share: 0.5, most: 0.4 })).toThrow('bands[0].most must be a number from 0.5 to 1, got 0.4')
+    expect(make({ share: 0.5 }, { share: 0.3 }, { share: 0.2 })).not.toThrow()
+  })
+})
