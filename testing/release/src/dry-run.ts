@@ -11,7 +11,7 @@
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXAMPLES } from './examples.js'
-import { beNewcomer, beNextUser, beReader, type Variant } from './newcomer.js'
+import { beNewcomer, beNextUser, beReader, beWranglerUser, type Variant } from './newcomer.js'
 import { Registry } from './registry.js'
 import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
@@ -84,6 +84,7 @@ try {
   )
   for (const example of EXAMPLES) newcomers.push({ title: example.title, come: () => beReader(registry, example) })
   newcomers.push({ title: 'Next', come: () => beNextUser(registry) })
+  newcomers.push({ title: 'Wrangler', come: () => beWranglerUser(registry) })
   await each(newcomers, async ({ title, come }) => {
     try {
       const tookMs = await come()

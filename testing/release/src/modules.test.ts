@@ -3,13 +3,13 @@ import { dirname, join } from 'node:path'
 import { bun, deno, node20, node22, node24, node26 } from '@fairlead-testing/runtimes'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
 import { build } from 'esbuild'
-import { Miniflare } from 'miniflare'
 import { rollup } from 'rollup'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import webpack from 'webpack'
 import { EXAMPLE_MODULES, EXAMPLES, programOf } from './examples.js'
 import { Project } from './project.js'
 import { entriesOf, packAll, removeFolders, run } from './tarballs.js'
+import { answerOnWorkerd } from './workerd.js'
 
 const HELLO = `
 const app = new Hono()
@@ -214,21 +214,6 @@ describe('other runtimes', () => {
       conditions: ['workerd', 'worker', 'browser'],
       external: ['node:*'],
     })
-    process.env['MINIFLARE_WORKERD_PATH'] ??= workerdPath()
-    const miniflare = new Miniflare({ modules: true, script: outputFiles[0]!.text, compatibilityDate: '2026-07-01' })
-    try {
-      const response = await miniflare.dispatchFetch('http://localhost/')
-      expect(await response.text()).toBe('hello')
-    } finally {
-      await miniflare.dispose()
-    }
+    expect(await answerOnWorkerd(outputFiles[0]!.text)).toBe('hello')
   })
 })
-
-/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
-function workerdPath(): string {
-  const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
-  const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))
-  const name = `@cloudflare/workerd-${process.platform}-${process.arch === 'x64' ? '64' : process.arch}`
-  return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), 'bin/workerd')
-}

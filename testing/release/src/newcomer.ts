@@ -7,6 +7,7 @@ import { transform } from 'esbuild'
 import { type Example, moduleOf, programOf, versionOf } from './examples.js'
 import type { Registry } from './registry.js'
 import { entriesOf, freshFolder, run, runLoud, type Tarball } from './tarballs.js'
+import { answerOnWorkerd } from './workerd.js'
 
 /** One set of versions of what a package stands on. */
 export interface Variant {
@@ -92,6 +93,31 @@ export async function beNextUser(registry: Registry): Promise<number> {
   await npm(folder, ['install', '@fairlead/core', 'next', 'react', 'react-dom'])
   const port = await freePort()
   await greeting(folder, port, ['node_modules/next/dist/bin/next', 'dev', '-p', String(port)], '/items/hello')
+  return performance.now() - startMs
+}
+
+const WORKER = `
+import { fairMiddleware } from '@fairlead/hono'
+import { Hono } from 'hono'
+const app = new Hono()
+app.use(fairMiddleware())
+app.get('/', (c) => c.text('hello'))
+export default app
+`
+const WRANGLER = { name: 'worker', main: 'worker.js', compatibility_date: '2026-07-01' }
+
+/** The same with a worker that Wrangler bundles, up to what it would upload, which then answers. */
+export async function beWranglerUser(registry: Registry): Promise<number> {
+  const folder = freshFolder('wrangler')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  writeFileSync(join(folder, 'wrangler.json'), JSON.stringify(WRANGLER))
+  writeFileSync(join(folder, 'worker.js'), WORKER)
+  registry.use(folder)
+  const startMs = performance.now()
+  await npm(folder, ['install', '@fairlead/hono', 'hono', 'wrangler'])
+  await run(folder, 'npx', 'wrangler', 'deploy', '--dry-run', '--outdir', 'out')
+  const answer = await answerOnWorkerd(readFileSync(join(folder, 'out/worker.js'), 'utf8'))
+  if (answer !== 'hello') throw new Error(`the worker answered ${answer}`)
   return performance.now() - startMs
 }
 
