@@ -90,7 +90,7 @@ export async function beNextUser(registry: Registry): Promise<number> {
   writeFileSync(join(folder, 'app/layout.js'), 'export default ({ children }) => children\n')
   writeFileSync(join(route, 'route.js'), await moduleOf('next-route'))
   const startMs = performance.now()
-  await npm(folder, ['install', '@fairlead/core', 'next', 'react', 'react-dom'])
+  await npm(folder, ['install', '@fairlead/core', 'next@16', 'react@19', 'react-dom@19'])
   const port = await freePort()
   await greeting(folder, port, ['node_modules/next/dist/bin/next', 'dev', '-p', String(port)], '/items/hello')
   return performance.now() - startMs
@@ -114,7 +114,7 @@ export async function beWranglerUser(registry: Registry): Promise<number> {
   writeFileSync(join(folder, 'worker.js'), WORKER)
   registry.use(folder)
   const startMs = performance.now()
-  await npm(folder, ['install', '@fairlead/hono', 'hono', 'wrangler'])
+  await npm(folder, ['install', '@fairlead/hono', 'hono', 'wrangler@4'])
   await run(folder, 'npx', 'wrangler', 'deploy', '--dry-run', '--outdir', 'out')
   const answer = await answerOnWorkerd(readFileSync(join(folder, 'out/worker.js'), 'utf8'))
   if (answer !== 'hello') throw new Error(`the worker answered ${answer}`)
