@@ -13,7 +13,7 @@ export function nestTests(major: number, folder: string): ViteUserConfig {
     test: {
       name: `nest ${major}`,
       include: ['src/**/*.test.ts'],
-      env: { FAIRLEAD_NEST: `${major}`, FAIRLEAD_CROWD: '100' },
+      env: { FAIRLEAD_NEST: `${major}`, FAIRLEAD_CROWD: '1000' },
       testTimeout: 180_000,
     },
   })

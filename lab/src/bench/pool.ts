@@ -1,12 +1,14 @@
 /**
  * Ten connections of a real Postgres, three tenants. Two keep a hundred queries waiting at all times, one asks for one
- * query at a time: how long does that one wait, beside alone?
+ * query at a time: how long does that one wait, beside alone? Queries take one time, or times of an exponential
+ * distribution, as lookups beside reports do.
  *
  *     pnpm bench:pool
  */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fairLimit } from '@fairlead/core/queue'
+import { seededRandom } from '@fairlead/core/testing'
 import { startPostgres } from '@fairlead-testing/servers'
 import PQueue from 'p-queue'
 import pg from 'pg'
@@ -17,18 +19,37 @@ const QUERY_SECONDS = 0.02
 const HEAVY = 2
 const WAITING = 100
 const ASKED = 400
+/** Where each waits for half a second. */
+const ASKED_IN_LINE = 60
+/** Connections of each tenant at most, in the row that keeps some free. */
+const PER_TENANT = 4
 /** Between two queries of the quiet tenant, so that it is not a heavy one itself. */
 const PAUSE_MS = 10
 
 type Query = () => Promise<unknown>
 type Turns = (flow: string, query: Query) => Promise<unknown>
 
+/** How queries are let into the pool, by how many tenants they are asked for, and how often by the quiet one. */
+interface Row {
+  readonly title: string
+  readonly turns: () => Turns
+  readonly heavy: number
+  readonly asked: number
+}
+
 const server = await startPostgres()
 const pool = new pg.Pool({ connectionString: server.url, max: CONNECTIONS })
-const query: Query = () => pool.query('SELECT pg_sleep($1)', [QUERY_SECONDS])
+const sleepFor = (seconds: number): Promise<unknown> => pool.query('SELECT pg_sleep($1)', [seconds])
+const random = seededRandom(1)
+const even: Query = () => sleepFor(QUERY_SECONDS)
+const varied: Query = () => sleepFor(-QUERY_SECONDS * Math.log(1 - random()))
 
 /** How long the quiet tenant's queries took, in milliseconds, least first; and queries of all per second. */
-async function trial(turns: Turns, heavy: number): Promise<{ took: number[]; perSecond: number }> {
+async function trial(
+  query: Query,
+  { turns: make, heavy, asked }: Row,
+): Promise<{ readonly took: readonly number[]; readonly perSecond: number }> {
+  const turns = make()
   let isOver = false
   let done = 0
   const lines = Array.from({ length: heavy * WAITING }, async (_, line) => {
@@ -39,7 +60,7 @@ async function trial(turns: Turns, heavy: number): Promise<{ took: number[]; per
   })
   const took: number[] = []
   const from = performance.now()
-  while (took.length < ASKED) {
+  while (took.length < asked) {
     const began = performance.now()
     await turns('quiet', query)
     took.push(performance.now() - began)
@@ -48,11 +69,13 @@ async function trial(turns: Turns, heavy: number): Promise<{ took: number[]; per
   const seconds = (performance.now() - from) / 1_000
   isOver = true
   await Promise.all(lines)
-  return { took: took.sort((a, b) => a - b), perSecond: (done + ASKED) / seconds }
+  return { took: took.sort((a, b) => a - b), perSecond: (done + asked) / seconds }
 }
 
-const fair = (): Turns => {
-  const limit = fairLimit({ concurrency: CONNECTIONS, maxWaitMs: 60_000, maxWaiting: 1_000 })
+const poolAlone = (): Turns => (_, run) => run()
+const fair = (perFlowConcurrency?: number) => (): Turns => {
+  const options = { concurrency: CONNECTIONS, maxWaitMs: 60_000, maxWaiting: 1_000 }
+  const limit = fairLimit(perFlowConcurrency === undefined ? options : { ...options, perFlowConcurrency })
   return (flow, run) => limit(flow, run)
 }
 const inLine = (): Turns => {
@@ -60,25 +83,29 @@ const inLine = (): Turns => {
   return (_, run) => queue.add(run)
 }
 
+const rows: readonly Row[] = [
+  { title: 'alone', turns: poolAlone, heavy: 0, asked: ASKED },
+  { title: 'beside two heavy ones, the pool alone', turns: poolAlone, heavy: HEAVY, asked: ASKED_IN_LINE },
+  { title: 'p-queue before it', turns: inLine, heavy: HEAVY, asked: ASKED_IN_LINE },
+  { title: 'fairLimit before it', turns: fair(), heavy: HEAVY, asked: ASKED },
+  { title: `the same, ${PER_TENANT} each at most`, turns: fair(PER_TENANT), heavy: HEAVY, asked: ASKED },
+]
+
 try {
-  await trial((_, run) => run(), 0) // connects
-  const rows: (readonly [string, Turns, number])[] = [
-    ['alone', (_, run) => run(), 0],
-    ['beside two heavy ones, the pool alone', (_, run) => run(), HEAVY],
-    ['p-queue before it', inLine(), HEAVY],
-    ['fairLimit before it', fair(), HEAVY],
-  ]
-  let alone = Number.NaN
-  const table: string[][] = []
-  for (const [title, turns, heavy] of rows) {
-    const { took, perSecond } = await trial(turns, heavy)
-    const [p50, p99] = [0.5, 0.99].map((part) => took[Math.floor(part * took.length)]!) as [number, number]
-    if (heavy === 0) alone = p99
-    const cells = [p50.toFixed(1), p99.toFixed(1), (p99 / alone).toFixed(2), perSecond.toFixed(0)]
-    table.push([title, ...cells])
+  await trial(even, { ...rows[0]!, asked: 20 }) // connects
+  for (const [name, query] of Object.entries({ even, varied })) {
+    let alone = Number.NaN
+    const table: string[][] = []
+    for (const row of rows) {
+      const { took, perSecond } = await trial(query, row)
+      const [p50, p99] = [0.5, 0.99].map((part) => took[Math.floor(part * took.length)]!) as [number, number]
+      if (row.heavy === 0) alone = p99
+      const cells = [p50.toFixed(1), p99.toFixed(1), (p99 / alone).toFixed(2), perSecond.toFixed(0)]
+      table.push([row.title, ...cells])
+    }
+    console.log(`A pool of ${CONNECTIONS}, queries of ${1_000 * QUERY_SECONDS} ms, ${name}: the quiet tenant's, in ms`)
+    printTable(['', 'p50', 'p99', 'p99 / alone', 'queries/s of all'], table)
   }
-  console.log(`A pool of ${CONNECTIONS} connections, queries of ${1_000 * QUERY_SECONDS} ms: the quiet tenant's, in ms`)
-  printTable(['', 'p50', 'p99', 'p99 / alone', 'queries/s of all'], table)
 } finally {
   await pool.end()
   await server.stop()

@@ -1,5 +1,6 @@
 /**
- * The whole release, but to a registry on this machine; then what each README tells a newcomer to do, in fresh folders.
+ * The whole release, but to a registry on this machine; then what each README tells a newcomer to do, in fresh folders,
+ * and what the examples of `fetch` show.
  *
  *     pnpm release:dry
  *
@@ -9,7 +10,8 @@
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { beNewcomer, type Variant } from './newcomer.js'
+import { EXAMPLES } from './examples.js'
+import { beNewcomer, beNextUser, beReader, beWranglerUser, type Variant } from './newcomer.js'
 import { Registry } from './registry.js'
 import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
@@ -75,16 +77,21 @@ try {
   const tarballs = await packAll(await nextRelease())
   await each(tarballs, (tarball) => publish(registry, tarball))
   console.log(`published ${tarballs.length} packages, version ${String(tarballs[0]?.manifest['version'])}`)
-  const newcomers = tarballs.flatMap((tarball) =>
-    (VARIANTS[tarball.folder] ?? [{ title: tarball.manifest.name }]).map((variant) => ({ tarball, variant })),
+  const newcomers: { readonly title: string; readonly come: () => Promise<number> }[] = tarballs.flatMap((tarball) =>
+    (VARIANTS[tarball.folder] ?? [{ title: tarball.manifest.name }]).map((variant) => {
+      return { title: variant.title, come: () => beNewcomer(registry, tarball, variant) }
+    }),
   )
-  await each(newcomers, async ({ tarball, variant }) => {
+  for (const example of EXAMPLES) newcomers.push({ title: example.title, come: () => beReader(registry, example) })
+  newcomers.push({ title: 'Next', come: () => beNextUser(registry) })
+  newcomers.push({ title: 'Wrangler', come: () => beWranglerUser(registry) })
+  await each(newcomers, async ({ title, come }) => {
     try {
-      const tookMs = await beNewcomer(registry, tarball, variant)
+      const tookMs = await come()
       const remark = tookMs > ENOUGH_MS ? ': too long, unless the machine was busy' : ''
-      console.log(`${variant.title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
+      console.log(`${title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
     } catch (error) {
-      console.error(`${variant.title}: FAILED`, error)
+      console.error(`${title}: FAILED`, error)
       process.exitCode = 1
     }
   })

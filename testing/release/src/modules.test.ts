@@ -3,12 +3,13 @@ import { dirname, join } from 'node:path'
 import { bun, deno, node20, node22, node24, node26 } from '@fairlead-testing/runtimes'
 import { nodeResolve } from '@rollup/plugin-node-resolve'
 import { build } from 'esbuild'
-import { Miniflare } from 'miniflare'
 import { rollup } from 'rollup'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import webpack from 'webpack'
+import { EXAMPLE_MODULES, EXAMPLES, programOf } from './examples.js'
 import { Project } from './project.js'
 import { entriesOf, packAll, removeFolders, run } from './tarballs.js'
+import { answerOnWorkerd } from './workerd.js'
 
 const HELLO = `
 const app = new Hono()
@@ -25,6 +26,7 @@ afterAll(removeFolders)
 beforeAll(async () => {
   const tarballs = await packAll()
   project = new Project(tarballs)
+  project.link(EXAMPLE_MODULES)
   entries = tarballs.flatMap(({ manifest }) => entriesOf(manifest))
   project.write('hello.mjs', `${IMPORT}${HELLO}\n${PRINT}`)
   project.write('hello.cjs', `${REQUIRE}${HELLO}\n${PRINT}`)
@@ -185,13 +187,20 @@ describe('bundlers', () => {
 })
 
 describe('other runtimes', () => {
-  const others = Object.entries({
-    Bun: bun && [bun],
-    Deno: deno && [deno, 'run', '--allow-all', '--node-modules-dir=manual'],
+  const others: [string, string[]][] = []
+  if (bun !== undefined) others.push(['Bun', [bun]])
+  if (deno !== undefined) others.push(['Deno', [deno, 'run', '--allow-all', '--node-modules-dir=manual']])
+  it.each(others)('%s', async (_, command) => {
+    expect(await project.run('hello.mjs', command)).toBe('hello')
+    expect(await project.run('hello.cjs', command)).toBe('hello')
   })
-  it.each(others.filter(([, command]) => command))('%s', async (_, command) => {
-    expect(await project.run('hello.mjs', command as string[])).toBe('hello')
-    expect(await project.run('hello.cjs', command as string[])).toBe('hello')
+
+  it.each([['Node', [process.execPath]], ...others] as const)('the examples of fetch on %s', async (_, command) => {
+    for (const example of EXAMPLES) {
+      const file = `examples/${example.file}.mjs`
+      project.write(file, await programOf(example))
+      expect(await project.run(file, command), example.title).toContain(example.answer)
+    }
   })
 
   it('workerd', async () => {
@@ -205,21 +214,6 @@ describe('other runtimes', () => {
       conditions: ['workerd', 'worker', 'browser'],
       external: ['node:*'],
     })
-    process.env['MINIFLARE_WORKERD_PATH'] ??= workerdPath()
-    const miniflare = new Miniflare({ modules: true, script: outputFiles[0]!.text, compatibilityDate: '2026-07-01' })
-    try {
-      const response = await miniflare.dispatchFetch('http://localhost/')
-      expect(await response.text()).toBe('hello')
-    } finally {
-      await miniflare.dispose()
-    }
+    expect(await answerOnWorkerd(outputFiles[0]!.text)).toBe('hello')
   })
 })
-
-/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
-function workerdPath(): string {
-  const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
-  const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))
-  const name = `@cloudflare/workerd-${process.platform}-${process.arch === 'x64' ? '64' : process.arch}`
-  return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), 'bin/workerd')
-}

@@ -1,11 +1,13 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '@fairlead-testing/servers'
 import { transform } from 'esbuild'
+import { type Example, moduleOf, programOf, versionOf } from './examples.js'
 import type { Registry } from './registry.js'
 import { entriesOf, freshFolder, run, runLoud, type Tarball } from './tarballs.js'
+import { answerOnWorkerd } from './workerd.js'
 
 /** One set of versions of what a package stands on. */
 export interface Variant {
@@ -62,9 +64,67 @@ async function npm(folder: string, words: readonly string[]): Promise<void> {
   if (MISFIT.test(stderr)) throw new Error(stderr)
 }
 
-/** Runs server.js of `folder` until it has answered. */
-async function greeting(folder: string, port: number): Promise<void> {
-  const child = spawn(process.execPath, ['server.js'], { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+/**
+ * Does in a fresh folder what an example of the handlers of `fetch` shows: installs what it stands on, and asks it.
+ * Returns how long it took, in milliseconds.
+ */
+export async function beReader(registry: Registry, example: Example): Promise<number> {
+  const folder = freshFolder('reader')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  registry.use(folder)
+  const startMs = performance.now()
+  await npm(folder, ['install', '@fairlead/core', ...example.packages.map((name) => `${name}@${versionOf(name)}`)])
+  writeFileSync(join(folder, 'program.js'), await programOf(example))
+  const printed = await run(folder, process.execPath, 'program.js')
+  if (!printed.includes(example.answer)) throw new Error(`${example.title} answered ${printed}`)
+  return performance.now() - startMs
+}
+
+/** The same with the route of the example in an application of Next, as its own server runs it. */
+export async function beNextUser(registry: Registry): Promise<number> {
+  const folder = freshFolder('next')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  registry.use(folder)
+  const route = join(folder, 'app/items/[id]')
+  mkdirSync(route, { recursive: true })
+  writeFileSync(join(folder, 'app/layout.js'), 'export default ({ children }) => children\n')
+  writeFileSync(join(route, 'route.js'), await moduleOf('next-route'))
+  const startMs = performance.now()
+  await npm(folder, ['install', '@fairlead/core', 'next@16', 'react@19', 'react-dom@19'])
+  const port = await freePort()
+  await greeting(folder, port, ['node_modules/next/dist/bin/next', 'dev', '-p', String(port)], '/items/hello')
+  return performance.now() - startMs
+}
+
+const WORKER = `
+import { fairMiddleware } from '@fairlead/hono'
+import { Hono } from 'hono'
+const app = new Hono()
+app.use(fairMiddleware())
+app.get('/', (c) => c.text('hello'))
+export default app
+`
+const WRANGLER = { name: 'worker', main: 'worker.js', compatibility_date: '2026-07-01' }
+
+/** The same with a worker that Wrangler bundles, up to what it would upload, which then answers. */
+export async function beWranglerUser(registry: Registry): Promise<number> {
+  const folder = freshFolder('wrangler')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  writeFileSync(join(folder, 'wrangler.json'), JSON.stringify(WRANGLER))
+  writeFileSync(join(folder, 'worker.js'), WORKER)
+  registry.use(folder)
+  const startMs = performance.now()
+  await npm(folder, ['install', '@fairlead/hono', 'hono', 'wrangler@4'])
+  await run(folder, 'npx', 'wrangler', 'deploy', '--dry-run', '--outdir', 'out')
+  const answer = await answerOnWorkerd(readFileSync(join(folder, 'out/worker.js'), 'utf8'))
+  if (answer !== 'hello') throw new Error(`the worker answered ${answer}`)
+  return performance.now() - startMs
+}
+
+/** Runs server.js of `folder`, or another program, until it has answered. */
+async function greeting(folder: string, port: number, program = ['server.js'], path = '/'): Promise<void> {
+  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
+  const child = spawn(process.execPath, program, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   const exit = once(child, 'exit')
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
@@ -73,7 +133,7 @@ async function greeting(folder: string, port: number): Promise<void> {
   try {
     for (;;) {
       if (child.exitCode !== null) throw new Error(`the program of its README ended: ${complaints}`)
-      const response = await fetch(`http://127.0.0.1:${port}/`).catch(() => undefined)
+      const response = await fetch(`http://127.0.0.1:${port}${path}`).catch(() => undefined)
       const body = await response?.text()
       if (body === undefined) await new Promise((resolve) => setTimeout(resolve, 50))
       else if (/hello/i.test(body)) break

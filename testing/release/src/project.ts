@@ -10,13 +10,18 @@ export class Project {
   constructor(tarballs: readonly Tarball[]) {
     this.folder = freshFolder('project')
     const own = join(import.meta.dirname, '../node_modules')
-    for (const name of namesIn(own)) if (!name.startsWith('@fairlead')) this.#link(name, own)
+    this.link(own)
     for (const { manifest, folder, contents } of tarballs) {
       cpSync(contents, this.#installed(manifest.name), { recursive: true })
       for (const name of Object.keys(manifest.dependencies ?? {})) {
         if (!name.startsWith('@fairlead/')) this.#link(name, join(ROOT, 'packages', folder, 'node_modules'))
       }
     }
+  }
+
+  /** Adds the packages of a folder `node_modules`, but ours. */
+  link(modules: string): void {
+    for (const name of namesIn(modules)) if (!name.startsWith('@fairlead')) this.#link(name, modules)
   }
 
   /** Writes a file, and returns its path. */

@@ -2,11 +2,12 @@
  * What the middleware costs: CPU time of the server per request, beside a bare server, one that does the least a
  * middleware can do, and the framework's best-known limiters, set up as their documentation says.
  *
- *     pnpm bench:http [--framework koa] [--node <path> | --all-nodes] [--seconds 120] [--save]
+ *     pnpm bench:http [--framework koa] [--mode header] [--node <path> | --all-nodes] [--seconds 120] [--save]
  *
  * Servers run on Node 24, because the frameworks are fast there and the middleware shows; `--node` names another,
- * `--all-nodes` adds the one that runs this. `--seconds` is the time for each table, beside a minute or two until its
- * servers are warm. Slices with refusals do not count. `--save` writes the results to `docs/benchmarks.md`.
+ * `--all-nodes` adds the one that runs this. `--mode` leaves out what has none of these words in its name. `--seconds`
+ * is the time for each table, beside a minute or two until its servers are warm. Slices with refusals do not count.
+ * `--save` writes the results to `docs/benchmarks.md`.
  */
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
@@ -23,6 +24,7 @@ const FRAMEWORKS = ['express', 'fastify', 'koa', 'hono', 'nest-express', 'nest-f
 const { values } = parseArgs({
   options: {
     framework: { type: 'string', multiple: true, default: FRAMEWORKS },
+    mode: { type: 'string', multiple: true, default: [''] },
     node: { type: 'string' },
     'all-nodes': { type: 'boolean', default: false },
     seconds: { type: 'string', default: '120' },
@@ -33,12 +35,14 @@ for (const name of values.framework)
   if (!FRAMEWORKS.includes(name)) throw new RangeError(`--framework is one of ${FRAMEWORKS.join(', ')}; got '${name}'`)
 const seconds = Number(values.seconds)
 if (!(seconds > 0)) throw new RangeError(`--seconds must be a number above 0, got '${values.seconds}'`)
+if (values.save && values.mode[0] !== '') throw new RangeError('--save is of all modes')
 
 for (const node of nodes())
   for (const name of values.framework) {
     const { framework } = (await import(`./${name}.js`)) as { framework: Framework }
     const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
-    const comparison = await compare(node, name, framework.modes, seconds)
+    const modes = framework.modes.filter((mode) => values.mode.some((word) => mode.includes(word)))
+    const comparison = await compare(node, name, modes, seconds)
     await publish(sectionOf(name, framework, comparison), machine(version), values.save)
   }
 

@@ -1,5 +1,5 @@
 import { createGate } from '@fairlead/core'
-import { requestQueue } from '@fairlead/core/queue'
+import { fairLimit, requestQueue } from '@fairlead/core/queue'
 import Bottleneck from 'bottleneck'
 import { bulkhead } from 'cockatiel'
 import PQueue from 'p-queue'
@@ -42,6 +42,14 @@ export const LINES: readonly LineKind[] = [
         },
         close: () => gate.close(),
       }
+    },
+  },
+  {
+    name: 'Fairlead: `fairLimit`, fair between flows',
+    by: 'ours',
+    make() {
+      const limit = fairLimit({ concurrency: 1, maxWaiting: MANY, perFlowLimit: MANY, maxWaitMs: LONG_MS })
+      return { run: (flow, task) => limit(flow, task), close: () => limit.close() }
     },
   },
   {
