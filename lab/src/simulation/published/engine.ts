@@ -39,7 +39,7 @@ const decodeS = (batch: number, context: number): number => 0.022 + 0.0002 * bat
 const prefillS = (tokens: number): number => 0.02 + 0.00034 * tokens
 
 /** The paper's price of a request: its prompt and twice its answer. */
-export const priceOf = ({ prompt, output }: Generation): number => prompt + 2 * output
+const priceOf = ({ prompt, output }: Generation): number => prompt + 2 * output
 
 /** Whether the next request fits beside what runs, until the last of them has ended. */
 function fits(next: Running, requests: readonly Running[]): boolean {
