@@ -133,6 +133,23 @@ describe('bounds', () => {
     expect(queue.snapshot()).toMatchObject({ waiting: 0, records: 0 })
   })
 
+  it.each<[string, FairQueueOptions, (i: number) => string | readonly string[]]>([
+    ['paths', {}, (i) => [`account-${i % 7_000}`, `key-${i}`]],
+    ['queues', { queues: 64 }, (i) => `flow-${i}`],
+    ['queues that are perturbed', { queues: 'auto' }, (i) => `flow-${i}`],
+  ])('hold for what is remembered of %s together', (_, options, flowOf) => {
+    const queue = new FairQueue<number>(options)
+    for (let i = 0; i < 64; i++) queue.enqueue(flowOf(i), i)
+    for (let i = 64; i < 40_000; i++) {
+      queue.enqueue(flowOf(i), i)
+      queue.dequeue()
+      if (i % 5_000 === 0) queue.perturb()
+    }
+    expect(queue.snapshot().records).toBeLessThanOrEqual(2 * 64 + 2 * 4_096)
+    while (queue.dequeue() !== undefined);
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, records: 0 })
+  })
+
   it('keep a flow that sends its requests one at a time from coming first, beside any number of names', () => {
     const queue = new FairQueue<string>({ perFlowLimit: 1_000 })
     const add = (flow: string): void => void queue.enqueue(flow, flow)

@@ -12,9 +12,9 @@ const IN_ADVANCE = 0.25
 /** Rounds by which others go ahead of a lane that may not start now. */
 const ROUNDS_AHEAD = 16
 /**
- * Lanes in which nothing waits that a ring remembers beside those in which something does. They go when their turns come,
- * and turns of the ring do not come while lanes that were never seen before fill the capacity. Those beyond this number
- * are forgotten at once: whoever comes under ever new names gains nothing by that.
+ * Lanes in which nothing waits that a queue remembers beside those in which something does. They go when their turns
+ * come, and turns of a ring do not come while lanes that were never seen before fill the capacity. Those beyond this
+ * number are forgotten at once: whoever comes under ever new names gains nothing by that.
  */
 const MOST_PASSING = 4_096
 /** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
@@ -31,6 +31,8 @@ export interface RingRules<T> {
   readonly quantum: Quantum
   readonly costs: LearnedCosts
   readonly sparseFirst: boolean
+  /** Number of lanes, in all rings, that are {@link Lane.passing}. */
+  passing: number
   /** Called when a lane has left its ring, empty and without debt. */
   left(lane: Lane<T>): void
 }
@@ -218,8 +220,6 @@ export class Ring<T> {
   #round = 1
   #quantum = 0
   #servedInRound = true
-  /** Number of lanes that are {@link Lane.passing}. */
-  #passing = 0
   /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
   #pool = 0
 
@@ -263,7 +263,7 @@ export class Ring<T> {
   /** A lane that was passing has something waiting again, or is gone. */
   passed(lane: Lane<T>): void {
     lane.passing = false
-    this.#passing--
+    this.#rules.passing--
   }
 
   /**
@@ -370,12 +370,12 @@ export class Ring<T> {
 
   /** Nothing waits in a lane of the ring. */
   #pass(lane: Lane<T>): void {
-    if (this.#passing >= MOST_PASSING) {
+    if (this.#rules.passing >= MOST_PASSING) {
       this.#leave(lane)
       return
     }
     lane.passing = true
-    this.#passing++
+    this.#rules.passing++
   }
 
   #toEnd(lane: Lane<T>): void {
