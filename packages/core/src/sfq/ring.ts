@@ -260,6 +260,12 @@ export class Ring<T> {
     this.#pass(lane)
   }
 
+  /** A lane stays in the ring though nothing of it waits. */
+  keep(lane: Lane<T>): void {
+    lane.passing = true
+    this.#rules.passing++
+  }
+
   /** A lane that was passing has something waiting again, or is gone. */
   passed(lane: Lane<T>): void {
     lane.passing = false
@@ -374,8 +380,7 @@ export class Ring<T> {
       this.#leave(lane)
       return
     }
-    lane.passing = true
-    this.#rules.passing++
+    this.keep(lane)
   }
 
   #toEnd(lane: Lane<T>): void {
