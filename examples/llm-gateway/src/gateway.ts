@@ -1,44 +1,100 @@
-// Tenants share a language model's tokens per minute, by weight: pnpm --filter @fairlead-examples/llm-gateway start
+// An OpenAI-compatible proxy that is fair between tenants: pnpm --filter @fairlead-examples/llm-gateway start
 import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { budgetStage } from '@fairlead/core/escrow'
-import { fairMiddleware } from '@fairlead/express'
+import { type FairRequest, fairMiddleware, requestQueue } from '@fairlead/express'
 import express, { type Request, type RequestHandler, type Response } from 'express'
 import { openBudget } from './budget.js'
-import { Answer, type Chat, tokensOf } from './model.js'
+import { Engine, engineApp } from './engine.js'
+import { AnswerLengths } from './lengths.js'
+import { type ChatRequest, type Chunk, errorBody, eventsOf, readChat, type Usage, wordsOf } from './openai.js'
 
-/** API keys, and what each weighs when there is not enough for all. */
+/** API keys, and what each tenant weighs when there is not enough for all. */
 const WEIGHTS: Readonly<Record<string, number>> = { enterprise: 4, team: 2, free: 1 }
 
-const { PORT = '3000', TOKENS = '10000', WINDOW_SECONDS = '60', REDIS_URL } = process.env
-const windowMs = Number(WINDOW_SECONDS) * 1_000
-const weightOf = (tenant: string): number => WEIGHTS[tenant] ?? 1
-const budget = await openBudget({ limit: Number(TOKENS), windowMs, weightOf }, REDIS_URL || undefined)
+const { PORT = '3000', TOKENS = '10000', WINDOW_SECONDS = '60', REDIS_URL, UPSTREAM_URL } = process.env
+const { SLOTS = '32', POOL_TOKENS = '10000', MAX_WAIT_SECONDS = '60', STEP_MS = '20' } = process.env
 
-const tenantOf = (req: Request): string => req.get('x-api-key') ?? ''
-const chats = new WeakMap<Request, Chat>()
+const poolTokens = Number(POOL_TOKENS)
+
+/** The engine: one of yours or, for looking at, one that runs here and repeats its prompt. */
+const engine = new Engine({ batch: Number(SLOTS), poolTokens, stepMs: Number(STEP_MS) })
+const ownEngine = UPSTREAM_URL ? undefined : engineApp(engine).listen(0, '127.0.0.1')
+const upstream = ownEngine === undefined ? UPSTREAM_URL : await urlOf(ownEngine)
+
+async function urlOf(server: Server): Promise<string> {
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const weightOf = (name: string, above: readonly string[] = []): number =>
+  above.length === 0 && Object.hasOwn(WEIGHTS, name) ? WEIGHTS[name]! : 1
+const windowMs = Number(WINDOW_SECONDS) * 1_000
+const budget = await openBudget({ limit: Number(TOKENS), windowMs, weightOf }, REDIS_URL || undefined)
+const lengths = new AnswerLengths()
+
+/** What is known of a request before it is let in. Costs and units are tokens. */
+interface Asked {
+  readonly tenant: string
+  readonly chat: ChatRequest
+  /** By which lengths are learnt. */
+  readonly key: string
+  readonly promptTokens: number
+}
+
+const requests = new WeakMap<Request, Asked>()
+const keyOf = (req: Request): string => /^Bearer (.+)$/.exec(req.get('authorization') ?? '')?.[1] ?? ''
 
 /** Lets in whom it knows, with a question it can read: what comes after it may rely on that. */
 const read: RequestHandler = (req, res, next) => {
-  const { prompt, maxTokens = 100 } = (req.body ?? {}) as Partial<Chat>
-  if (!Object.hasOwn(WEIGHTS, tenantOf(req))) res.status(401).json({ error: 'no such key' })
-  else if (typeof prompt !== 'string' || tokensOf(prompt).length === 0) res.status(400).json({ error: 'no prompt' })
-  else if (!Number.isSafeInteger(maxTokens) || maxTokens < 1) res.status(400).json({ error: 'bad maxTokens' })
+  const tenant = keyOf(req)
+  const chat = readChat(req.body)
+  if (!Object.hasOwn(WEIGHTS, tenant))
+    res.status(401).json(errorBody('no such API key', 'authentication_error', 'invalid_api_key'))
+  else if (typeof chat === 'string') res.status(400).json(errorBody(chat, 'invalid_request_error', 'bad_request'))
+  else if (wordsOf(chat).length >= poolTokens)
+    res.status(400).json(errorBody('the prompt is too long', 'invalid_request_error', 'context_length_exceeded'))
   else {
-    chats.set(req, { prompt, maxTokens })
+    const key = JSON.stringify([tenant, chat.user, chat.model])
+    requests.set(req, { tenant, chat, key, promptTokens: wordsOf(chat).length })
     next()
   }
 }
 
 const fair = fairMiddleware({
-  flow: tenantOf,
-  // The most that it can cost. What it does not come to goes back when the answer is over.
+  // Tenants have their shares, and the users of one share what it has.
+  flow: (req) => [requests.get(req)!.tenant, requests.get(req)!.chat.user],
+  // What it will probably come to. What it does not come to goes back at the end, and more is charged as it streams.
   cost: (req) => {
-    const { prompt, maxTokens } = chats.get(req)!
-    return tokensOf(prompt).length + maxTokens
+    const { promptTokens, key, chat } = requests.get(req)!
+    return promptTokens + lengths.expected(key, chat.maxTokens)
   },
+  weightOf,
+  // As much at once as the engine can decode together, and as its KV cache has room for: what waits, waits here, in turns.
+  queue: requestQueue({
+    concurrency: Number(SLOTS),
+    maxWaitMs: Number(MAX_WAIT_SECONDS) * 1_000,
+    pool: {
+      size: poolTokens,
+      unitsOf: ({ target }) => {
+        const { promptTokens, key, chat } = requests.get(target?.[0] as Request)!
+        // An answer that would not fit is cut off by the engine.
+        return Math.min(poolTokens, promptTokens + lengths.cautious(key, chat.maxTokens))
+      },
+    },
+    classOf: ({ target }) => requests.get(target?.[0] as Request)!.chat.model,
+  }),
   budget: budgetStage(budget.escrow),
   rateLimit: 'always',
-  // Nothing else decides here: the model's machines are elsewhere, and this process has little to do.
+  // OpenAI's clients wait for as long as Retry-After says, and read this body.
+  handler: (_req, res, { refusal, status }) =>
+    res.json(
+      status === 429
+        ? errorBody(`over its share: ${refusal.reason}`, 'tokens', 'rate_limit_exceeded')
+        : errorBody(`too busy: ${refusal.reason}`, 'server_error', 'overloaded'),
+    ),
+  // Nothing else decides here: the engine is elsewhere, and this process has little to do.
   fair: false,
   shed: false,
 })
@@ -48,29 +104,82 @@ fair.gate.observe((event) => {
   if (event.type === 'finished') console.log(`${event.flow} spent ${event.cost}`)
 })
 
+/** Asks the engine. It is asked for the usage, because that is what counts, whether the client wants it or not. */
+function askEngine(req: Request, { stream }: ChatRequest, signal: AbortSignal): Promise<globalThis.Response> {
+  const body = stream ? { ...req.body, stream_options: { include_usage: true } } : req.body
+  const headers = { 'content-type': 'application/json' }
+  return fetch(`${upstream}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body), signal })
+}
+
+/** Passes an answer on as it comes, and charges each token when it is written. Gives the usage. */
+async function passStream(
+  reply: globalThis.Response,
+  res: Response,
+  { tellsUsage }: ChatRequest,
+  permit: FairRequest['permit'],
+  signal: AbortSignal,
+): Promise<Usage | undefined> {
+  let usage: Usage | undefined
+  res.type('text/event-stream')
+  for await (const data of eventsOf(reply.body!)) {
+    const chunk = data === '[DONE]' ? undefined : (JSON.parse(data) as Chunk)
+    usage = chunk?.usage ?? usage
+    if (chunk?.choices[0]?.delta.content) permit?.charge(1)
+    const isOurs = chunk !== undefined && chunk.choices.length === 0 && !tellsUsage
+    if (!isOurs && !res.write(`data: ${data}\n\n`)) await once(res, 'drain', { signal })
+  }
+  res.end()
+  return usage
+}
+
 async function chat(req: Request, res: Response): Promise<void> {
-  const answer = new Answer(chats.get(req)!, req.fair?.signal)
-  let gone = false
+  const asked = requests.get(req)!
+  const permit = req.fair?.permit
+  const signal = req.fair?.signal ?? new AbortController().signal
+  let usage: Usage | undefined
+  let outcome: 'success' | 'failure' | 'ignored' = 'success'
   try {
-    res.type('text/event-stream')
-    for await (const piece of answer)
-      if (!res.write(`data: ${JSON.stringify(piece)}\n\n`)) await once(res, 'drain', { signal: req.fair?.signal })
-    res.end(`data: ${JSON.stringify({ usage: answer.usage })}\n\n`)
+    permit?.charge(asked.promptTokens)
+    const reply = await askEngine(req, asked.chat, signal)
+    if (!reply.ok) {
+      // The engine itself is short, or the question was bad: it says so, and the question cost nothing.
+      outcome = reply.status === 429 || reply.status === 503 ? 'failure' : 'ignored'
+      usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+      const retryAfter = reply.headers.get('retry-after')
+      if (retryAfter !== null) res.set('Retry-After', retryAfter)
+      res.status(reply.status).type(reply.headers.get('content-type') ?? 'application/json')
+      res.send(await reply.text())
+    } else if (asked.chat.stream) usage = await passStream(reply, res, asked.chat, permit, signal)
+    else {
+      const answer = (await reply.json()) as { usage?: Usage }
+      usage = answer.usage
+      res.json(answer)
+    }
+    if (outcome === 'success' && usage !== undefined) lengths.learn(asked.key, usage.completion_tokens)
   } catch (error) {
-    gone = req.fair?.signal.aborted ?? false
-    if (!gone) throw error
+    outcome = 'ignored'
+    if (signal.aborted) return
+    console.log(`engine failed: ${String(error)}`)
+    usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+    if (res.headersSent) res.destroy()
+    else res.status(502).json(errorBody('the engine cannot be reached', 'server_error', 'bad_gateway'))
   } finally {
-    // Who leaves pays for what was written until then. The permit is ours until this function is over, because it is
-    // wrapped; what is said here counts, and the middleware's own word after it does not.
-    req.fair?.permit?.finish(gone ? 'ignored' : 'success', { cost: answer.usage })
+    // Who leaves pays for what was written until then: the charges. The permit is ours until this function is over,
+    // because it is wrapped; what is said here counts, and the middleware's own word after it does not.
+    permit?.finish(outcome, usage === undefined ? {} : { cost: usage.total_tokens })
   }
 }
 
 const app = express()
 // The cost depends on the body, so here it is read first. Its size is bounded.
-app.post('/chat', express.json({ limit: '256kb' }), read, fair, fair.wrap(chat))
-app.get('/budget', (_req, res) => {
-  res.json({ inFlight: fair.gate.snapshot().inFlight, budget: budget.escrow.snapshot() })
+app.post('/v1/chat/completions', express.json({ limit: '1mb' }), read, fair, fair.wrap(chat))
+app.get('/v1/models', async (_req, res) => {
+  const reply = await fetch(`${upstream}/v1/models`)
+  res.status(reply.status).json(await reply.json())
+})
+app.get('/admission', (_req, res) => {
+  const { inFlight, waiting, stages } = fair.gate.snapshot()
+  res.json({ inFlight, waiting, queue: stages['queue'], budget: budget.escrow.snapshot(), engine: engine.state })
 })
 
 const server = app.listen(Number(PORT), (error) => {
@@ -80,5 +189,6 @@ const server = app.listen(Number(PORT), (error) => {
 
 process.once('SIGTERM', () => {
   fair.gate.close()
+  ownEngine?.close()
   server.close(() => void budget.close())
 })

@@ -11,6 +11,7 @@ import type { Figure } from './figure.js'
 import { isolation } from './isolation.js'
 import { manyHeavy } from './many-heavy.js'
 import { noisyCustomers } from './noisy-customers.js'
+import { published } from './published.js'
 import { shedCurve } from './shed-curve.js'
 import { shedMemory } from './shed-memory.js'
 import { story } from './story.js'
@@ -28,6 +29,7 @@ export const FIGURES: readonly Figure[] = [
   weights,
   noisyCustomers,
   waitingRoom,
+  published,
   shedCurve,
   shedMemory,
   adaptiveLimit,

@@ -116,4 +116,56 @@ describe('bounds', () => {
       }),
     )
   })
+
+  it.each([
+    ['are settled as declared', 1],
+    ['cost more than they declared, so that each flow owes', 5],
+  ])('hold for what is remembered while flows come that were never seen, whose requests %s', (_, cost) => {
+    const queue = new FairQueue<number>({ estimates: 'asked' })
+    // There is always a flow that is new, so the others' turns never come.
+    for (let i = 0; i < 64; i++) queue.enqueue(`flow-${i}`, i)
+    for (let i = 64; i < 20_000; i++) {
+      queue.enqueue(`flow-${i}`, i)
+      queue.settle(queue.dequeue()!, cost)
+    }
+    expect(queue.snapshot().records).toBeLessThanOrEqual(64 + 4_096)
+    while (queue.dequeue() !== undefined);
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, records: 0 })
+  })
+
+  it.each<[string, FairQueueOptions, (i: number) => string | readonly string[]]>([
+    ['paths', {}, (i) => [`account-${i % 7_000}`, `key-${i}`]],
+    ['queues', { queues: 64, seed: 7 }, (i) => `flow-${i}`],
+    ['queues that are perturbed', { queues: 'auto', seed: 7 }, (i) => `flow-${i}`],
+  ])('hold for what is remembered of %s together', (_, options, flowOf) => {
+    const queue = new FairQueue<number>(options)
+    for (let i = 0; i < 64; i++) queue.enqueue(flowOf(i), i)
+    for (let i = 64; i < 40_000; i++) {
+      queue.enqueue(flowOf(i), i)
+      queue.dequeue()
+      if (i % 5_000 === 0) queue.perturb(i)
+    }
+    expect(queue.snapshot().records).toBeLessThanOrEqual(2 * 64 + 2 * 4_096)
+    while (queue.dequeue() !== undefined);
+    expect(queue.snapshot()).toMatchObject({ waiting: 0, records: 0 })
+  })
+
+  it('keep a flow that sends its requests one at a time from coming first, beside any number of names', () => {
+    const queue = new FairQueue<string>({ perFlowLimit: 1_000 })
+    const add = (flow: string): void => void queue.enqueue(flow, flow)
+    for (let i = 0; i < 500; i++) add('steady')
+    const served = { steady: 0, paced: 0, name: 0 }
+    add('paced')
+    for (let i = 0; i < 9_000; i++) {
+      // A third of what is served comes under names of its own: less than all.
+      if (i % 3 === 0) add(`name-${i}`)
+      if (queue.standing('steady').waiting < 500) add('steady')
+      const { item } = queue.dequeue()!
+      const kind = item.startsWith('name') ? 'name' : (item as 'steady' | 'paced')
+      served[kind]++
+      if (kind === 'paced') add('paced')
+    }
+    expect(served.name).toBe(3_000)
+    expect(Math.abs(served.paced - served.steady)).toBeLessThanOrEqual(10)
+  })
 })

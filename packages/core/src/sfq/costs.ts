@@ -64,9 +64,9 @@ interface FlowCosts {
  * to expect, by which turns are taken, and more than that, which a request is charged while it runs. What is charged
  * too much comes back when it is settled. So a flow does not get more turns meanwhile because its costs are known late.
  *
- * A flow of which nothing is known takes its turn with the cost that it declares, and while its request runs it is
- * charged what requests of all flows cost, if that is more. Where costs are settled as declared, or never, nothing
- * changes. What costs nothing did not run, and tells nothing. O(1) per call; bounded memory.
+ * A flow of which nothing is known takes its turn with what the first requests of other flows have cost, so that many
+ * such flows do not hold all slots together, and is charged no less than it declares. Where costs are settled as declared,
+ * or never, nothing changes. What costs nothing did not run, and tells nothing. O(1) per call; bounded memory.
  *
  * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016: pessimistic
  *   estimates for what runs
@@ -75,6 +75,8 @@ export class LearnedCosts {
   readonly #flows = new Map<string, FlowCosts>()
   /** Of all flows together. */
   #any: Estimator | undefined
+  /** Of the first requests of all flows: what to expect of one of which nothing is known. */
+  #first: Estimator | undefined
 
   /** Flows that are known. */
   get size(): number {
@@ -83,7 +85,7 @@ export class LearnedCosts {
 
   /** What requests that declare this cost together are expected to cost; one, unless `requests` says how many. */
   expected(flow: string, kind: string, declared: number, requests: number = 1): number {
-    const known = requests === 0 ? undefined : this.#find(flow, kind)
+    const known = requests === 0 ? undefined : (this.#find(flow, kind) ?? this.#first)
     return known === undefined ? declared : requests * known.estimate(declared / requests)
   }
 
@@ -94,10 +96,11 @@ export class LearnedCosts {
 
   /** What a request is charged while it runs. */
   cautious(flow: string, kind: string, declared: number): number {
-    const known = this.#find(flow, kind) ?? this.#any
+    const own = this.#find(flow, kind)
+    const known = own ?? this.#first
     if (known === undefined) return declared
     const estimate = Math.min(MOST_COST, known.estimate(declared) + CAUTION * known.error)
-    return known === this.#any ? Math.max(declared, estimate) : estimate
+    return own === undefined ? Math.max(declared, estimate) : estimate
   }
 
   /** A request that declared this cost was settled with another, or the same. */
@@ -110,6 +113,7 @@ export class LearnedCosts {
     if (known === undefined) {
       if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
       this.#flows.set(flow, { all: new Estimator(declared, actual), kinds: undefined })
+      this.#first = learnt(this.#first, declared, actual)
     } else known.all.learn(declared, actual)
     if (kind !== '') learnKind(this.#flows.get(flow)!, kind, declared, actual)
   }

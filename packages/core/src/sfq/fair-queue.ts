@@ -40,7 +40,8 @@ interface Question<T> {
  * that form may spread a flow over its hand, and then does not keep its order.
  *
  * All operations are O(1) amortised, except a perturbation, which sorts what waits; memory is in proportion to the
- * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served.
+ * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served; at
+ * most 4096 such records are kept.
  */
 export class FairQueue<T> {
   readonly #root: Lane<T> = new Lane<T>('', 0, undefined)
@@ -82,6 +83,7 @@ export class FairQueue<T> {
       quantum: this.#quantum,
       costs: this.#costs,
       sparseFirst,
+      passing: 0,
       left: (lane) => this.#lanes.forget(lane),
     }
     if (overflow === 'evict') this.#root.longest = new LongestQueue()

@@ -105,6 +105,7 @@ export class HashedQueues<T> {
     root.cost = 0
     root.members = 0
     root.ring = new Ring(root, this.#rules)
+    this.#rules.passing = 0
     this.#lanes = Array.from({ length: queues }, () => this.#queue())
   }
 

@@ -125,9 +125,11 @@ function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   lane.deficit = deficit
   lane.counted = 0
   lane.pooled = 0
+  lane.passing = false
   lane.next = undefined
   lane.previous = undefined
   queue.ring!.put(lane, place)
+  if (lane.count === 0) queue.ring!.keep(lane)
   queue.count += lane.count
   queue.cost += lane.cost
   queue.deficit += deficit

@@ -11,6 +11,12 @@ const CLOSE = 1 - ROUNDING
 const IN_ADVANCE = 0.25
 /** Rounds by which others go ahead of a lane that may not start now. */
 const ROUNDS_AHEAD = 16
+/**
+ * Lanes in which nothing waits that a queue remembers beside those in which something does. They go when their turns
+ * come, and turns of a ring do not come while lanes that were never seen before fill the capacity. Those beyond this
+ * number are forgotten at once: whoever comes under ever new names gains nothing by that.
+ */
+const MOST_PASSING = 4_096
 /** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
 const MOST_TURNS = 16
 
@@ -25,6 +31,8 @@ export interface RingRules<T> {
   readonly quantum: Quantum
   readonly costs: LearnedCosts
   readonly sparseFirst: boolean
+  /** Number of lanes, in all rings, that are {@link Lane.passing}. */
+  passing: number
   /** Called when a lane has left its ring, empty and without debt. */
   left(lane: Lane<T>): void
 }
@@ -72,6 +80,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   previous: Lane<T> | undefined = undefined
   /** Whether its head cost more than its turn was worth when it was last looked at. */
   costly = false
+  /** Whether it is in the ring though nothing of it waits: until its turn has passed, or its debt is paid. */
+  passing = false
   /** Its part of the pool in its parent's ring now. */
   pooled = 0
   /** The weight with which it counts in its parent now. */
@@ -96,6 +106,7 @@ export class Lane<T> implements Linked<Lane<T>> {
       lane.count++
       lane.cost += request.declared
       if (lane.place === 'out') up.ring!.start(lane)
+      else if (lane.passing) up.ring!.passed(lane)
       if (lane.count === 1) lane.recount()
     }
     lane.count++
@@ -244,7 +255,21 @@ export class Ring<T> {
   /** The credit of a lane was corrected. A lane that owes takes turns until they have paid. */
   corrected(lane: Lane<T>): void {
     this.#pay(lane)
-    if (lane.deficit < 0 && lane.place === 'out') this.put(lane, 'old')
+    if (lane.deficit >= 0 || lane.place !== 'out') return
+    this.put(lane, 'old')
+    this.#pass(lane)
+  }
+
+  /** A lane stays in the ring though nothing of it waits. */
+  keep(lane: Lane<T>): void {
+    lane.passing = true
+    this.#rules.passing++
+  }
+
+  /** A lane that was passing has something waiting again, or is gone. */
+  passed(lane: Lane<T>): void {
+    lane.passing = false
+    this.#rules.passing--
   }
 
   /**
@@ -295,8 +320,12 @@ export class Ring<T> {
     this.#pay(lane)
     // Served in this turn or, between two turns, in the last one.
     const passes = this.#rules.sparseFirst && lane.served >= lane.round - 1
-    if (lane.deficit === 0 && !passes) this.#leave(lane)
-    else if (lane.place === 'new' || (lane.served === this.#round && lane.round === this.#round)) this.#toEnd(lane)
+    if (lane.deficit === 0 && !passes) {
+      this.#leave(lane)
+      return
+    }
+    if (lane.place === 'new' || (lane.served === this.#round && lane.round === this.#round)) this.#toEnd(lane)
+    this.#pass(lane)
   }
 
   /** Lets every lane go. For when no request waits: all turns could pass at once. */
@@ -345,6 +374,15 @@ export class Ring<T> {
     return this.#quantum * (lane.weight || 1)
   }
 
+  /** Nothing waits in a lane of the ring. */
+  #pass(lane: Lane<T>): void {
+    if (this.#rules.passing >= MOST_PASSING) {
+      this.#leave(lane)
+      return
+    }
+    this.keep(lane)
+  }
+
   #toEnd(lane: Lane<T>): void {
     this.#listOf(lane).delete(lane)
     lane.place = 'old'
@@ -357,6 +395,7 @@ export class Ring<T> {
     lane.place = 'out'
     lane.deficit = 0
     lane.costly = false
+    if (lane.passing) this.passed(lane)
     this.#pay(lane)
     // Sums of floats are inexact; without lanes the pool is exactly 0.
     if (this.#front() === undefined) this.#pool = 0

@@ -1,0 +1,132 @@
+import { FairQueue, type Ticket } from '@fairlead/core/queue'
+import { seededRandom } from '@fairlead/core/testing'
+
+/** Tenants that always have work: some send requests that take about a second, the others such of about a millisecond. */
+export interface Backlog {
+  /** How many of the tenants are expensive. */
+  readonly expensive: number
+  readonly seconds: number
+  readonly seed: number
+}
+
+/** What small tenants met. */
+export interface Smoothness {
+  /** Standard deviation of how far a small tenant's service is behind its share, in seconds of that share. */
+  readonly deviation: number
+  /** The longest time from one start of a small tenant to the next, in milliseconds. */
+  readonly gapMs: number
+  /** What all small tenants were served, as a part of their share. */
+  readonly share: number
+}
+
+/** Chooses the tenant of the next request for a slot that has come free, and hears what the one before has cost. */
+export interface Scheduler {
+  next(slot: number, nowMs: number): { readonly tenant: number; readonly costMs: number }
+  ended?(slot: number, costMs: number): void
+}
+
+const SLOTS = 16
+const TENANTS = 100
+const [SMALL_MS, EXPENSIVE_MS] = [1, 1_000]
+/** Requests that each tenant has waiting. */
+const DEPTH = 60
+const STEP_MS = 100
+const WATCHED = 5
+/** Left out of the deviation: all begin at once. */
+const WARMUP_MS = 2_000
+
+/** Our queue. Costs are known when requests come or, if not, every request is asked for with cost 1 and settled. */
+export function ours(costOf: (tenant: number) => number, known: boolean): Scheduler {
+  const queue = new FairQueue<{ tenant: number; costMs: number }>({ perFlowLimit: 1_000, maxWaiting: 100_000 })
+  const running: Ticket<unknown>[] = []
+  const add = (tenant: number): void => {
+    const costMs = costOf(tenant)
+    queue.enqueue(`tenant-${tenant}`, { tenant, costMs }, known ? costMs : 1)
+  }
+  for (let i = 0; i < DEPTH * TENANTS; i++) add(i % TENANTS)
+  return {
+    next(slot) {
+      const ticket = queue.dequeue()!
+      running[slot] = ticket
+      add(ticket.item.tenant)
+      return ticket.item
+    },
+    ended(slot, costMs) {
+      if (!known) queue.settle(running[slot]! as Ticket<{ tenant: number; costMs: number }>, costMs)
+    },
+  }
+}
+
+/** 2DFQ after the paper: slot i of n may start what would begin up to i/n of its cost later, in virtual time. */
+export function twoDimensional(costOf: (tenant: number) => number): Scheduler {
+  const begin = new Float64Array(TENANTS)
+  const costs = Float64Array.from({ length: TENANTS }, (_, tenant) => costOf(tenant))
+  return {
+    next(slot, nowMs) {
+      const virtual = (nowMs * SLOTS) / TENANTS
+      let [chosen, earliest, otherwise, earliestOfAll] = [-1, Number.POSITIVE_INFINITY, 0, Number.POSITIVE_INFINITY]
+      for (let tenant = 0; tenant < TENANTS; tenant++) {
+        const end = begin[tenant]! + costs[tenant]!
+        if (end < earliestOfAll) [otherwise, earliestOfAll] = [tenant, end]
+        const eligible = begin[tenant]! - (slot / SLOTS) * costs[tenant]! <= virtual + 1e-9
+        if (eligible && end < earliest) [chosen, earliest] = [tenant, end]
+      }
+      const tenant = chosen < 0 ? otherwise : chosen
+      const costMs = costs[tenant]!
+      begin[tenant] = begin[tenant]! + costMs
+      costs[tenant] = costOf(tenant)
+      return { tenant, costMs }
+    },
+  }
+}
+
+/** Runs the experiment with a scheduler that is told how to draw a tenant's costs, which vary by a tenth. */
+export function runBacklog(
+  { expensive, seconds, seed }: Backlog,
+  make: (costOf: (tenant: number) => number) => Scheduler,
+): Smoothness {
+  const random = seededRandom(seed)
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
+  const isSmall = (tenant: number): boolean => tenant < TENANTS - expensive
+  const scheduler = make((tenant) => {
+    const costMs = isSmall(tenant) ? SMALL_MS : EXPENSIVE_MS
+    return Math.max(costMs / 10, costMs * (1 + 0.1 * normal()))
+  })
+  const horizonMs = 1_000 * seconds
+  // The paper's workers do not begin at the very same moment either.
+  const endsMs = Float64Array.from({ length: SLOTS }, (_, slot) => slot / 1_000)
+  const costsMs = new Float64Array(SLOTS)
+  const served = Array.from({ length: WATCHED }, () => new Float64Array(Math.ceil(horizonMs / STEP_MS)))
+  let [gapMs, previousMs, small] = [0, 0, 0]
+  for (;;) {
+    let slot = 0
+    for (let i = 1; i < SLOTS; i++) if (endsMs[i]! < endsMs[slot]!) slot = i
+    const nowMs = endsMs[slot]!
+    if (nowMs > horizonMs) break
+    if (costsMs[slot]! > 0) scheduler.ended?.(slot, costsMs[slot]!)
+    const { tenant, costMs } = scheduler.next(slot, nowMs)
+    costsMs[slot] = costMs
+    endsMs[slot] = nowMs + costMs
+    if (isSmall(tenant)) small += costMs
+    if (tenant === 0) [gapMs, previousMs] = [Math.max(gapMs, nowMs - previousMs), nowMs]
+    const steps = served[tenant]
+    if (steps === undefined) continue
+    for (let fromMs = nowMs; fromMs < Math.min(endsMs[slot]!, horizonMs); ) {
+      const step = Math.floor(fromMs / STEP_MS)
+      const toMs = Math.min(endsMs[slot]!, (step + 1) * STEP_MS)
+      steps[step] = steps[step]! + toMs - fromMs
+      fromMs = toMs
+    }
+  }
+  const shareOf = (ms: number): number => (ms * SLOTS) / TENANTS
+  const lags = served.flatMap((steps) => {
+    let sum = 0
+    return Array.from(steps, (ms, step) => {
+      sum += ms
+      return (sum - shareOf((step + 1) * STEP_MS)) / shareOf(1_000)
+    }).slice(WARMUP_MS / STEP_MS)
+  })
+  const average = lags.reduce((sum, lag) => sum + lag, 0) / lags.length
+  const deviation = Math.sqrt(lags.reduce((sum, lag) => sum + (lag - average) ** 2, 0) / lags.length)
+  return { deviation, gapMs, share: small / (TENANTS - expensive) / shareOf(horizonMs) }
+}
