@@ -130,6 +130,36 @@ describe('a client that hangs up before each answer', () => {
   })
 })
 
+describe('the only flow there is', () => {
+  it('is told of a shortage, and never that it is over its share', () => {
+    const random = seededRandom(5)
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(9) })
+    const capacity = bucket(20)
+    let reasons = new Set<string>()
+    const askUntil = (seconds: number): void => {
+      while (clock() < seconds * 1000) {
+        clock.advance(-Math.log(1 - random()) * 10)
+        const decision = gate.admit({ flow: 'the only one' })
+        if (decision instanceof Promise) throw new Error('nothing waits here')
+        if (decision.admitted) decision.finish(capacity(clock()) ? 'success' : 'failure')
+        else reasons.add(decision.reason)
+      }
+    }
+    askUntil(60)
+    expect(reasons).toEqual(new Set(['overload']))
+    // Another comes: now there are shares to be over.
+    gate.admit({ flow: 'another' })
+    reasons = new Set()
+    askUntil(70)
+    expect(reasons).toEqual(new Set(['unfair']))
+    askUntil(131)
+    reasons = new Set()
+    askUntil(140)
+    expect(reasons).toEqual(new Set(['overload']))
+  })
+})
+
 describe('while nothing is short', () => {
   it('answers and knows the same as if it heard of each request at once', () => {
     const random = seededRandom(11)
