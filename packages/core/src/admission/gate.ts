@@ -1,4 +1,4 @@
-import { engaged, finished, refused, waits } from '#channels'
+import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
@@ -72,7 +72,6 @@ export class Gate {
   #expired = 0
   #stageErrors = 0
   #closed = false
-  #toldEngaged = false
   /** The flow that asked last, and when it was not the one that had asked before. */
   #lastFlow: string | undefined = undefined
   #changedMs = Number.NEGATIVE_INFINITY
@@ -114,7 +113,7 @@ export class Gate {
     if (signal !== undefined && typeof signal !== 'function') requireAbortSignal('signal', signal)
     const path = typeof flow === 'string' && flow !== '' ? undefined : this.#pathOf(flow)
     const first = path === undefined ? firstOf(flow) : path[0]!
-    if (typeof cost !== 'number' || !(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
     const name = first.length < MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
@@ -140,10 +139,8 @@ export class Gate {
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     const decision = this.#walk(visit, 0)
-    // Bun does not know whether somebody listens.
-    return decision instanceof Promise && waits !== undefined && waits.hasSubscribers !== false
-      ? waits.tracePromise(() => decision, { gate: this, flow: name, cost })
-      : decision
+    if (decision instanceof Promise) tellWaiting(decision, { gate: this, flow: name, cost })
+    return decision
   }
 
   /**
@@ -262,9 +259,8 @@ export class Gate {
       const durationMs = nowMs - visit.nowMs
       this.#observers.tell({ type: 'finished', id, flow, cost, outcome, waitedMs, durationMs })
     }
-    if (finished?.hasSubscribers === true)
-      finished.publish({ gate: this, flow: visit.flow, cost, outcome, durationMs: nowMs - visit.nowMs })
-    if (engaged?.hasSubscribers === true) this.#tellEngaged()
+    tellFinished(this, visit.flow, cost, outcome, nowMs - visit.nowMs)
+    tellEngaged(this, this.#stages)
   }
 
   /** @internal A stage has failed, and made do without what it asked. */
@@ -379,17 +375,9 @@ export class Gate {
     for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
     const { id, flow, cost, waitedMs } = visit
     if (this.#observers.any) this.#observers.tell({ type: 'refused', id, flow, cost, waitedMs, refusal })
-    if (refused?.hasSubscribers === true) refused.publish({ gate: this, flow, cost, refusal })
-    if (engaged?.hasSubscribers === true) this.#tellEngaged()
+    tellRefused(this, flow, cost, refusal)
+    tellEngaged(this, this.#stages)
     return refusal
-  }
-
-  /** Only what the listeners have not heard. */
-  #tellEngaged(): void {
-    const isEngaged = this.#stages.some((stage) => stage.engaged === true)
-    if (isEngaged === this.#toldEngaged) return
-    this.#toldEngaged = isEngaged
-    engaged?.publish({ gate: this, engaged: isEngaged })
   }
 
   /** What the stages answer, by name; of those that have nothing to say, nothing. */

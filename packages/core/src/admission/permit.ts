@@ -1,7 +1,7 @@
 import { requireAbortSignal, requireNumber, requireOneOf } from '../options.js'
 import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
-import type { Contest, Hold, Passage } from './stage.js'
+import type { Contest, Hold, Lender, Passage } from './stage.js'
 
 /** The gate's end of a visit. */
 interface Host {
@@ -27,7 +27,7 @@ export class Visit implements Passage, Permit {
   target: readonly unknown[] | undefined = undefined
   nowMs: number
   waitedMs = 0
-  credit: number | undefined = undefined
+  lender: Lender | undefined = undefined
   finished = false
   /** What it has been charged with while it runs, if it was. */
   #charges: number | undefined = undefined
@@ -76,6 +76,14 @@ export class Visit implements Passage, Permit {
       this.#host.failed('signal', error)
       return undefined
     }
+  }
+
+  get credit(): number | undefined {
+    return this.lender?.credit
+  }
+
+  set credit(credit: number | undefined) {
+    this.lender = { credit }
   }
 
   /** Keeps what the next stage handed out. */

@@ -30,6 +30,13 @@ export interface Passage {
   readonly target?: readonly unknown[] | undefined
   /** A hint from FAIR to later stages: requests' worth of credit the flow holds. Absent where no stage knows. */
   credit: number | undefined
+  /** @internal Asked for that at the first reading: it costs something, and hardly anybody wants to know. */
+  lender?: Lender | undefined
+}
+
+/** Knows what credit a flow had. */
+export interface Lender {
+  readonly credit: number | undefined
 }
 
 /** Who waits for what a request holds: nobody; others; or others, and its flow holds more than its fair share. */

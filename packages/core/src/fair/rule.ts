@@ -30,6 +30,8 @@ export interface FairRule<Explanation, State> {
   explain(key: FlowKey, nowMs: number): Explanation
   /** True while there is a shortage, where the rule knows. */
   readonly engaged?: boolean
+  /** True while requests that come, and those that are served, change no answer: all are let in until one fails. */
+  readonly isCalm?: boolean
   /** Gives the flows other places. If `forget`, nothing old is left in them. */
   rotate(forget: boolean, nowMs: number): void
   /** Options in which a tracker for another resource differs. */

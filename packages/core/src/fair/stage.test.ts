@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
-import type { Gate, Outcome } from '../index.js'
+import type { Gate, Outcome, Stage } from '../index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import { blue } from './blue.js'
+import { FairTracker } from './tracker.js'
 
 /** A resource that serves `perSecond` and stores as much as it serves in a fifth of a second. */
 function bucket(perSecond: number): (nowMs: number) => boolean {
@@ -126,5 +127,111 @@ describe('a client that hangs up before each answer', () => {
     })
     expect(others[0]).toBeGreaterThan(0.8)
     expect(others[1]).toBeGreaterThan(0.9 * others[0]!)
+  })
+})
+
+describe('the only flow there is', () => {
+  it('is told of a shortage, and never that it is over its share', () => {
+    const random = seededRandom(5)
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(9) })
+    const capacity = bucket(20)
+    let reasons = new Set<string>()
+    const askUntil = (seconds: number): void => {
+      while (clock() < seconds * 1000) {
+        clock.advance(-Math.log(1 - random()) * 10)
+        const decision = gate.admit({ flow: 'the only one' })
+        if (decision instanceof Promise) throw new Error('nothing waits here')
+        if (decision.admitted) decision.finish(capacity(clock()) ? 'success' : 'failure')
+        else reasons.add(decision.reason)
+      }
+    }
+    askUntil(60)
+    expect(reasons).toEqual(new Set(['overload']))
+    // Another comes: now there are shares to be over.
+    gate.admit({ flow: 'another' })
+    reasons = new Set()
+    askUntil(70)
+    expect(reasons).toEqual(new Set(['unfair']))
+    askUntil(131)
+    reasons = new Set()
+    askUntil(140)
+    expect(reasons).toEqual(new Set(['overload']))
+  })
+})
+
+describe('while nothing is short', () => {
+  it('answers and knows the same as if it heard of each request at once', () => {
+    const random = seededRandom(11)
+    const clock = manualClock()
+    const gate = createGate({ clock, random: seededRandom(3) })
+    const tracker = new FairTracker({ clock, random: seededRandom(3) })
+    const capacity = bucket(50)
+    const open: { finish(outcome: Outcome, cost: number): void }[] = []
+    const refused = { gate: 0, tracker: 0 }
+    const explained: unknown[] = []
+    const known: unknown[] = []
+    const perSecondAt = (seconds: number): number => (seconds > 40 && seconds < 100 ? 120 : 30)
+    while (clock() < 180_000) {
+      const before = clock()
+      clock.advance((-Math.log(1 - random()) * 1000) / perSecondAt(clock() / 1000))
+      const flow = `flow-${Math.floor(20 * random() ** 2)}`
+      const cost = 0.5 + random()
+      const key = tracker.key(flow)
+      const isIn = tracker.register(key, clock(), cost)
+      const decision = gate.admit({ flow, cost })
+      if (decision instanceof Promise) throw new Error('nothing waits here')
+      if (!isIn) refused.tracker++
+      if (!decision.admitted) refused.gate++
+      expect(decision.admitted, `at ${clock()} ms`).toBe(isIn)
+      if (decision.admitted) {
+        const late = { finish: (outcome: Outcome, really: number) => decision.finish(outcome, { cost: really }) }
+        open.push({
+          finish(outcome, really) {
+            late.finish(outcome, really)
+            tracker.report(key, outcome, clock(), outcome === 'ignored' ? Math.max(really, key.charged) : really)
+          },
+        })
+      }
+      if (open.length > 8) {
+        const draw = random()
+        const really = 0.5 + random()
+        open
+          .splice(Math.floor(draw * open.length), 1)[0]
+          ?.finish(draw < 0.02 ? 'ignored' : capacity(clock()) ? 'success' : 'failure', really)
+      }
+      if (Math.floor(clock() / 5000) === Math.floor(before / 5000)) continue
+      explained.push(gate.explain(flow)['fair'], gate.snapshot().stages['fair'])
+      known.push(tracker.explain(flow), tracker.snapshot())
+    }
+    expect(explained).toEqual(known)
+    expect(refused.gate).toBe(refused.tracker)
+    expect(refused.gate).toBeGreaterThan(200)
+  })
+
+  it('tells later stages what credit a flow has', () => {
+    const clock = manualClock()
+    const seen: (number | undefined)[] = []
+    const stage: Stage = {
+      name: 'reader',
+      admit(passage) {
+        seen.push(passage.credit)
+        return undefined
+      },
+    }
+    const gate = createGate({ clock, random: seededRandom(3), stages: [stage] })
+    const tracker = new FairTracker({ clock, random: seededRandom(3) })
+    const told: (number | undefined)[] = []
+    for (let i = 0; i < 200; i++) {
+      clock.advance(20)
+      const flow = i % 4 === 0 ? 'quiet' : 'loud'
+      const decision = gate.admit({ flow })
+      if (!(decision instanceof Promise) && decision.admitted) decision.finish('success')
+      const key = tracker.key(flow)
+      tracker.register(key)
+      told.push(key.credit)
+      tracker.report(key, 'success')
+    }
+    expect(seen).toEqual(told)
   })
 })

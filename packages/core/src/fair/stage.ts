@@ -2,7 +2,7 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import type { FairRuleName } from './options.js'
-import type { FlowKey } from './placement.js'
+import { FlowKey } from './placement.js'
 import type { FairTracker } from './tracker.js'
 
 /** An admitted request of a flow: reports its outcome without hashing the flow again. */
@@ -15,8 +15,17 @@ class FairHold implements Hold {
     this.#key = key
   }
 
+  /** What the flow had when the request came. */
+  get credit(): number | undefined {
+    this.#tracker.catchUp()
+    const { credit } = this.#key
+    return Number.isNaN(credit) ? undefined : credit
+  }
+
   finish(outcome: Outcome, cost: number, nowMs: number): void {
     const key = this.#key
+    if (outcome === 'success' && this.#tracker.putOff(key, nowMs, cost)) return
+    this.#tracker.catchUp()
     // A request of which nobody knows the end used the resource as far as anybody knows: it costs what it was charged.
     this.#tracker.report(key, outcome, nowMs, outcome === 'ignored' ? Math.max(cost, key.charged) : cost)
   }
@@ -26,6 +35,7 @@ class FairHold implements Hold {
   }
 
   undo(refusal: Refusal, nowMs: number): void {
+    this.#tracker.catchUp()
     if (refusal.shortage) this.#tracker.report(this.#key, 'failure', nowMs, this.#key.charged)
     else this.#tracker.withdraw(this.#key, nowMs)
   }
@@ -57,16 +67,24 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
     trackers.set(resource, fresh)
     return fresh
   }
+  function ofEach(question: (one: FairTracker<FairRuleName>) => object): object {
+    if (trackers.size === 0) return question(tracker)
+    const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, question(each)]))
+    return { ...question(tracker), resources }
+  }
   return {
     name: 'fair',
     admit(passage: Passage): Verdict {
       if (passage.exempt) return EXEMPT
       const judge = passage.resource === undefined ? tracker : trackerOf(passage.resource)
-      const key = judge.key(passage.flow)
-      const admitted = judge.register(key, passage.nowMs, passage.cost)
-      if (!Number.isNaN(key.credit)) passage.credit = key.credit
-      if (admitted) return new FairHold(judge, key)
-      const { retryAfterMs, detail } = judge.refusal(key, passage.nowMs)
+      const { nowMs, cost } = passage
+      const key = new FlowKey(passage.flow)
+      const hold = new FairHold(judge, key)
+      const admitted = judge.putOff(key, nowMs, cost) || judge.register(key, nowMs, cost)
+      if ('lender' in passage) passage.lender = hold
+      else passage.credit = hold.credit
+      if (admitted) return hold
+      const { retryAfterMs, detail } = judge.refusal(key, nowMs)
       return refuse('fair', 'unfair', false, Math.min(LONGEST_RETRY_MS, retryAfterMs), detail)
     },
     get engaged() {
@@ -78,15 +96,7 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
       tracker.forget(flow)
       for (const each of trackers.values()) each.forget(flow)
     },
-    explain(flow) {
-      if (trackers.size === 0) return tracker.explain(flow)
-      const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.explain(flow)]))
-      return { ...tracker.explain(flow), resources }
-    },
-    snapshot() {
-      if (trackers.size === 0) return tracker.snapshot()
-      const resources = Object.fromEntries([...trackers].map(([name, each]) => [name, each.snapshot()]))
-      return { ...tracker.snapshot(), resources }
-    },
+    explain: (flow) => ofEach((one) => one.explain(flow)),
+    snapshot: () => ofEach((one) => one.snapshot()),
   }
 }

@@ -32,6 +32,9 @@ export interface FairCounts {
 /** A tracker's state, as plain JSON. */
 export type FairSnapshot<R extends FairRuleName = FairRuleName> = FairStates[R] & FairCounts
 
+/** Requests and outcomes that are put off at most. */
+const MOST_PUT_OFF = 64
+
 /**
  * Keeps a shared resource fair in constant memory, without a record per flow: refuses what flows ask beyond their share
  * of it while it is short. Its rule decides how; see docs/fair.md. Rule `fair-clock` refuses nothing until it was shown
@@ -56,6 +59,11 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
   #refused = 0
   #successes = 0
   #failures = 0
+  /** What was put off, in its order: whose request came or was served, when, and at what cost. */
+  readonly #keys: FlowKey[] = []
+  readonly #times = new Float64Array(MOST_PUT_OFF)
+  readonly #costs = new Float64Array(MOST_PUT_OFF)
+  #putOff = 0
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options?: { rule?: R } & FairOptions<R> & FairSeams) {
@@ -85,9 +93,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
    */
   key(flow: string): FlowKey {
     requireText('flow', flow)
-    const key = new FlowKey(flow)
-    this.#digest(key)
-    return key
+    return this.#current(new FlowKey(flow))
   }
 
   /**
@@ -96,7 +102,7 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
    * does.
    */
   register(flow: string | FlowKey, nowMs: number = this.#clock(), cost = 1): boolean {
-    if (!(typeof cost === 'number' && cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
+    requireAbove('cost', cost, 0)
     this.#rotateIfDue(nowMs)
     const admitted = this.#rule.register(this.#current(flow), cost, nowMs)
     this.#registered++
@@ -116,12 +122,15 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
    * `TypeError` on an empty flow.
    */
   report(flow: string | FlowKey, outcome: Outcome, nowMs: number = this.#clock(), cost = 1): void {
-    if (!(typeof cost === 'number' && cost >= 0 && cost < Number.POSITIVE_INFINITY)) requireNumber('cost', cost, 0)
+    requireNumber('cost', cost, 0)
     this.#rotateIfDue(nowMs)
     if (outcome === 'success') this.#successes++
     else if (outcome === 'failure') this.#failures++
     else requireOneOf('outcome', outcome, outcomes)
-    this.#rule.report(this.#charged(flow, cost), outcome, cost, nowMs)
+    const key = this.#current(flow)
+    // By a name, what it was charged is what the caller says.
+    if (typeof flow === 'string') key.charged = cost
+    this.#rule.report(key, outcome, cost, nowMs)
   }
 
   /**
@@ -184,32 +193,47 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
 
   /** The key to use for `flow`: the caller's, or our own one, hashed anew only if it is another flow than last time. */
   #current(flow: string | FlowKey): FlowKey {
+    const key = typeof flow === 'string' ? this.#key : flow
     if (typeof flow === 'string') {
-      const key = this.#key
-      if (key.flow !== flow || key.epoch !== this.#rotations) {
-        if (flow === '') requireText('flow', flow)
-        key.flow = flow
-        this.#digest(key)
-      }
-      return key
+      requireText('flow', flow)
+      if (flow !== key.flow) key.epoch = -1
+      key.flow = flow
     }
-    if (flow.epoch !== this.#rotations) this.#digest(flow)
-    return flow
-  }
-
-  /** The same for a report: by a name, what it was charged is what the caller says, and it was the last to come. */
-  #charged(flow: string | FlowKey, cost: number): FlowKey {
-    const key = this.#current(flow)
-    if (typeof flow === 'string') key.charged = cost
+    if (key.epoch !== this.#rotations) {
+      this.#rule.placement.digest(key)
+      key.epoch = this.#rotations
+    }
     return key
   }
 
-  #digest(key: FlowKey): void {
-    this.#rule.placement.digest(key)
-    key.epoch = this.#rotations
+  /**
+   * @internal A request comes by a new key, or one that was let in is served. Where that can change no answer it is put
+   * off, and done together with others, which takes a fraction of the time. If it can, false, and nothing was done.
+   */
+  putOff(key: FlowKey, nowMs: number, cost: number): boolean {
+    // Only what changes no answer has come since the first was put off.
+    if (this.#putOff === 0 && !this.#rule.isCalm) return false
+    this.#keys[this.#putOff] = key
+    this.#times[this.#putOff] = nowMs
+    this.#costs[this.#putOff++] = cost
+    if (this.#putOff === MOST_PUT_OFF) this.catchUp()
+    return true
+  }
+
+  /** @internal Does what was put off. */
+  catchUp(): void {
+    const count = this.#putOff
+    this.#putOff = 0
+    for (let i = 0; i < count; i++) {
+      const key = this.#keys[i]!
+      // A key that was never used is that of a request that comes.
+      if (key.epoch < 0) this.register(key, this.#times[i], this.#costs[i])
+      else this.report(key, 'success', this.#times[i], this.#costs[i])
+    }
   }
 
   #rotateIfDue(nowMs: number): void {
+    if (this.#putOff > 0) this.catchUp()
     if (nowMs < this.#rotateAtMs) return
     const missed = Math.floor((nowMs - this.#rotateAtMs) / this.#rotateEveryMs) + 1
     this.#rotateAtMs += missed * this.#rotateEveryMs

@@ -134,6 +134,7 @@ interface ClosingSocket {
   destroySoon(): void
   end(): unknown
   pause(): unknown
+  resume(): unknown
   destroy(): unknown
 }
 
@@ -170,6 +171,8 @@ export function refuseBody(request: NodeUpload, response: RefusalHead, after: Af
   socket.destroySoon = () => {
     socket.end()
     socket.pause()
+    // Node throws away what is left of a body that nobody reads, and for that has the socket read on.
+    socket.resume = () => socket
     after(LINGER_MS, () => socket.destroy())
   }
 }

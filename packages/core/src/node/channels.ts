@@ -3,6 +3,7 @@ import type { Decision } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
+import type { Stage } from '../admission/stage.js'
 
 /** Published to `fairlead.refused`: a gate has refused a request. */
 export interface RefusedMessage {
@@ -41,7 +42,35 @@ export interface AdmitContext {
 // Not imported: a bundle for several runtimes may meet one that has no such module.
 const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
 
-export const refused: Channel | undefined = diagnostics?.channel?.('fairlead.refused')
-export const finished: Channel | undefined = diagnostics?.channel?.('fairlead.finished')
-export const engaged: Channel | undefined = diagnostics?.channel?.('fairlead.engaged')
-export const waits: TracingChannel<unknown, AdmitContext> | undefined = diagnostics?.tracingChannel?.('fairlead:admit')
+const refused: Channel | undefined = diagnostics?.channel?.('fairlead.refused')
+const finished: Channel | undefined = diagnostics?.channel?.('fairlead.finished')
+const engaged: Channel | undefined = diagnostics?.channel?.('fairlead.engaged')
+const waits: TracingChannel<unknown, AdmitContext> | undefined = diagnostics?.tracingChannel?.('fairlead:admit')
+
+/** Whether its shares are held, as the listeners know it. */
+const told = new WeakMap<Gate, boolean>()
+
+/** A gate has refused a request. */
+export function tellRefused(gate: Gate, flow: string, cost: number, refusal: Refusal): void {
+  if (refused?.hasSubscribers === true) refused.publish({ gate, flow, cost, refusal })
+}
+
+/** A request that was admitted has ended. */
+export function tellFinished(gate: Gate, flow: string, cost: number, outcome: Outcome, durationMs: number): void {
+  if (finished?.hasSubscribers === true) finished.publish({ gate, flow, cost, outcome, durationMs })
+}
+
+/** Something has been decided, or has ended. Tells only what the listeners have not heard. */
+export function tellEngaged(gate: Gate, stages: readonly Stage[]): void {
+  if (engaged?.hasSubscribers !== true) return
+  const isEngaged = stages.some((stage) => stage.engaged === true)
+  if (isEngaged === (told.get(gate) ?? false)) return
+  told.set(gate, isEngaged)
+  engaged.publish({ gate, engaged: isEngaged })
+}
+
+/** An admission waits for its decision. */
+export function tellWaiting(decision: Promise<Decision>, context: AdmitContext): void {
+  // Bun does not know whether somebody listens.
+  if (waits !== undefined && waits.hasSubscribers !== false) waits.tracePromise(() => decision, context)
+}

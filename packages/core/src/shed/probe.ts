@@ -91,6 +91,11 @@ export class Probe {
       this.#sample(nowMs, inFlight)
     if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
     else this.#estimate(inFlight)
+    return this.chance(rise)
+  }
+
+  /** Chance that the load at the last estimate refuses a request of this `rise`. */
+  chance(rise: number): number {
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
   }
 

@@ -100,15 +100,17 @@ export class LoadShedder implements Stage {
   }
 
   /** The gate's question. Takes the time from `passage`; the hold is one object for all. */
-  admit({ priority, exempt, credit, nowMs }: Passage): Hold | Refusal {
-    return this.#letsIn(nowMs, riseOf(priority, credit), exempt) ? this.#hold : this.#refusal(nowMs)
+  admit(passage: Passage): Hold | Refusal {
+    const { nowMs } = passage
+    return this.#letsIn(nowMs, passage, passage.priority, passage.exempt) ? this.#hold : this.#refusal(nowMs)
   }
 
   /** The same without a gate: reads the clock, and gives a permit that counts its end once. */
-  tryAdmit({ priority = 0, exempt = false, credit }: ShedRequest = {}): ShedPermit | Refusal {
+  tryAdmit(request: ShedRequest = {}): ShedPermit | Refusal {
+    const { priority = 0, exempt = false } = request
     requireInteger('priority', priority, -2, 2)
     const nowMs = this.#clock()
-    if (!this.#letsIn(nowMs, riseOf(priority, credit), exempt)) return this.#refusal(nowMs)
+    if (!this.#letsIn(nowMs, request, priority, exempt)) return this.#refusal(nowMs)
     let running = true
     return {
       admitted: true,
@@ -136,15 +138,25 @@ export class LoadShedder implements Stage {
     for (const { signal } of this.#probes) signal.close?.()
   }
 
-  #letsIn(nowMs: number, rise: number, exempt: boolean): boolean {
+  #letsIn(
+    nowMs: number,
+    borrower: { readonly credit?: number | undefined },
+    priority: number,
+    exempt: boolean,
+  ): boolean {
     // Signals are read for exempt requests too: they may be the only ones there are.
+    const rise = riseOf(priority, undefined)
+    let risen = rise
     this.#probability = 0
     for (const probe of this.#probes) {
-      const probability = probe.probability(nowMs, this.#inFlight, rise)
-      if (probability > this.#probability) {
-        this.#probability = probability
-        this.#decider = probe
-      }
+      let probability = probe.probability(nowMs, this.#inFlight, rise)
+      if (probability <= this.#probability) continue
+      // Credit spares, and it costs something to ask for it.
+      if (risen === rise) risen = riseOf(priority, borrower.credit)
+      if (risen !== rise) probability = probe.chance(risen)
+      if (probability <= this.#probability) continue
+      this.#probability = probability
+      this.#decider = probe
     }
     if (exempt) {
       this.#exempted++

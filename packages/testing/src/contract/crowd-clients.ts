@@ -88,6 +88,14 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked')}ff\r\nhalf`),
   'a chunk that is none': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked')}xyz\r\n`),
+  'chunks, and trailers that never end': (client, random) =>
+    client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked', 'Trailer: X')}1\r\na\r\n0\r\nX: y\r\n`),
+  'a length and chunks': (client, random) =>
+    client.write(`${head('POST', anyPath(random), 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`),
+  'an expectation that nobody meets': (client, random) =>
+    client.write(head('POST', anyPath(random), 'Content-Length: 100', 'Expect: nonsense')),
+  'an upgrade with half a body': (client, random) =>
+    client.write(`${head('POST', anyPath(random), 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 9')}half`),
   'more than its body': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Content-Length: 4')}more than four`),
   'asks before it sends': (client, random) =>
@@ -137,6 +145,10 @@ export const HTTP2_KINDS: Readonly<Record<string, Kind<Http2Client>>> = {
   },
   'a whole body': (client, random) => void client.ask(anyPath(random), { method: 'POST', body: 'x'.repeat(100) }),
   'a body that nobody reads': (client, random) => void client.upload(anyPath(random), 'x'.repeat(UNREAD)),
+  'less than the length that it says': (client, random) =>
+    void client.ask(anyPath(random), { method: 'POST', headers: { 'content-length': '100' }, body: 'short' }),
+  'asks before it sends': (client, random) =>
+    void client.ask(anyPath(random), { method: 'POST', headers: { expect: '100-continue' }, body: 'late' }),
   'a large answer that it does not read': (client) => void client.ask(LARGE),
   HEAD: async (client, random) => void (await client.ask(anyPath(random), { method: 'HEAD' }).reply),
 }

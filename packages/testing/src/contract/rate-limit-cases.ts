@@ -25,8 +25,8 @@ const ENDINGS: readonly (readonly [name: string, path: string, status: number])[
 ]
 
 /** A budget of 100 per hour, of which 60 seconds have passed. */
-function budgetOf(name: string, limit: number = 100): Stage {
-  const escrow = new WeightedFairEscrow({ limit, windowMs: 3_600_000, reserve: 'strict', clock: manualClock(60_000) })
+function budgetOf(name: string, limit: number = 100, reserve: 'strict' | 'paced' = 'strict'): Stage {
+  const escrow = new WeightedFairEscrow({ limit, windowMs: 3_600_000, reserve, clock: manualClock(60_000) })
   return budgetStage(escrow, { name })
 }
 
@@ -89,6 +89,23 @@ export function rateLimitCases<Target extends readonly unknown[]>(harness: Adapt
           assert.deepEqual([reply.status, ...told(reply)], [status, ...left(93)])
         },
       )
+
+  for (const [limit, reserve] of [
+    [2, 'paced'],
+    [10, 'paced'],
+    [10, 'strict'],
+  ] as const)
+    cases.add(
+      `a tenant that is alone has all of a ${reserve} budget of ${limit} that it is told of, and no more`,
+      () => ({ stages: [budgetOf('tokens', limit, reserve)], gate: { clock }, options: { rateLimit: 'always' } }),
+      async (rig) => {
+        for (let left = limit - 1; left >= 0; left--) {
+          const reply = await rig.exchange('/send/200')
+          assert.deepEqual([reply.status, told(reply)[1]], [200, `"tokens";r=${left};t=3540`])
+        }
+        assert.equal((await rig.exchange('/send/200')).status, 429)
+      },
+    )
 
   cases.add(
     'HEAD tells a budget, and a redirect where that is wanted always',

@@ -362,6 +362,11 @@ export class FairClock {
     return this.#alarmed || !this.open
   }
 
+  /** True while no request that comes or is served, and no time that passes, can have anything refused. */
+  get isCalm(): boolean {
+    return !this.isTroubled && this.usual === 0 && this.looks.isIdle && this.#requests > 0
+  }
+
   get mark(): ClockMark {
     return { time: this.time, left: this.left, owed: this.#owed }
   }

@@ -133,6 +133,11 @@ export class Looks {
     this.#wanted = (due || again) && this.#turn % this.#pause === 0
   }
 
+  /** True while nothing is looked at, and nothing that was can tell anything. */
+  get isIdle(): boolean {
+    return !this.looking && !this.#wanted && this.#during.requests === 0
+  }
+
   /** True if a look should begin now. */
   isDue(now: number): boolean {
     return this.#wanted && !this.looking && now / this.#seconds - this.#turn >= 0.5 && this.#before.requests > 0

@@ -222,6 +222,11 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return !this.#clock.open
   }
 
+  /** What others have to hear of cannot wait, nor what the user's weights are asked for. */
+  get isCalm(): boolean {
+    return (this.#shared ?? this.#settings.weightOf) === undefined && this.#clock.isCalm
+  }
+
   snapshot(nowMs: number): ClockState {
     this.#advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
