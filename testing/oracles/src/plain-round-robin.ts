@@ -8,7 +8,8 @@
  * `textbook` is round robin as papers write it: the quantum is the mean cost, a request is served only when its flow's
  * credit covers it, and a flow whose credit is used up goes to the next round at once. In the code that ships the
  * quantum is a geometric mean; costly requests are served in advance when all flows that wait for such have credit for
- * a quarter of one; and a flow goes to the next round when the next request is asked for.
+ * a quarter of one; a flow keeps the worth of sixteen turns beyond its head at most, and goes to the next round when the
+ * next request is asked for.
  */
 export class PlainRoundRobin<T> {
   quantum = 0
@@ -86,10 +87,14 @@ export class PlainRoundRobin<T> {
         continue
       }
       const cost = flow.requests[0]?.cost ?? Number.POSITIVE_INFINITY
-      if (!covers(flow, cost)) {
-        flow.costly = flow.requests.length > 0 && cost > this.quantum * flow.weight
+      if (covers(flow, cost)) {
+        if (!this.#textbook) flow.deficit = Math.min(flow.deficit, cost + 16 * this.#pace() * flow.weight)
+      } else {
+        flow.costly = flow.requests.length > 0 && cost * (1 - 1e-9) > this.quantum * flow.weight
         if (!fresh && !flow.credited) {
-          flow.deficit += this.quantum * flow.weight
+          const worth = this.quantum * flow.weight
+          flow.deficit += worth
+          if (Math.abs(flow.deficit) < 1e-9 * worth) flow.deficit = 0
           flow.credited = true
         }
       }

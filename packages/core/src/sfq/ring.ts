@@ -351,11 +351,11 @@ export class Ring<T> {
       this.#pay(lane)
       return true
     }
-    lane.costly = cost > this.#worth(lane)
+    lane.costly = cost * CLOSE > this.#worth(lane)
     // Once in a turn; a lane in the new list was credited when it arrived.
     if (lane.place === 'old' && lane.credited !== this.#round) {
       lane.credited = this.#round
-      lane.deficit += this.#worth(lane)
+      credit(lane, this.#worth(lane))
     }
     this.#pay(lane)
     return lane.deficit >= cost * CLOSE || (lane.costly && lane.deficit >= 0 && this.#pool >= IN_ADVANCE * cost * CLOSE)
@@ -422,7 +422,7 @@ export class Ring<T> {
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
-      lane.costly = head !== undefined && head.expected(costs) > this.#worth(lane)
+      lane.costly = head !== undefined && head.expected(costs) * CLOSE > this.#worth(lane)
       this.#pay(lane)
       if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
     }
@@ -434,14 +434,23 @@ export class Ring<T> {
       const cost = head.expected(costs) * CLOSE
       rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
       if (lane.costly)
-        rounds = Math.min(rounds, Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, -lane.deficit / worth)))
+        rounds = Math.min(
+          rounds,
+          Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, (-lane.deficit * CLOSE) / worth)),
+        )
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
       next = lane.next
-      if (lane.count > 0 || lane.deficit < 0) lane.deficit += (rounds - 1) * this.#worth(lane)
+      if (lane.count > 0 || lane.deficit < 0) credit(lane, (rounds - 1) * this.#worth(lane))
       this.#pay(lane)
       if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }
+}
+
+/** A debt that turns have paid but for rounding is paid. */
+function credit<T>(lane: Lane<T>, by: number): void {
+  lane.deficit += by
+  if (Math.abs(lane.deficit) < by * ROUNDING) lane.deficit = 0
 }
