@@ -306,8 +306,7 @@ export class Ring<T> {
 
   /** Charges a lane whose head is being served. */
   charge(lane: Lane<T>, cost: number): void {
-    const deficit = lane.deficit - cost
-    lane.deficit = Math.abs(deficit) < cost * ROUNDING ? 0 : deficit
+    credit(lane, -cost)
     this.#pay(lane)
     lane.served = this.#round
     this.#servedInRound = true
@@ -449,8 +448,8 @@ export class Ring<T> {
   }
 }
 
-/** A debt that turns have paid but for rounding is paid. */
+/** A debt that was paid but for rounding is paid, and credit that was used up is. */
 function credit<T>(lane: Lane<T>, by: number): void {
-  lane.deficit += by
-  if (Math.abs(lane.deficit) < by * ROUNDING) lane.deficit = 0
+  const deficit = lane.deficit + by
+  lane.deficit = Math.abs(deficit) < Math.abs(by) * ROUNDING ? 0 : deficit
 }
