@@ -55,11 +55,12 @@ describe('four processes on a Redis', () => {
     const before = await sample()
     const after = await vi.waitFor(async () => {
       const now = await sample()
-      expect(now.calls).toBeGreaterThan(before.calls + 200)
+      expect(now.calls).toBeGreaterThan(before.calls + 600)
       return now
     }, WATCHDOG)
-    const perSecond = (after.calls - before.calls) / ((after.atUs - before.atUs) / 1e6)
-    expect(perSecond / 4).toBeLessThanOrEqual(20)
+    const seconds = (after.atUs - before.atUs) / 1e6
+    // Two in a tenth of a second: a span may begin and end with both.
+    expect((after.calls - before.calls) / 4).toBeLessThanOrEqual(20 * seconds + 2)
     expect(await command('KEYS', '*')).toEqual([KEY])
     expect(Number(await command('PTTL', KEY))).toBeGreaterThan(0)
     expect(JSON.stringify(await command('HGETALL', KEY)).length).toBeLessThan(16_384)

@@ -134,8 +134,9 @@ class Seat {
     }
     this.#calls = 0
     this.#exchange()
-    // The arbiter's periods are those of its own clock.
-    this.#wake(this.#arbiter === undefined ? PERIOD_MS : PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS))
+    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same one.
+    const untilMs = PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS)
+    this.#wake(this.#arbiter === undefined ? PERIOD_MS : untilMs + (untilMs < PERIOD_MS / 2 ? PERIOD_MS : 0))
   }
 
   /** Calls Redis with what there is to be said, unless it still owes an answer. */
