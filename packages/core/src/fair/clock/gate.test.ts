@@ -72,6 +72,21 @@ describe('a service that starts in overload', () => {
   })
 })
 
+describe('an overload that begins after a calm time', () => {
+  it('is no fault of the flow that brought it, and is seen within five seconds in the mean', () => {
+    const calm = 30
+    const late = Array.from({ length: 12 }, (_, seed) => {
+      const ratesAt = (seconds: number): number[] => [seconds < calm ? 5 : 40, 10, 2]
+      const service = { ratesAt, mostAsked: 52, capacityAt: () => 30, burst: 10, seconds: calm + 30, fair: {} }
+      const { tally } = runService(service, seed)
+      const refusedIn = (second: number): number => tally.total('refused', [0, 1, 2], second, second + 1)
+      return tally.refused[0]!.findIndex((_, second) => refusedIn(second) > 5) - calm
+    })
+    expect(Math.min(...late)).toBeGreaterThanOrEqual(0)
+    expect(late.reduce((sum, each) => sum + each, 0) / late.length).toBeLessThan(5)
+  })
+})
+
 describe('an overload of fifty times what there is', () => {
   it('is no outage: the little that is served goes to all alike', () => {
     for (const seed of seeds) {
