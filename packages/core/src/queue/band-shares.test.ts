@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
 import { fixed } from '../capacity/index.js'
 import { seededRandom } from '../testing/seeded-random.js'
+import { World } from '../testing/world.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
 import type { BandOptions, RequestQueueOptions } from './options.js'
+import type { QueuePermit } from './queued-request.js'
+import { RequestQueue } from './request-queue.js'
 
 const [HIGH, LOW] = [{ band: 0 }, { band: 1 }]
 
@@ -152,5 +155,58 @@ describe('a share of the slots', () => {
     expect(make({ most: 0 })).toThrow('bands[0].most must be a number > 0 and <= 1, got 0')
     expect(make({ share: 0.5, most: 0.4 })).toThrow('bands[0].most must be a number from 0.5 to 1, got 0.4')
     expect(make({ share: 0.5 }, { share: 0.3 }, { share: 0.2 })).not.toThrow()
+  })
+})
+
+/** Lets requests in and ends what runs, by random steps, then ends all: gives what still waits while nothing runs. */
+async function drained(options: Partial<RequestQueueOptions>, seed: number): Promise<number> {
+  const random = seededRandom(seed)
+  const most = (count: number): number => Math.floor(count * random())
+  const { clock, after } = new World()
+  const queue = new RequestQueue({ concurrency: 4, maxWaitMs: 60_000, clock, after, ...options })
+  const held = new Map<QueuePermit, { flow: string; width: number }>()
+  for (let step = 0; step < 30; step++) {
+    if (random() < 0.6) {
+      const request = { flow: `f${most(3)}`, width: 1 + most(3), band: most(options.bands?.length ?? 1) }
+      void Promise.resolve(queue.enter(request)).then((answer) => {
+        if (answer.admitted) held.set(answer, request)
+      })
+    } else end(most(held.size))
+    await settled()
+    const ofFlow = (name: string): number[] =>
+      [...held.values()].filter(({ flow }) => flow === name).map(({ width }) => width)
+    for (const name of ['f0', 'f1', 'f2']) {
+      const widths = ofFlow(name)
+      if (widths.length > 1)
+        expect(widths.reduce((sum, width) => sum + width, 0)).toBeLessThanOrEqual(options.perFlowConcurrency ?? 4)
+    }
+  }
+  while (held.size > 0) {
+    end(0)
+    await settled()
+  }
+  const { waiting } = queue.snapshot()
+  queue.close()
+  return waiting
+
+  function end(index: number): void {
+    const permit = [...held.keys()][index]
+    if (permit === undefined) return
+    held.delete(permit)
+    permit.finish('success')
+  }
+}
+
+describe('requests of different widths, where one is passed', () => {
+  it.each<[string, Partial<RequestQueueOptions>]>([
+    ['a share of half', { bands: [{ share: 0.5 }, {}] }],
+    ['at most half', { bands: [{}, { most: 0.5 }] }],
+    ['one band, at most half', { bands: [{ most: 0.5 }] }],
+    ['half that is not lent', { bands: [{ share: 0.5, lendable: 0 }, {}] }],
+    ['three bands', { bands: [{ share: 0.5, lendable: 0.6 }, { share: 0.3, most: 0.6 }, { most: 0.2 }] }],
+    ['few slots of a flow', { perFlowConcurrency: 2 }],
+    ['few slots of a flow, in bands', { perFlowConcurrency: 2, bands: [{ share: 0.5, most: 0.75 }, {}] }],
+  ])('all start once what runs ends, and no flow has more than it may: %s', async (_, options) => {
+    for (let seed = 0; seed < 300; seed++) expect(await drained(options, seed), `seed ${seed}`).toBe(0)
   })
 })

@@ -1,8 +1,8 @@
 import { type Flow, keyOf } from '../path.js'
-import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing } from '../sfq/index.js'
+import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing, type Ticket } from '../sfq/index.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
 import type { BandSettings } from './options.js'
-import { type Need, ROUNDING, type SlotSupply } from './slots.js'
+import { type Need, NOTHING, ROUNDING, type SlotSupply } from './slots.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
@@ -186,17 +186,20 @@ export class Band<T> {
  * requests wait. It pays for a start from its credit whether the credit brought it about or the band was the highest
  * anyway: a minimum share is part of what a band gets, not on top of it. O(bands) per start.
  */
-export class Bands<T extends Need> {
+export class Bands<T extends Need & { readonly band: Band<T> }> {
   readonly all: readonly Band<T>[]
   /** Whether any band has a part of the slots. */
   readonly divided: boolean
   readonly #supply: SlotSupply
+  readonly #leaves: (item: T) => boolean
   readonly #shared: boolean
   readonly #keeping: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
-  constructor(all: readonly Band<T>[], supply: SlotSupply) {
+  /** `leaves`: whether a request may start before one that is being passed. */
+  constructor(all: readonly Band<T>[], supply: SlotSupply, leaves: (item: T) => boolean) {
     this.all = all
+    this.#leaves = leaves
     this.#supply = supply
     this.#shared = all.some(({ shares }) => shares.minShare > 0)
     this.#keeping = all.filter(({ shares }) => shares.kept > 0)
@@ -215,36 +218,33 @@ export class Bands<T extends Need> {
    * is passed over in its band, unless all are turned down.
    */
   next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
-    const { divided } = this
-    if (divided)
+    if (this.divided)
       for (const band of this.all) {
-        if (band.shares.share === 0 || band.queue.waiting === 0) continue
-        const head = band.queue.peek(isGone, mayStart)?.item
-        if (head !== undefined && this.#isWithin(band, head, band.shares.share) && this.allows(band, head)) return head
+        const { share } = band.shares
+        const head = share > 0 ? this.#head(band, isGone, mayStart)?.item : undefined
+        if (head !== undefined && this.#isWithin(head, share)) return head
       }
     for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
-      if (band.shares.minShare === 0 || band.queue.waiting === 0) continue
-      const head = band.queue.peek(isGone, mayStart)
-      if (head === undefined || band.credit < head.cost * CLOSE) continue
-      if (!divided || this.allows(band, head.item)) return head.item
+      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart) : undefined
+      if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
     for (const band of this.all) {
-      const head = band.queue.waiting > 0 ? band.queue.peek(isGone, mayStart)?.item : undefined
-      if (head !== undefined && (!divided || this.allows(band, head))) return head
+      const head = this.#head(band, isGone, mayStart)
+      if (head !== undefined) return head.item
     }
     return undefined
   }
 
-  /** Whether a request of `band` is within the most that the band may have, and leaves others what they keep. */
-  allows(band: Band<T>, request: T): boolean {
+  /** Whether a request is within the most that its band may have, and leaves others what they keep. */
+  allows(request: T): boolean {
     if (!this.divided || this.all.every(({ running }) => running === 0)) return true
-    if (!this.#isWithin(band, request, band.shares.most)) return false
+    if (!this.#isWithin(request, request.band.shares.most)) return false
     if (this.#keeping.length === 0) return true
     const { limit, poolLimit, free, freeUnits } = this.#supply
     let [slots, units] = [free - request.width, freeUnits - request.units]
     for (const other of this.#keeping) {
-      if (other === band) continue
+      if (other === request.band) continue
       // A part of a slot is of no use to a request that takes a whole one.
       slots -= Math.max(0, Math.floor(other.shares.kept * limit + ROUNDING) - other.width)
       if (units < Number.POSITIVE_INFINITY) units -= Math.max(0, other.shares.kept * poolLimit - other.units)
@@ -253,12 +253,24 @@ export class Bands<T extends Need> {
     return (slots >= -ROUNDING || free < request.width) && (units >= -ROUNDING || freeUnits < request.units)
   }
 
-  /** Whether with this request a band would have at most this part of the slots and units. */
-  #isWithin(band: Band<T>, { width, units }: T, part: number): boolean {
-    if (band.running === 0) return true
+  /** Whether `head` would still be within the most that its band may have after `one` has started. */
+  leaves(head: T, one: T): boolean {
+    return !this.divided || one.band !== head.band || this.#isWithin(head, head.band.shares.most, one)
+  }
+
+  /** The head of a band, if it may start. */
+  #head(band: Band<T>, isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
+    if (band.queue.waiting === 0) return undefined
+    const head = band.queue.peek(isGone, mayStart)
+    return head !== undefined && this.#leaves(head.item) && this.allows(head.item) ? head : undefined
+  }
+
+  /** Whether with this request, and `more`, its band would have at most this part of the slots and units. */
+  #isWithin({ band, width, units }: T, part: number, more: Need = NOTHING): boolean {
+    if (band.running === 0 && more === NOTHING) return true
     const { limit, poolLimit } = this.#supply
-    if (band.width + width > part * limit + ROUNDING) return false
-    return units === 0 || band.units + units <= part * poolLimit + ROUNDING
+    if (band.width + more.width + width > part * limit + ROUNDING) return false
+    return units === 0 || band.units + more.units + units <= part * poolLimit + ROUNDING
   }
 
   /** A request of `band` has had its turn and is out of the queue. Gives the credit that it took from its band. */

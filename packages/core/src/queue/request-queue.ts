@@ -410,7 +410,11 @@ export class RequestQueue implements Stage {
   #startNext(nowMs: number): boolean {
     const passed = this.#list.passed(nowMs)
     if (passed !== undefined && this.#outgrown(passed, nowMs)) return true
-    if (passed !== undefined && this.#list.isAllowed(passed) && this.#startWaiting(passed, nowMs)) return true
+    if (passed !== undefined) {
+      if (this.#slots.isAllowed(passed) && this.#list.isAllowed(passed)) {
+        if (this.#startWaiting(passed, nowMs)) return true
+      } else this.#mayTellNothing(nowMs)
+    }
     if (this.#supply.mustRetry) return false
     const head = this.#next(nowMs)
     if (head === undefined) return false
@@ -421,6 +425,12 @@ export class RequestQueue implements Stage {
     if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false
     if (this.#list.changes === changes) this.#list.hold(head)
     return true
+  }
+
+  /** What waits is held back by parts of the capacity, which was not asked, and so will not tell when it has more. */
+  #mayTellNothing(nowMs: number): void {
+    this.#capped = this.#list.size > 0
+    if (this.#capped) this.#supply.listen(nowMs)
   }
 
   /** Refuses a request that can never start any more: the capacity or the pool has become too small while it waited. */
@@ -441,12 +451,8 @@ export class RequestQueue implements Stage {
     const passes = slots.isContested && this.#supply.anyFree()
     const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
     if (head !== undefined && slots.isAllowed(head)) return head
-    this.#capped = this.#list.size > 0
-    if (head === undefined) {
-      // Bands have parts of a limit that may grow before anything ends.
-      if (this.#capped) this.#supply.listen(nowMs)
-      return undefined
-    }
+    this.#mayTellNothing(nowMs)
+    if (head === undefined) return undefined
     const other = this.#list.next((one) => slots.isAllowed(one))
     return other !== undefined && slots.isAllowed(other) ? other : undefined
   }

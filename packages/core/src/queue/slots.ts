@@ -13,6 +13,9 @@ export interface Need {
   readonly units: number
 }
 
+/** What takes nothing. */
+export const NOTHING: Need = { width: 0, units: 0 }
+
 /**
  * Slots, and the pool if there is one. Asks both on behalf of waiting requests: if one throws, they wait on, and are tried
  * again at the next call. A request takes both or neither.
@@ -32,32 +35,22 @@ export class SlotSupply {
     this.pool = pool
   }
 
-  /** Slots there are; infinite if the capacity throws. */
+  /** Slots, and units, there are: infinite without a pool, or if the capacity or the pool throws. */
   get limit(): number {
-    try {
-      return this.capacity.limit
-    } catch {
-      return Number.POSITIVE_INFINITY
-    }
+    return told(this.capacity, limitOf)
   }
 
-  /** Slots that are free; infinite if the capacity throws. */
-  get free(): number {
-    return freeOf(this.capacity)
-  }
-
-  /** Units that are free; infinite without a pool, or if it throws. */
-  get freeUnits(): number {
-    return this.pool === undefined ? Number.POSITIVE_INFINITY : freeOf(this.pool)
-  }
-
-  /** Units there are; infinite without a pool, or if it throws. */
   get poolLimit(): number {
-    try {
-      return this.pool?.limit ?? Number.POSITIVE_INFINITY
-    } catch {
-      return Number.POSITIVE_INFINITY
-    }
+    return told(this.pool, limitOf)
+  }
+
+  /** Slots, and units, that are free: the same. */
+  get free(): number {
+    return told(this.capacity, freeOf)
+  }
+
+  get freeUnits(): number {
+    return told(this.pool, freeOf)
   }
 
   /**
@@ -112,12 +105,12 @@ export class SlotSupply {
 
   /** Whether it would find its units free. */
   hasUnits({ units }: Need): boolean {
-    return this.pool === undefined || this.#has(this.pool, units)
+    return this.#has(this.pool, units)
   }
 
-  #has(capacity: Capacity, width: number): boolean {
+  #has(capacity: Capacity | undefined, width: number): boolean {
     try {
-      return width <= capacity.limit - capacity.inFlight + ROUNDING
+      return capacity === undefined || width <= freeOf(capacity) + ROUNDING
     } catch {
       return this.#failed()
     }
@@ -144,7 +137,7 @@ export class SlotSupply {
   listen(nowMs: number): void {
     try {
       const { capacity } = this
-      const width = capacity.limit - capacity.inFlight + 1
+      const width = freeOf(capacity) + 1
       if (capacity.inFlight >= 1 && capacity.tryTake(width, nowMs)) this.#putBack(capacity, width, nowMs)
     } catch {
       this.#failed()
@@ -201,9 +194,13 @@ export class SlotSupply {
   }
 }
 
-function freeOf(capacity: Capacity): number {
+const limitOf = ({ limit }: Capacity): number => limit
+const freeOf = ({ limit, inFlight }: Capacity): number => limit - inFlight
+
+/** What a capacity says of itself; infinite without one, or if it throws. */
+function told(capacity: Capacity | undefined, what: (capacity: Capacity) => number): number {
   try {
-    return capacity.limit - capacity.inFlight
+    return capacity === undefined ? Number.POSITIVE_INFINITY : what(capacity)
   } catch {
     return Number.POSITIVE_INFINITY
   }
@@ -294,12 +291,17 @@ export class FlowSlots {
     return this.#waitingFlows > 1
   }
 
-  /** Whether the request is within what its flow may have, whoever waits. A flow may always run one request. */
-  isAllowed({ flow, width, units }: QueuedRequest): boolean {
+  /**
+   * Whether the request is within what its flow may have, whoever waits; after `other` has started, if that is given. A
+   * flow may always run one request.
+   */
+  isAllowed({ flow, width, units }: QueuedRequest, other?: QueuedRequest): boolean {
     const record = this.#flows.get(flow)
-    if (record === undefined || record.width === 0) return true
-    if (record.width + width > this.#perFlow) return false
-    return units === 0 || record.units + units <= this.#perFlowUnits + ROUNDING
+    const more = other?.flow === flow ? other : NOTHING
+    const held = (record?.width ?? 0) + more.width
+    if (held === 0) return true
+    if (held + width > this.#perFlow) return false
+    return units === 0 || (record?.units ?? 0) + more.units + units <= this.#perFlowUnits + ROUNDING
   }
 
   /** Whether the request is within its flow's share of the slots and units there are, which counts while others wait. */

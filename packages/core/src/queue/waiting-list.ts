@@ -83,7 +83,7 @@ export class WaitingList {
   constructor(settings: QueueSettings, host: WaitingListHost) {
     const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
     const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
-    this.#bands = new Bands(all, host.supply)
+    this.#bands = new Bands(all, host.supply, this.#leaves)
     this.#backfill = new Backfill(bypass, host.supply)
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
@@ -107,7 +107,7 @@ export class WaitingList {
   mayStart(request: QueuedRequest): boolean {
     // Of divided bands, one above may wait for slots of its own: then it is for the dispatch to say whose turn it is.
     const waits = this.#bands.divided ? this.size > 0 : this.#bands.anyUpTo(request.band)
-    return !waits && this.#backfill.allows(request)
+    return !waits && this.mayPass(request) && this.#leaves(request)
   }
 
   /** Whether bands have parts of the slots, so that one may wait while slots are free. */
@@ -166,12 +166,14 @@ export class WaitingList {
 
   /** The request whose turn it is; see {@link Bands.next}. */
   next(mayStart?: (request: QueuedRequest) => boolean): QueuedRequest | undefined {
-    return this.#bands.next(this.#isGone, mayStart)
+    const leaves = this.#leaves
+    const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
+    return this.#bands.next(this.#isGone, passes ?? mayStart)
   }
 
   /** Whether a request's band may have it run now. */
   isAllowed(request: QueuedRequest): boolean {
-    return this.#bands.allows(request.band, request)
+    return this.#bands.allows(request)
   }
 
   /** Whether that request may pass the one that is being passed. */
@@ -289,6 +291,14 @@ export class WaitingList {
     return longest.map(([flow, { weight, waiting, sinceMs }]) => {
       return { flow, weight, waiting, oldestMs: nowMs - sinceMs, running: this.#host.slots.held(flow) }
     })
+  }
+
+  /** Whether a request leaves the one that is being passed what their flow or band may have. */
+  readonly #leaves = (one: QueuedRequest): boolean => {
+    const { head } = this.#backfill
+    return (
+      head === undefined || head === one || (this.#host.slots.isAllowed(head, one) && this.#bands.leaves(head, one))
+    )
   }
 
   /** Gives the credit that this took from the request's band. */
