@@ -195,6 +195,18 @@ describe('the gateway, before an engine of its own mind', () => {
     expect(await dataOf(await ask(gateway, 'team', question(5, { stream: true })))).toHaveLength(31)
     expect(await usedAtRest(gateway)).toBe(35)
   })
+
+  it.each([{ total_tokens: 9 }, { prompt_tokens: 5, completion_tokens: -2, total_tokens: 3 }, 'many', null])(
+    'charges and learns nothing by a usage that is no counts: %j',
+    async (usage) => {
+      const odd = await engineOf((res) => res.end(JSON.stringify({ choices: [], usage })))
+      const gateway = await start({ UPSTREAM_URL: odd })
+      for (let i = 1; i <= 2; i++) {
+        expect((await ask(gateway, 'team', question(5))).status).toBe(200)
+        expect(await usedAtRest(gateway)).toBe(5 * i)
+      }
+    },
+  )
 })
 
 describe('the gateway, to many', () => {

@@ -8,7 +8,7 @@ import express, { type Request, type RequestHandler, type Response } from 'expre
 import { openBudget } from './budget.js'
 import { Engine, engineApp } from './engine.js'
 import { AnswerLengths } from './lengths.js'
-import { type ChatRequest, type Chunk, errorBody, eventsOf, readChat, type Usage, wordsOf } from './openai.js'
+import { type ChatRequest, type Chunk, errorBody, eventsOf, readChat, type Usage, usageOf, wordsOf } from './openai.js'
 
 /** API keys, and what each tenant weighs when there is not enough for all. */
 const WEIGHTS: Readonly<Record<string, number>> = { enterprise: 4, team: 2, free: 1 }
@@ -123,9 +123,9 @@ async function passStream(
   res.type('text/event-stream')
   for await (const data of eventsOf(reply.body!)) {
     const chunk = data === '[DONE]' ? undefined : (JSON.parse(data) as Chunk)
-    usage = chunk?.usage ?? usage
-    if (chunk?.choices[0]?.delta.content) permit?.charge(1)
-    const isOurs = chunk !== undefined && chunk.choices.length === 0 && !tellsUsage
+    usage = usageOf(chunk?.usage) ?? usage
+    if (chunk?.choices?.[0]?.delta?.content) permit?.charge(1)
+    const isOurs = chunk?.choices?.length === 0 && !tellsUsage
     if (!isOurs && !res.write(`data: ${data}\n\n`)) await once(res, 'drain', { signal })
   }
   res.end()
@@ -151,8 +151,8 @@ async function chat(req: Request, res: Response): Promise<void> {
       res.send(await reply.text())
     } else if (asked.chat.stream) usage = await passStream(reply, res, asked.chat, permit, signal)
     else {
-      const answer = (await reply.json()) as { usage?: Usage }
-      usage = answer.usage
+      const answer = (await reply.json()) as { usage?: unknown } | null
+      usage = usageOf(answer?.usage)
       res.json(answer)
     }
     if (outcome === 'success' && usage !== undefined) lengths.learn(asked.key, usage.completion_tokens)

@@ -19,11 +19,20 @@ export interface Usage {
 
 /** One event of a stream. The last has the usage, and no choices. */
 export interface Chunk {
-  readonly choices: readonly { readonly delta: { readonly content?: string }; readonly finish_reason: string | null }[]
-  readonly usage?: Usage | null
+  readonly choices?: readonly { readonly delta: { readonly content?: string }; readonly finish_reason: string | null }[]
+  readonly usage?: unknown
 }
 
 const DEFAULT_MOST = 256
+
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+/** What an engine said of its usage; `undefined` if that is not three counts of tokens, by which nobody can be charged. */
+export function usageOf(said: unknown): Usage | undefined {
+  const { prompt_tokens, completion_tokens, total_tokens } = (said ?? {}) as Record<string, unknown>
+  if (!isCount(prompt_tokens) || !isCount(completion_tokens) || !isCount(total_tokens)) return undefined
+  return { prompt_tokens, completion_tokens, total_tokens }
+}
 
 /** Reads a body; a sentence that says what is wrong with it, if it is no such request. */
 export function readChat(body: unknown): ChatRequest | string {
