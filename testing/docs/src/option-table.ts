@@ -1,6 +1,6 @@
 import type { SourceLine } from './page.js'
 
-/** By which names the packages are known in notes, and the options for time and chance. */
+/** By which names packages are known in notes, ours and those that users come from, and the options for time and chance. */
 const IMPORTS = [
   'cloudflare',
   'console',
@@ -23,6 +23,18 @@ const IMPORTS = [
       ['lease', 'doorman'],
     ].map(([name, entry]) => `import type * as ${name} from '@fairlead/core/${entry}'`),
   )
+  .concat(
+    [
+      ['type * as expressRateLimit', 'express-rate-limit'],
+      ['type * as throttler', '@nestjs/throttler'],
+      ['type * as flexible', 'rate-limiter-flexible'],
+      ['type Bottleneck', 'bottleneck'],
+      ['type * as pqueue', 'p-queue'],
+      ['type underPressure', '@fastify/under-pressure'],
+    ].map(([names, library]) => `import ${names} from '${library}'`),
+  )
+  // Without what a type lets in besides, by `[name: string]: any`.
+  .concat('type Named<T> = { [Name in keyof T as string extends Name ? never : Name]: T[Name] }')
   .concat("type Seams = Pick<core.GateOptions, 'clock' | 'random' | 'after'>")
   .join('; ')
 
