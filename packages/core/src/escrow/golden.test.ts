@@ -74,7 +74,7 @@ function decisions({ processes = 1, ...form }: (typeof FORMS)[string], isFleet: 
       line[who] += decision.allowed ? (decision.borrowed ? '~' : '+') : SYMBOLS[decision.reason!]
       if (decision.allowed) open.push([escrow, decision])
       if (open.length > 8 && random() < 0.5) {
-        const [[owner, settled]] = open.splice(Math.floor(random() * open.length), 1) as typeof open
+        const [owner, settled] = open.splice(Math.floor(random() * open.length), 1)[0]!
         owner.settle(settled as never, Math.floor(settled.cost * (0.5 + random())))
       }
     }

@@ -366,12 +366,12 @@ function failureOf(error: unknown): StoreFailure {
 /** A store that answers nonsense has failed. */
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, held, part, turn, waitMs, shares, used } = answer
+  const { win, leftMs, mark, grant, held, part, turn, room, waitMs, shares, used } = answer
   const isMark =
     typeof mark === 'object' &&
     mark !== null &&
     [mark.epoch, mark.rev, mark.total, mark.members, mark.expected].every(isAmount)
-  const areAmounts = [leftMs, grant, held, part, turn, waitMs].every(isAmount)
+  const areAmounts = [leftMs, grant, held, part, turn, room, waitMs].every(isAmount)
   return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }
 

@@ -1,6 +1,7 @@
 import { show } from '../../options.js'
 import type { EscrowDecision, EscrowReason } from '../decision.js'
 import type { Judgement } from '../judgement.js'
+import type { PoolMember } from './pool-member.js'
 
 /** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
 export type LeasedReason = EscrowReason | 'store-error'
@@ -31,15 +32,19 @@ export class LeasedTicket implements LeasedDecision {
   readonly resetAtMs: number
   readonly resetAfterMs: number
   readonly #owner: object
+  readonly #member: PoolMember | undefined
+  readonly #payer: string
   #charged: number
   #slot = -1
   #win = -1
 
   /**
    * `judged` is what the ledger made of this; none if it was not asked. It is allowed if there is nothing to wait for.
+   * `payer` spent for it: the tenant, or a group of it.
    */
   constructor(
     owner: object,
+    member: PoolMember | undefined,
     tenant: string,
     cost: number,
     reason: LeasedReason | undefined,
@@ -47,9 +52,12 @@ export class LeasedTicket implements LeasedDecision {
     judged: Judgement | undefined,
     resetAtMs: number,
     nowMs: number,
+    payer: string = tenant,
   ) {
     const remaining = judged?.remaining ?? 0
     this.#owner = owner
+    this.#member = member
+    this.#payer = payer
     this.tenant = tenant
     this.cost = cost
     this.#charged = cost
@@ -64,8 +72,18 @@ export class LeasedTicket implements LeasedDecision {
     this.resetAfterMs = resetAtMs - nowMs
   }
 
-  isOf(owner: object): boolean {
-    return this.#owner === owner
+  /** What has spent for it; undefined if nothing may. */
+  get member(): PoolMember | undefined {
+    return this.#member
+  }
+
+  /** The escrow whose answer this is. */
+  get owner(): object {
+    return this.#owner
+  }
+
+  get payer(): string {
+    return this.#payer
   }
 
   /** What was spent for it so far. */
@@ -103,6 +121,6 @@ export class LeasedTicket implements LeasedDecision {
 
 /** The decision as its escrow sees it. Throws a `TypeError` if it is another's. */
 export function ticketOf(owner: object, decision: LeasedDecision): LeasedTicket {
-  if (decision instanceof LeasedTicket && decision.isOf(owner)) return decision
+  if (decision instanceof LeasedTicket && decision.owner === owner) return decision
   throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
 }

@@ -1,126 +1,71 @@
-import { type Clock, steady } from '../../clock.js'
 import { requireNumber } from '../../options.js'
-import { weightFrom } from '../../weight.js'
+import { requireWeight } from '../../weight.js'
 import type { Settled } from '../decision.js'
-import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
-import { Ledger } from '../ledger.js'
+import type { Group } from '../group.js'
+import type { Places } from '../hierarchy.js'
 import { requireCost, requireLimit, requireTenant } from '../options.js'
-import { MOST_REPORTED, type Stake } from '../pool/store.js'
-import { fuzzOf, type PoolTerms, pulseOf } from '../pool/terms.js'
-import { ALL_PAID, NOTHING_SETTLED } from '../ticket.js'
-import { PoolAccount, type Wish } from './account.js'
-import { type LeasedDecision, type LeasedReason, LeasedTicket, ticketOf } from './decision.js'
-import { DrawQueue, type Errand } from './draw-queue.js'
+import { NOTHING_SETTLED } from '../ticket.js'
+import { type LeasedDecision, LeasedTicket, ticketOf } from './decision.js'
+import { GroupStore } from './group-store.js'
 import type { DrawingSettings } from './options.js'
-import { needAhead, Pace } from './pace.js'
-import { Pulse } from './pulse.js'
-import type { Refusal } from './refusals.js'
-import { Reports } from './reports.js'
+import { PoolMember } from './pool-member.js'
 import type { LeasedSnapshot } from './snapshot.js'
 
-/** Credit that lies idle goes back if it is this part of a quantum at least. */
-const LEAST_BACK = 1 / 10
-/** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
-const MOST_DRAWS = 4
-/** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
-const AHEAD = 1.5
-/** The name of the tenant that all share for whom there is no room. */
-const OTHERS = '(others)'
-const NONE: Stake = { weight: 0, used: 0 }
-
-/** A check that is being answered. */
-interface Ask {
-  readonly tenant: string
-  readonly weight: number
-  readonly cost: number
-  /** Leases that were drawn for it. */
-  draws: number
+/** A group of the tree: its name among its siblings' pool, and its part of its own pool. */
+interface GroupMember {
+  readonly name: string
+  readonly above: PoolMember
+  readonly member: PoolMember
+  readonly group: Group
 }
 
 /**
- * What processes and regions have in common: the rule of one process, on what was drawn from a pool and what the pool
- * keeps beyond that, spending only what was drawn.
+ * What processes and regions have in common: a part of a pool; in a tree, of a pool for all, and of one for each group
+ * that this process serves.
  */
 export class DrawingEscrow {
   readonly #settings: DrawingSettings
-  readonly #clock: Clock
-  readonly #ledger: Ledger
-  readonly #account: PoolAccount
-  readonly #queue: DrawQueue
-  readonly #reports: Reports
-  readonly #pulse: Pulse
-  readonly #pace: Pace = new Pace()
-  #terms: PoolTerms
-  #fuzz: number
-  /** What lacks for what was decided last. */
-  #need = 0
-  #usedAtMs: number = Number.NEGATIVE_INFINITY
-  #isClosed = false
+  readonly #places: Places | undefined
+  readonly #root: PoolMember
+  /** Of the groups that somebody has asked in, those above before those below. */
+  readonly #groups: Map<Group, GroupMember> = new Map()
+  readonly #names: Map<Group, string> = new Map()
   #allowed = 0
   #refused = 0
-  #storeErrors = 0
 
   constructor(settings: DrawingSettings) {
-    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
     this.#settings = settings
-    this.#clock = steady(clock)
-    this.#terms = terms
-    this.#fuzz = fuzzOf(terms.limit)
-    this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
-    this.#reports = new Reports(terms.windowMs, maxTenants)
-    this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
-      began: (startMs) => {
-        this.#ledger.begin(startMs, 0)
-        this.#reports.begin()
-        this.#pace.restart(0, startMs)
-      },
-      answered: ({ tenants, win, need }, { shares, used, grant, win: winNow }) => {
-        this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
-        // What a tenant used elsewhere counts here, too.
-        for (const [at, report] of tenants.entries())
-          if (shares[at]! > 0)
-            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
-        this.#ledger.limitTo(this.#account.granted + this.#account.held)
-        const nowMs = this.#clock()
-        this.#pace.restart(this.#used, nowMs)
-        if (grant > 0) this.#usedAtMs = nowMs
-        this.#pulse.start(nowMs)
-      },
-      failed: (failure) => onStoreFailure?.(failure),
-    })
-    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
-    this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
-      lastUseMs: () => this.#usedAtMs,
-      lastSignMs: () => this.#account.sentMs,
-      isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
-      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
-    })
+    this.#places = settings.tree?.plant(settings.groupOf)
+    const taken = new Set<string>()
+    for (const [group, path] of this.#places?.paths ?? []) {
+      let name = path.map(encodeURIComponent).join('/')
+      while (taken.has(name)) name += "'"
+      taken.add(name)
+      this.#names.set(group, name)
+    }
+    this.#root = this.#memberOf(settings, this.#places?.root)
   }
 
   /** Length of a window, in milliseconds. */
   get windowMs(): number {
-    return this.#terms.windowMs
+    return this.#root.windowMs
   }
 
   /**
    * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
-   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants.
+   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants. A tenant that
+   * has no place in the tree is refused, as `unknown`.
    *
    * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
-   * throws or gives a bad weight. Never throws because of the store.
+   * or `groupOf` throw, or give a bad weight, or a name of no group. Never throws because of the store.
    */
   check(tenant: string, cost = 1): LeasedDecision | Promise<LeasedDecision> {
     requireTenant(tenant)
     requireCost(cost)
-    const ask: Ask = { tenant, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
-    const nowMs = this.#clock()
-    this.#usedAtMs = nowMs
-    this.#isClosed = false
-    if (this.#account.hasFailed) this.#makeDo(nowMs)
-    const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
-    this.#pulse.start(nowMs)
-    this.#drawAhead(ask, nowMs)
-    return decision
+    const group = this.#groupOf(tenant)
+    if (group === null) return this.#count(this.#unknown(tenant, cost))
+    const decision = this.#check(group, tenant, cost, tenant)
+    return decision instanceof Promise ? decision.then((late) => this.#count(late)) : this.#count(decision)
   }
 
   /**
@@ -130,18 +75,9 @@ export class DrawingEscrow {
   peek(tenant: string, cost = 1): LeasedDecision {
     requireTenant(tenant)
     requireCost(cost)
-    const weight = weightFrom(this.#settings.weightOf, tenant)
-    const nowMs = this.#clock()
-    const terms = this.#terms
-    const open = this.#isOpen(nowMs)
-    const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
-    const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
-      new LeasedTicket(this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
-    if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
-    if (!open) return answer(undefined, 0)
-    const verdict = this.#judge({ tenant, weight, cost, draws: 0 }, nowMs, true)
-    const { judged } = this.#ledger
-    return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
+    const group = this.#groupOf(tenant)
+    if (group === null) return this.#unknown(tenant, cost)
+    return (group === undefined ? this.#root : this.#join(group).member).peek(tenant, cost)
   }
 
   /**
@@ -154,40 +90,13 @@ export class DrawingEscrow {
   settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
     const ticket = ticketOf(this, decision)
-    const nowMs = this.#clock()
-    const [{ win }, { slot, tenant }] = [this.#account, ticket]
-    if (!this.#isOpen(nowMs) || !ticket.settleIn(win)) return NOTHING_SETTLED
-    const weight = weightFrom(this.#settings.weightOf, tenant)
-    let [rest, draws] = [actualCost - ticket.charged, 0]
-    if (rest <= 0) {
-      if (rest < 0) this.#ledger.settle(slot, rest)
-      this.#pulse.start(nowMs)
-      return ALL_PAID
-    }
-    const charge = (atMs: number): Settled | undefined => {
-      if (win !== this.#account.win || !this.#isOpen(atMs)) return { settled: true, unpaid: rest }
-      const part = Math.min(rest, Math.max(0, this.#credit))
-      if (part > 0) rest -= part - this.#ledger.settle(slot, part)
-      if (rest <= this.#fuzz) return ALL_PAID
-      this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
-      return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
-    }
-    const wish = (): Wish => {
-      draws++
-      this.#note({ tenant, weight, cost: rest, draws }, this.#clock(), false)
-      return this.#wish(this.#need, 0, tenant)
-    }
-    const giveUp = (): Settled => ({ settled: true, unpaid: rest })
-    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
+    return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
   }
 
   /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
   charge(decision: LeasedDecision, costSoFar: number): void {
     const ticket = ticketOf(this, decision)
-    const part = Math.min(costSoFar - ticket.charged, this.#credit)
-    if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
-    ticket.charge(part - this.#ledger.settle(ticket.slot, part))
+    ticket.member?.charge(ticket, costSoFar)
   }
 
   /** Gives all back: nothing ran. As `settle` with a cost of 0. */
@@ -202,10 +111,18 @@ export class DrawingEscrow {
    */
   setLimit(limit: number): void {
     requireLimit(limit)
-    const { limit: before, quantum } = this.#terms
-    this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
-    this.#fuzz = fuzzOf(limit)
-    this.#account.changeTerms(this.#terms)
+    this.#root.setLimit(limit)
+    for (const { member } of this.#groups.values()) member.setLimit(limit)
+  }
+
+  /**
+   * Gives a group of the tree another weight, from the next call to the store on. Tell all processes. Throws a
+   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with a weight of its own.
+   */
+  setWeight(group: string, weight: number): void {
+    requireWeight('weight', weight)
+    if (this.#places === undefined) throw new TypeError('group must be one of a tree, and there is none')
+    this.#places.weighted(group).weight = weight
   }
 
   /**
@@ -213,238 +130,110 @@ export class DrawingEscrow {
    * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
    */
   close(): void | Promise<void> {
-    this.#isClosed = true
-    this.#pulse.stop()
-    const nowMs = this.#clock()
-    if (!this.#isOpen(nowMs)) return undefined
-    const leave = (): Wish => {
-      const tenants = this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => ({
-        tenant: tenant || OTHERS,
-        weight: this.#wholeWeight(tenant),
-        used,
-        rate: 0,
-        ask: 0,
-      }))
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
-    }
-    return this.#after(() => this.#account.draw(leave, nowMs))
+    const members = [...this.#groups.values()].map(({ member }) => member).reverse()
+    return [...members, this.#root].reduce<void | Promise<void>>(
+      (done, member) => (done instanceof Promise ? done.then(() => member.close()) : member.close()),
+      undefined,
+    )
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
-    const open = this.#isOpen(this.#clock())
-    const { win, granted, held, calls, share, failure } = this.#account
-    const terms = this.#terms
-    const { member } = this.#settings
+    const all = this.#root.snapshot()
+    if (this.#places === undefined) return all
+    const groups = [...this.#groups.values()].map(({ member }) => member.snapshot())
+    const sum = (of: (one: LeasedSnapshot) => number): number => groups.reduce((total, one) => total + of(one), of(all))
     return {
-      ...terms,
-      member,
-      win,
-      open,
-      granted: open ? granted : 0,
-      used: open ? this.#used : 0,
-      held: open ? held : 0,
-      share,
-      tenants: open ? this.#ledger.tenants : 0,
-      weight: open ? this.#ledger.weight : 0,
+      ...all,
       allowed: this.#allowed,
       refused: this.#refused,
-      storeErrors: this.#storeErrors,
-      storeCalls: calls,
-      lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
+      storeErrors: sum(({ storeErrors }) => storeErrors),
+      storeCalls: sum(({ storeCalls }) => storeCalls),
+      groups,
     }
   }
 
-  get #used(): number {
-    return Math.max(0, this.#ledger.limit - this.#ledger.left)
+  #count(decision: LeasedDecision): LeasedDecision {
+    if (decision.allowed) this.#allowed++
+    else this.#refused++
+    return decision
   }
 
-  /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
-  get #credit(): number {
-    return this.#account.granted - this.#used
+  #unknown(tenant: string, cost: number): LeasedTicket {
+    const nowMs = this.#settings.clock()
+    const resetAtMs = nowMs + this.windowMs
+    return new LeasedTicket(
+      this,
+      undefined,
+      tenant,
+      cost,
+      'unknown',
+      Number.POSITIVE_INFINITY,
+      undefined,
+      resetAtMs,
+      nowMs,
+    )
   }
 
-  #isOpen(nowMs: number): boolean {
-    return nowMs < this.#account.usableUntilMs
+  /** The group that a tenant is in; undefined: it is one of the root's; null: it has no place. */
+  #groupOf(tenant: string): Group | undefined | null {
+    if (this.#places === undefined) return undefined
+    const place = this.#places.of(tenant)
+    if (place === undefined) return null
+    return place.group === this.#places.root ? undefined : place.group
   }
 
-  /** The part of the window that is over; 0 if none is open. */
-  #elapsed(nowMs: number): number {
-    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
+  /** If the store fails, the tenant's share is that of its group, as the pool above knows it. */
+  #check(
+    group: Group | undefined,
+    tenant: string,
+    cost: number,
+    shown: string,
+  ): LeasedDecision | Promise<LeasedDecision> {
+    if (group === undefined) return this.#root.check(tenant, cost, shown)
+    const { member, name } = this.#join(group)
+    const above = group.parent === this.#places!.root ? undefined : group.parent
+    const decide = (decision: LeasedDecision): LeasedDecision | Promise<LeasedDecision> =>
+      decision.allowed || decision.reason !== 'store-error' ? decision : this.#check(above, name, cost, shown)
+    const decision = member.check(tenant, cost, shown)
+    return decision instanceof Promise ? decision.then(decide) : decide(decision)
   }
 
-  /** The pool's refusal that tells that a tenant need not ask it for so much yet. */
-  #refusalOf({ tenant, weight }: Pick<Ask, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
-    const share = this.#isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
-    return this.#account.refusalOf({ tenant: this.#nameOf(tenant), weight, share, need }, nowMs)
-  }
-
-  #wholeWeight(tenant: string): number {
-    return tenant === '' ? 1 : weightFrom(this.#settings.weightOf, tenant)
-  }
-
-  /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
-  #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
-    const { cost } = ask
-    if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
-    const open = this.#isOpen(nowMs)
-    const verdict = open ? this.#judge(ask, nowMs) : undefined
-    if (verdict === undefined) this.#need = cost
-    else if (isRefusal(verdict)) {
-      this.#need = verdict === 'over-share' ? cost : cost - this.#credit
-      // What is here is kept for others here. Only what the pool has for this member beyond that would help.
-      if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
-        return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
-    } else {
-      if (cost <= this.#credit + this.#fuzz)
-        return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
-      this.#need = cost - this.#credit
-    }
-    const refusal = this.#refusalOf(ask, this.#need, nowMs)
-    if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
-    const waitMs = refusal === undefined ? 0 : refusal.untilMs - nowMs
-    const reason = refusal?.isExhausted === true ? 'exhausted' : 'over-share'
-    if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
-    return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
-  }
-
-  #judge({ tenant, weight, cost }: Ask, nowMs: number, isPeek = false): Verdict {
-    this.#ledger.advance(nowMs)
-    const { judged } = this.#ledger
-    const weightHere = weight * this.#reports.shareOf(tenant)
-    if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
-    else this.#ledger.judge(tenant, weightHere, cost)
-    // Beyond that, it is the turn of others elsewhere.
-    const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
-    if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
-    judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
-    // What the pool has granted for a tenant it judged by what all members know.
-    const granted = Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant)))
-    if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
-      judged.verdict = 'borrows'
-      judged.remaining = Math.max(0, granted - cost)
-    }
-    return judged.verdict
-  }
-
-  /** Answers what was just judged and allowed. */
-  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
-    const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
-    answer.book(this.#ledger.spend(), this.#account.win)
-    const name = this.#nameOf(ask.tenant)
-    this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
-    return answer
-  }
-
-  /** Answers what was just judged and refused. */
-  #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
-    this.#ledger.refuse()
-    return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
-  }
-
-  /** The store is away: goes on in windows of its own, where that is declared, and looks whether it is back. */
-  #makeDo(nowMs: number): void {
-    if (this.#settings.onStoreError !== 'last-share') return
-    this.#account.lend(nowMs)
-    this.#ledger.limitTo(this.#account.granted + this.#account.held)
-    if (this.#account.isLent) void this.#tell(0)
-  }
-
-  /** What was declared for a store that does not answer. */
-  #declared(ask: Ask, nowMs: number): LeasedDecision {
-    const { onStoreError, storeTimeoutMs } = this.#settings
-    this.#storeErrors++
-    if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
-    if (onStoreError === 'last-share') {
-      this.#account.lend(nowMs)
-      const ofHeld = ask.cost - Math.max(0, this.#credit)
-      const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
-      if (this.#isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
-        this.#account.spendHeld(Math.max(0, ofHeld), nowMs)
-        return this.#spend(ask, 'store-error', nowMs)
-      }
-    }
-    return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
-  }
-
-  #answer(
-    ask: Ask,
-    reason: LeasedReason | undefined,
-    retryAfterMs: number,
-    nowMs: number,
-    judged: Judgement | undefined,
-  ): LeasedTicket {
-    if (retryAfterMs === 0) this.#allowed++
-    else {
-      this.#refused++
-      if (reason !== 'never') this.#note(ask, nowMs, true)
-    }
-    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
-    return new LeasedTicket(this, ask.tenant, ask.cost, reason, retryAfterMs, judged, resetAtMs, nowMs)
-  }
-
-  #errandOf(ask: Ask): Errand<LeasedDecision> {
-    return {
-      wish: () => {
-        ask.draws++
-        this.#note(ask, this.#clock(), false)
-        // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
-        const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
-        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(this.#clock()))
-        return this.#wish(this.#need, back, ask.tenant)
+  /** This process's part of a group's pool. */
+  #join(group: Group): GroupMember {
+    const known = this.#groups.get(group)
+    if (known !== undefined) return known
+    const parent = group.parent!
+    const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
+    const { terms, store } = this.#settings
+    const name = groupName(this.#names.get(group)!)
+    const member = this.#memberOf(
+      {
+        ...this.#settings,
+        terms: { ...terms, name: `${terms.name}/${this.#names.get(group)}` },
+        store: new GroupStore(store, above, name),
+        onStoreError: 'refuse',
       },
-      attempt: (nowMs) => this.#decide(ask, nowMs),
-      giveUp: (nowMs) => this.#declared(ask, nowMs),
-    }
+      group,
+    )
+    const joined = { name, above, member, group }
+    this.#groups.set(group, joined)
+    return joined
   }
 
-  /** What will be spent here until a lease can be there. */
-  #spentMeanwhile(nowMs: number): number {
-    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
+  #memberOf(settings: DrawingSettings, group: Group | undefined): PoolMember {
+    const places = this.#places
+    const { weightOf } = settings
+    if (places === undefined) return new PoolMember(this, settings)
+    const groups = new Map<string, Group>()
+    for (const [child, name] of this.#names) if (child.parent === group) groups.set(groupName(name), child)
+    const weight = (tenant: string): number =>
+      groups.get(tenant)?.weight ?? (weightOf === undefined ? (places.of(tenant)?.weight ?? 1) : weightOf(tenant))
+    return new PoolMember(this, { ...settings, weightOf: weight, groups: new Set(groups.keys()) })
   }
+}
 
-  /** Draws for what will be spent until a lease can be there, before it lacks. */
-  #drawAhead(ask: Ask, nowMs: number): void {
-    const { roundTripMs, hasFailed, isCalling } = this.#account
-    if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
-    const mark = this.#spentMeanwhile(nowMs)
-    if (this.#credit >= mark) return
-    const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
-    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
-    this.#note(ask, nowMs, false)
-    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
-  }
-
-  /** The name by which the pool knows a tenant. */
-  #nameOf(tenant: string): string {
-    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
-  }
-
-  #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
-    const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
-    const name = this.#nameOf(tenant)
-    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
-  }
-
-  #wish(need: number, back: number, tenant: string | undefined): Wish {
-    const nowMs = this.#clock()
-    const isOpen = this.#isOpen(nowMs)
-    const name = tenant === undefined ? undefined : this.#nameOf(tenant)
-    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
-    const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
-    const { members } = this.#account
-    const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
-    return { need, back, spent: all.used, ...report }
-  }
-
-  /** Tells the pool how things stand here, and hands some credit back. */
-  #tell(back: number): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), this.#clock()))
-  }
-
-  #after(draw: () => void | Promise<void>): void | Promise<void> {
-    const done = draw()
-    this.#ledger.limitTo(this.#account.granted + this.#account.held)
-    return done
-  }
+/** The name by which the pool above knows a group: unlike a tenant's. */
+function groupName(path: string): string {
+  return `(group ${path})`
 }

@@ -22,6 +22,7 @@ const ANSWER: LeaseAnswer = {
     held: 0,
     part: 1,
     turn: Number.MAX_VALUE,
+    room: 0,
     waitMs: 0,
   },
   ...{ shares: [], used: [] },

@@ -1,6 +1,7 @@
 import { type After, type Clock, systemAfter, systemClock } from '../../clock.js'
 import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../../options.js'
 import { type Random, randomUint32, systemRandom } from '../../random.js'
+import { type Hierarchy, requirePlaces } from '../hierarchy.js'
 import type { PoolStore } from '../pool/store.js'
 import { type PoolTerms, poolTerms } from '../pool/terms.js'
 import type { StoreFailure } from './account.js'
@@ -10,7 +11,17 @@ import type { OnStoreError } from './decision.js'
 export interface DrawingOptions {
   /** A tenant's weight relative to others, from 1e-9 to 1e12. Asked at every check. @default 1 for everybody */
   weightOf?: (tenant: string) => number
-  /** Active tenants known by name, and one more that all others share, with weight 1. @default 10000 */
+  /**
+   * Groups of tenants that share with each other first, as in one process: each has a pool of its own in the store, of
+   * this pool's name and its path, whose budget comes out of that of the pool above. @default all are in one group
+   */
+  tree?: Hierarchy
+  /**
+   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Asked at
+   * every check. @default all of them are refused
+   */
+  groupOf?: (tenant: string) => string | undefined
+  /** Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default 10000 */
   maxTenants?: number
   /**
    * What a check answers when the pool's store fails or does not answer in time, and this process lacks the credit:
@@ -56,7 +67,17 @@ export interface LeasedEscrowOptions extends DrawingOptions {
   random?: Random
 }
 
-const DRAWING = ['weightOf', 'maxTenants', 'onStoreError', 'storeTimeoutMs', 'onStoreFailure', 'clock', 'after']
+const DRAWING = [
+  'weightOf',
+  'tree',
+  'groupOf',
+  'maxTenants',
+  'onStoreError',
+  'storeTimeoutMs',
+  'onStoreFailure',
+  'clock',
+  'after',
+]
 
 /** Options that were checked, with every default in its place. */
 export interface DrawingSettings {
@@ -64,6 +85,10 @@ export interface DrawingSettings {
   readonly member: string
   readonly store: PoolStore
   readonly weightOf: ((tenant: string) => number) | undefined
+  readonly tree: Hierarchy | undefined
+  readonly groupOf: ((tenant: string) => string | undefined) | undefined
+  /** Those of its tenants that are groups, with pools of their own. */
+  readonly groups?: ReadonlySet<string>
   readonly maxTenants: number
   readonly onStoreError: OnStoreError
   readonly storeTimeoutMs: number
@@ -81,9 +106,10 @@ export function drawingSettings(
 ): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
   requireOptions(name, options, [...DRAWING, ...own])
   const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
-  const { onStoreFailure } = options
+  const { onStoreFailure, tree, groupOf } = options
   const { clock = clockOfPool, after = systemAfter } = options
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
+  requirePlaces(tree, groupOf)
   requireInteger('maxTenants', maxTenants, 1)
   requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share', 'local-share'])
   if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
@@ -91,7 +117,7 @@ export function drawingSettings(
   requireFunction('clock', clock)
   requireFunction('after', after)
   return {
-    ...{ weightOf, maxTenants, storeTimeoutMs, onStoreFailure, clock, after },
+    ...{ weightOf, tree, groupOf, maxTenants, storeTimeoutMs, onStoreFailure, clock, after },
     onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
   }
 }

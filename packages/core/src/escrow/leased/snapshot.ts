@@ -24,6 +24,8 @@ export interface LeasedSnapshot extends PoolTerms {
   /** Answers that were what is declared for a store that fails. */
   readonly storeErrors: number
   readonly storeCalls: number
+  /** In a tree: of each group that this process serves, about the group's own pool. */
+  readonly groups?: readonly LeasedSnapshot[]
   /** Why the store failed last. */
   readonly lastStoreFailure: { readonly kind: StoreFailureKind; readonly message: string } | undefined
 }

@@ -89,6 +89,7 @@ export class Pool {
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
       turn: this.#turn(call.pool.quantum),
+      room: isLast ? member.room : 0,
       waitMs: member.waitMs,
       shares: places.map(({ part }) => part),
       // What is granted with this is not used yet.
@@ -243,14 +244,15 @@ export class Pool {
     return { epoch: this.#head.epoch, rev: this.#head.rev, total: this.#head.granted, members, expected }
   }
 
-  #answer(member: Member, { pool, need, tenants }: LeaseCall): void {
-    const { limit, windowMs, quantum } = pool
+  #answer(member: Member, call: LeaseCall): void {
+    const { need, tenants } = call
+    const { limit, windowMs, quantum } = call.pool
     const claimants: Claimant[] = this.#tenants.active.map(({ weight, used }) => ({ weight, granted: used }))
     const present = [...this.#members.values()].filter((other) => this.#isPresent(other, windowMs))
     for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
-    const left = Math.max(0, limit - this.#head.granted)
+    const left = call.left ?? Math.max(0, limit - this.#head.granted)
     const most = weights > 0 ? limit / weights : 0
     // What lies idle at a member is there for those that have claims there.
     const before = Math.min(most, this.#head.level)
@@ -261,10 +263,11 @@ export class Pool {
     // While nobody is there, nobody has had more than a guarantee.
     this.#head.level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
+    member.room = 0
     member.waitMs = 0
     const graceMs = this.#graceMs(windowMs)
     if (need > 0 && graceMs > 0) member.waitMs = graceMs
-    else if (need > 0) {
+    else if (tenants.length > 0) {
       const { tenant } = tenants[0]!
       const { weight, used } = this.#tenants.placeOf(tenant, member)
       const asker = { weight, granted: used + member.idle }
@@ -275,13 +278,14 @@ export class Pool {
         const others = claimsAt(claimants, level, elapsed) - claimOf({ weight, granted: used }, level, elapsed)
         return left - Math.max(0, others - (idle - keptHere))
       }
-      grant = this.#tenants.grant(tenant, member, need, () => {
+      const free = freeAt(level, elapsed)
+      const decide = (): number => {
         let some = 0
         if (need <= left + fuzz) {
           const claim = Math.min(left, claimOf(asker, level, elapsed))
           if (full <= claim + fuzz) some = full
           else if (need <= claim + fuzz) some = Math.max(need, claim)
-          else some = this.#loan(asker, need, quantum, left, freeAt(level, elapsed), fuzz)
+          else some = this.#loan(asker, need, quantum, left, free, fuzz)
         }
         // Being granted something ends no wait: who takes turns with others is still in line for more.
         if (some > 0) return some
@@ -295,13 +299,15 @@ export class Pool {
         else if (freeIn(WAIT) >= need) wait = WAIT
         member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
         return 0
-      })
+      }
+      if (need > 0) grant = this.#tenants.grant(tenant, member, need, decide)
+      member.room = Math.max(0, free - grant)
       member.granted += grant
       this.#head.granted += grant
       this.#head.since += grant
     }
     member.grant = grant
-    const rest = Math.max(0, limit - this.#head.granted)
+    const rest = Math.max(0, left - grant)
     member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
   }
 

@@ -71,6 +71,7 @@ export interface Member extends Weighed {
   seq: number
   grant: number
   held: number
+  room: number
   waitMs: number
 }
 
@@ -88,6 +89,7 @@ export function newMember(seenMs: number, seq: number, weight: number): Member {
     seq,
     grant: 0,
     held: 0,
+    room: 0,
     waitMs: 0,
   }
 }

@@ -58,6 +58,11 @@ export interface LeaseCall {
   readonly tenants: readonly TenantReport[]
   /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
+  /**
+   * What may be granted, where that is not what is left of the limit: for the pool of a group, whose limit says only
+   * what its tenants are guaranteed, while the pool above has to give what is granted.
+   */
+  readonly left?: number
 }
 
 /** The pool's answer. */
@@ -79,6 +84,8 @@ export interface LeaseAnswer {
    * others. The largest number there is while nobody is in line.
    */
   readonly turn: number
+  /** What is left after that, and not kept for other tenants than the first of the call; 0 if that named none. */
+  readonly room: number
   /** When to ask again for what was refused; 0 if nothing was. */
   readonly waitMs: number
   /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
@@ -138,7 +145,8 @@ export function mostReported(members: number): number {
 }
 
 /** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
-export function requireLease({ member, seq, win, holds, spent, mark, quiet, tenants, need }: LeaseCall): void {
+export function requireLease(call: LeaseCall): void {
+  const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0 } = call
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)
@@ -152,6 +160,7 @@ export function requireLease({ member, seq, win, holds, spent, mark, quiet, tena
   requireNumber('quiet.weight', quiet.weight, 0)
   requireNumber('quiet.used', quiet.used, 0)
   requireNumber('need', need, 0)
+  requireNumber('left', left, 0)
   if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
   if (tenants.length > MOST_REPORTED)
     throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
