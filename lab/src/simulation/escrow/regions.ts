@@ -46,7 +46,8 @@ export function simulateRegions(scenario: RegionsScenario): Map<string, number> 
   const asks: { atMs: number; tenant: string; region: string }[] = []
   for (const { name: tenant, demands } of tenants)
     for (const [region, demand] of Object.entries(demands)) {
-      if (!escrows.has(region)) escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after, ...groups }))
+      if (!escrows.has(region))
+        escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after, ...groups }))
       for (let at = 0; at < demand; at++) {
         const part = moments === 'evenly' ? (at + random()) / demand : random()
         asks.push({ atMs: part * windowMs, tenant, region })

@@ -9,6 +9,9 @@ interface Taken {
   readonly amount: number | Promise<number>
 }
 
+/** Part of a window after which a tenant that the pool above refused may ask again. */
+const LONGEST_WAIT = 1 / 20
+
 const NOTHING: Taken = { seq: 0, amount: 0 }
 
 /**
@@ -94,7 +97,7 @@ export class GroupStore implements PoolStore {
   }
 
   #ask(call: LeaseCall, amount: number): LeaseAnswer | Promise<LeaseAnswer> {
-    const looked = call.need > 0 ? this.#above.lookAfter(this.#group) : undefined
+    const looked = call.need > 0 ? this.#above.lookAfter(this.#group, call.need) : undefined
     return looked instanceof Promise ? looked.then(() => this.#lease(call, amount)) : this.#lease(call, amount)
   }
 
@@ -113,7 +116,8 @@ export class GroupStore implements PoolStore {
   }
 
   #finish(call: LeaseCall, answer: LeaseAnswer, isRefused: boolean, amount: number): LeaseAnswer {
-    if (isRefused) return { ...answer, waitMs: Math.max(answer.waitMs, this.#refusedMs) }
+    // The pool above may have more before the time that it tells; it is known there whether to ask again.
+    if (isRefused) return { ...answer, waitMs: Math.min(this.#refusedMs, call.pool.windowMs * LONGEST_WAIT) }
     if (call.need === 0) return answer
     if (answer.grant === 0) this.#above.queue(this.#group, call.need)
     // What was taken in another window is void; the group's pool hears of it by the next call.

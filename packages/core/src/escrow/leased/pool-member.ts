@@ -95,7 +95,7 @@ export class PoolMember {
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
         this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
-        if (groups?.has(tenants[0]?.tenant ?? '') === true) this.#limitGroup(tenants[0]!, answer)
+        if (shares[0]! > 0 && groups?.has(tenants[0]!.tenant) === true) this.#limitGroup(tenants[0]!, answer)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
@@ -231,18 +231,24 @@ export class PoolMember {
   /** Some of a group was refused a cost in the group's own pool: so the group is in line here. */
   queue(group: string, cost: number): void {
     const nowMs = this.#clock()
-    const weight = weightFrom(this.#settings.weightOf, group)
-    this.#note({ tenant: group, shown: group, weight, cost, draws: 0 }, nowMs, true)
+    this.#noteGroup(group, cost, nowMs, true)
     if (nowMs - this.#queuedMs < this.#terms.windowMs * OLD) return
     this.#queuedMs = nowMs
     void this.#account.draw(() => this.#wish(0, 0, group), nowMs)
   }
 
-  /** Asks the pool for that anew, if it is older than a part of a window after which much may be different. */
-  lookAfter(group: string): void | Promise<void> {
+  /** Asks the pool for a group's prospect anew, if it is older than a part of a window after which much may differ. */
+  lookAfter(group: string, cost: number): void | Promise<void> {
     const nowMs = this.#clock()
-    if (nowMs - (this.#prospects.get(group)?.atMs ?? Number.NEGATIVE_INFINITY) < this.#terms.windowMs * OLD) return
+    const { atMs = Number.NEGATIVE_INFINITY } = this.#prospects.get(group) ?? {}
+    if (nowMs - atMs < this.#terms.windowMs * OLD) return
+    this.#noteGroup(group, cost, nowMs, false)
     return this.#account.draw(() => this.#wish(0, 0, group), nowMs)
+  }
+
+  #noteGroup(group: string, cost: number, nowMs: number, isRefused: boolean): void {
+    const weight = weightFrom(this.#settings.weightOf, group)
+    this.#note({ tenant: group, shown: group, weight, cost, draws: 0 }, nowMs, isRefused)
   }
 
   /**
