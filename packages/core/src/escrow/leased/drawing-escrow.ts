@@ -211,7 +211,7 @@ export class DrawingEscrow {
       {
         ...this.#settings,
         terms: { ...terms, name: `${terms.name}/${this.#names.get(group)}` },
-        store: new GroupStore(store, above, name),
+        store: new GroupStore(store, above, name, this.#settings.clock),
         onStoreError: 'refuse',
       },
       group,
@@ -229,7 +229,7 @@ export class DrawingEscrow {
     for (const [child, name] of this.#names) if (child.parent === group) groups.set(groupName(name), child)
     const weight = (tenant: string): number =>
       groups.get(tenant)?.weight ?? (weightOf === undefined ? (places.of(tenant)?.weight ?? 1) : weightOf(tenant))
-    return new PoolMember(this, { ...settings, weightOf: weight, groups: new Set(groups.keys()) })
+    return new PoolMember(this, { ...settings, weightOf: weight })
   }
 }
 

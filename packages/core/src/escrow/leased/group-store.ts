@@ -1,3 +1,4 @@
+import type { Clock } from '../../clock.js'
 import { type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from '../pool/store.js'
 import { fuzzOf } from '../pool/terms.js'
 import type { LeasedTicket } from './decision.js'
@@ -9,8 +10,18 @@ interface Taken {
   readonly amount: number | Promise<number>
 }
 
-/** Part of a window after which a tenant that the pool above refused may ask again. */
-const LONGEST_WAIT = 1 / 20
+/** What the pool above said of the group. */
+interface Prospect {
+  readonly win: number
+  readonly atMs: number
+  /** What it may use in all, if others in line there come to the same per weight. */
+  readonly limit: number
+  /** What is left there and not kept for others. */
+  readonly room: number
+}
+
+/** Part of a window after which much may be different: that is asked anew, and who was refused may ask again. */
+const WHILE = 1 / 20
 
 const NOTHING: Taken = { seq: 0, amount: 0 }
 
@@ -26,6 +37,7 @@ export class GroupStore implements PoolStore {
   readonly #store: PoolStore
   readonly #above: PoolMember
   readonly #group: string
+  readonly #clock: Clock
   /** Credit of the window that was taken from above, and the last decision about it. */
   #out = 0
   #win = -1
@@ -34,10 +46,19 @@ export class GroupStore implements PoolStore {
   #refusedMs = 0
   #last: Taken = NOTHING
 
-  constructor(store: PoolStore, above: PoolMember, group: string) {
+  #prospect: Prospect | undefined
+  /** When the pool above was told that the group is in line. */
+  #queuedMs = Number.NEGATIVE_INFINITY
+
+  constructor(store: PoolStore, above: PoolMember, group: string, clock: Clock) {
     this.#store = store
     this.#above = above
     this.#group = group
+    this.#clock = clock
+    above.listen(group, ({ weight }, { win, shares, used, grant, room, turn }) => {
+      const inAll = used[0]! / shares[0]! + grant
+      this.#prospect = { win, atMs: clock(), limit: Math.min(inAll + room, turn * weight), room }
+    })
   }
 
   lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer> {
@@ -97,13 +118,14 @@ export class GroupStore implements PoolStore {
   }
 
   #ask(call: LeaseCall, amount: number): LeaseAnswer | Promise<LeaseAnswer> {
-    const looked = call.need > 0 ? this.#above.lookAfter(this.#group, call.need) : undefined
+    const isOld = this.#clock() - (this.#inWindow?.atMs ?? Number.NEGATIVE_INFINITY) >= call.pool.windowMs * WHILE
+    const looked = call.need > 0 && isOld ? this.#look(call.need) : undefined
     return looked instanceof Promise ? looked.then(() => this.#lease(call, amount)) : this.#lease(call, amount)
   }
 
   #lease(call: LeaseCall, amount: number): LeaseAnswer | Promise<LeaseAnswer> {
     const { pool, need, tenants } = call
-    const { limit: most, room } = this.#above.prospectOf(this.#group) ?? { limit: pool.limit, room: pool.limit }
+    const { limit: most, room } = this.#inWindow ?? { limit: pool.limit, room: pool.limit }
     const limit = Math.max(most, fuzzOf(pool.limit))
     const quantum = Math.min(pool.quantum, amount || pool.quantum, limit)
     const isRefused = need > 0 && amount < need
@@ -117,14 +139,32 @@ export class GroupStore implements PoolStore {
 
   #finish(call: LeaseCall, answer: LeaseAnswer, isRefused: boolean, amount: number): LeaseAnswer {
     // The pool above may have more before the time that it tells; it is known there whether to ask again.
-    if (isRefused) return { ...answer, waitMs: Math.min(this.#refusedMs, call.pool.windowMs * LONGEST_WAIT) }
+    if (isRefused) return { ...answer, waitMs: Math.min(this.#refusedMs, call.pool.windowMs * WHILE) }
     if (call.need === 0) return answer
-    if (answer.grant === 0) this.#above.queue(this.#group, call.need)
+    if (answer.grant === 0) this.#queue(call)
     // What was taken in another window is void; the group's pool hears of it by the next call.
     const isBacked = answer.win === this.#win
     const grant = isBacked ? Math.min(answer.grant, amount) : 0
     this.#giveBack(isBacked && call.seq === this.#last.seq ? amount - grant : 0)
     if (call.seq === this.#last.seq) this.#last = { seq: call.seq, amount: grant }
     return { ...answer, grant }
+  }
+
+  /** A tenant that the group's pool refuses waits; so the group does above. */
+  #queue({ need, pool }: LeaseCall): void {
+    const nowMs = this.#clock()
+    this.#above.note(this.#group, need, true)
+    if (nowMs - this.#queuedMs < pool.windowMs * WHILE) return
+    this.#queuedMs = nowMs
+    void this.#above.tell(this.#group)
+  }
+
+  #look(need: number): void | Promise<void> {
+    this.#above.note(this.#group, need, false)
+    return this.#above.tell(this.#group)
+  }
+
+  get #inWindow(): Prospect | undefined {
+    return this.#prospect?.win === this.#above.win ? this.#prospect : undefined
   }
 }

@@ -87,8 +87,6 @@ export interface DrawingSettings {
   readonly weightOf: ((tenant: string) => number) | undefined
   readonly tree: Hierarchy | undefined
   readonly groupOf: ((tenant: string) => string | undefined) | undefined
-  /** Those of its tenants that are groups, with pools of their own. */
-  readonly groups?: ReadonlySet<string>
   readonly maxTenants: number
   readonly onStoreError: OnStoreError
   readonly storeTimeoutMs: number

@@ -22,20 +22,9 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
-/** Part of a window after which it is asked again what a group may use. */
-const OLD = 1 / 20
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
-
-/** What a tenant that is a group may hope for. */
-interface Prospect {
-  /** What it may use in all, if others in line come to the same per weight. */
-  readonly limit: number
-  /** What is left and not kept for others. */
-  readonly room: number
-  readonly atMs: number
-}
 
 /** A check that is being answered. */
 interface Ask {
@@ -62,15 +51,13 @@ export class PoolMember {
   readonly #reports: Reports
   readonly #pulse: Pulse
   readonly #pace: Pace = new Pace()
-  readonly #prospects: Map<string, Prospect> = new Map()
+  readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
   #terms: PoolTerms
   #fuzz: number
   /** What lacks for what was decided last. */
   #need = 0
   #usedAtMs: number = Number.NEGATIVE_INFINITY
   #isClosed = false
-  /** When the pool was last told that a group is in line. */
-  #queuedMs: number = Number.NEGATIVE_INFINITY
   #allowed = 0
   #refused = 0
   #storeErrors = 0
@@ -78,7 +65,7 @@ export class PoolMember {
   /** `owner` is the escrow whose answers these are. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
-    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure, groups } = settings
+    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
     this.#settings = settings
     this.#clock = steady(clock)
     this.#terms = terms
@@ -89,13 +76,12 @@ export class PoolMember {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
-        this.#prospects.clear()
         this.#pace.restart(0, startMs)
       },
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
         this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
-        if (shares[0]! > 0 && groups?.has(tenants[0]!.tenant) === true) this.#limitGroup(tenants[0]!, answer)
+        if (shares[0]! > 0) this.#listeners.get(tenants[0]!.tenant)?.(tenants[0]!, answer)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
@@ -113,7 +99,8 @@ export class PoolMember {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
-      sign: (isIdle) => void this.#tell(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
+      sign: (isIdle) =>
+        void this.#report(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
   }
 
@@ -122,13 +109,7 @@ export class PoolMember {
     return this.#terms.windowMs
   }
 
-  /**
-   * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
-   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants.
-   *
-   * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
-   * throws or gives a bad weight. Never throws because of the store.
-   */
+  /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
     const ask: Ask = { tenant, shown, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
     const nowMs = this.#clock()
@@ -141,10 +122,7 @@ export class PoolMember {
     return decision
   }
 
-  /**
-   * What `check` would answer by what is known here: of the credit of this member, and of what the pool keeps for it.
-   * Asks nobody, and changes nothing.
-   */
+  /** By what is known here. */
   peek(tenant: string, cost: number): LeasedDecision {
     const weight = weightFrom(this.#settings.weightOf, tenant)
     const nowMs = this.#clock()
@@ -160,11 +138,7 @@ export class PoolMember {
     return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
 
-  /**
-   * Says what something that was allowed really cost, from 0 on. What it cost less comes back at once; what it cost
-   * more is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
-   * `unpaid`. Once for each decision, and in its window; otherwise it does nothing, and says so.
-   */
+  /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#clock()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
@@ -194,7 +168,7 @@ export class PoolMember {
     return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
   }
 
-  /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
+  /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
     const part = Math.min(costSoFar - ticket.charged, this.#credit)
     if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
@@ -223,39 +197,23 @@ export class PoolMember {
     return this.#account.failure
   }
 
-  /** What the pool last said of a tenant that is a group; undefined: nothing in this window. */
-  prospectOf(group: string): Prospect | undefined {
-    return this.#prospects.get(group)
+  /** From now on `hear` is told of each answer to a call that asks, first of all, for this tenant. */
+  listen(tenant: string, hear: (report: TenantReport, answer: LeaseAnswer) => void): void {
+    this.#listeners.set(tenant, hear)
   }
 
-  /** Some of a group was refused a cost in the group's own pool: so the group is in line here. */
-  queue(group: string, cost: number): void {
-    const nowMs = this.#clock()
-    this.#noteGroup(group, cost, nowMs, true)
-    if (nowMs - this.#queuedMs < this.#terms.windowMs * OLD) return
-    this.#queuedMs = nowMs
-    void this.#account.draw(() => this.#wish(0, 0, group), nowMs)
+  /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
+  note(tenant: string, cost: number, isRefused: boolean): void {
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#clock(), isRefused)
   }
 
-  /** Asks the pool for a group's prospect anew, if it is older than a part of a window after which much may differ. */
-  lookAfter(group: string, cost: number): void | Promise<void> {
-    const nowMs = this.#clock()
-    const { atMs = Number.NEGATIVE_INFINITY } = this.#prospects.get(group) ?? {}
-    if (nowMs - atMs < this.#terms.windowMs * OLD) return
-    this.#noteGroup(group, cost, nowMs, false)
-    return this.#account.draw(() => this.#wish(0, 0, group), nowMs)
+  /** Tells the pool what was noted, first of all of this tenant, and draws nothing. */
+  tell(tenant: string): void | Promise<void> {
+    return this.#account.draw(() => this.#wish(0, 0, tenant), this.#clock())
   }
 
-  #noteGroup(group: string, cost: number, nowMs: number, isRefused: boolean): void {
-    const weight = weightFrom(this.#settings.weightOf, group)
-    this.#note({ tenant: group, shown: group, weight, cost, draws: 0 }, nowMs, isRefused)
-  }
-
-  /**
-   * Sets another limit for the whole pool, and a quantum that is the same part of it, from the next call to the store on.
-   * Tell all processes: each draws by the limit that it knows, so all together never spend more than the largest of
-   * them. What was drawn before stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
-   */
+  /** From the next call to the store on, with a quantum that is the same part of it. */
   setLimit(limit: number): void {
     const { limit: before, quantum } = this.#terms
     this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
@@ -263,10 +221,7 @@ export class PoolMember {
     this.#account.changeTerms(this.#terms)
   }
 
-  /**
-   * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
-   * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
-   */
+  /** Hands back what credit there is, and tells what tenants have used. It goes on if it is asked again. */
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
@@ -402,7 +357,7 @@ export class PoolMember {
     if (this.#settings.onStoreError !== 'last-share') return
     this.#account.lend(nowMs)
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
-    if (this.#account.isLent) void this.#tell(0)
+    if (this.#account.isLent) void this.#report(0)
   }
 
   /** What was declared for a store that does not answer. */
@@ -471,12 +426,6 @@ export class PoolMember {
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
-  #limitGroup({ tenant, weight }: TenantReport, { shares, used, grant, room, turn }: LeaseAnswer): void {
-    const inAll = used[0]! / shares[0]! + grant
-    const limit = Math.min(inAll + room, turn * weight)
-    this.#prospects.set(tenant, { limit, room, atMs: this.#clock() })
-  }
-
   /** The name by which the pool knows a tenant. */
   #nameOf(tenant: string): string {
     return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
@@ -500,7 +449,7 @@ export class PoolMember {
   }
 
   /** Tells the pool how things stand here, and hands some credit back. */
-  #tell(back: number): void | Promise<void> {
+  #report(back: number): void | Promise<void> {
     return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), this.#clock()))
   }
 
