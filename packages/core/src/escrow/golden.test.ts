@@ -3,10 +3,10 @@ import { manualClock } from '../testing/manual-clock.js'
 import { seededRandom } from '../testing/seeded-random.js'
 import type { EscrowDecision } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
+import { LeasedFairEscrow } from './fleet/escrows.js'
+import { MemoryPoolStore } from './fleet/stores.js'
 import { hierarchy } from './hierarchy.js'
-import { LeasedFairEscrow } from './leased/leased-fair-escrow.js'
 import type { EscrowOptions } from './options.js'
-import { MemoryPoolStore } from './pool/memory-store.js'
 
 const TENANTS = ['acme/web', 'acme/batch', 'globex/17', 'globex/18', 'solo', 'late']
 const SYMBOLS = { 'over-share': '-', exhausted: '!', never: '#', unknown: '?', 'store-error': '*' } as const

@@ -1,7 +1,7 @@
 import { requireFunction, requireOptions, requireText, show } from '../options.js'
 import { requireWeight } from '../weight.js'
 import { Group } from './group.js'
-import type { Place } from './memory.js'
+import type { Place } from './tenants.js'
 
 /** A place in a hierarchy of weights: an organisation, a team, a key. Without children it is a tenant. */
 export interface HierarchyNode {

@@ -1,7 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Line, mostWithin } from './line.js'
+import { Line, mostWithin } from './group.js'
 
 const one = fc.record({
   weight: fc.integer({ min: 1, max: 8 }),

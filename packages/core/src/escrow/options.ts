@@ -81,7 +81,7 @@ export interface EscrowSeams {
 }
 
 /** Options that were checked, with every default in its place. */
-export interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
+interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
   readonly weightOf: ((tenant: string) => number) | undefined
   readonly tree: Hierarchy | undefined
   readonly groupOf: ((tenant: string) => string | undefined) | undefined

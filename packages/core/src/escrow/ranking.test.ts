@@ -1,7 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Ranking } from './ranking.js'
+import { Ranking } from './ordered-sums.js'
 
 /** Many equal keys, so that ties meet at the borders of blocks. */
 const key = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 0, max: 50 }))

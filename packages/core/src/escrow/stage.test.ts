@@ -5,10 +5,9 @@ import type { Stage } from '../admission/stage.js'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { requestQueue } from '../queue/stage.js'
 import { manualClock } from '../testing/manual-clock.js'
+import type { EscrowSnapshot } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
-import { escrow } from './mechanism.js'
-import type { EscrowSnapshot } from './snapshot.js'
-import { budgetStage, type Escrow } from './stage.js'
+import { budgetStage, type Escrow, escrow } from './mechanism.js'
 
 function gateOf(options: GateOptions = {}) {
   const clock = manualClock()
