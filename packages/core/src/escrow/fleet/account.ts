@@ -81,6 +81,9 @@ interface Sent {
 /** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
 const CLOCK_RATE = 1 / 1_000
 
+/** What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too. */
+const FADING = 3 / 4
+
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
 
 /**
@@ -188,7 +191,7 @@ export class PoolAccount {
     return this.#sentMs
   }
 
-  /** How long the last answer took; 0 where the store answers at once. */
+  /** How long an answer took at most, of the last ones; 0 where the store answers at once. */
   get roundTripMs(): number {
     return this.#roundTripMs
   }
@@ -334,7 +337,7 @@ export class PoolAccount {
     this.#sent = undefined
     this.#failed = false
     const nowMs = this.#clock()
-    this.#roundTripMs = nowMs - sentMs
+    this.#roundTripMs = Math.max(nowMs - sentMs, FADING * this.#roundTripMs)
     this.#enter(sent, answer, sentMs, nowMs)
     sent.end()
   }
