@@ -60,7 +60,7 @@ const ROUNDING = 1e-12
 const MOST_ROUNDING = 1e-9
 
 /** A share rounded down; one that is whole but for rounding stays whole. */
-export function wholes(share: number): number {
+function wholes(share: number): number {
   return Math.floor(share + Math.min(MOST_ROUNDING, share * ROUNDING))
 }
 

@@ -52,7 +52,7 @@ export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 
 }
 
 /** Sums of one kind of a member's tenants: what they weigh at it, and what they have used, as far as that counts. */
-export interface Sum {
+interface Sum {
   weight: number
   used: number
 }
