@@ -141,11 +141,14 @@ export class GroupStore implements PoolStore {
     if (isRefused) return { ...answer, waitMs: Math.min(this.#refusedMs, call.pool.windowMs * WHILE) }
     if (call.need === 0) return answer
     if (answer.grant === 0) this.#queue(call)
+    if (call.seq !== this.#last.seq) return { ...answer, grant: 0 }
+    // A call that was sent twice is answered twice: what was too much is given back once.
+    const taken = typeof this.#last.amount === 'number' ? this.#last.amount : amount
     // What was taken in another window is void; the group's pool hears of it by the next call.
     const isBacked = answer.win === this.#win
-    const grant = isBacked ? Math.min(answer.grant, amount) : 0
-    this.#giveBack(isBacked && call.seq === this.#last.seq ? amount - grant : 0)
-    if (call.seq === this.#last.seq) this.#last = { seq: call.seq, amount: grant }
+    const grant = isBacked ? Math.min(answer.grant, taken) : 0
+    this.#giveBack(isBacked ? taken - grant : 0)
+    this.#last = { seq: call.seq, amount: grant }
     return { ...answer, grant }
   }
 
