@@ -70,6 +70,25 @@ describe('the pool', () => {
       expect(ask('a', need), `${need}`).toMatchObject({ grant: 0, held: 0, waitMs })
   })
 
+  it('says what is left and not kept for others than the first of a call, also if that needs nothing', () => {
+    const { ask, clock } = rig()
+    expect(ask('a', 1).room).toBe(990)
+    // Half of it is kept for a, less the quantum that it has.
+    expect(ask('b', 1).room).toBe(490)
+    clock.advance(500)
+    // A fourth of it still is: who is silent lets its share pass.
+    expect(ask('b', 0).room).toBe(730)
+    expect(ask('b', 0, { tenants: [] }).room).toBe(0)
+  })
+
+  it('grants no more than a call says is left, whatever the limit', () => {
+    const { ask } = rig()
+    expect(ask('a', 1, { left: 4 }).grant).toBe(4)
+    expect(ask('a', 5, { left: 4 }).grant).toBe(0)
+    expect(ask('a', 5, { left: 5_000 }).grant).toBe(10)
+    expect(ask('a', 2_000, { left: 5_000 }).grant).toBe(2_000)
+  })
+
   it('lets a member come back soon where whole quanta become free, and not after the window', () => {
     const { ask, clock, drain } = rig(poolTerms({ ...TERMS, limit: 10_000 }))
     ask('silent', 1)
