@@ -708,6 +708,34 @@ describe('settling', () => {
     expect(escrow.snapshot().used).toBe(1)
   })
 
+  it('owes what is known after the window, or cannot be had, and pays it with the next calls', async () => {
+    const { check, escrow, world } = direct()
+    const late = check('a', 50)
+    world.advance(1_000)
+    expect(escrow.settle(late, 170)).toEqual({ settled: true, unpaid: 120 })
+    expect(escrow.settle(late, 170)).toEqual({ settled: false, unpaid: 0 })
+    check('b', 10)
+    expect(escrow.snapshot().used).toBe(10)
+    // Out of the credit that is here, and then of what is drawn for the next call.
+    check('a', 1)
+    expect(escrow.snapshot()).toMatchObject({ used: 100, granted: 100 })
+    check('a', 1)
+    expect(escrow.snapshot().used).toBe(10 + 2 + 120)
+    check('a', 1)
+    expect(escrow.snapshot().used).toBe(10 + 3 + 120)
+
+    const { escrow: other, store } = held()
+    const asked = other.check('a', 50)
+    await store.last.answer()
+    const unlucky = other.settle(await asked, 170)
+    await store.last.answer({ grant: 0, waitMs: 50 })
+    expect(await unlucky).toEqual({ settled: true, unpaid: 70 })
+    const next = other.check('a', 10)
+    await store.last.answer()
+    expect((await next).allowed).toBe(true)
+    expect(other.snapshot().used).toBe(100 + 10 + 70)
+  })
+
   it('does nothing for what was refused, or admitted without a store', () => {
     const { check, escrow } = direct({
       onStoreError: 'admit',

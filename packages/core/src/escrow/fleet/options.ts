@@ -145,11 +145,11 @@ export class LeasedTicket implements LeasedDecision {
     this.#win = win
   }
 
-  /** True if it may be settled in the window `win`, which it then no longer may. */
-  settleIn(win: number): boolean {
-    const may = this.isOpenIn(win)
+  /** Whether it is settled in time in the window `win`, late, or may not be settled (any more); it is settled then. */
+  settleIn(win: number): 'now' | 'late' | 'never' {
+    const own = this.#win
     this.#win = -1
-    return may
+    return own < 0 ? 'never' : own === win ? 'now' : 'late'
   }
 }
 

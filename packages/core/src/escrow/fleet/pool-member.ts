@@ -12,7 +12,7 @@ import {
   type LeasedSnapshot,
   LeasedTicket,
 } from './options.js'
-import { lastReport, type Refusal, Reports } from './reports.js'
+import { Debts, lastReport, type Refusal, Reports } from './reports.js'
 import {
   fuzzOf,
   type LeaseAnswer,
@@ -57,6 +57,7 @@ export class PoolMember {
   readonly #account: PoolAccount
   readonly #queue: DrawQueue
   readonly #reports: Reports
+  readonly #debts: Debts
   readonly #pulse: Pulse
   readonly #pace: Pace = new Pace()
   readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
@@ -80,6 +81,7 @@ export class PoolMember {
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(terms.windowMs, maxTenants)
+    this.#debts = new Debts(maxTenants)
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
@@ -108,7 +110,7 @@ export class PoolMember {
       lastSignMs: () => this.#account.sentMs,
       isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
       sign: (isIdle) =>
-        void this.#report(isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
+        void this.tell(undefined, isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
   }
 
@@ -145,30 +147,32 @@ export class PoolMember {
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#clock()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
-    if (!this.#isOpen(nowMs) || !ticket.settleIn(win)) return NOTHING_SETTLED
-    const weight = weightFrom(this.#settings.weightOf, tenant)
     let [rest, draws] = [actualCost - ticket.charged, 0]
+    const when = ticket.settleIn(win)
+    if (when === 'never') return NOTHING_SETTLED
+    const owe = (): Settled => this.#debts.add(tenant, rest)
+    if (when === 'late' || !this.#isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
+    const weight = weightFrom(this.#settings.weightOf, tenant)
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
       this.#pulse.start(nowMs)
       return ALL_PAID
     }
     const charge = (atMs: number): Settled | undefined => {
-      if (win !== this.#account.win || !this.#isOpen(atMs)) return { settled: true, unpaid: rest }
+      if (win !== this.#account.win || !this.#isOpen(atMs)) return owe()
       const part = Math.min(rest, Math.max(0, this.#credit))
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
       this.#need = rest - Math.min(0, this.#credit)
       const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
-      return mustWait || draws >= MOST_DRAWS ? { settled: true, unpaid: rest } : undefined
+      return mustWait || draws >= MOST_DRAWS ? owe() : undefined
     }
     const wish = (): Wish => {
       draws++
       this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#clock(), false)
       return this.#wish(this.#need, 0, tenant)
     }
-    const giveUp = (): Settled => ({ settled: true, unpaid: rest })
-    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp })
+    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
@@ -211,9 +215,9 @@ export class PoolMember {
     this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#clock(), isRefused)
   }
 
-  /** Tells the pool what was noted, first of all of this tenant, and draws nothing. */
-  tell(tenant: string): void | Promise<void> {
-    return this.#account.draw(() => this.#wish(0, 0, tenant), this.#clock())
+  /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
+  tell(tenant?: string, back = 0): void | Promise<void> {
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#clock()))
   }
 
   /** From the next call to the store on, with a quantum that is the same part of it. */
@@ -328,6 +332,7 @@ export class PoolMember {
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
+    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
     const name = this.#nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
@@ -344,7 +349,7 @@ export class PoolMember {
     if (this.#settings.onStoreError !== 'last-share') return
     this.#account.lend(nowMs)
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
-    if (this.#account.isLent) void this.#report(0)
+    if (this.#account.isLent) void this.tell()
   }
 
   /** What was declared for a store that does not answer. */
@@ -433,11 +438,6 @@ export class PoolMember {
     const { members } = this.#account
     const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
     return { need, back, spent: all.used, ...report }
-  }
-
-  /** Tells the pool how things stand here, and hands some credit back. */
-  #report(back: number): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, undefined), this.#clock()))
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {

@@ -1,3 +1,4 @@
+import type { Settled } from '../decision.js'
 import { mostReported, type Stake, type TenantReport } from './store.js'
 
 /** What a tenant would ask the pool for. */
@@ -246,4 +247,29 @@ function positive(rest: number, sum: number): number {
 /** What is said of a tenant that is not here any more. */
 export function lastReport(tenant: string, weight: number, used: number): TenantReport {
   return { tenant, weight, used, rate: 0, ask: 0 }
+}
+
+/** What tenants owe: costs that were known too late, or that there was no credit for. */
+export class Debts {
+  readonly #owed: Map<string, number> = new Map()
+  readonly #most: number
+
+  constructor(maxTenants: number) {
+    this.#most = maxTenants
+  }
+
+  add(tenant: string, amount: number): Settled {
+    if (this.#owed.size < this.#most || this.#owed.has(tenant))
+      this.#owed.set(tenant, (this.#owed.get(tenant) ?? 0) + amount)
+    return { settled: true, unpaid: amount }
+  }
+
+  /** Has `charge` take as much of what a tenant owes as there is of `credit`; it says how much it took. */
+  pay(tenant: string, credit: number, charge: (amount: number) => number): void {
+    const owed = this.#owed.size > 0 ? this.#owed.get(tenant) : undefined
+    if (owed === undefined || credit <= 0) return
+    const rest = owed - charge(Math.min(owed, credit))
+    if (rest > 0) this.#owed.set(tenant, rest)
+    else this.#owed.delete(tenant)
+  }
 }
