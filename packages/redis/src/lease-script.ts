@@ -26,15 +26,15 @@ local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
 local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
 local markTotal, markMembers, markExpected = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
-local need = tonumber(ARGV[16])
-local FIRST_TENANT, TENANT = 17, 5
+local need, leftSaid = tonumber(ARGV[16]), tonumber(ARGV[17])
+local FIRST_TENANT, TENANT = 18, 5
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'grant', 'held', 'waitMs'}
+  'seq', 'grant', 'held', 'room', 'waitMs'}
 local SUMS = {
   [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
 }
@@ -342,7 +342,7 @@ if seq > me.seq then
   local weights, most = 0, 0
   for i = 1, n do weights = weights + w[i] end
   if weights > 0 then most = limit / weights end
-  local left = max(0, limit - granted)
+  local left = leftSaid or max(0, limit - granted)
   local before = min(most, level)
   local function kept(m) return min(m.idle, memberClaim(m, before, elapsed)) end
   local idle = 0
@@ -350,11 +350,11 @@ if seq > me.seq then
   local now = levelOf(most, left + idle, elapsed)
   if weights > 0 then level = now else level = HUGE end
   local grant = 0
-  me.waitMs = 0
+  me.room, me.waitMs = 0, 0
   local rest = restOfGrace()
   if need > 0 and rest > 0 then
     me.waitMs = rest
-  elseif need > 0 then
+  elseif ARGV[FIRST_TENANT] then
     local tenant = tenants['t:' .. ARGV[FIRST_TENANT]]
     local used = tenant[2]
     askerWeight, askerGranted = tenant[1], used + me.idle
@@ -363,43 +363,47 @@ if seq > me.seq then
       local others = claimsAt(level, elapsed) - claimOf(askerWeight, used, level, elapsed)
       return left - max(0, others - (idle - keptHere))
     end
-    stand(tenant, -1)
-    if need <= left + fuzz then
-      local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed))
-      if full <= claim + fuzz then
-        grant = full
-      elseif need <= claim + fuzz then
-        grant = max(need, claim)
+    local free = freeAt(now, elapsed)
+    if need > 0 then
+      stand(tenant, -1)
+      if need <= left + fuzz then
+        local claim = min(left, claimOf(askerWeight, askerGranted, now, elapsed))
+        if full <= claim + fuzz then
+          grant = full
+        elseif need <= claim + fuzz then
+          grant = max(need, claim)
+        else
+          grant = loan(left, free)
+        end
+      end
+      if grant > 0 then
+        sum(tenant, -1)
+        local at = placeOf(tenant)
+        tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
+        sum(tenant, 1)
       else
-        grant = loan(left, freeAt(now, elapsed))
+        local function freeIn(part)
+          local later = min(1, elapsed + part)
+          return freeAt(levelOf(most, left + idle, later), later)
+        end
+        local wait = LONGEST_WAIT
+        if freeIn(SHORTEST_WAIT) >= full then
+          wait = SHORTEST_WAIT
+        elseif freeIn(WAIT) >= need then
+          wait = WAIT
+        end
+        if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
+        tenant[5], tenant[6] = need, slot
       end
+      stand(tenant, 1)
     end
-    if grant > 0 then
-      sum(tenant, -1)
-      local at = placeOf(tenant)
-      tenant[at + 2], tenant[2] = tenant[at + 2] + grant, tenant[2] + grant
-      sum(tenant, 1)
-    else
-      local function freeIn(part)
-        local later = min(1, elapsed + part)
-        return freeAt(levelOf(most, left + idle, later), later)
-      end
-      local wait = LONGEST_WAIT
-      if freeIn(SHORTEST_WAIT) >= full then
-        wait = SHORTEST_WAIT
-      elseif freeIn(WAIT) >= need then
-        wait = WAIT
-      end
-      if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
-      tenant[5], tenant[6] = need, slot
-    end
-    stand(tenant, 1)
+    me.room = max(0, free - grant)
     me.granted = me.granted + grant
     granted = granted + grant
     since = since + grant
   end
   me.grant = grant
-  me.held = min(max(0, limit - granted), max(0, memberClaim(me, now, elapsed) - me.idle))
+  me.held = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me.idle))
   for field, tenant in pairs(tenants) do write(field, join(tenant)) end
 end
 
@@ -416,15 +420,15 @@ write('lineBefore', lineOf(lineBefore))
 for from = 1, #writes, 2000 do redis.call('HSET', key, unpack(writes, from, min(from + 1999, #writes))) end
 redis.call('PEXPIREAT', key, string.format('%.0f', (win + 2) * windowMs))
 
-local grant = 0
+local grant, room = 0, 0
 local isLast = seq == me.seq
-if isLast then grant = me.grant end
+if isLast then grant, room = me.grant, me.room end
 local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
 local atWork, expected = witnesses()
-local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, turn(), me.waitMs}
+local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, turn(), room, me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, TENANT do

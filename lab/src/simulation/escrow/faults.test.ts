@@ -1,3 +1,4 @@
+import { hierarchy } from '@fairlead/core/escrow'
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
@@ -11,10 +12,26 @@ const WEIGHTS = [4, 1, 1, 1]
 /** A run takes a tenth of a second. */
 const RUNS = { numRuns: Math.ceil(propertyRuns().numRuns / 15) }
 
+const TREE = hierarchy({
+  name: 'all',
+  children: [
+    { name: 'g', weight: 4, children: [{ name: 't0' }, { name: 't1' }] },
+    { name: 'h', weight: 1, children: [{ name: 't2' }] },
+    { name: 't3' },
+  ],
+})
+
 /** Four processes, each with a tenant that wants several times what there is, or about as much as that. */
-async function admitted(seed: number, faults: readonly Fault[], everyMs: number, quantum: number): Promise<number[]> {
+async function admitted(
+  seed: number,
+  faults: readonly Fault[],
+  everyMs: number,
+  quantum: number,
+  isTree = false,
+): Promise<number[]> {
   const processes = WEIGHTS.map((weight, at) => [{ name: `t${at}`, weight, cost: 1, everyMs }])
-  const shared = { limit: LIMIT, windowMs: WINDOW_MS, quantum, windows: FAULTY + 3, storeTimeoutMs: 100 }
+  const tree = isTree ? { tree: TREE } : {}
+  const shared = { limit: LIMIT, windowMs: WINDOW_MS, quantum, windows: FAULTY + 3, storeTimeoutMs: 100, ...tree }
   const { windows } = await simulateFleet({ ...shared, seed, processes, faults, weather: { roundTripMs: [0.2, 2] } })
   return windows.map((window) => window.admitted)
 }
@@ -59,13 +76,19 @@ describe('a fleet never admits more than the limit', () => {
         faults,
         fc.constantFrom(1, 5, 9),
         fc.constantFrom(4, 10, 40),
-        async (seed, some, everyMs, quantum) => {
-          const windows = await admitted(seed, some, everyMs, quantum)
+        fc.boolean(),
+        async (seed, some, everyMs, quantum, isTree) => {
+          const windows = await admitted(seed, some, everyMs, quantum, isTree)
           for (const [at, sum] of windows.entries()) expect(sum, `window ${at}`).toBeLessThanOrEqual(LIMIT)
         },
       ),
       RUNS,
     )
+  })
+
+  it('in a tree, when one call of a group is answered twice', async () => {
+    const faults = [{ kind: 'restart', atMs: 2_390, reconnectMs: [1, 218, 1, 1] }] as const
+    for (const sum of await admitted(1_061_408_686, faults, 1, 10, true)) expect(sum).toBeLessThanOrEqual(LIMIT)
   })
 
   it('and uses it in the window in which the store was emptied, and in all later ones', async () => {

@@ -1,5 +1,5 @@
 import type { Clock, Random } from '@fairlead/core'
-import type { OnStoreError, PoolStore } from '@fairlead/core/escrow'
+import type { Hierarchy, OnStoreError, PoolStore } from '@fairlead/core/escrow'
 import { LeasedFairEscrow, MemoryPoolStore } from '@fairlead/core/escrow'
 import { seededRandom } from '@fairlead/core/testing'
 import { Machine } from './machine.js'
@@ -46,6 +46,8 @@ export interface FleetScenario {
   /** Chance of each process to crash in a window; another one takes its place at once. @default 0 */
   crashes?: number
   onStoreError?: OnStoreError
+  /** Who shares with whom first. @default all are in one group */
+  tree?: Hierarchy
   storeTimeoutMs?: number
   /** Times between which the store is away. */
   away?: readonly [number, number]
@@ -88,7 +90,7 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
   const { seed, limit, windowMs, quantum, windows, processes } = scenario
   const { skewMs = 1_000, drift = 0.0005, crashes = 0, onStoreError = 'refuse', storeTimeoutMs = 50 } = scenario
   const random = seededRandom(seed)
-  const { storeOf = (clock) => new MemoryPoolStore({ clock }) } = scenario
+  const { storeOf = (clock) => new MemoryPoolStore({ clock }), tree } = scenario
   const timeline = new Timeline()
   const site = new Site(timeline, storeOf)
   const fair: Weather = { roundTripMs: [1, 5], requestsLost: 0, answersLost: 0, late: 0, lateMs: windowMs / 50 }
@@ -145,7 +147,17 @@ export async function simulateFleet(scenario: FleetScenario): Promise<FleetResul
     const machine = new Machine(timeline, 1e6 + skewMs * random(), 1 + drift * (2 * random() - 1))
     const store = new DistantStore(site, timeline, machine, weather, random)
     const { clock, after } = machine
-    const shared = { pool: 'fleet', limit, windowMs, quantum, store, random, onStoreError, storeTimeoutMs }
+    const shared = {
+      pool: 'fleet',
+      limit,
+      windowMs,
+      quantum,
+      store,
+      random,
+      onStoreError,
+      storeTimeoutMs,
+      ...(tree && { tree }),
+    }
     const process = { escrow: new LeasedFairEscrow({ ...shared, weightOf, clock, after }), machine, store }
     for (const tenant of processes[place]!) ask(process, tenant)
     return process

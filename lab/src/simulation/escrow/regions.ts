@@ -1,4 +1,4 @@
-import { FederatedFairEscrow, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
+import { FederatedFairEscrow, type Hierarchy, RegionFairPool, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 
 /** A tenant, and what it asks for in each region in a window: a number of requests of cost 1. */
@@ -20,25 +20,34 @@ export interface RegionsScenario {
   againMs?: number
   /** `'flat'` is one escrow for all regions, for comparison. @default 'regions' */
   form?: 'regions' | 'flat'
+  /** Who shares with whom first. @default all are in one group */
+  tree?: Hierarchy
 }
 
 /** Runs one window of a pool in this process, and gives what each tenant was admitted, in all regions together. */
 export function simulateRegions(scenario: RegionsScenario): Map<string, number> {
   const { seed, limit, windowMs, quantum, tenants, moments = 'evenly' } = scenario
-  const { againMs = windowMs / 50, form = 'regions' } = scenario
+  const { againMs = windowMs / 50, form = 'regions', tree } = scenario
+  const groups = tree === undefined ? {} : { tree }
   const random = seededRandom(seed)
   const clock = manualClock()
   const pool = new RegionFairPool({ limit, windowMs, quantum, clock })
   const weights = new Map(tenants.map(({ name, weight }) => [name, weight]))
   const weightOf = (tenant: string): number => weights.get(tenant)!
-  const after = () => () => {}
-  const flat = new WeightedFairEscrow({ limit, windowMs, weightOf, clock })
+  const timers = new Set<{ atMs: number; ring: () => void }>()
+  const after = (ms: number, ring: () => void) => {
+    const timer = { atMs: clock() + ms, ring }
+    timers.add(timer)
+    return () => void timers.delete(timer)
+  }
+  const flat = new WeightedFairEscrow({ limit, windowMs, weightOf, clock, ...groups })
   const escrows = new Map<string, FederatedFairEscrow>()
   const admitted = new Map(tenants.map(({ name }) => [name, 0]))
   const asks: { atMs: number; tenant: string; region: string }[] = []
   for (const { name: tenant, demands } of tenants)
     for (const [region, demand] of Object.entries(demands)) {
-      if (!escrows.has(region)) escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after }))
+      if (!escrows.has(region))
+        escrows.set(region, new FederatedFairEscrow({ region, pool, weightOf, after, ...groups }))
       for (let at = 0; at < demand; at++) {
         const part = moments === 'evenly' ? (at + random()) / demand : random()
         asks.push({ atMs: part * windowMs, tenant, region })
@@ -55,14 +64,25 @@ export function simulateRegions(scenario: RegionsScenario): Map<string, number> 
     if (decision.allowed) admitted.set(one.tenant, admitted.get(one.tenant)! + 1)
     else waiting.push(one)
   }
+  const waitUntil = (atMs: number): void => {
+    for (;;) {
+      let first: { atMs: number; ring: () => void } | undefined
+      for (const timer of timers) if (timer.atMs <= (first?.atMs ?? atMs)) first = timer
+      if (first === undefined) break
+      timers.delete(first)
+      clock.advance(Math.max(0, first.atMs - clock()))
+      first.ring()
+    }
+    clock.advance(atMs - clock())
+  }
   const moveTo = (atMs: number): void => {
     for (; looks * againMs <= atMs; looks++) {
-      clock.advance(looks * againMs - clock())
+      waitUntil(looks * againMs)
       const again = waiting
       waiting = []
       for (const one of again) ask(one)
     }
-    clock.advance(atMs - clock())
+    waitUntil(atMs)
   }
   for (const one of asks) {
     moveTo(one.atMs)

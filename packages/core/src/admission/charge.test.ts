@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createGate, type GateOptions } from '../create-gate.js'
 import { LeasedFairEscrow, MemoryPoolStore, WeightedFairEscrow } from '../escrow/index.js'
-import { budgetStage } from '../escrow/stage.js'
+import { budgetStage } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
 import { manualClock, seededRandom } from '../testing/index.js'
 import type { Permit } from './decision.js'

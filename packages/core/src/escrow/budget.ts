@@ -20,7 +20,7 @@ export class Budget {
   left = 0
   /** What counts as used by the active, though it was not used here in this window. */
   offset = 0
-  /** Sums this close are equal. */
+  /** Sums this close are equal: a billionth of the limit, or a thousandth, if that is less. Whole numbers are exact. */
   tolerance = 0
 
   constructor(windowMs: number, reserve: Reserve) {
@@ -82,5 +82,84 @@ export class Budget {
   /** Whether `room` is enough for `cost`. What is next to nothing is not covered by nothing. */
   covers(room: number, cost: number): boolean {
     return cost <= room + Math.min(this.tolerance, cost / 2)
+  }
+}
+
+/**
+ * Windows of one length, which begin at its multiples: the one that a time is in begins at ⌊time/length⌋·length. Times
+ * are handed in, and never run backwards.
+ */
+export class Windows {
+  readonly lengthMs: number
+  startMs: number = Number.NEGATIVE_INFINITY
+  endMs: number = Number.NEGATIVE_INFINITY
+  /** How many have begun. */
+  count = 0
+  #index: number = Number.NEGATIVE_INFINITY
+
+  constructor(lengthMs: number) {
+    this.lengthMs = lengthMs
+  }
+
+  /** True if the window that `nowMs` is in begins with it, as far as anybody has looked. */
+  begins(nowMs: number): boolean {
+    if (nowMs < this.endMs) return false
+    const index = Math.floor(nowMs / this.lengthMs)
+    // Of a length that is no whole number the end is rounded: it may come a hair before the next window does.
+    if (index === this.#index) return false
+    this.#index = index
+    this.startMs = index * this.lengthMs
+    this.endMs = (index + 1) * this.lengthMs
+    this.count++
+    return true
+  }
+}
+
+/** Parts of a window by which it slides: what is used in one of them counts until the whole part is out of the span. */
+const PARTS = 128
+
+/**
+ * A window that slides: what was used in the last one counts until it is a window's length ago, so that no span of that
+ * length sees more than the limit. Time is told by parts, a 128th of a window: at full use, as much less is admitted.
+ */
+export class Sliding {
+  readonly #windowMs: number
+  #startMs = 0
+  #used: Float64Array = new Float64Array(PARTS)
+  /** Of the last window: what was used in each part and in all after it. */
+  #before: Float64Array = new Float64Array(PARTS + 1)
+
+  constructor(windowMs: number) {
+    this.#windowMs = windowMs
+  }
+
+  begin(startMs: number): void {
+    const isNext = startMs - this.#startMs < 1.5 * this.#windowMs
+    this.#startMs = startMs
+    for (let part = PARTS - 1; part >= 0; part--)
+      this.#before[part] = isNext ? this.#before[part + 1]! + this.#used[part]! : 0
+    this.#used.fill(0)
+  }
+
+  /** Counts an amount as used at a time in this window; below 0: as not used. */
+  note(atMs: number, amount: number): void {
+    this.#used[this.#partOf(atMs)]! += amount
+  }
+
+  /** What was used in the last window and still counts. */
+  counting(nowMs: number): number {
+    return Math.max(0, this.#before[this.#partOf(nowMs)]!)
+  }
+
+  /** Until as much as `amount` of that does not count any more, in milliseconds; the window's end if there is less. */
+  releaseMs(amount: number, nowMs: number): number {
+    const most = this.counting(nowMs) - amount
+    let part = this.#partOf(nowMs)
+    while (part < PARTS && this.#before[part]! > most) part++
+    return this.#startMs + (part / PARTS) * this.#windowMs - nowMs
+  }
+
+  #partOf(atMs: number): number {
+    return Math.min(PARTS - 1, Math.max(0, Math.floor(((atMs - this.#startMs) / this.#windowMs) * PARTS)))
   }
 }

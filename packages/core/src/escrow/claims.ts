@@ -1,9 +1,156 @@
-import { highestLevel, type LevelledClaims } from './highest-level.js'
-import type { Plane } from './plane.js'
-import { Ranking } from './ranking.js'
+import { Ranking } from './ordered-sums.js'
 
-/** Steps of a search before it makes do. */
+/** Steps of a search before it makes do: more than halving alone needs, at every third step. */
 const MOST_STEPS = 200
+
+/** Claims of which a level and a time decide. */
+export interface LevelledClaims {
+  /** All claims at `level`, when the share `tau` of the window is over. */
+  total(level: number, tau: number): number
+  /** By how much the last {@link total} grows with the level. */
+  readonly slope: number
+}
+
+/**
+ * The highest level, up to `ceiling`, at which all `claims`, and that of a newcomer of weight `newcomer`, fit into
+ * `room`, to within `slack`. The search begins at `from`.
+ *
+ * Claims grow with the level in straight pieces: Newton's steps find the piece in a few of them, and halving at every
+ * third bounds their number.
+ */
+export function highestLevel(
+  claims: LevelledClaims,
+  from: number,
+  ceiling: number,
+  tau: number,
+  room: number,
+  newcomer: number,
+  slack: number,
+): number {
+  const own = newcomer * (1 - tau)
+  let low = 0
+  let high = ceiling
+  // The newcomer alone has room up to here.
+  let level = own > 0 ? Math.min(from, room / own) : from
+  let mayBeAll = true
+  for (let step = 0; step < MOST_STEPS; step++) {
+    const excess = claims.total(level, tau) + own * level - room
+    const slope = claims.slope + own
+    if (level === ceiling) {
+      if (excess <= slack) return ceiling
+      mayBeAll = false
+    }
+    const next = slope > 0 ? level - excess / slope : excess > 0 ? 0 : ceiling
+    if (mayBeAll && excess <= slack && next + (2 * slack) / slope >= ceiling) {
+      level = ceiling
+      continue
+    }
+    if (Math.abs(excess) <= slack && slope > 0) return level
+    if (excess <= 0) low = level
+    else high = level
+    if (high - low <= Number.EPSILON * high) break
+    level = next > low && next < high && step % 3 < 2 ? next : (low + high) / 2
+  }
+  return low
+}
+
+/** What rounding may make of a claim, relative to the guarantee: planes that near are one. */
+const ROUNDING = 1e-15
+
+/**
+ * What somebody claims, near a point. A claim depends on the level L that guarantees are worked out from, and on the
+ * part of it that has passed with time, `faded` = L·τ; it is made of flat pieces, `weight`·L − `fading`·faded −
+ * `passed`. This is one of them, and the box of levels in which it is the right one.
+ *
+ * Sums of planes are planes, and so is the greater of two, in a smaller box.
+ */
+export class Plane {
+  weight = 0
+  fading = 0
+  passed = 0
+  lowLevel: number = Number.NEGATIVE_INFINITY
+  highLevel: number = Number.POSITIVE_INFINITY
+  lowFaded: number = Number.NEGATIVE_INFINITY
+  highFaded: number = Number.POSITIVE_INFINITY
+
+  at(level: number, faded: number): number {
+    return Math.max(0, this.weight * level - this.fading * faded - this.passed)
+  }
+
+  covers(level: number, faded: number): boolean {
+    return level >= this.lowLevel && level <= this.highLevel && faded >= this.lowFaded && faded <= this.highFaded
+  }
+
+  /** Claims nothing, anywhere. */
+  clear(): void {
+    this.weight = 0
+    this.fading = 0
+    this.passed = 0
+    this.lowLevel = Number.NEGATIVE_INFINITY
+    this.highLevel = Number.POSITIVE_INFINITY
+    this.lowFaded = Number.NEGATIVE_INFINITY
+    this.highFaded = Number.POSITIVE_INFINITY
+  }
+
+  /** Is right nowhere any more. */
+  spoil(): void {
+    this.lowLevel = Number.POSITIVE_INFINITY
+  }
+
+  /** What is left of the guarantee `weight`·level of somebody who has used, or let pass, `passed`. */
+  claim(weight: number, passed: number, level: number, faded: number): void {
+    this.clear()
+    const share = passed / weight
+    if (level <= share) this.highLevel = share
+    else {
+      this.weight = weight
+      if (faded <= share) {
+        this.passed = passed
+        this.lowLevel = share
+        this.highFaded = share
+      } else {
+        this.fading = weight
+        this.lowFaded = share
+      }
+    }
+  }
+
+  /** Becomes the greater one at this point: itself, or `other`, whose level is `factor` times this one's. */
+  raise(other: Plane, factor: number, level: number, faded: number): void {
+    // A level that is nothing whatever this one is: nothing is claimed there.
+    if (factor === 0) return
+    const own = this.at(level, faded)
+    const theirs = other.at(factor * level, factor * faded)
+    const way = theirs > own ? 1 : -1
+    const weight = other.weight * factor - this.weight
+    const fading = other.fading * factor - this.fading
+    this.shrink(other.lowLevel / factor, other.highLevel / factor, other.lowFaded / factor, other.highFaded / factor)
+    // As long as the gap is not used up, half of it by either coordinate, the greater one stays the greater one.
+    const gap = Math.abs(theirs - own) + ROUNDING * level * Math.max(this.weight, other.weight * factor)
+    const part = weight !== 0 && fading !== 0 ? gap / 2 : gap
+    const up = (way * weight) / part
+    const down = (way * fading) / part
+    this.shrink(
+      up > 0 ? level - 1 / up : Number.NEGATIVE_INFINITY,
+      up < 0 ? level - 1 / up : Number.POSITIVE_INFINITY,
+      down < 0 ? faded + 1 / down : Number.NEGATIVE_INFINITY,
+      down > 0 ? faded + 1 / down : Number.POSITIVE_INFINITY,
+    )
+    if (theirs > own) {
+      this.weight = other.weight * factor
+      this.fading = other.fading * factor
+      this.passed = other.passed
+    }
+  }
+
+  /** Is right in a smaller box only. */
+  shrink(lowLevel: number, highLevel: number, lowFaded: number, highFaded: number): void {
+    this.lowLevel = Math.max(this.lowLevel, lowLevel)
+    this.highLevel = Math.min(this.highLevel, highLevel)
+    this.lowFaded = Math.max(this.lowFaded, lowFaded)
+    this.highFaded = Math.min(this.highFaded, highFaded)
+  }
+}
 
 /**
  * What active tenants may still claim, all together, of which a level and a time decide.
@@ -90,5 +237,116 @@ export class Claims implements LevelledClaims {
       key = next
     }
     return Math.min(latest, key / level)
+  }
+}
+
+/** Numbers of a plane: three sums, two lower bounds, two upper ones. */
+const WIDTH = 7
+const WEIGHT = 0
+const FADING = 1
+const PASSED = 2
+const LOW_LEVEL = 3
+const LOW_FADED = 4
+const HIGH_LEVEL = 5
+const HIGH_FADED = 6
+
+/** Where planes come from. */
+export interface PlaneSource {
+  /** What the member at `slot` claims near this point. The plane is used at once, and may be another's afterwards. */
+  planeOf(slot: number, level: number, faded: number): Plane
+}
+
+/**
+ * The claims of a fixed number of members as {@link Plane}s, in a binary tree: the sum of all is at hand, and so are
+ * the members whose planes are not right any more at some point. Every node is worked out anew from its children, so
+ * rounding does not add up. A change takes O(log n).
+ */
+export class Planes {
+  readonly #count: number
+  /** Node 1 is the root, the children of n are 2n and 2n + 1, the members stand from `count` on. */
+  readonly #tree: Float64Array
+
+  constructor(count: number) {
+    this.#count = count
+    this.#tree = new Float64Array(2 * count * WIDTH)
+    this.clear()
+  }
+
+  /** Nobody claims anything. */
+  clear(): void {
+    for (let at = 0; at < this.#tree.length; at += WIDTH) {
+      this.#tree.fill(0, at, at + LOW_LEVEL)
+      this.#tree.fill(Number.NEGATIVE_INFINITY, at + LOW_LEVEL, at + HIGH_LEVEL)
+      this.#tree.fill(Number.POSITIVE_INFINITY, at + HIGH_LEVEL, at + WIDTH)
+    }
+  }
+
+  set(slot: number, plane: Plane): void {
+    this.#write(this.#count + slot, plane)
+    for (let node = (this.#count + slot) >> 1; node > 0; node >>= 1) this.#pull(node)
+  }
+
+  /** Brings all planes that are not right at this point up to date. */
+  update(source: PlaneSource, level: number, faded: number): void {
+    this.#update(1, source, level, faded)
+  }
+
+  /** Adds the sum of all to `plane`. */
+  addTo(plane: Plane): void {
+    const tree = this.#tree
+    plane.weight += tree[WIDTH + WEIGHT]!
+    plane.fading += tree[WIDTH + FADING]!
+    plane.passed += tree[WIDTH + PASSED]!
+    plane.shrink(
+      tree[WIDTH + LOW_LEVEL]!,
+      tree[WIDTH + HIGH_LEVEL]!,
+      tree[WIDTH + LOW_FADED]!,
+      tree[WIDTH + HIGH_FADED]!,
+    )
+  }
+
+  /** By how much a member's claim shrinks as its level fades. */
+  fading(slot: number): number {
+    return this.#tree[(this.#count + slot) * WIDTH + FADING]!
+  }
+
+  #update(node: number, source: PlaneSource, level: number, faded: number): void {
+    const tree = this.#tree
+    const at = node * WIDTH
+    const isRight =
+      level >= tree[at + LOW_LEVEL]! &&
+      level <= tree[at + HIGH_LEVEL]! &&
+      faded >= tree[at + LOW_FADED]! &&
+      faded <= tree[at + HIGH_FADED]!
+    if (isRight) return
+    if (node >= this.#count) {
+      this.#write(node, source.planeOf(node - this.#count, level, faded))
+      return
+    }
+    this.#update(2 * node, source, level, faded)
+    this.#update(2 * node + 1, source, level, faded)
+    this.#pull(node)
+  }
+
+  #write(node: number, plane: Plane): void {
+    const at = node * WIDTH
+    const tree = this.#tree
+    tree[at + WEIGHT] = plane.weight
+    tree[at + FADING] = plane.fading
+    tree[at + PASSED] = plane.passed
+    tree[at + LOW_LEVEL] = plane.lowLevel
+    tree[at + LOW_FADED] = plane.lowFaded
+    tree[at + HIGH_LEVEL] = plane.highLevel
+    tree[at + HIGH_FADED] = plane.highFaded
+  }
+
+  #pull(node: number): void {
+    const tree = this.#tree
+    const at = node * WIDTH
+    const left = 2 * at
+    const right = left + WIDTH
+    for (let i = WEIGHT; i <= PASSED; i++) tree[at + i] = tree[left + i]! + tree[right + i]!
+    for (let i = LOW_LEVEL; i <= LOW_FADED; i++) tree[at + i] = Math.max(tree[left + i]!, tree[right + i]!)
+    for (let i = HIGH_LEVEL; i <= HIGH_FADED; i++) tree[at + i] = Math.min(tree[left + i]!, tree[right + i]!)
   }
 }

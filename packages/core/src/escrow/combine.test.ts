@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
-import { type Answer, type Combined, combine } from './combine.js'
+import { type Answer, type Combined, combine } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
 
 const amount = fc.oneof(fc.integer({ min: 0, max: 3 }), fc.double({ min: 0, noNaN: true }))

@@ -1,3 +1,6 @@
+import type { Reserve } from './budget.js'
+import type { Verdict } from './judgement.js'
+
 /**
  * Why an escrow refuses.
  *
@@ -42,4 +45,211 @@ export interface Settled {
    * tenant owes it: it is paid out of its share of the next windows.
    */
   readonly unpaid: number
+}
+
+export const NOTHING_SETTLED: Settled = Object.freeze({ settled: false, unpaid: 0 })
+export const ALL_PAID: Settled = Object.freeze({ settled: true, unpaid: 0 })
+
+/** A decision, and what its settlement needs to know. */
+export class Ticket implements EscrowDecision {
+  readonly allowed: boolean
+  readonly tenant: string
+  readonly cost: number
+  readonly reason: EscrowReason | undefined
+  readonly borrowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly guarantee: number
+  readonly retryAfterMs: number
+  readonly resetAtMs: number
+  readonly resetAfterMs: number
+  readonly #owner: object
+  #reserved: number
+  readonly #atMs: number
+  #place = -1
+  /** The window in which it may be settled; 0: none any more. */
+  #window = 0
+
+  /** `used` is what the tenant has used, with what was allowed, which is `reserved` where that differs from the cost. */
+  constructor(
+    owner: object,
+    tenant: string,
+    cost: number,
+    verdict: Verdict | 'unknown',
+    used: number,
+    remaining: number,
+    guarantee: number,
+    retryMs: number,
+    resetAtMs: number,
+    nowMs: number,
+    reserved: number = cost,
+  ) {
+    this.#owner = owner
+    this.#reserved = reserved
+    this.#atMs = nowMs
+    this.tenant = tenant
+    this.cost = cost
+    this.allowed = verdict === 'within' || verdict === 'borrows'
+    this.reason = verdict === 'within' || verdict === 'borrows' ? undefined : verdict
+    this.borrowed = verdict === 'borrows'
+    this.limit = used + remaining
+    this.remaining = remaining
+    this.guarantee = guarantee
+    this.retryAfterMs = retryMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = resetAtMs - nowMs
+  }
+
+  /** The escrow whose answer this is. */
+  get owner(): object {
+    return this.#owner
+  }
+
+  /** What was spent for it until it is settled. */
+  get reserved(): number {
+    return this.#reserved
+  }
+
+  /** Until it is settled, this much more is spent for it. Gives the window in which it was allowed; 0 if there is none. */
+  charge(amount: number): number {
+    this.#reserved += amount
+    return this.#window
+  }
+
+  /** When it was decided. */
+  get atMs(): number {
+    return this.#atMs
+  }
+
+  /** The tenant's place in that escrow, until the window ends. */
+  get place(): number {
+    return this.#place
+  }
+
+  /** What was allowed is spent, in `window`, from 1 on. */
+  admit(place: number, window: number): void {
+    this.#place = place
+    this.#window = window
+  }
+
+  /** Whether it is settled in `window` in time, late, or may not be settled (any more); it is settled then. */
+  settleIn(window: number): 'now' | 'late' | 'never' {
+    const own = this.#window
+    this.#window = 0
+    return own === 0 ? 'never' : own === window ? 'now' : 'late'
+  }
+}
+
+/** An escrow's state, as plain JSON. */
+export interface EscrowSnapshot {
+  readonly limit: number
+  readonly windowMs: number
+  readonly reserve: Reserve
+  /** Of this window. */
+  readonly used: number
+  readonly remaining: number
+  /** Of what remains, what is kept for the guarantees of the active. */
+  readonly reserved: number
+  /** What a weight of 1 is guaranteed; 0 while nobody is active. */
+  readonly level: number
+  /** Active tenants: those that were admitted in this window. */
+  readonly tenants: number
+  /** Their weights, summed up. */
+  readonly weight: number
+  /** Tenants that were refused within the last tenth of a window. */
+  readonly waiting: number
+  readonly resetAtMs: number
+  /** Since the escrow was made. */
+  readonly allowed: number
+  readonly borrowed: number
+  readonly refused: number
+  /** The active tenants that used most in this window, at most 20. */
+  readonly heaviest: readonly EscrowTenant[]
+}
+
+/** An active tenant, as plain JSON. */
+export interface EscrowTenant {
+  /** `''` is shared by all that came too late to be known by name. */
+  readonly tenant: string
+  readonly weight: number
+  readonly used: number
+  readonly guarantee: number
+  /** Refused within the last tenth of a window. */
+  readonly waiting: boolean
+}
+
+/** What can be combined: an escrow's decision, a rate limiter's, the word of anything that says yes or no. */
+export interface Answer {
+  readonly allowed: boolean
+  /** A short word for why not. */
+  readonly reason?: string | undefined
+  /** The most that may be used at all, in units of cost. @default Infinity: it knows no limit */
+  readonly limit?: number
+  /** A cost up to this would be allowed next. @default Infinity if it is allowed, else 0 */
+  readonly remaining?: number
+  /** When it is worth asking again, in milliseconds. @default 0 */
+  readonly retryAfterMs?: number
+  /** Until these numbers are void, in milliseconds. @default 0 */
+  readonly resetAfterMs?: number
+}
+
+/** Several answers in one. */
+export interface Combined<A extends Answer = Answer> {
+  /** True if all of them are. */
+  readonly allowed: boolean
+  /** Of the answer that decided. */
+  readonly reason: string | undefined
+  /** The least of all. */
+  readonly limit: number
+  /** The least of all. */
+  readonly remaining: number
+  /** The longest of those that refuse; 0 if none does. */
+  readonly retryAfterMs: number
+  /** The longest of all. */
+  readonly resetAfterMs: number
+  /**
+   * The answer that decided: of those that refuse, the one to wait for the longest; if none refuses, the one that
+   * leaves least. Where two of them say all the same, either.
+   */
+  readonly by: A
+}
+
+/**
+ * Several answers to one request as a single one: allowed only if all are, and as strict in each number as the
+ * strictest of them. The order does not matter, and an answer may come more than once.
+ *
+ * It only looks at answers. What those that allowed have spent is spent: if the whole is refused, refund it. A gate
+ * with several budgets does so itself.
+ */
+export function combine<A extends Answer>(first: A, ...others: readonly A[]): Combined<A> {
+  let by = first
+  let { limit, remaining, resetAfterMs } = numbersOf(first)
+  for (const answer of others) {
+    const numbers = numbersOf(answer)
+    limit = Math.min(limit, numbers.limit)
+    remaining = Math.min(remaining, numbers.remaining)
+    resetAfterMs = Math.max(resetAfterMs, numbers.resetAfterMs)
+    if (isStricter(answer, by)) by = answer
+  }
+  const { allowed, reason } = by
+  const retryAfterMs = allowed ? 0 : numbersOf(by).retryAfterMs
+  return { allowed, reason: allowed ? undefined : reason, limit, remaining, retryAfterMs, resetAfterMs, by }
+}
+
+function numbersOf(answer: Answer): Required<Omit<Answer, 'allowed' | 'reason'>> {
+  const { allowed, limit = Number.POSITIVE_INFINITY, retryAfterMs = 0, resetAfterMs = 0 } = answer
+  return { limit, remaining: answer.remaining ?? (allowed ? Number.POSITIVE_INFINITY : 0), retryAfterMs, resetAfterMs }
+}
+
+/** Whether `answer` decides rather than `other`; neither of the two before itself, so that their order is nothing. */
+function isStricter(answer: Answer, other: Answer): boolean {
+  if (answer.allowed !== other.allowed) return other.allowed
+  const [a, b] = [numbersOf(answer), numbersOf(other)]
+  if (!answer.allowed) {
+    if (a.retryAfterMs !== b.retryAfterMs) return a.retryAfterMs > b.retryAfterMs
+    if (answer.reason !== other.reason) return (answer.reason ?? '') < (other.reason ?? '')
+  }
+  if (a.remaining !== b.remaining) return a.remaining < b.remaining
+  if (a.limit !== b.limit) return a.limit < b.limit
+  return a.resetAfterMs > b.resetAfterMs
 }

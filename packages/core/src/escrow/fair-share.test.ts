@@ -2,7 +2,7 @@ import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
-import { FairShare, WeightedFairShare } from './fair-share.js'
+import { FairShare, WeightedFairShare } from './shares.js'
 
 describe('WeightedFairShare', () => {
   const weightOf = (tenant: string): number => Number(tenant.slice(1))

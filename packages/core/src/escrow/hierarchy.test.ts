@@ -4,8 +4,8 @@ import { manualClock } from '../testing/manual-clock.js'
 import { HierarchicalFairEscrow } from './escrow.js'
 import { Group } from './group.js'
 import { type HierarchyNode, hierarchy } from './hierarchy.js'
+import { budgetStage } from './mechanism.js'
 import type { EscrowOptions } from './options.js'
-import { budgetStage } from './stage.js'
 
 const WINDOW_MS = 1000
 

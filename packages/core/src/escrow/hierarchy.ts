@@ -1,7 +1,7 @@
-import { requireOptions, requireText, show } from '../options.js'
+import { requireFunction, requireOptions, requireText, show } from '../options.js'
 import { requireWeight } from '../weight.js'
 import { Group } from './group.js'
-import type { Place } from './memory.js'
+import type { Place } from './tenants.js'
 
 /** A place in a hierarchy of weights: an organisation, a team, a key. Without children it is a tenant. */
 export interface HierarchyNode {
@@ -43,6 +43,8 @@ export class Places {
   /** What a stranger finds in each group; undefined if several groups have that name. */
   readonly #groups: Map<string, WeightedPlace | undefined> = new Map()
   readonly #weighted: Map<string, Group | undefined> = new Map()
+  /** Groups with a weight of their own, and where each is: the names on the way to it. */
+  readonly paths: Map<Group, readonly string[]> = new Map()
   readonly #groupOf: ((tenant: string) => string | undefined) | undefined
 
   constructor(root: HierarchyNode, groupOf: ((tenant: string) => string | undefined) | undefined) {
@@ -72,16 +74,17 @@ export class Places {
     throw new RangeError(`${what} must be the name of one group of the tree, got ${show(name)}${such}`)
   }
 
-  #add({ name, children = [] }: HierarchyNode, group: Group): void {
+  #add({ name, children = [] }: HierarchyNode, group: Group, path: readonly string[] = []): void {
     this.#groups.set(name, this.#groups.has(name) ? undefined : { group, isNamed: false, weight: 1 })
     for (const child of children) {
       const { weight } = child
       if (child.children === undefined) this.#tenants.set(child.name, { group, isNamed: true, weight: weight ?? 1 })
-      else if (weight === undefined) this.#add(child, group)
+      else if (weight === undefined) this.#add(child, group, [...path, child.name])
       else {
         const own = group.addGroup(weight)
+        this.paths.set(own, [...path, child.name])
         this.#weighted.set(child.name, this.#weighted.has(child.name) ? undefined : own)
-        this.#add(child, own)
+        this.#add(child, own, [...path, child.name])
       }
     }
   }
@@ -126,4 +129,12 @@ function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
 /** Checks for a hierarchy. */
 export function requireTree(tree: unknown): asserts tree is Hierarchy {
   if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
+}
+
+/** Checks the options `tree` and `groupOf`. */
+export function requirePlaces(tree: unknown, groupOf: unknown): void {
+  if (tree !== undefined) requireTree(tree)
+  if (groupOf === undefined) return
+  requireFunction('groupOf', groupOf)
+  if (tree === undefined) throw new TypeError('groupOf needs a tree')
 }

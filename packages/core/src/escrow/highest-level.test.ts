@@ -1,7 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { highestLevel, type LevelledClaims } from './highest-level.js'
+import { highestLevel, type LevelledClaims } from './claims.js'
 
 /** Claims on shares of a level, as plainly as may be; counts how often they are asked for. */
 class PlainClaims implements LevelledClaims {

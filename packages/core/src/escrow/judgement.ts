@@ -1,7 +1,6 @@
 import type { Budget } from './budget.js'
-import type { Group } from './group.js'
-import { type Debtor, mostWithin } from './line.js'
-import type { Node, Tenant } from './node.js'
+import { type Debtor, type Group, mostWithin } from './group.js'
+import type { Node, Tenant } from './tenants.js'
 
 /** What becomes of a cost: allowed within the guarantee or by borrowing; or refused. */
 export type Verdict = 'within' | 'borrows' | 'never' | 'exhausted' | 'over-share'

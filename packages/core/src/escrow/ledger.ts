@@ -1,10 +1,17 @@
 import { Budget, type Reserve } from './budget.js'
+import type { EscrowTenant } from './decision.js'
 import { Group } from './group.js'
 import { Judgement, type Verdict } from './judgement.js'
-import { type LateDebt, Memory, type Place, type TurnedAway } from './memory.js'
-import { type Tenant, WaitingList } from './node.js'
-import { Roster, SHARED } from './roster.js'
-import type { EscrowTenant } from './snapshot.js'
+import {
+  type LateDebt,
+  Memory,
+  type Place,
+  Roster,
+  SHARED,
+  type Tenant,
+  type TurnedAway,
+  WaitingList,
+} from './tenants.js'
 
 /** A wait ends this share of the window after the refusal. */
 const WAIT = 1 / 10
@@ -45,8 +52,6 @@ const KEPT = 1 / 2
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
  * from somewhere else bit by bit. All is O(depth·log n) of the active tenants on average; {@link Group} has the reasons.
- *
- * Sums are compared to within a billionth of the limit (or a thousandth, if that is less); whole numbers are exact.
  */
 export class Ledger {
   /** What was judged last. */
@@ -157,7 +162,7 @@ export class Ledger {
     budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
       // A debt is paid out of one's own share.
-      const charged = Math.min(tenant.debt, budget.most * shareOf(tenant))
+      const charged = Math.min(tenant.debt, budget.most * tenant.due)
       tenant.debt -= charged
       this.#charge(tenant, charged)
     }
@@ -441,9 +446,4 @@ export class Ledger {
     if (node.ownClaim(tau) > free) node.passed = node.guarantee - free
     return free
   }
-}
-
-/** The part of the root's budget that a child is due. */
-function shareOf(node: Group | Tenant): number {
-  return node.parent === undefined ? 1 : (shareOf(node.parent) * node.weight) / node.parent.activeWeight
 }

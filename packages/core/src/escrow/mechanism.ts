@@ -1,8 +1,164 @@
+import type { Quota } from '../admission/decision.js'
 import type { Mechanism } from '../admission/mechanism.js'
-import { requireOptions, withDefaults } from '../options.js'
+import type { Outcome } from '../admission/outcome.js'
+import { type Refusal, refuse } from '../admission/refusal.js'
+import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import {
+  requireAbove,
+  requireBoolean,
+  requireFunction,
+  requireOneOf,
+  requireOptions,
+  requireText,
+  withDefaults,
+} from '../options.js'
+import type { EscrowDecision, Settled } from './decision.js'
 import { WeightedFairEscrow } from './escrow.js'
 import { BUDGET_OPTIONS, type BudgetOptions } from './options.js'
-import { budgetStage } from './stage.js'
+
+/** What the gate needs of an escrow's answer. */
+export interface EscrowAnswer extends Omit<EscrowDecision, 'reason'> {
+  /** A short word for why not. `store-error`: nobody knows, and so the numbers say nothing. */
+  readonly reason: string | undefined
+}
+
+/** What the gate needs of an escrow: {@link WeightedFairEscrow}, one that shares its budget, or your own. */
+export interface Escrow {
+  /** Length of its windows, in milliseconds, for those who are told of it. */
+  readonly windowMs?: number
+  /** Asks for `cost` units for `tenant`, and spends them if it is allowed. */
+  check(tenant: string, cost: number): EscrowAnswer | Promise<EscrowAnswer>
+  /** Says what something that was allowed really cost. */
+  settle(decision: EscrowAnswer, actualCost: number): Settled | Promise<Settled>
+  /** Says what something that was allowed and still runs has cost so far. @default charged when it is settled */
+  charge?(decision: EscrowAnswer, costSoFar: number): unknown
+  /** Gives all back: nothing ran. */
+  refund(decision: EscrowAnswer): Settled | Promise<Settled>
+  /** What the tenant has used is not held against it any more, though it is gone. */
+  forget?(tenant: string): void
+  /** Plain JSON for the gate's snapshot. */
+  snapshot?(): unknown
+}
+
+/** Options of {@link budgetStage}. */
+export interface BudgetStageOptions {
+  /** The stage's name in gates, decisions and refusals, and the policy's in what clients are told. @default 'budget' */
+  name?: string
+  /** What becomes of a request about which the escrow threw. @default 'admit' */
+  onError?: 'admit' | 'refuse'
+  /**
+   * Judges, and refuses nobody: what would have been refused passes, spends nothing, and is counted in the snapshot as
+   * `wouldRefuse`. Clients are told no quota. For trying a budget out before it is enforced. @default false
+   */
+  dryRun?: boolean
+  /** The tenant that a flow spends for: its organisation, say. @default the flow itself */
+  tenantOf?: (flow: string) => string
+  /** Length of the escrow's windows, in milliseconds, where it does not tell itself. */
+  windowMs?: number
+}
+
+/** A stage's escrow, and what is said about it. */
+interface Budget {
+  readonly escrow: Escrow
+  readonly name: string
+  readonly windowMs: number | undefined
+  readonly dryRun: boolean
+}
+
+/** What was spent for a request, until it is known what that came to. */
+class BudgetHold implements Hold {
+  readonly #budget: Budget
+  readonly #decision: EscrowAnswer
+
+  constructor(budget: Budget, decision: EscrowAnswer) {
+    this.#budget = budget
+    this.#decision = decision
+  }
+
+  finish(outcome: Outcome, cost: number, _nowMs: number, isNamed = false): void {
+    const { escrow } = this.#budget
+    if (outcome === 'failure' && !isNamed) this.#forget(escrow.refund(this.#decision))
+    else this.#forget(escrow.settle(this.#decision, Math.min(cost, Number.MAX_SAFE_INTEGER)))
+  }
+
+  charge(costSoFar: number): void {
+    this.#budget.escrow.charge?.(this.#decision, Math.min(costSoFar, Number.MAX_SAFE_INTEGER))
+  }
+
+  undo(): void {
+    this.#forget(this.#budget.escrow.refund(this.#decision))
+  }
+
+  quota(elapsedMs: number): Quota | undefined {
+    return this.#budget.dryRun ? undefined : quotaOf(this.#budget, this.#decision, elapsedMs)
+  }
+
+  /** The request is over: there is nobody left to tell that its budget was settled somewhere, or not. */
+  #forget(settled: Settled | Promise<Settled>): void {
+    if (settled instanceof Promise) settled.catch(() => {})
+  }
+}
+
+/**
+ * An escrow as a stage of a gate: refuses what a tenant may not spend, and settles what requests really cost. A gate
+ * may have several, with names of their own: a request must be allowed by all of them, and spends from each.
+ *
+ * The tenant is the request's flow, or what `tenantOf` makes of it. A refusal is the tenant's own affair, or a matter
+ * of policy: never a shortage, so FAIR learns nothing from it. What was spent comes back if a later stage refuses, or
+ * the client leaves before its turn.
+ *
+ * In the end: `success` and `ignored` cost what the caller says, else what was asked for, because the work was done, or
+ * begun, whoever is to blame. `failure` means that the request did not get what it came for: it costs nothing, unless
+ * the caller names a cost: by `finish`, or by `charge` while it ran. Exempt requests pass, and spend nothing.
+ *
+ * Throws a `TypeError` or `RangeError` that names what is wrong with the escrow or an option.
+ */
+export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): Stage {
+  requireOptions('budgetStage', options, ['name', 'onError', 'dryRun', 'tenantOf', 'windowMs'])
+  const { name = 'budget', onError = 'admit', dryRun = false, tenantOf, windowMs = escrow.windowMs } = options
+  requireText('name', name)
+  requireOneOf('onError', onError, ['admit', 'refuse'])
+  requireBoolean('dryRun', dryRun)
+  if (tenantOf !== undefined) requireFunction('tenantOf', tenantOf)
+  if (windowMs !== undefined) requireAbove('windowMs', windowMs, 0)
+  for (const method of ['check', 'settle', 'refund'] as const) requireFunction(`${name}.${method}`, escrow[method])
+  const budget: Budget = { escrow, name, windowMs, dryRun }
+  let wouldRefuse = 0
+  const verdictOf = (decision: EscrowAnswer): Verdict => {
+    if (decision.allowed) return new BudgetHold(budget, decision)
+    if (!dryRun) return refusalOf(budget, decision)
+    wouldRefuse++
+    return undefined
+  }
+  return {
+    name,
+    onError: dryRun ? 'admit' : onError,
+    admit({ flow, cost, exempt }: Passage): Verdict | Promise<Verdict> {
+      if (exempt) return undefined
+      const tenant = tenantOf === undefined ? flow : tenantOf(flow)
+      const decision = escrow.check(tenant, Math.min(cost, Number.MAX_SAFE_INTEGER))
+      return decision instanceof Promise ? decision.then(verdictOf) : verdictOf(decision)
+    },
+    forget: (flow) => escrow.forget?.(tenantOf === undefined ? flow : tenantOf(flow)),
+    snapshot: () => (dryRun ? { ...(escrow.snapshot?.() ?? {}), wouldRefuse } : escrow.snapshot?.()),
+  }
+}
+
+function refusalOf(budget: Budget, decision: EscrowAnswer): Refusal {
+  const { reason, retryAfterMs, limit, remaining, guarantee, resetAfterMs } = decision
+  const detail = { limit, remaining, guarantee, resetAfterMs }
+  return refuse(budget.name, reason ?? 'over-share', false, retryAfterMs, detail, quotaOf(budget, decision, 0))
+}
+
+/** What a decision says of its tenant's quota, `elapsedMs` later; nothing if its window is over, or nobody knows. */
+function quotaOf({ name, windowMs }: Budget, decision: EscrowAnswer, elapsedMs: number): Quota | undefined {
+  const { reason, limit, remaining, guarantee } = decision
+  const resetAfterMs = decision.resetAfterMs - elapsedMs
+  // A leased escrow does not look at what it has if the cost is above all there is; and a stranger has nothing.
+  const isUnknown = reason === 'store-error' || reason === 'unknown' || (reason === 'never' && guarantee === 0)
+  if (isUnknown || resetAfterMs <= 0) return undefined
+  return { policy: name, guarantee, windowMs, limit, remaining, resetAfterMs }
+}
 
 /**
  * Weighted fair escrow for `createGate({ budget })`: refuses what a tenant may not spend of a budget that all share. Each

@@ -9,7 +9,7 @@ import {
   requireText,
 } from '../options.js'
 import type { Reserve } from './budget.js'
-import { type Hierarchy, requireTree } from './hierarchy.js'
+import { type Hierarchy, requirePlaces } from './hierarchy.js'
 
 /** How a {@link WeightedFairEscrow} is made up. */
 export interface EscrowOptions {
@@ -81,7 +81,7 @@ export interface EscrowSeams {
 }
 
 /** Options that were checked, with every default in its place. */
-export interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
+interface EscrowSettings extends Required<Omit<EscrowOptions, 'weightOf' | 'tree' | 'groupOf'>> {
   readonly weightOf: ((tenant: string) => number) | undefined
   readonly tree: Hierarchy | undefined
   readonly groupOf: ((tenant: string) => string | undefined) | undefined
@@ -100,11 +100,7 @@ export function settingsOf(options: EscrowOptions & EscrowSeams): EscrowSettings
   requireOneOf('reserve', reserve, ['strict', 'paced'])
   requireOneOf('estimates', estimates, ['learned', 'asked'])
   requireOneOf('window', window, ['fixed', 'sliding'])
-  if (tree !== undefined) requireTree(tree)
-  if (groupOf !== undefined) {
-    requireFunction('groupOf', groupOf)
-    if (tree === undefined) throw new TypeError('groupOf needs a tree')
-  }
+  requirePlaces(tree, groupOf)
   requireFunction('clock', clock)
   return { limit, windowMs, window, weightOf, maxTenants, reserve, estimates, tree, groupOf, clock }
 }

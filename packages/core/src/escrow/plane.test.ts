@@ -1,7 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Plane } from './plane.js'
+import { Plane } from './claims.js'
 
 const number = (min: number, max: number): fc.Arbitrary<number> => fc.double({ min, max, noNaN: true })
 const claimant = fc.record({ weight: number(0.1, 8), passed: number(0, 50) })

@@ -1,8 +1,7 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Plane } from './plane.js'
-import { type PlaneSource, Planes } from './planes.js'
+import { Plane, type PlaneSource, Planes } from './claims.js'
 
 /** Members that claim what is left of their guarantees; notes whom it was asked about. */
 class Members implements PlaneSource {

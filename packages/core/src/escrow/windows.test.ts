@@ -1,10 +1,10 @@
 import { propertyRuns } from '@fairlead-testing/oracles'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { Windows } from './budget.js'
 import { HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
-import { FairShare } from './fair-share.js'
 import { hierarchy } from './hierarchy.js'
-import { Windows } from './windows.js'
+import { FairShare } from './shares.js'
 
 const TREE = hierarchy({ name: 'all', children: [{ name: 'a' }] })
 

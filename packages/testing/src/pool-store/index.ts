@@ -111,6 +111,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
       [{ seq: 1.5 }, /seq/],
       [{ win: Number.NaN }, /win/],
       [{ need: -1 }, /need/],
+      [{ left: -1 }, /left/],
       [{ holds: Number.POSITIVE_INFINITY }, /holds/],
       [{ spent: -1 }, /spent/],
       [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
@@ -176,9 +177,11 @@ async function play(all: Members, seed: number): Promise<void> {
       rate: need > 0 ? 1 + step * random() : upTo(3),
       ask: upTo(3) * upTo(20),
     }))
+    // As the pool of a group is asked.
+    const left = random() < 0.2 ? { left: 40 * random() } : {}
     const some = { weight: upTo(3), used: upTo(40) }
     // The last two report tenants that others have, too, and some that they do not name.
-    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4) })
-    else await all.ask(name, need, { back, tenants, quiet: some })
+    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4), ...left })
+    else await all.ask(name, need, { back, tenants, quiet: some, ...left })
   }
 }

@@ -1,0 +1,410 @@
+import type { After, Clock } from '../../clock.js'
+import { type Refusal, Refusals, type Request } from './reports.js'
+import {
+  fuzzOf,
+  type LeaseAnswer,
+  type LeaseCall,
+  type PoolMark,
+  type PoolStore,
+  PoolStoreError,
+  type PoolTerms,
+  type Stake,
+  type StoreFailureKind,
+  type TenantReport,
+} from './store.js'
+
+const STEPS = 4
+const MOST_STEPS = 4 * STEPS
+const LATE_MS = 5
+
+/**
+ * Calls `end` after `ms` in which this process was running; cancelled by calling what it returns. The time is counted
+ * in steps. One that took much longer than it should counts for nothing, because the process stood still, and an answer
+ * that has arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
+ */
+export function countdown(ms: number, clock: Clock, after: After, end: () => void): () => void {
+  const stepMs = ms / STEPS
+  let restMs = ms
+  let steps = 0
+  let fromMs = clock()
+  const ring = (): void => {
+    const nowMs = clock()
+    const tookMs = nowMs - fromMs
+    fromMs = nowMs
+    steps++
+    if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
+    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
+    else cancel = after(Math.min(stepMs, restMs), ring)
+  }
+  let cancel = after(stepMs, ring)
+  return () => cancel()
+}
+
+/** What a lease is to bring, and what it says of this member's tenants. */
+export interface Wish {
+  readonly need: number
+  /** Credit that is handed back. */
+  readonly back: number
+  readonly spent: number
+  readonly quiet: Stake
+  readonly tenants: readonly TenantReport[]
+}
+
+/** Why the store gave no answer. */
+export interface StoreFailure {
+  readonly kind: StoreFailureKind
+  readonly message: string
+  /** What the store, or its client, threw. */
+  readonly cause: unknown
+}
+
+/** What the owner of an account hears. */
+interface AccountListener {
+  /** A window has begun; nothing is granted in it yet. `startMs` is its beginning on this process's clock. */
+  began(startMs: number): void
+  /** The store has answered. `granted` and `held` are up to date. */
+  answered(call: LeaseCall, answer: LeaseAnswer): void
+  /** The store has failed. */
+  failed(failure: StoreFailure): void
+}
+
+/** A call on its way, or lost. */
+interface Sent {
+  readonly call: LeaseCall
+  readonly firstSentMs: number
+  sentMs: number
+  /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
+  done: Promise<void> | undefined
+  end: () => void
+}
+
+/** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
+const CLOCK_RATE = 1 / 1_000
+
+/** What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too. */
+const FADING = 3 / 4
+
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+
+/**
+ * A member's account with a pool: what it was granted in the present window, and one lease at a time to get more.
+ *
+ * - Credit ends when `leftMs` have passed since the call was *sent*, on this process's monotonic clock: not after the
+ *   window ends in the store, whatever the wall clocks say. An answer that comes later than that is dropped.
+ * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
+ *   a new one takes its place. What it handed back is gone from the moment it is sent.
+ * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
+ *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
+ * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
+ */
+export class PoolAccount {
+  #terms: PoolTerms
+  readonly #member: string
+  readonly #store: PoolStore
+  readonly #clock: Clock
+  readonly #after: After
+  readonly #timeoutMs: number
+  readonly #listener: AccountListener
+  readonly #refusals: Refusals = new Refusals()
+  #seq = 0
+  #sent: Sent | undefined
+  #failed = false
+  #failure: StoreFailure | undefined
+  #sentMs: number = Number.NEGATIVE_INFINITY
+  #win = -1
+  #mark = NO_MARK
+  #startMs = 0
+  #usableUntilMs: number = Number.NEGATIVE_INFINITY
+  #granted = 0
+  #held = 0
+  #turn = Number.MAX_VALUE
+  #heldAtMs = 0
+  #heldPassed = 0
+  #isLent = false
+  /** The member's part of all weight: by the last answer, and by the last one of the window before. */
+  #part = 0
+  #partBefore = 0
+  #roundTripMs = 0
+  #calls = 0
+
+  constructor(
+    terms: PoolTerms,
+    member: string,
+    store: PoolStore,
+    clock: Clock,
+    after: After,
+    timeoutMs: number,
+    listener: AccountListener,
+  ) {
+    this.#terms = terms
+    this.#member = member
+    this.#store = store
+    this.#clock = clock
+    this.#after = after
+    this.#timeoutMs = timeoutMs
+    this.#listener = listener
+  }
+
+  /** Other terms, from the next call on. What was refused by the former ones may be asked for again. */
+  changeTerms(terms: PoolTerms): void {
+    this.#terms = terms
+    this.#refusals.clear()
+  }
+
+  /** The window of the last answer; -1 before the first. */
+  get win(): number {
+    return this.#win
+  }
+
+  /** Credit of the window, spent or not, less what was handed back. */
+  get granted(): number {
+    return this.#granted
+  }
+
+  /** What the pool kept for this member beyond that, when it last answered. */
+  get held(): number {
+    return this.#held
+  }
+
+  /** Up to what a tenant has used per weight it may spend without asking. */
+  get turn(): number {
+    return this.#turn
+  }
+
+  /** When the credit ends, on this process's clock. */
+  get usableUntilMs(): number {
+    return this.#usableUntilMs
+  }
+
+  /** True while the credit is this member's last known share, because the store is away. */
+  get isLent(): boolean {
+    return this.#isLent
+  }
+
+  /** True while a call is on its way. */
+  get isCalling(): boolean {
+    return this.#sent?.done !== undefined
+  }
+
+  /** When the store was last called, on this process's clock. */
+  get sentMs(): number {
+    return this.#sentMs
+  }
+
+  /** How long an answer took at most, of the last ones; 0 where the store answers at once. */
+  get roundTripMs(): number {
+    return this.#roundTripMs
+  }
+
+  /** Members of the pool, as far as is known. */
+  get members(): number {
+    return this.#mark.members + this.#mark.expected
+  }
+
+  /** Calls to the store. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** True between a failure of the store and its next answer. */
+  get hasFailed(): boolean {
+    return this.#failed
+  }
+
+  /** Why the store failed last. */
+  get failure(): StoreFailure | undefined {
+    return this.#failure
+  }
+
+  /** The part of the limit that is this member's while the store is away: the less of what it was lately and before. */
+  get share(): number {
+    return Math.min(this.#part, this.#partBefore)
+  }
+
+  /**
+   * What the pool kept for this member and must still be there: what it lets pass of that, at an even pace until the
+   * window ends, may be lent to others by now.
+   */
+  heldAt(nowMs: number): number {
+    return Math.max(0, this.#held - Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)))
+  }
+
+  /** Some of what is held was spent. */
+  spendHeld(amount: number, nowMs: number): void {
+    this.#heldPassed = Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)) + amount
+  }
+
+  #heldFaded(nowMs: number): number {
+    const restMs = this.#usableUntilMs - this.#heldAtMs
+    return restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
+  }
+
+  /** The pool's refusal that tells what it would answer to a request; nothing: ask. */
+  refusalOf(request: Request, nowMs: number): Refusal | undefined {
+    return this.#refusals.of(request, nowMs)
+  }
+
+  /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
+  lend(nowMs: number): void {
+    const { windowMs, limit } = this.#terms
+    if (this.#win < 0 || nowMs < this.#startMs + windowMs) return
+    const windows = Math.floor((nowMs - this.#startMs) / windowMs)
+    this.#win += windows
+    this.#startMs += windows * windowMs
+    this.#mark = { ...this.#mark, total: 0 }
+    this.#isLent = true
+    this.#granted = this.share * limit
+    this.#held = 0
+    this.#turn = Number.MAX_VALUE
+    this.#usableUntilMs = this.#startMs + windowMs
+    this.#refusals.clear()
+    this.#listener.began(this.#startMs)
+  }
+
+  /**
+   * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
+   * failed; else a promise that resolves when it was answered or has failed.
+   */
+  draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
+    if (this.#sent?.done !== undefined) return this.#sent.done
+    if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
+    let sent = this.#sent
+    if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
+      sent = { call: this.#next(wish()), firstSentMs: nowMs, sentMs: nowMs, done: undefined, end: () => {} }
+      this.#sent = sent
+    }
+    this.#sentMs = nowMs
+    sent.sentMs = nowMs
+    this.#send(sent, nowMs)
+    return sent.done
+  }
+
+  #next({ need, back, spent, quiet, tenants }: Wish): LeaseCall {
+    if (!this.#isLent) this.#granted -= back
+    const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
+    const seq = ++this.#seq
+    const { win } = this
+    return {
+      ...{ pool: this.#terms, member: this.#member, seq, win, holds, spent, mark: this.#mark },
+      ...{ quiet, tenants, need },
+    }
+  }
+
+  #send(sent: Sent, sentMs: number): void {
+    this.#calls++
+    try {
+      const answer = this.#store.lease(sent.call)
+      if (!(answer instanceof Promise)) {
+        this.#take(sent, answer, sentMs)
+        return
+      }
+      let cancel = (): void => {}
+      sent.done = new Promise((resolve) => {
+        sent.end = () => {
+          cancel()
+          sent.done = undefined
+          resolve()
+        }
+      })
+      answer.then(
+        (late) => this.#take(sent, late, sentMs),
+        (error: unknown) => this.#fail(sent, sentMs, failureOf(error)),
+      )
+      const message = `the store did not answer within ${this.#timeoutMs} ms`
+      const fail = (): void => this.#fail(sent, sentMs, { kind: 'timeout', message, cause: undefined })
+      cancel = countdown(this.#timeoutMs, this.#clock, this.#after, fail)
+    } catch (error) {
+      this.#fail(sent, sentMs, failureOf(error))
+    }
+  }
+
+  #fail(sent: Sent, sentMs: number, failure: StoreFailure): void {
+    // Of several sendings, the last one tells.
+    if (this.#sent !== sent || sent.sentMs !== sentMs) return
+    this.#failed = true
+    this.#failure = failure
+    this.#listener.failed(failure)
+    sent.end()
+  }
+
+  #take(sent: Sent, answer: LeaseAnswer, sentMs: number): void {
+    if (this.#sent !== sent) return
+    if (!isAnswer(answer)) {
+      const cause = new TypeError('the store answered something else than a lease')
+      this.#fail(sent, sentMs, failureOf(cause))
+      return
+    }
+    this.#sent = undefined
+    this.#failed = false
+    const nowMs = this.#clock()
+    this.#roundTripMs = Math.max(nowMs - sentMs, FADING * this.#roundTripMs)
+    this.#enter(sent, answer, sentMs, nowMs)
+    sent.end()
+  }
+
+  #enter({ call }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
+    const { windowMs } = this.#terms
+    const { win, leftMs, mark, grant, held, part, turn } = answer
+    const endMs = sentMs + Math.min(leftMs, windowMs)
+    if (win !== this.#win) {
+      this.#partBefore = win === this.#win + 1 ? this.#part : 0
+      this.#win = win
+      this.#startMs = endMs - windowMs
+      this.#usableUntilMs = Number.NEGATIVE_INFINITY
+      this.#turn = Number.MAX_VALUE
+      this.#refusals.clear()
+      this.#listener.began(this.#startMs)
+    }
+    this.#isLent = false
+    this.#part = part
+    this.#mark = mark
+    this.#granted = call.win === win ? call.holds : 0
+    this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
+    if (nowMs >= this.#usableUntilMs) {
+      // What is left of the window is too short to be of use.
+      const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
+      this.#refusals.add({ ...everybody, untilMs: endMs, isExhausted: true }, nowMs)
+      return
+    }
+    this.#granted += grant
+    this.#held = held
+    this.#turn = turn
+    this.#heldAtMs = nowMs
+    this.#heldPassed = 0
+    this.#learn(call, answer, nowMs)
+    this.#listener.answered(call, answer)
+  }
+
+  /** What the answer tells of what may be asked for until the next one. */
+  #learn({ pool, tenants, need }: LeaseCall, { grant, mark, waitMs, shares, used }: LeaseAnswer, nowMs: number): void {
+    const left = pool.limit - mark.total + fuzzOf(pool.limit)
+    this.#refusals.leave(left)
+    const [asker] = tenants
+    if (need === 0 || grant > 0 || asker === undefined) return
+    const { tenant, weight } = asker
+    // As the pool sees it: what the tenant has used at all members.
+    const share = used[0]! / (shares[0]! * weight)
+    this.#refusals.add({ tenant, weight, share, need, untilMs: nowMs + waitMs, isExhausted: need > left }, nowMs)
+  }
+}
+
+function failureOf(error: unknown): StoreFailure {
+  const message = error instanceof Error ? error.message : String(error)
+  return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
+}
+
+/** A store that answers nonsense has failed. */
+function isAnswer(answer: LeaseAnswer): boolean {
+  if (typeof answer !== 'object' || answer === null) return false
+  const { win, leftMs, mark, grant, held, part, turn, room, waitMs, shares, used } = answer
+  const isMark =
+    typeof mark === 'object' &&
+    mark !== null &&
+    [mark.epoch, mark.rev, mark.total, mark.members, mark.expected].every(isAmount)
+  const areAmounts = [leftMs, grant, held, part, turn, room, waitMs].every(isAmount)
+  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
+}
+
+function isAmount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0
+}

@@ -1,0 +1,203 @@
+import type { After, Clock } from '../../clock.js'
+import { countdown, type PoolAccount, type Wish } from './account.js'
+
+/** The most that is drawn ahead of need, in quanta. */
+const MOST_AHEAD = 5
+
+/** How fast credit is spent, since it was last looked at. */
+export class Pace {
+  #used = 0
+  #sinceMs = 0
+
+  /** From now on; `used` is what was spent in the window so far. */
+  restart(used: number, nowMs: number): void {
+    this.#used = used
+    this.#sinceMs = nowMs
+  }
+
+  /** What will be spent in `ms` at this pace; `used` is what was spent in the window until now. */
+  spentIn(ms: number, used: number, nowMs: number): number {
+    return ((used - this.#used) / Math.max(1, nowMs - this.#sinceMs)) * ms
+  }
+}
+
+/**
+ * What to draw ahead of need, where `amount` will be spent by calls like the one that costs `cost`. A quantum comes with
+ * the least that is asked for; and who asks for more, and is refused, asks again for the least.
+ */
+export function needAhead(amount: number, cost: number, quantum: number): number {
+  return amount > quantum ? Math.min(amount, MOST_AHEAD * quantum) : Math.min(cost, quantum)
+}
+
+/** A sign of life is given this much later than it could be: most often somebody who was refused asks again by then. */
+const LATE = 1.125
+
+/** What a {@link Pulse} is about. */
+interface Beating {
+  /** When something happened last. */
+  lastUseMs(): number
+  /** When the last sign of life was given. */
+  lastSignMs(): number
+  /** Whether there is anything to look after. */
+  isOpen(): boolean
+  /** Gives a sign of life. Nothing may have happened for a while. */
+  sign(isIdle: boolean): void
+}
+
+/**
+ * One timer: gives a sign of life every so often while there is something to look after, and when nothing has happened
+ * for that long.
+ */
+export class Pulse {
+  readonly #everyMs: number
+  readonly #clock: Clock
+  readonly #after: After
+  readonly #beating: Beating
+  #cancel: (() => void) | undefined
+  #dueMs = 0
+
+  constructor(everyMs: number, clock: Clock, after: After, beating: Beating) {
+    this.#everyMs = everyMs
+    this.#clock = clock
+    this.#after = after
+    this.#beating = beating
+  }
+
+  /** Starts the timer, unless it runs. One that is long overdue was lost, as those of a worker's former requests are. */
+  start(nowMs: number): void {
+    if (this.#cancel === undefined) {
+      if (this.#beating.isOpen()) this.#set(nowMs)
+    } else if (nowMs > this.#dueMs + this.#everyMs) this.#ring()
+  }
+
+  stop(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+  }
+
+  #set(nowMs: number): void {
+    const { lastUseMs, lastSignMs } = this.#beating
+    const usedMs = lastUseMs()
+    const dueMs = lastSignMs() + this.#everyMs * LATE
+    // One that could not be given, as no call was possible, is tried again.
+    const signMs = dueMs > nowMs ? dueMs : nowMs + this.#everyMs / 2
+    const idleMs = usedMs + this.#everyMs
+    const nextMs = idleMs > nowMs ? Math.min(idleMs, signMs) : signMs
+    this.#dueMs = nextMs
+    this.#cancel = this.#after(Math.max(1, nextMs - nowMs), () => this.#ring())
+  }
+
+  #ring(): void {
+    this.stop()
+    if (!this.#beating.isOpen()) return
+    const nowMs = this.#clock()
+    const isIdle = nowMs - this.#beating.lastUseMs() >= this.#everyMs
+    if (isIdle || nowMs - this.#beating.lastSignMs() >= this.#everyMs * LATE) this.#beating.sign(isIdle)
+    this.#set(nowMs)
+  }
+}
+
+/** What somebody draws for, and how it ends. */
+export interface Errand<Result> {
+  /** What the next lease is to bring. */
+  wish(): Wish
+  /** The result, once there is enough; nothing, if more has to be drawn. */
+  attempt(nowMs: number): Result | undefined
+  /** The result if the store fails. */
+  giveUp(nowMs: number): Result
+}
+
+/** Somebody who waits for a lease. */
+interface Waiter {
+  readonly errand: Errand<unknown>
+  /** Tries to be done; false if more has to be drawn. */
+  attempt(nowMs: number): boolean
+  giveUp(nowMs: number): void
+}
+
+/**
+ * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served,
+ * until one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
+ *
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
+ */
+export class DrawQueue {
+  readonly #account: PoolAccount
+  readonly #clock: Clock
+  readonly #after: After
+  readonly #timeoutMs: number
+  readonly #waiters: Set<Waiter> = new Set()
+
+  constructor(account: PoolAccount, clock: Clock, after: After, timeoutMs: number) {
+    this.#account = account
+    this.#clock = clock
+    this.#after = after
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Draws leases until the errand is done: at once where the store answers at once. */
+  run<Result>(errand: Errand<Result>): Result | Promise<Result> {
+    for (;;) {
+      const nowMs = this.#clock()
+      const hadFailed = this.#account.hasFailed
+      // Those in front have seen to it that the line is served.
+      if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
+      const lease = this.#account.draw(() => errand.wish(), nowMs)
+      if (lease !== undefined && !hadFailed) {
+        const result = this.#wait(errand)
+        this.#serveAfter(lease)
+        return result
+      }
+      // Whoever tries a store again that has failed does not wait for it.
+      if (this.#account.hasFailed) return errand.giveUp(nowMs)
+      const result = errand.attempt(this.#clock())
+      if (result !== undefined) return result
+    }
+  }
+
+  #wait<Result>(errand: Errand<Result>): Promise<Result> {
+    return new Promise((resolve) => {
+      const finish = (result: Result): void => {
+        cancel()
+        this.#waiters.delete(waiter)
+        resolve(result)
+      }
+      const waiter: Waiter = {
+        errand,
+        attempt: (nowMs) => {
+          const result = errand.attempt(nowMs)
+          if (result === undefined) return false
+          finish(result)
+          return true
+        },
+        giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
+      }
+      const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
+        const nowMs = this.#clock()
+        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
+      })
+      this.#waiters.add(waiter)
+    })
+  }
+
+  #serveAfter(lease: Promise<void>): void {
+    void lease.then(() => this.#serve())
+  }
+
+  #serve(): void {
+    for (const waiter of this.#waiters)
+      while (!waiter.attempt(this.#clock())) {
+        const nowMs = this.#clock()
+        const { errand } = waiter
+        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => errand.wish(), nowMs)
+        if (lease !== undefined) {
+          this.#serveAfter(lease)
+          return
+        }
+        if (this.#account.hasFailed) {
+          waiter.giveUp(nowMs)
+          break
+        }
+      }
+  }
+}

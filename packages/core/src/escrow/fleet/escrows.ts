@@ -1,0 +1,341 @@
+import { type Clock, systemClock } from '../../clock.js'
+import { requireFunction, requireNumber, requireOptions, requireText, show } from '../../options.js'
+import { systemRandom } from '../../random.js'
+import { requireWeight } from '../../weight.js'
+import { NOTHING_SETTLED, type Settled } from '../decision.js'
+import type { Group } from '../group.js'
+import type { Places } from '../hierarchy.js'
+import { requireCost, requireLimit, requireTenant } from '../options.js'
+import { GroupStore } from './group-store.js'
+import {
+  type DrawingOptions,
+  type DrawingSettings,
+  drawingSettings,
+  incarnation,
+  type LeasedDecision,
+  type LeasedEscrowOptions,
+  type LeasedSnapshot,
+  LeasedTicket,
+  leasedSettings,
+  requireStore,
+  ticketOf,
+} from './options.js'
+import { PoolMember } from './pool-member.js'
+import { type PoolStore, type PoolTerms, poolTerms } from './store.js'
+import { MemoryPoolStore } from './stores.js'
+
+/** A group of the tree: by what name the pool above knows it, and this process's part of its own pool. */
+interface GroupMember {
+  readonly name: string
+  readonly member: PoolMember
+}
+
+/**
+ * What processes and regions have in common: a part of a pool; in a tree, of a pool for all, and of one for each group
+ * that this process serves.
+ */
+class DrawingEscrow {
+  readonly #settings: DrawingSettings
+  readonly #places: Places | undefined
+  readonly #root: PoolMember
+  /** Of the groups that somebody has asked in, those above before those below. */
+  readonly #groups: Map<Group, GroupMember> = new Map()
+  readonly #names: Map<Group, string> = new Map()
+  #allowed = 0
+  #refused = 0
+
+  constructor(settings: DrawingSettings) {
+    this.#settings = settings
+    this.#places = settings.tree?.plant(settings.groupOf)
+    const taken = new Set<string>()
+    for (const [group, path] of this.#places?.paths ?? []) {
+      let name = path.map(encodeURIComponent).join('/')
+      while (taken.has(name)) name += "'"
+      taken.add(name)
+      this.#names.set(group, name)
+    }
+    this.#root = this.#memberOf(settings, this.#places?.root)
+  }
+
+  /** Length of a window, in milliseconds. */
+  get windowMs(): number {
+    return this.#settings.terms.windowMs
+  }
+
+  /**
+   * Asks for `cost` units for `tenant`, and spends them if it is allowed: at once within the credit of this member,
+   * else after a lease was drawn; one lease takes `storeTimeoutMs` at most. O(log n) of the active tenants. A tenant that
+   * has no place in the tree is refused, as `unknown`.
+   *
+   * Throws, and leaves no trace, on an empty tenant, a cost that is not above 0 and at most 2^53 − 1, or if `weightOf`
+   * or `groupOf` throw, or give a bad weight, or a name of no group. Never throws because of the store.
+   */
+  check(tenant: string, cost = 1): LeasedDecision | Promise<LeasedDecision> {
+    requireTenant(tenant)
+    requireCost(cost)
+    const group = this.#groupOf(tenant)
+    if (group === null) return this.#count(this.#unknown(tenant, cost))
+    const decision = this.#check(group, tenant, cost, tenant)
+    return decision instanceof Promise ? decision.then((late) => this.#count(late)) : this.#count(decision)
+  }
+
+  /**
+   * What `check` would answer by what is known here: of the credit of this member, and of what the pool keeps for it.
+   * Asks nobody, and changes nothing.
+   */
+  peek(tenant: string, cost = 1): LeasedDecision {
+    requireTenant(tenant)
+    requireCost(cost)
+    const group = this.#groupOf(tenant)
+    if (group === null) return this.#unknown(tenant, cost)
+    return (group === undefined ? this.#root : this.#join(group).member).peek(tenant, cost)
+  }
+
+  /**
+   * Says what something that was allowed really cost, from 0 on. What it cost less comes back at once; what it cost
+   * more is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
+   * `unpaid`. Once for each decision, and in its window; otherwise it does nothing, and says so.
+   *
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   */
+  settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
+    requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
+    const ticket = ticketOf(this, decision)
+    return ticket.member?.settle(ticket, actualCost) ?? NOTHING_SETTLED
+  }
+
+  /** What it cost so far, before it is settled: charged as far as the credit of this member reaches. Asks nobody. */
+  charge(decision: LeasedDecision, costSoFar: number): void {
+    const ticket = ticketOf(this, decision)
+    ticket.member?.charge(ticket, costSoFar)
+  }
+
+  /** Gives all back: nothing ran. As `settle` with a cost of 0. */
+  refund(decision: LeasedDecision): Settled | Promise<Settled> {
+    return this.settle(decision, 0)
+  }
+
+  /**
+   * Sets another limit for the whole pool, and a quantum that is the same part of it, from the next call to the store on.
+   * Tell all processes: each draws by the limit that it knows, so all together never spend more than the largest of
+   * them. What was drawn before stays drawn. Throws a `RangeError` or `TypeError` on a limit that is not above 0.
+   */
+  setLimit(limit: number): void {
+    requireLimit(limit)
+    this.#root.setLimit(limit)
+    for (const { member } of this.#groups.values()) member.setLimit(limit)
+  }
+
+  /**
+   * Gives a group of the tree another weight, from the next call to the store on. Tell all processes. Throws a
+   * `RangeError` or `TypeError` on a bad weight, or a name that is not that of one group with a weight of its own.
+   */
+  setWeight(group: string, weight: number): void {
+    requireWeight('weight', weight)
+    if (this.#places === undefined) throw new TypeError('group must be one of a tree, and there is none')
+    this.#places.weighted(group).weight = weight
+  }
+
+  /**
+   * Hands what credit there is back to the pool, for a process that ends, and tells it what this one's tenants have
+   * used, so that they go on with what is left of their shares elsewhere. The escrow goes on if it is asked again.
+   */
+  close(): void | Promise<void> {
+    const members = [...this.#groups.values()].map(({ member }) => member).reverse()
+    return [...members, this.#root].reduce<void | Promise<void>>(
+      (done, member) => (done instanceof Promise ? done.then(() => member.close()) : member.close()),
+      undefined,
+    )
+  }
+
+  /** Settings, sums and counts, as plain JSON. */
+  snapshot(): LeasedSnapshot {
+    const all = this.#root.snapshot()
+    if (this.#places === undefined) return all
+    const groups = [...this.#groups.values()].map(({ member }) => member.snapshot())
+    const sum = (of: (one: LeasedSnapshot) => number): number => groups.reduce((total, one) => total + of(one), of(all))
+    return {
+      ...all,
+      allowed: this.#allowed,
+      refused: this.#refused,
+      storeErrors: sum(({ storeErrors }) => storeErrors),
+      storeCalls: sum(({ storeCalls }) => storeCalls),
+      groups,
+    }
+  }
+
+  #count(decision: LeasedDecision): LeasedDecision {
+    if (decision.allowed) this.#allowed++
+    else this.#refused++
+    return decision
+  }
+
+  #unknown(tenant: string, cost: number): LeasedTicket {
+    const nowMs = this.#settings.clock()
+    const resetAtMs = nowMs + this.windowMs
+    return new LeasedTicket(
+      this,
+      undefined,
+      tenant,
+      cost,
+      'unknown',
+      Number.POSITIVE_INFINITY,
+      undefined,
+      resetAtMs,
+      nowMs,
+    )
+  }
+
+  /** The group that a tenant is in; undefined: it is one of the root's; null: it has no place. */
+  #groupOf(tenant: string): Group | undefined | null {
+    if (this.#places === undefined) return undefined
+    const place = this.#places.of(tenant)
+    if (place === undefined) return null
+    return place.group === this.#places.root ? undefined : place.group
+  }
+
+  /** If the store fails, the tenant's share is that of its group, as the pool above knows it. */
+  #check(
+    group: Group | undefined,
+    tenant: string,
+    cost: number,
+    shown: string,
+  ): LeasedDecision | Promise<LeasedDecision> {
+    if (group === undefined) return this.#root.check(tenant, cost, shown)
+    const { member, name } = this.#join(group)
+    const above = group.parent === this.#places!.root ? undefined : group.parent
+    const decide = (decision: LeasedDecision): LeasedDecision | Promise<LeasedDecision> =>
+      decision.allowed || decision.reason !== 'store-error' ? decision : this.#check(above, name, cost, shown)
+    const decision = member.check(tenant, cost, shown)
+    return decision instanceof Promise ? decision.then(decide) : decide(decision)
+  }
+
+  /** This process's part of a group's pool. */
+  #join(group: Group): GroupMember {
+    const known = this.#groups.get(group)
+    if (known !== undefined) return known
+    const parent = group.parent!
+    const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
+    const { terms, store } = this.#settings
+    const name = groupName(this.#names.get(group)!)
+    const member = this.#memberOf(
+      {
+        ...this.#settings,
+        terms: { ...terms, name: `${terms.name}/${this.#names.get(group)}` },
+        store: new GroupStore(store, above, name, this.#settings.clock),
+        onStoreError: 'refuse',
+      },
+      group,
+    )
+    const joined = { name, member }
+    this.#groups.set(group, joined)
+    return joined
+  }
+
+  #memberOf(settings: DrawingSettings, group: Group | undefined): PoolMember {
+    const places = this.#places
+    const { weightOf } = settings
+    if (places === undefined) return new PoolMember(this, settings)
+    const groups = new Map<string, Group>()
+    for (const [child, name] of this.#names) if (child.parent === group) groups.set(groupName(name), child)
+    const weight = (tenant: string): number =>
+      groups.get(tenant)?.weight ?? (weightOf === undefined ? (places.of(tenant)?.weight ?? 1) : weightOf(tenant))
+    return new PoolMember(this, { ...settings, weightOf: weight })
+  }
+}
+
+/** The name by which the pool above knows a group: unlike a tenant's. */
+function groupName(path: string): string {
+  return `(group ${path})`
+}
+
+/**
+ * Weighted fair escrow for a fleet: many processes split one budget per window. Each draws credit from a pool in a
+ * shared store, a quantum at a time, and splits it between its tenants by the rule of one process. So most checks are
+ * answered at once, and a few wait for one call to the store.
+ *
+ * - All processes together never spend more than `limit` in a window of the store's clock: whatever crashes, whichever
+ *   calls are lost or late, and whatever the processes' own clocks say. A process that crashes takes the credit it had
+ *   drawn with it, until the window ends.
+ * - Processes get about as their tenants weigh, whoever asks more often; what some leave, others borrow.
+ * - Calls to the store: about `limit / quantum` per window for the whole fleet, and a few per process.
+ * - Credit that is not spent from for a tenth of a window goes back, by a timer, the only one there is.
+ *
+ * A tenant that is active in several processes weighs in each of them. That is fair as long as tenants are spread
+ * alike, as a load balancer spreads them; where they are not, {@link FederatedFairEscrow} splits the weight by demand.
+ *
+ * @see S. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995, for quanta
+ */
+export class LeasedFairEscrow extends DrawingEscrow {
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: LeasedEscrowOptions) {
+    super(leasedSettings(options))
+  }
+}
+
+/** Options of {@link RegionFairPool}. */
+export interface RegionFairPoolOptions {
+  /** What all regions together may spend in a window; above 0. */
+  limit: number
+  /** Length of a window in milliseconds; windows begin at multiples of it. Integer, at least 1. */
+  windowMs: number
+  /** Credit that a region draws at a time; above 0, at most `limit`. @default limit / 100 */
+  quantum?: number
+  /** The pool's name in its store. @default 'regions' */
+  name?: string
+  /** Where the pool lives. @default in this process */
+  store?: PoolStore
+  /** Tells windows, for a pool in this process, and time to its escrows. @default the platform's monotonic clock */
+  clock?: Clock
+}
+
+/**
+ * One budget that regions share: a pool with regions for processes. Each active region may claim what the tenants that
+ * are active in it weigh, and what is idle is lent. It computes the split of tenants that are active in several.
+ */
+export class RegionFairPool {
+  readonly terms: PoolTerms
+  readonly store: PoolStore
+  readonly clock: Clock
+
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: RegionFairPoolOptions) {
+    requireOptions('RegionFairPool', options, ['limit', 'windowMs', 'quantum', 'name', 'store', 'clock'])
+    const { limit, windowMs, quantum, name = 'regions', clock = systemClock } = options
+    requireFunction('clock', clock)
+    const { store = new MemoryPoolStore({ clock }) } = options
+    requireStore(store)
+    this.terms = poolTerms({ name, limit, windowMs, ...(quantum !== undefined && { quantum }) })
+    this.store = store
+    this.clock = clock
+  }
+}
+
+export interface FederatedEscrowOptions extends DrawingOptions {
+  /** This region's name in the pool; one escrow for each. */
+  region: string
+  pool: RegionFairPool
+}
+
+/**
+ * Weighted fair escrow across regions: each tenant's global total, over all regions it is active in, comes to what one
+ * flat escrow over the whole budget would have given it, up to a few quanta per region.
+ *
+ * `weightOf` gives a tenant's whole weight, the same in every region: the pool splits it by what the tenant asks for in
+ * each. Draws from the pool in quanta, as {@link LeasedFairEscrow} does; with a pool in this process, `check` answers
+ * at once.
+ *
+ * @see A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1993, for why
+ * the sum of active weights in each region makes a tree of shares flat
+ */
+export class FederatedFairEscrow extends DrawingEscrow {
+  /** Throws a `RangeError` or `TypeError` that names the option and its value. */
+  constructor(options: FederatedEscrowOptions) {
+    const { region, pool } = options ?? {}
+    if (!(pool instanceof RegionFairPool)) throw new TypeError(`pool must be a RegionFairPool, got ${show(pool)}`)
+    const drawing = drawingSettings('escrow', options, ['region', 'pool'], pool.clock)
+    requireText('region', region)
+    const { terms, store } = pool
+    super({ ...drawing, terms, store, member: `${region}/${incarnation(systemRandom)}` })
+  }
+}

@@ -1,0 +1,372 @@
+import { claimOf } from './pool.js'
+import type { TenantReport } from './store.js'
+
+/** Tenants that have used about the same per weight, as one sum. */
+interface Stratum {
+  /** Which of them: {@link stratumOf} what was used per weight. */
+  readonly at: number
+  count: number
+  weight: number
+  used: number
+  /** Costs that they were refused. */
+  ask: number
+}
+
+/** Strata with somebody in them, in order. */
+export type Strata = Stratum[]
+
+/** What one tenant adds to its stratum. */
+export type Layer = Omit<Stratum, 'count'>
+
+/** Strata are 1.6 % wide around 1, and 1 % around 1000: sums over them are about as exact. */
+const RESOLUTION = 1_024
+
+/**
+ * The stratum for what was used per weight. By square roots alone, which every machine and language rounds alike, so
+ * that the script for Redis gives the same.
+ */
+export function stratumOf(share: number): number {
+  return Math.floor(RESOLUTION * Math.sqrt(Math.sqrt(Math.sqrt(Math.sqrt(share)))))
+}
+
+/** Adds a tenant to its stratum, or takes it out. O(log strata), and a shift where the first comes or the last goes. */
+export function layer(strata: Strata, { at, weight, used, ask }: Layer, sign: 1 | -1): void {
+  let low = 0
+  let high = strata.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (strata[middle]!.at < at) low = middle + 1
+    else high = middle
+  }
+  let stratum = strata[low]
+  if (stratum === undefined || stratum.at !== at) {
+    stratum = { at, count: 0, weight: 0, used: 0, ask: 0 }
+    strata.splice(low, 0, stratum)
+  }
+  stratum.count += sign
+  stratum.weight += sign * weight
+  stratum.used += sign * used
+  stratum.ask += sign * ask
+  // What rounding left goes with the last one.
+  if (stratum.count <= 0) strata.splice(low, 1)
+}
+
+/** Sums of one kind of a member's tenants: what they weigh at it, and what they have used, as far as that counts. */
+interface Sum {
+  weight: number
+  used: number
+}
+
+/**
+ * What the tenants that a member reported by name come to: those that have used less than an even pace allows, those
+ * that are ahead of it within their guarantees, and those that have used more than that.
+ */
+export interface Weighed {
+  readonly behind: Sum
+  readonly ahead: Sum
+  readonly over: Sum
+}
+
+interface Place {
+  rate: number
+  used: number
+  /** The part of the tenant's weight that is at this member. */
+  part: number
+}
+
+/** A tenant that some member reported in this window. */
+export interface Tenant {
+  weight: number
+  /** At all members together, gone ones, too. */
+  used: number
+  place: keyof Weighed
+  /** It is active at some member, so that its weight counts. */
+  isActive: boolean
+  /** The cost it was refused last, and in which slot of time; 0 if it was not. */
+  ask: number
+  slot: number
+  readonly places: Map<Weighed, Place>
+}
+
+/** A tenant, and its places: the member, rate, used and part of each. */
+export type SavedTenant = readonly [
+  weight: number,
+  used: number,
+  place: keyof Weighed,
+  isActive: number,
+  ask: number,
+  slot: number,
+  ...places: (readonly [string, number, number, number])[],
+]
+
+/** All tenants as sums: of those that are active, and of those that were refused in this slot of time and in the last. */
+export interface Standings {
+  readonly active: Strata
+  slot: number
+  line: Strata
+  lineBefore: Strata
+}
+
+export function newStandings(): Standings {
+  return { active: [], slot: 0, line: [], lineBefore: [] }
+}
+
+/**
+ * Tenants that were reported by name: each weighs once, however many members it is active at, and has used what it has
+ * used at all of them. So it gains nothing by asking in several places, or by a process that starts anew. For what a
+ * member keeps and judges itself, weight and use are split between the members by what the tenant asks for at each.
+ *
+ * All of them together are known as {@link Strata}: no step looks at tenants that its call does not name.
+ *
+ * O(members of the tenant) a report.
+ */
+export class Tenants {
+  readonly #tenants: Map<string, Tenant> = new Map()
+  readonly #standings: Standings
+
+  constructor(standings: Standings = newStandings()) {
+    this.#standings = standings
+  }
+
+  /** Those that are active. */
+  get active(): readonly Stratum[] {
+    return this.#standings.active
+  }
+
+  /** Those in line: refused in this slot of time, or in the last. */
+  *line(): Iterable<Stratum> {
+    yield* this.#standings.lineBefore
+    yield* this.#standings.line
+  }
+
+  /** Time goes on: who was refused two slots ago is not in line any more. */
+  moveTo(slot: number): void {
+    const standings = this.#standings
+    if (slot === standings.slot) return
+    standings.lineBefore = slot === standings.slot + 1 ? standings.line : []
+    standings.line = []
+    standings.slot = slot
+  }
+
+  /**
+   * Takes in what a member says of a tenant, and changes the sums that this concerns. `level` is what a weight of 1 is
+   * guaranteed, of which the part `elapsed` is due by now; `isPresent` says whether a member still counts.
+   */
+  report(
+    member: Weighed,
+    report: TenantReport,
+    level: number,
+    elapsed: number,
+    isPresent: (at: Weighed) => boolean,
+  ): void {
+    const { tenant: name, weight, used, rate, ask } = report
+    let tenant = this.#tenants.get(name)
+    if (tenant === undefined) {
+      tenant = { weight, used: 0, place: 'behind', isActive: false, ask: 0, slot: 0, places: new Map() }
+      this.#tenants.set(name, tenant)
+    }
+    this.#count(tenant, -1)
+    for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+    const place = tenant.places.get(member)
+    if (place === undefined) tenant.places.set(member, { rate, used, part: 0 })
+    else {
+      place.rate = rate
+      place.used = used
+    }
+    tenant.weight = weight
+    tenant.used = 0
+    let rates = 0
+    for (const [at, { rate: asked, used: spent }] of tenant.places) {
+      tenant.used += spent
+      if (isPresent(at)) rates += asked
+    }
+    tenant.isActive = rates > 0
+    if (ask > 0) {
+      tenant.ask = ask
+      tenant.slot = this.#standings.slot
+    }
+    const share = tenant.used / weight
+    tenant.place = share < level * elapsed ? 'behind' : share < level ? 'ahead' : 'over'
+    for (const [at, each] of tenant.places) {
+      each.part = rates > 0 && isPresent(at) ? each.rate / rates : 0
+      count(tenant, at, each, 1)
+    }
+    this.#count(tenant, 1)
+  }
+
+  /**
+   * What `decide` grants a tenant at a member counts as used there, until it is reported again; if that is nothing, the
+   * tenant waits in line with its `need`. While that is decided on, it is not in line.
+   */
+  grant(name: string, member: Weighed, need: number, decide: () => number): number {
+    const tenant = this.#tenants.get(name)!
+    this.#count(tenant, -1)
+    const grant = decide()
+    if (grant > 0) {
+      for (const [at, place] of tenant.places) count(tenant, at, place, -1)
+      tenant.places.get(member)!.used += grant
+      tenant.used += grant
+      for (const [at, place] of tenant.places) count(tenant, at, place, 1)
+    } else {
+      tenant.ask = need
+      tenant.slot = this.#standings.slot
+    }
+    this.#count(tenant, 1)
+    return grant
+  }
+
+  /** What is known of a tenant that a member reported: what it weighs and has used in all, and the member's part. */
+  placeOf(name: string, member: Weighed): { weight: number; used: number; part: number } {
+    const { weight, used, places } = this.#tenants.get(name)!
+    return { weight, used, part: places.get(member)!.part }
+  }
+
+  /** Knows a tenant again as {@link save} gave it; members that are not known any more are left out. */
+  load(
+    name: string,
+    [weight, used, place, isActive, ask, slot, ...rest]: SavedTenant,
+    memberOf: (name: string) => Weighed | undefined,
+  ): void {
+    const places: Map<Weighed, Place> = new Map()
+    for (const [member, rate, spent, part] of rest) {
+      const at = memberOf(member)
+      if (at !== undefined) places.set(at, { rate, used: spent, part })
+    }
+    this.#tenants.set(name, { weight, used, place, isActive: isActive === 1, ask, slot, places })
+  }
+
+  /** What is known of a tenant, for who keeps it elsewhere. */
+  save(name: string, nameOf: (member: Weighed) => string): SavedTenant | undefined {
+    const tenant = this.#tenants.get(name)
+    if (tenant === undefined) return undefined
+    const { weight, used, place, isActive, ask, slot } = tenant
+    const places = [...tenant.places].map(([at, { rate, used, part }]) => [nameOf(at), rate, used, part] as const)
+    return [weight, used, place, isActive ? 1 : 0, ask, slot, ...places]
+  }
+
+  clear(): void {
+    this.#tenants.clear()
+    Object.assign(this.#standings, newStandings())
+  }
+
+  #count({ weight, used, isActive, ask, slot }: Tenant, sign: 1 | -1): void {
+    const { active, line, lineBefore, slot: now } = this.#standings
+    const one = { at: stratumOf(used / weight), weight, used, ask }
+    if (isActive) layer(active, one, sign)
+    if (ask > 0 && slot === now) layer(line, one, sign)
+    else if (ask > 0 && slot === now - 1) layer(lineBefore, one, sign)
+  }
+}
+
+function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, sign: 1 | -1): void {
+  const sum = at[place]
+  sum.weight += sign * weight * part
+  sum.used += sign * used * part
+}
+
+/** What the pool knows of itself. */
+export interface Head {
+  win: number
+  /** The latest time seen. */
+  nowMs: number
+  epoch: number
+  rev: number
+  /** Credit granted to all members together in this window, and what of that since the epoch began. */
+  granted: number
+  since: number
+  /** What a weight of 1 was guaranteed at the last call. */
+  level: number
+  /** When the pool noticed that it does not know of everything that was granted; and in which epoch. */
+  lostMs: number
+  lostEpoch: number
+  /** Members of an earlier epoch that have called since, and those that should. */
+  heard: number
+  awaited: number
+  /** The same of those that knew the window before only. */
+  heardOfLast: number
+  awaitedOfLast: number
+  /** Which window, epoch and answer the best informed of them knew. */
+  informedWin: number
+  informedEpoch: number
+  informedRev: number
+}
+
+/** Nobody is to be heard. */
+export const NOT_LOST = {
+  heard: 0,
+  awaited: 0,
+  heardOfLast: 0,
+  awaitedOfLast: 0,
+  informedWin: -1,
+  informedEpoch: -1,
+  informedRev: -1,
+}
+
+export function newHead(): Head {
+  return {
+    win: -2,
+    nowMs: Number.NEGATIVE_INFINITY,
+    epoch: 0,
+    rev: 0,
+    granted: 0,
+    since: 0,
+    level: Number.MAX_VALUE,
+    lostMs: 0,
+    lostEpoch: -1,
+    ...NOT_LOST,
+  }
+}
+
+/** What the pool knows of a member: what it said last, and what it was answered. */
+export interface Member extends Weighed {
+  /** When it last called, on the pool's time; the window's beginning for one that has not called in it. */
+  seenMs: number
+  hasCalled: boolean
+  granted: number
+  /** Credit that it had not spent. */
+  idle: number
+  /** Tenants that it did not report by name. */
+  quiet: Sum
+  readonly behind: Sum
+  readonly ahead: Sum
+  readonly over: Sum
+  /** Its last call, and what else it was answered. */
+  seq: number
+  grant: number
+  held: number
+  room: number
+  waitMs: number
+}
+
+export function newMember(seenMs: number, seq: number, weight: number): Member {
+  const none = { weight: 0, used: 0 }
+  return {
+    seenMs,
+    hasCalled: false,
+    granted: 0,
+    idle: 0,
+    quiet: { weight, used: 0 },
+    behind: { ...none },
+    ahead: { ...none },
+    over: { ...none },
+    seq,
+    grant: 0,
+    held: 0,
+    room: 0,
+    waitMs: 0,
+  }
+}
+
+/**
+ * What the tenants of a member claim at it, as two sums: those ahead of an even pace within their guarantees; and those
+ * behind it, and those that it has not named.
+ */
+export function claimOfMember({ quiet, behind, ahead }: Member, level: number, elapsed: number): number {
+  const within = { weight: Math.max(0, ahead.weight), granted: Math.max(0, ahead.used) }
+  const rest = { weight: quiet.weight + Math.max(0, behind.weight), granted: quiet.used + Math.max(0, behind.used) }
+  return claimOf(within, level, elapsed) + claimOf(rest, level, elapsed)
+}
+
+export function weightOf({ quiet, behind, ahead, over }: Member): number {
+  return quiet.weight + Math.max(0, behind.weight) + Math.max(0, ahead.weight) + Math.max(0, over.weight)
+}

@@ -1,0 +1,294 @@
+import { type After, type Clock, systemAfter, systemClock } from '../../clock.js'
+import { requireAbove, requireFunction, requireInteger, requireOneOf, requireOptions, show } from '../../options.js'
+import { type Random, randomUint32, systemRandom } from '../../random.js'
+import type { EscrowDecision, EscrowReason } from '../decision.js'
+import { type Hierarchy, requirePlaces } from '../hierarchy.js'
+import type { Judgement } from '../judgement.js'
+import type { StoreFailure } from './account.js'
+import type { PoolMember } from './pool-member.js'
+import { type PoolStore, type PoolTerms, poolTerms, type StoreFailureKind } from './store.js'
+
+/** A leased escrow's state, as plain JSON. */
+export interface LeasedSnapshot extends PoolTerms {
+  /** The id in the pool of this run of the process, after the region's name where there is one. */
+  readonly member: string
+  /** The pool's window that this is about; -1 before the first lease. */
+  readonly win: number
+  /** False while there is no window: before the first lease, and after the end of the last. */
+  readonly open: boolean
+  /** Of this window: credit drawn, what of that was spent, and what the pool keeps for this member beyond it. */
+  readonly granted: number
+  readonly used: number
+  readonly held: number
+  /** The part of the limit that would be this member's if the store were away, from 0 to 1. */
+  readonly share: number
+  /** Active tenants of this member, and the sum of their weights here. */
+  readonly tenants: number
+  readonly weight: number
+  /** Since the escrow was made. */
+  readonly allowed: number
+  readonly refused: number
+  /** Answers that were what is declared for a store that fails. */
+  readonly storeErrors: number
+  readonly storeCalls: number
+  /** In a tree: of each group that this process serves, about the group's own pool. */
+  readonly groups?: readonly LeasedSnapshot[]
+  /** Why the store failed last. */
+  readonly lastStoreFailure: { readonly kind: StoreFailureKind; readonly message: string } | undefined
+}
+
+/** Why a leased escrow refuses; or `store-error`, where what is declared for a store that fails decided. */
+export type LeasedReason = EscrowReason | 'store-error'
+
+/**
+ * A leased escrow's answer. `limit`, `remaining` and `guarantee` are those of the tenant at this member, of what it has
+ * drawn from the pool and what the pool keeps for it; the pool may have more.
+ */
+export interface LeasedDecision extends Omit<EscrowDecision, 'reason'> {
+  /** Undefined if it was allowed by the rule; `store-error` also where it was allowed because the store is away. */
+  readonly reason: LeasedReason | undefined
+}
+
+/** What an escrow does when its store fails, or does not answer in time. */
+export type OnStoreError = 'refuse' | 'admit' | 'last-share'
+
+/** A decision, and what its settlement needs to know. */
+export class LeasedTicket implements LeasedDecision {
+  readonly allowed: boolean
+  readonly tenant: string
+  readonly cost: number
+  readonly reason: LeasedReason | undefined
+  readonly borrowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly guarantee: number
+  readonly retryAfterMs: number
+  readonly resetAtMs: number
+  readonly resetAfterMs: number
+  readonly #owner: object
+  readonly #member: PoolMember | undefined
+  readonly #payer: string
+  #charged: number
+  #slot = -1
+  #win = -1
+
+  /**
+   * `judged` is what the ledger made of this; none if it was not asked. It is allowed if there is nothing to wait for.
+   * `payer` spent for it: the tenant, or a group of it.
+   */
+  constructor(
+    owner: object,
+    member: PoolMember | undefined,
+    tenant: string,
+    cost: number,
+    reason: LeasedReason | undefined,
+    retryAfterMs: number,
+    judged: Judgement | undefined,
+    resetAtMs: number,
+    nowMs: number,
+    payer: string = tenant,
+  ) {
+    const remaining = judged?.remaining ?? 0
+    this.#owner = owner
+    this.#member = member
+    this.#payer = payer
+    this.tenant = tenant
+    this.cost = cost
+    this.#charged = cost
+    this.allowed = retryAfterMs === 0
+    this.reason = reason
+    this.borrowed = this.allowed && judged?.verdict === 'borrows'
+    this.limit = (judged?.usedAfter ?? 0) + remaining
+    this.remaining = remaining
+    this.guarantee = judged?.guarantee ?? 0
+    this.retryAfterMs = retryAfterMs
+    this.resetAtMs = resetAtMs
+    this.resetAfterMs = resetAtMs - nowMs
+  }
+
+  /** What has spent for it; undefined if nothing may. */
+  get member(): PoolMember | undefined {
+    return this.#member
+  }
+
+  /** The escrow whose answer this is. */
+  get owner(): object {
+    return this.#owner
+  }
+
+  get payer(): string {
+    return this.#payer
+  }
+
+  /** What was spent for it so far. */
+  get charged(): number {
+    return this.#charged
+  }
+
+  /** This much more was spent for it. */
+  charge(amount: number): void {
+    this.#charged += amount
+  }
+
+  /** Whether it may still be settled in the window `win`. */
+  isOpenIn(win: number): boolean {
+    return this.#win >= 0 && this.#win === win
+  }
+
+  get slot(): number {
+    return this.#slot
+  }
+
+  /** What was spent is booked at `slot`, in the window `win`. */
+  book(slot: number, win: number): void {
+    this.#slot = slot
+    this.#win = win
+  }
+
+  /** Whether it is settled in time in the window `win`, late, or may not be settled (any more); it is settled then. */
+  settleIn(win: number): 'now' | 'late' | 'never' {
+    const own = this.#win
+    this.#win = -1
+    return own < 0 ? 'never' : own === win ? 'now' : 'late'
+  }
+}
+
+/** The decision as its escrow sees it. Throws a `TypeError` if it is another's. */
+export function ticketOf(owner: object, decision: LeasedDecision): LeasedTicket {
+  if (decision instanceof LeasedTicket && decision.owner === owner) return decision
+  throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
+}
+
+/** What every escrow that draws from a pool can be told. */
+export interface DrawingOptions {
+  /** A tenant's weight relative to others, from 1e-9 to 1e12. Asked at every check. @default 1 for everybody */
+  weightOf?: (tenant: string) => number
+  /**
+   * Groups of tenants that share with each other first, as in one process: each has a pool of its own in the store, of
+   * this pool's name and its path, whose budget comes out of that of the pool above. @default all are in one group
+   */
+  tree?: Hierarchy
+  /**
+   * The name of the group of a tenant that the tree does not name; undefined: it is refused, as `unknown`. Asked at
+   * every check. @default all of them are refused
+   */
+  groupOf?: (tenant: string) => string | undefined
+  /** Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default 10000 */
+  maxTenants?: number
+  /**
+   * What a check answers when the pool's store fails or does not answer in time, and this process lacks the credit:
+   *
+   * - `'refuse'`: what fits into credit that was drawn before is admitted, so the limit holds without the store;
+   * - `'last-share'`: this process goes on with its last known share: up to what the store last kept for it in that
+   *   window, and in each later one its part of the limit, until the store is back. All processes together may exceed
+   *   the limit by what was kept in the window in which the store failed;
+   * - `'local-share'`: the same by its former name;
+   * - `'admit'`: everything is, and the limit is given up until the store answers.
+   *
+   * @default 'refuse'
+   */
+  onStoreError?: OnStoreError | 'local-share'
+  /**
+   * Longest that a lease takes before the store has failed, in milliseconds; above 0. Time for which this process stood
+   * still does not count. @default 100
+   */
+  storeTimeoutMs?: number
+  /** Told of each failure of the store, and why. */
+  onStoreFailure?: (failure: StoreFailure) => void
+  /** Must be monotonic. @default the platform's */
+  clock?: Clock
+  /** @default the platform's timer */
+  after?: After
+}
+
+export interface LeasedEscrowOptions extends DrawingOptions {
+  /** The pool's name in its store; all processes with this name share one budget. */
+  pool: string
+  /** What all of them together may spend in a window; above 0. */
+  limit: number
+  /**
+   * Length of a window in milliseconds; windows begin at multiples of it, on the store's clock. Integer, at least 1.
+   */
+  windowMs: number
+  /**
+   * Credit drawn at a time; above 0, at most `limit`. Smaller: closer shares; larger: fewer calls. @default limit / 100
+   */
+  quantum?: number
+  store: PoolStore
+  /** Draws this process's id. @default the platform's */
+  random?: Random
+}
+
+const DRAWING = [
+  'weightOf',
+  'tree',
+  'groupOf',
+  'maxTenants',
+  'onStoreError',
+  'storeTimeoutMs',
+  'onStoreFailure',
+  'clock',
+  'after',
+]
+
+/** Options that were checked, with every default in its place. */
+export interface DrawingSettings {
+  readonly terms: PoolTerms
+  readonly member: string
+  readonly store: PoolStore
+  readonly weightOf: ((tenant: string) => number) | undefined
+  readonly tree: Hierarchy | undefined
+  readonly groupOf: ((tenant: string) => string | undefined) | undefined
+  readonly maxTenants: number
+  readonly onStoreError: OnStoreError
+  readonly storeTimeoutMs: number
+  readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
+  readonly clock: Clock
+  readonly after: After
+}
+
+/** Checks what every drawing escrow has; `own` are the names of the other options. */
+export function drawingSettings(
+  name: string,
+  options: DrawingOptions,
+  own: readonly string[],
+  clockOfPool: Clock = systemClock,
+): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
+  requireOptions(name, options, [...DRAWING, ...own])
+  const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
+  const { onStoreFailure, tree, groupOf } = options
+  const { clock = clockOfPool, after = systemAfter } = options
+  if (weightOf !== undefined) requireFunction('weightOf', weightOf)
+  requirePlaces(tree, groupOf)
+  requireInteger('maxTenants', maxTenants, 1)
+  requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share', 'local-share'])
+  if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
+  requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
+  requireFunction('clock', clock)
+  requireFunction('after', after)
+  return {
+    ...{ weightOf, tree, groupOf, maxTenants, storeTimeoutMs, onStoreFailure, clock, after },
+    onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
+  }
+}
+
+/** Checks all options of a leased escrow. Throws a `RangeError` or `TypeError` that names the option and its value. */
+export function leasedSettings(options: LeasedEscrowOptions): DrawingSettings {
+  const drawing = drawingSettings('escrow', options, ['pool', 'limit', 'windowMs', 'quantum', 'store', 'random'])
+  const { pool, limit, windowMs, quantum, store, random = systemRandom } = options
+  const terms = poolTerms({ name: pool, limit, windowMs, ...(quantum !== undefined && { quantum }) }, 'pool')
+  requireStore(store)
+  requireFunction('random', random)
+  return { ...drawing, terms, store, member: incarnation(random) }
+}
+
+/** Checks for something with a `lease` method. */
+export function requireStore(store: unknown): void {
+  if (typeof store === 'object' && store !== null && 'lease' in store && typeof store.lease === 'function') return
+  throw new TypeError(`store must be a store of pools, got ${show(store)}`)
+}
+
+/** The id of one run of a process: 128 bits by chance, so that no two starts have the same. */
+export function incarnation(random: Random): string {
+  return Array.from({ length: 4 }, () => randomUint32(random).toString(16).padStart(8, '0')).join('')
+}

@@ -1,0 +1,448 @@
+import { type Clock, steady } from '../../clock.js'
+import { weightFrom } from '../../weight.js'
+import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
+import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
+import { Ledger } from '../ledger.js'
+import { PoolAccount, type StoreFailure, type Wish } from './account.js'
+import { DrawQueue, type Errand, needAhead, Pace, Pulse } from './draw-queue.js'
+import {
+  type DrawingSettings,
+  type LeasedDecision,
+  type LeasedReason,
+  type LeasedSnapshot,
+  LeasedTicket,
+} from './options.js'
+import { Debts, lastReport, type Refusal, Reports } from './reports.js'
+import {
+  fuzzOf,
+  type LeaseAnswer,
+  MOST_REPORTED,
+  type PoolTerms,
+  pulseOf,
+  type Stake,
+  type TenantReport,
+} from './store.js'
+
+/** Credit that lies idle goes back if it is this part of a quantum at least. */
+const LEAST_BACK = 1 / 10
+/** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
+const MOST_DRAWS = 4
+/** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
+const AHEAD = 1.5
+/** The name of the tenant that all share for whom there is no room. */
+const OTHERS = '(others)'
+const NONE: Stake = { weight: 0, used: 0 }
+const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
+
+/** A check that is being answered. */
+interface Ask {
+  readonly tenant: string
+  /** For whom: one of its own, if the tenant is a group. */
+  readonly shown: string
+  readonly weight: number
+  readonly cost: number
+  /** Leases that were drawn for it. */
+  draws: number
+}
+
+/**
+ * A process's part of one pool: the rule of one process, on what was drawn from the pool and what the pool keeps beyond
+ * that, spending only what was drawn.
+ */
+export class PoolMember {
+  readonly #owner: object
+  readonly #settings: DrawingSettings
+  readonly #clock: Clock
+  readonly #ledger: Ledger
+  readonly #account: PoolAccount
+  readonly #queue: DrawQueue
+  readonly #reports: Reports
+  readonly #debts: Debts
+  readonly #pulse: Pulse
+  readonly #pace: Pace = new Pace()
+  readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
+  #terms: PoolTerms
+  #fuzz: number
+  /** What lacks for what was decided last. */
+  #need = 0
+  #usedAtMs: number = Number.NEGATIVE_INFINITY
+  #isClosed = false
+  #allowed = 0
+  #refused = 0
+  #storeErrors = 0
+
+  /** `owner` is the escrow whose answers these are. */
+  constructor(owner: object, settings: DrawingSettings) {
+    this.#owner = owner
+    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
+    this.#settings = settings
+    this.#clock = steady(clock)
+    this.#terms = terms
+    this.#fuzz = fuzzOf(terms.limit)
+    this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
+    this.#reports = new Reports(terms.windowMs, maxTenants)
+    this.#debts = new Debts(maxTenants)
+    this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
+      began: (startMs) => {
+        this.#ledger.begin(startMs, 0)
+        this.#reports.begin()
+        this.#pace.restart(0, startMs)
+      },
+      answered: ({ tenants, win, need }, answer) => {
+        const { shares, used, grant, win: winNow } = answer
+        this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
+        if (shares[0]! > 0) this.#listeners.get(tenants[0]!.tenant)?.(tenants[0]!, answer)
+        // What a tenant used elsewhere counts here, too.
+        for (const [at, report] of tenants.entries())
+          if (shares[at]! > 0)
+            this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
+        this.#ledger.limitTo(this.#account.granted + this.#account.held)
+        const nowMs = this.#clock()
+        this.#pace.restart(this.#used, nowMs)
+        if (grant > 0) this.#usedAtMs = nowMs
+        this.#pulse.start(nowMs)
+      },
+      failed: (failure) => onStoreFailure?.(failure),
+    })
+    this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
+    this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
+      lastUseMs: () => this.#usedAtMs,
+      lastSignMs: () => this.#account.sentMs,
+      isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
+      sign: (isIdle) =>
+        void this.tell(undefined, isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
+    })
+  }
+
+  /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
+  check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
+    const ask: Ask = { tenant, shown, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
+    const nowMs = this.#clock()
+    this.#usedAtMs = nowMs
+    this.#isClosed = false
+    if (this.#account.hasFailed) this.#makeDo(nowMs)
+    const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
+    this.#pulse.start(nowMs)
+    this.#drawAhead(ask, nowMs)
+    return decision
+  }
+
+  /** By what is known here. */
+  peek(tenant: string, cost: number): LeasedDecision {
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    const nowMs = this.#clock()
+    const terms = this.#terms
+    const open = this.#isOpen(nowMs)
+    const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
+    const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
+      new LeasedTicket(this.#owner, this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
+    if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
+    if (!open) return answer(undefined, 0)
+    const verdict = this.#judge({ tenant, shown: tenant, weight, cost, draws: 0 }, nowMs, true)
+    const { judged } = this.#ledger
+    return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
+  }
+
+  /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
+  settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
+    const nowMs = this.#clock()
+    const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
+    let [rest, draws] = [actualCost - ticket.charged, 0]
+    const when = ticket.settleIn(win)
+    if (when === 'never') return NOTHING_SETTLED
+    const owe = (): Settled => this.#debts.add(tenant, rest)
+    if (when === 'late' || !this.#isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    if (rest <= 0) {
+      if (rest < 0) this.#ledger.settle(slot, rest)
+      this.#pulse.start(nowMs)
+      return ALL_PAID
+    }
+    const charge = (atMs: number): Settled | undefined => {
+      if (win !== this.#account.win || !this.#isOpen(atMs)) return owe()
+      const part = Math.min(rest, Math.max(0, this.#credit))
+      if (part > 0) rest -= part - this.#ledger.settle(slot, part)
+      if (rest <= this.#fuzz) return ALL_PAID
+      this.#need = rest - Math.min(0, this.#credit)
+      const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
+      return mustWait || draws >= MOST_DRAWS ? owe() : undefined
+    }
+    const wish = (): Wish => {
+      draws++
+      this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#clock(), false)
+      return this.#wish(this.#need, 0, tenant)
+    }
+    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp: owe })
+  }
+
+  /** Charged as far as the credit here reaches. */
+  charge(ticket: LeasedTicket, costSoFar: number): void {
+    const part = Math.min(costSoFar - ticket.charged, this.#credit)
+    if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    ticket.charge(part - this.#ledger.settle(ticket.slot, part))
+  }
+
+  /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
+  giveBack(ticket: LeasedTicket, amount: number): void {
+    if (!this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    this.#ledger.settle(ticket.slot, -amount)
+    this.#pulse.start(this.#clock())
+  }
+
+  /** The pool's window of the last answer. */
+  get win(): number {
+    return this.#account.win
+  }
+
+  /** What may be spent at once. */
+  get spare(): number {
+    return this.#isOpen(this.#clock()) ? Math.max(0, this.#credit) : 0
+  }
+
+  /** Why the store failed last. */
+  get failure(): StoreFailure | undefined {
+    return this.#account.failure
+  }
+
+  /** From now on `hear` is told of each answer to a call that asks, first of all, for this tenant. */
+  listen(tenant: string, hear: (report: TenantReport, answer: LeaseAnswer) => void): void {
+    this.#listeners.set(tenant, hear)
+  }
+
+  /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
+  note(tenant: string, cost: number, isRefused: boolean): void {
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#clock(), isRefused)
+  }
+
+  /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
+  tell(tenant?: string, back = 0): void | Promise<void> {
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#clock()))
+  }
+
+  /** From the next call to the store on, with a quantum that is the same part of it. */
+  setLimit(limit: number): void {
+    const { limit: before, quantum } = this.#terms
+    this.#terms = { ...this.#terms, limit, quantum: Math.min(limit, (quantum / before) * limit) }
+    this.#fuzz = fuzzOf(limit)
+    this.#account.changeTerms(this.#terms)
+  }
+
+  /** Hands back what credit there is, and tells what tenants have used. It goes on if it is asked again. */
+  close(): void | Promise<void> {
+    this.#isClosed = true
+    this.#pulse.stop()
+    const nowMs = this.#clock()
+    if (!this.#isOpen(nowMs)) return undefined
+    const leave = (): Wish => {
+      const heaviest = this.#ledger.heaviest(MOST_REPORTED)
+      const tenants = heaviest.map(({ tenant, used }) => lastReport(tenant || OTHERS, this.#wholeWeight(tenant), used))
+      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
+    }
+    return this.#after(() => this.#account.draw(leave, nowMs))
+  }
+
+  /** Settings, sums and counts, as plain JSON. */
+  snapshot(): LeasedSnapshot {
+    const open = this.#isOpen(this.#clock())
+    const { win, granted, held, calls: storeCalls, share, failure } = this.#account
+    const { tenants, weight } = this.#ledger
+    return {
+      ...this.#terms,
+      ...{ member: this.#settings.member, win, open, share },
+      ...(open ? { granted, used: this.#used, held, tenants, weight } : NO_WINDOW),
+      ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
+      lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
+    }
+  }
+
+  get #used(): number {
+    return Math.max(0, this.#ledger.limit - this.#ledger.left)
+  }
+
+  /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
+  get #credit(): number {
+    return this.#account.granted - this.#used
+  }
+
+  #isOpen(nowMs: number): boolean {
+    return nowMs < this.#account.usableUntilMs
+  }
+
+  /** The part of the window that is over; 0 if none is open. */
+  #elapsed(nowMs: number): number {
+    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
+  }
+
+  /** The pool's refusal that tells that a tenant need not ask it for so much yet. */
+  #refusalOf({ tenant, weight }: Pick<Ask, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+    const share = this.#isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    return this.#account.refusalOf({ tenant: this.#nameOf(tenant), weight, share, need }, nowMs)
+  }
+
+  #wholeWeight(tenant: string): number {
+    return tenant === '' ? 1 : weightFrom(this.#settings.weightOf, tenant)
+  }
+
+  /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */
+  #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
+    const { cost } = ask
+    if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
+    const open = this.#isOpen(nowMs)
+    const verdict = open ? this.#judge(ask, nowMs) : undefined
+    if (verdict === undefined) this.#need = cost
+    else if (isRefusal(verdict)) {
+      this.#need = verdict === 'over-share' ? cost : cost - this.#credit
+      // What is here is kept for others here. Only what the pool has for this member beyond that would help.
+      if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
+        return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
+    } else {
+      if (cost <= this.#credit + this.#fuzz)
+        return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
+      this.#need = cost - this.#credit
+    }
+    const refusal = this.#refusalOf(ask, this.#need, nowMs)
+    if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
+    const waitMs = refusal === undefined ? 0 : refusal.untilMs - nowMs
+    const reason = refusal?.isExhausted === true ? 'exhausted' : 'over-share'
+    if (verdict !== undefined && isRefusal(verdict)) return this.#refuse(ask, reason, waitMs, nowMs)
+    return this.#answer(ask, reason, Math.max(1, waitMs), nowMs, open ? this.#ledger.judged : undefined)
+  }
+
+  #judge({ tenant, weight, cost }: Ask, nowMs: number, isPeek = false): Verdict {
+    this.#ledger.advance(nowMs)
+    const { judged } = this.#ledger
+    const weightHere = weight * this.#reports.shareOf(tenant)
+    if (isPeek) this.#ledger.peek(tenant, weightHere, cost)
+    else this.#ledger.judge(tenant, weightHere, cost)
+    // Beyond that, it is the turn of others elsewhere.
+    const room = Math.max(0, (this.#account.turn - this.#ledger.shareOf(tenant)) * weight) + this.#fuzz
+    if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
+    judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
+    // What the pool has granted for a tenant it judged by what all members know.
+    const granted = Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant)))
+    if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
+      judged.verdict = 'borrows'
+      judged.remaining = Math.max(0, granted - cost)
+    }
+    return judged.verdict
+  }
+
+  /** Answers what was just judged and allowed. */
+  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
+    const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
+    answer.book(this.#ledger.spend(), this.#account.win)
+    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
+    const name = this.#nameOf(ask.tenant)
+    this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
+    return answer
+  }
+
+  /** Answers what was just judged and refused. */
+  #refuse(ask: Ask, reason: LeasedReason, retryAfterMs: number, nowMs: number): LeasedDecision {
+    this.#ledger.refuse()
+    return this.#answer(ask, reason, Math.max(1, retryAfterMs), nowMs, this.#ledger.judged)
+  }
+
+  /** The store is away: goes on in windows of its own, where that is declared, and looks whether it is back. */
+  #makeDo(nowMs: number): void {
+    if (this.#settings.onStoreError !== 'last-share') return
+    this.#account.lend(nowMs)
+    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    if (this.#account.isLent) void this.tell()
+  }
+
+  /** What was declared for a store that does not answer. */
+  #declared(ask: Ask, nowMs: number): LeasedDecision {
+    const { onStoreError, storeTimeoutMs } = this.#settings
+    this.#storeErrors++
+    if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
+    if (onStoreError === 'last-share') {
+      this.#account.lend(nowMs)
+      const ofHeld = ask.cost - Math.max(0, this.#credit)
+      const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
+      if (this.#isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
+        this.#account.spendHeld(Math.max(0, ofHeld), nowMs)
+        return this.#spend(ask, 'store-error', nowMs)
+      }
+    }
+    return this.#answer(ask, 'store-error', Math.max(1, storeTimeoutMs), nowMs, undefined)
+  }
+
+  #answer(
+    ask: Ask,
+    reason: LeasedReason | undefined,
+    retryAfterMs: number,
+    nowMs: number,
+    judged: Judgement | undefined,
+  ): LeasedTicket {
+    if (retryAfterMs === 0) this.#allowed++
+    else {
+      this.#refused++
+      if (reason !== 'never') this.#note(ask, nowMs, true)
+    }
+    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
+    const { tenant, shown, cost } = ask
+    return new LeasedTicket(this.#owner, this, shown, cost, reason, retryAfterMs, judged, resetAtMs, nowMs, tenant)
+  }
+
+  #errandOf(ask: Ask): Errand<LeasedDecision> {
+    return {
+      wish: () => {
+        ask.draws++
+        this.#note(ask, this.#clock(), false)
+        // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
+        const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
+        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(this.#clock()))
+        return this.#wish(this.#need, back, ask.tenant)
+      },
+      attempt: (nowMs) => this.#decide(ask, nowMs),
+      giveUp: (nowMs) => this.#declared(ask, nowMs),
+    }
+  }
+
+  /** What will be spent here until a lease can be there. */
+  #spentMeanwhile(nowMs: number): number {
+    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
+  }
+
+  /** Draws for what will be spent until a lease can be there, before it lacks. */
+  #drawAhead(ask: Ask, nowMs: number): void {
+    const { roundTripMs, hasFailed, isCalling } = this.#account
+    if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
+    const mark = this.#spentMeanwhile(nowMs)
+    if (this.#credit >= mark) return
+    const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
+    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
+    this.#note(ask, nowMs, false)
+    void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
+  }
+
+  /** The name by which the pool knows a tenant. */
+  #nameOf(tenant: string): string {
+    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  }
+
+  #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
+    const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
+    const name = this.#nameOf(tenant)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+  }
+
+  #wish(need: number, back: number, tenant: string | undefined): Wish {
+    const nowMs = this.#clock()
+    const isOpen = this.#isOpen(nowMs)
+    const name = tenant === undefined ? undefined : this.#nameOf(tenant)
+    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
+    const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
+    const { members } = this.#account
+    const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
+    return { need, back, spent: all.used, ...report }
+  }
+
+  #after(draw: () => void | Promise<void>): void | Promise<void> {
+    const done = draw()
+    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    return done
+  }
+}

@@ -1,0 +1,412 @@
+import {
+  claimOfMember,
+  type Head,
+  type Member,
+  NOT_LOST,
+  newHead,
+  newMember,
+  Tenants,
+  type Weighed,
+  weightOf,
+} from './members.js'
+import { fuzzOf, graceOf, type LeaseAnswer, type LeaseCall, type PoolMark } from './store.js'
+
+/** What the level looks at of a member of the pool. */
+export interface Claimant {
+  readonly weight: number
+  /** Credit granted in this window, less what came back. */
+  readonly granted: number
+}
+
+/** What is kept for a claimant at `level`, when a share `elapsed` of the window is over: its guarantee, less the larger
+ * of what it was granted and what it let pass. */
+export function claimOf({ weight, granted }: Claimant, level: number, elapsed: number): number {
+  const guarantee = weight * level
+  const gone = Math.max(granted, guarantee * elapsed)
+  return guarantee > gone ? guarantee - gone : 0
+}
+
+/** Sum of the claims at `level`. */
+export function claimsAt(claimants: readonly Claimant[], level: number, elapsed: number): number {
+  let sum = 0
+  for (const claimant of claimants) sum += claimOf(claimant, level, elapsed)
+  return sum
+}
+
+/**
+ * The level: guarantee per unit of weight. The largest one up to `most` at which all claims together fit into `left`.
+ *
+ * The sum of the claims grows with the level, by straight pieces: a claim begins where the guarantee exceeds what was
+ * granted, and grows more slowly from where its pace does, too. O(n); O(n log n) if `most` is too much.
+ *
+ * Every step is repeated in the same order by the script for Redis, so both give the same numbers, bit for bit.
+ */
+export function levelOf(claimants: readonly Claimant[], most: number, left: number, elapsed: number): number {
+  if (claimsAt(claimants, most, elapsed) <= left) return most
+  const bends: number[] = [0]
+  for (const { weight, granted } of claimants) {
+    if (weight <= 0) continue
+    const begins = granted / weight
+    if (begins < most) bends.push(begins)
+    if (elapsed > 0 && begins / elapsed < most) bends.push(begins / elapsed)
+  }
+  bends.sort((a, b) => a - b)
+  let low = 0
+  let high = bends.length
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if (claimsAt(claimants, bends[middle]!, elapsed) <= left) low = middle
+    else high = middle
+  }
+  const bend = bends[low]!
+  let slope = 0
+  let offset = left
+  for (const { weight, granted } of claimants) {
+    if (weight <= 0 || granted / weight > bend) continue
+    if (elapsed > 0 && granted / weight / elapsed <= bend) slope += weight * (1 - elapsed)
+    else {
+      slope += weight
+      offset += granted
+    }
+  }
+  return slope > 0 ? Math.min(most, offset / slope) : bend
+}
+
+/**
+ * A refused member is told to come back after one of these parts of a window: soon if whole quanta are about to become
+ * free, as silent members let theirs pass; late if nothing is.
+ */
+const SHORTEST_WAIT = 1 / 32
+const WAIT = 1 / 20
+const LONGEST_WAIT = 1 / 10
+
+/**
+ * A slot of time, as part of a window: a refused member is in line until the slot after its own ends. With slots of a
+ * twentieth, members that came back when they were told to had lost their place.
+ */
+const SLOT = 1 / 12
+
+/**
+ * Credit may be spent until its tenant is so many quanta ahead of the line. With one, a tenant of several members that
+ * is alone in line waits for its own quanta there: 93 % was used in a fleet 50 ms away, instead of 96.
+ */
+const AHEAD = 2
+
+/** What may be granted out of turn, in quanta: no less, or a fleet that pauses would call for crumbs. */
+const LOANS = [1, 1 / 2, 1 / 4]
+
+/** Part of a window after which a member that has not called does not count any more. */
+const LAPSE = 1 / 2
+
+/** A pool that has lost its memory waits for members that it should hear from, for so many graces at most. */
+const LONGEST_GRACE = 4
+
+/**
+ * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
+ *
+ * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
+ * and its claim to that fades evenly as the window passes. A tenant draws from its claim; what nobody claims goes to
+ * whoever asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
+ * the weights of those who still want more, wherever they are. Tenants are known as strata of what they have used per weight; those that a member
+ * has not named yet claim as one. Each answer says up to what a tenant may have used, per weight, to spend the member's
+ * credit without asking. Pure: told the time, by the store.
+ *
+ * Credit never exceeds the limit, whatever members say, whichever calls are lost, late or repeated: each call tells what
+ * the member holds, and a call that comes after a later one changes nothing. A member that was answered by another
+ * *epoch*, or later than the pool remembers, proves that the store has lost its memory. Then nothing is granted for
+ * {@link graceOf} a window, nor until as many members have called as were at work when the best informed of them was
+ * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
+ * knew to be granted in all: the one that was granted something last knew everything.
+ *
+ * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
+ *
+ * O(members + strata) a call, O(members of a tenant) for each tenant in it.
+ */
+export class Pool {
+  readonly #head: Head
+  readonly #members: Map<string, Member>
+  readonly #tenants: Tenants
+
+  /** Without arguments, a pool that knows nothing. Else one that goes on, and changes what it is given. */
+  constructor(head: Head = newHead(), members: Map<string, Member> = new Map(), tenants: Tenants = new Tenants()) {
+    this.#head = head
+    this.#members = members
+    this.#tenants = tenants
+  }
+
+  /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
+  lease(call: LeaseCall, nowMs: number): LeaseAnswer {
+    const { windowMs } = call.pool
+    this.#moveTo(nowMs, windowMs)
+    const member = this.#memberOf(call)
+    if (call.seq > member.seq) {
+      this.#head.rev++
+      this.#take(member, call)
+      this.#answer(member, call)
+    }
+    const isLast = call.seq === member.seq
+    const places = isLast ? call.tenants.map(({ tenant }) => this.#tenants.placeOf(tenant, member)) : []
+    let weights = 0
+    for (const other of this.#members.values()) if (this.#isPresent(other, windowMs)) weights += weightOf(other)
+    const win = this.#head.win
+    return {
+      win,
+      leftMs: (win + 1) * windowMs - this.#head.nowMs,
+      mark: this.#mark(windowMs),
+      grant: isLast ? member.grant : 0,
+      held: member.held,
+      part: weights > 0 ? weightOf(member) / weights : 0,
+      turn: this.#turn(call.pool.quantum),
+      room: isLast ? member.room : 0,
+      waitMs: member.waitMs,
+      shares: places.map(({ part }) => part),
+      // What is granted with this is not used yet.
+      used: places.map(({ part, used }, at) => part * (at === 0 ? used - member.grant : used)),
+    }
+  }
+
+  /** Up to where credit may be spent: a little ahead of who is in line with the least. */
+  #turn(quantum: number): number {
+    let least = Number.MAX_VALUE
+    for (const { count, weight, used, ask } of this.#tenants.line())
+      least = Math.min(least, (used + ask + count * AHEAD * quantum) / weight)
+    return Math.max(this.#head.level, least)
+  }
+
+  /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
+  #moveTo(nowMs: number, windowMs: number): void {
+    const isBack = this.#head.nowMs - nowMs > windowMs
+    this.#head.nowMs = isBack ? nowMs : Math.max(this.#head.nowMs, nowMs)
+    const win = Math.floor(this.#head.nowMs / windowMs)
+    if (win !== this.#head.win) this.#begin(win, windowMs)
+    this.#tenants.moveTo(Math.floor(this.#head.nowMs / (windowMs * SLOT)))
+  }
+
+  #begin(win: number, windowMs: number): void {
+    const startMs = win * windowMs
+    // Its last call, if it is sent again, is a new one here; those before it are not.
+    for (const [name, member] of this.#members) {
+      const weight = weightOf(member)
+      if (win === this.#head.win + 1 && member.hasCalled && weight > 0)
+        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight))
+      else this.#members.delete(name)
+    }
+    // Nobody was there for a whole window: a store may have dropped the pool by now.
+    if (win > this.#head.win + 1) {
+      this.#head.epoch = Math.max(1, Math.floor(this.#head.nowMs))
+      this.#head.rev = 0
+    }
+    this.#head.win = win
+    this.#head.granted = 0
+    this.#head.since = 0
+    this.#head.level = Number.MAX_VALUE
+    this.#head.lostEpoch = -1
+    Object.assign(this.#head, NOT_LOST)
+    this.#tenants.clear()
+  }
+
+  #memberOf({ member: name }: LeaseCall): Member {
+    let member = this.#members.get(name)
+    if (member === undefined) {
+      member = newMember(this.#head.nowMs, 0, 0)
+      this.#members.set(name, member)
+    }
+    return member
+  }
+
+  #isPresent({ seenMs }: Member, windowMs: number): boolean {
+    return seenMs > this.#head.nowMs - windowMs * LAPSE
+  }
+
+  /** Takes in what the member says of itself. */
+  #take(member: Member, call: LeaseCall): void {
+    const { windowMs } = call.pool
+    const isHere = call.win === this.#head.win
+    member.seq = call.seq
+    member.seenMs = this.#head.nowMs
+    member.hasCalled = true
+    this.#hold(member, call)
+    member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
+    member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
+    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
+    const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
+    for (const report of call.tenants)
+      this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#head.level, elapsed, isPresent)
+  }
+
+  /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
+  #hold(member: Member, { pool, win, holds, mark }: LeaseCall): void {
+    const { limit, windowMs } = pool
+    const held = win === this.#head.win ? holds : 0
+    const more = held - member.granted
+    member.granted = held
+    if (win === this.#head.win && mark.epoch === this.#head.epoch && mark.rev >= this.#head.rev) {
+      this.#head.epoch = Math.max(this.#head.epoch + 1, Math.floor(this.#head.nowMs))
+      this.#head.since = 0
+      this.#head.informedWin = -1
+    }
+    // A member of the window before knows another epoch, too, if the pool began anew in this one.
+    const isOfLast = win >= 0 && win === this.#head.win - 1 && this.#head.epoch >= Math.floor(this.#head.win * windowMs)
+    const isLost = (win === this.#head.win || isOfLast) && mark.epoch !== this.#head.epoch
+    if (isLost) {
+      const total = win === this.#head.win ? mark.total : 0
+      let known = 0
+      for (const { granted } of this.#members.values()) known += granted
+      this.#head.granted = Math.max(this.#head.granted, total + this.#head.since, known)
+      if (win === this.#head.win) this.#head.heard++
+      else this.#head.heardOfLast++
+      if (win > this.#head.informedWin) this.#head.informedEpoch = -1
+      const isLater =
+        mark.epoch === this.#head.informedEpoch
+          ? mark.rev > this.#head.informedRev
+          : mark.epoch > this.#head.informedEpoch
+      if (win >= this.#head.informedWin && isLater) {
+        this.#head.informedWin = win
+        this.#head.informedEpoch = mark.epoch
+        this.#head.informedRev = mark.rev
+        this.#head.awaited = win === this.#head.win ? mark.members : 0
+        this.#head.awaitedOfLast = win === this.#head.win ? mark.expected : mark.members
+      }
+    } else {
+      this.#head.granted += more
+      this.#head.since += more
+    }
+    if ((isLost || more > fuzzOf(limit)) && this.#head.lostEpoch !== this.#head.epoch) {
+      this.#head.lostEpoch = this.#head.epoch
+      this.#head.lostMs = this.#head.nowMs
+    }
+    // All that could know have called, and nothing was granted in this window.
+    if (isLost && this.#unheard() + this.#unheardOfLast() === 0 && this.#head.granted === 0)
+      this.#head.lostMs = this.#head.nowMs - LONGEST_GRACE * graceOf(windowMs)
+  }
+
+  /** For how long nothing is granted yet, because members have to be heard that may know of more. */
+  #graceMs(windowMs: number): number {
+    if (this.#head.lostEpoch !== this.#head.epoch) return 0
+    const graceMs = graceOf(windowMs)
+    const restMs = this.#head.lostMs + graceMs - this.#head.nowMs
+    if (restMs > 0) return restMs
+    const mostMs = restMs + (LONGEST_GRACE - 1) * graceMs
+    return this.#unheard() + this.#unheardOfLast() > 0 ? Math.max(0, Math.min(mostMs, graceMs / 4)) : 0
+  }
+
+  #unheard(): number {
+    return Math.max(0, this.#head.awaited - this.#head.heard)
+  }
+
+  #unheardOfLast(): number {
+    return Math.max(0, this.#head.awaitedOfLast - this.#head.heardOfLast)
+  }
+
+  /** What to call again with: it shows, one day, that the pool has lost its memory, and who is to be heard then. */
+  #mark(windowMs: number): PoolMark {
+    const sinceMs = this.#head.nowMs - graceOf(windowMs)
+    const isGrace = this.#graceMs(windowMs) > 0
+    let members = isGrace ? this.#unheard() : 0
+    let expected = isGrace ? this.#unheardOfLast() : 0
+    for (const member of this.#members.values()) {
+      if (member.seenMs <= sinceMs || weightOf(member) <= 0) continue
+      if (member.hasCalled) members++
+      else expected++
+    }
+    return { epoch: this.#head.epoch, rev: this.#head.rev, total: this.#head.granted, members, expected }
+  }
+
+  #answer(member: Member, call: LeaseCall): void {
+    const { need, tenants } = call
+    const { limit, windowMs, quantum } = call.pool
+    const claimants: Claimant[] = this.#tenants.active.map(({ weight, used }) => ({ weight, granted: used }))
+    const present = [...this.#members.values()].filter((other) => this.#isPresent(other, windowMs))
+    for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
+    const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
+    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
+    const left = call.left ?? Math.max(0, limit - this.#head.granted)
+    const most = weights > 0 ? limit / weights : 0
+    // What lies idle at a member is there for those that have claims there.
+    const before = Math.min(most, this.#head.level)
+    const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
+    const idle = present.reduce((sum, other) => sum + kept(other), 0)
+    const level = levelOf(claimants, most, left + idle, elapsed)
+    const fuzz = fuzzOf(limit)
+    // While nobody is there, nobody has had more than a guarantee.
+    this.#head.level = weights > 0 ? level : Number.MAX_VALUE
+    let grant = 0
+    member.room = 0
+    member.waitMs = 0
+    const graceMs = this.#graceMs(windowMs)
+    if (need > 0 && graceMs > 0) member.waitMs = graceMs
+    else if (tenants.length > 0) {
+      const { tenant } = tenants[0]!
+      const { weight, used } = this.#tenants.placeOf(tenant, member)
+      const asker = { weight, granted: used + member.idle }
+      const full = Math.max(need, quantum)
+      const keptHere = kept(member)
+      /** What is left and nobody else claims, when a part of the window is over. */
+      const freeAt = (level: number, elapsed: number): number => {
+        const others = claimsAt(claimants, level, elapsed) - claimOf({ weight, granted: used }, level, elapsed)
+        return left - Math.max(0, others - (idle - keptHere))
+      }
+      const free = freeAt(level, elapsed)
+      const decide = (): number => {
+        let some = 0
+        if (need <= left + fuzz) {
+          const claim = Math.min(left, claimOf(asker, level, elapsed))
+          if (full <= claim + fuzz) some = full
+          else if (need <= claim + fuzz) some = Math.max(need, claim)
+          else some = this.#loan(asker, need, quantum, left, free, fuzz)
+        }
+        // Being granted something ends no wait: who takes turns with others is still in line for more.
+        if (some > 0) return some
+        const leftMs = (this.#head.win + 1) * windowMs - this.#head.nowMs
+        const freeIn = (part: number): number => {
+          const later = Math.min(1, elapsed + part)
+          return freeAt(levelOf(claimants, most, left + idle, later), later)
+        }
+        let wait = LONGEST_WAIT
+        if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
+        else if (freeIn(WAIT) >= need) wait = WAIT
+        member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
+        return 0
+      }
+      if (need > 0) grant = this.#tenants.grant(tenant, member, need, decide)
+      member.room = Math.max(0, free - grant)
+      member.granted += grant
+      this.#head.granted += grant
+      this.#head.since += grant
+    }
+    member.grant = grant
+    const rest = Math.max(0, left - grant)
+    member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
+  }
+
+  /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */
+  #loan(asker: Claimant, need: number, quantum: number, left: number, free: number, fuzz: number): number {
+    const room = free + fuzz
+    const inTurn = Math.max(need, Math.min(quantum, free))
+    if (this.#owed(asker, need, left + fuzz) === 0) return need <= room ? inTurn : 0
+    // A quantum ahead is near enough, unless it is for crumbs: those that are behind will come when they were told to.
+    const least = Math.max(need, quantum)
+    if (least <= room && this.#owed(asker, need - quantum, left + fuzz) === 0) return inTurn
+    for (const part of LOANS) {
+      const loan = Math.max(need, part * quantum)
+      if (loan + this.#owed(asker, loan, left + fuzz) <= room) return loan
+    }
+    return 0
+  }
+
+  /**
+   * What has to be left to others if the tenant that asks gets `cost`: nothing if it is its turn, which it is unless
+   * others wait, for what there is, with less for their weight. Otherwise as much as brings them all as far.
+   */
+  #owed({ weight: own, granted }: Claimant, cost: number, left: number): number {
+    const tag = (granted + cost) / own
+    let owed = 0
+    let isTurn = true
+    for (const { count, weight, used, ask } of this.#tenants.line()) {
+      if ((used + ask) / weight >= tag - 1e-9) continue
+      owed += weight * tag - used
+      if (ask / count <= left) isTurn = false
+    }
+    return isTurn ? 0 : owed
+  }
+}

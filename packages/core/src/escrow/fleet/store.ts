@@ -1,0 +1,225 @@
+import { requireAbove, requireInteger, requireNumber, requireText } from '../../options.js'
+
+/** What all members of a pool must agree on. */
+export interface PoolTerms {
+  /** The pool's name in its store. */
+  readonly name: string
+  /** What all members together may spend in a window; above 0. */
+  readonly limit: number
+  /** Length of a window in milliseconds; windows begin at whole multiples of it. Integer, at least 1. */
+  readonly windowMs: number
+  /**
+   * Credit that a member draws at a time; above 0, at most `limit`. Small: shares follow demand closely; large: fewer
+   * calls to the store. At the end of a window, up to one quantum per member may be left unused.
+   */
+  readonly quantum: number
+}
+
+/** Terms as users give them. */
+export type PoolTermsOptions = Omit<PoolTerms, 'quantum'> & {
+  /** @default a hundredth of `limit` */
+  quantum?: number
+}
+
+/** Checks terms and completes them. Throws for what is out of its range, by name; `quantum` above `limit` is, too. */
+export function poolTerms(
+  { name, limit, windowMs, quantum = limit / 100 }: PoolTermsOptions,
+  nameOption: string = 'name',
+): PoolTerms {
+  requireText(nameOption, name)
+  requireAbove('limit', limit, 0, Number.MAX_SAFE_INTEGER)
+  requireInteger('windowMs', windowMs, 1)
+  requireAbove('quantum', quantum, 0, limit)
+  return { name, limit, windowMs, quantum }
+}
+
+/**
+ * How often a member calls, in milliseconds, from its first call in a window to the window's end: it is a witness of
+ * what was granted. An eighth of that later at most.
+ */
+export function pulseOf(windowMs: number): number {
+  return Math.min(windowMs / 10, 30_000)
+}
+
+/** How long a pool that has lost its memory listens at least: longer than a member lets pass without a call. */
+export function graceOf(windowMs: number): number {
+  return 1.5 * pulseOf(windowMs)
+}
+
+/** Up to this, sums are the same: a billionth of the limit, a thousandth at most. */
+export function fuzzOf(limit: number): number {
+  return Math.min(1e-3, 1e-9 * limit)
+}
+
+/** What tenants weigh together, and what they have used in the window. */
+export interface Stake {
+  readonly weight: number
+  readonly used: number
+}
+
+/** A tenant, as a member reports it. */
+export interface TenantReport {
+  readonly tenant: string
+  /** The tenant's whole weight, however many members it is active at; above 0. */
+  readonly weight: number
+  /** What it has used at this member in window `win`; a total, not an increment. */
+  readonly used: number
+  /** How much it asks for at this member, per window; 0 if it is not there any more. Splits its weight. */
+  readonly rate: number
+  /** The cost it was refused lately at this member, without asking the pool; 0 if it was not. */
+  readonly ask: number
+}
+
+/** What a pool has told a member, which the member tells it again: it shows whether the store has lost its memory. */
+export interface PoolMark {
+  /** Names the time since which the store has not lost anything. */
+  readonly epoch: number
+  /** Counts the pool's answers in that time. */
+  readonly rev: number
+  /** Credit granted to all members in the window. */
+  readonly total: number
+  /** Members at work in the window, which will tell a store that has lost its memory what they know. */
+  readonly members: number
+  /** Those of the window before that have not called in this one yet, while it has just begun. */
+  readonly expected: number
+}
+
+/**
+ * What a member (one run of a process) asks of the pool, and what it says of itself. Every call tells all that the pool
+ * needs to know of the member, so that a store which forgot is told again.
+ */
+export interface LeaseCall {
+  readonly pool: PoolTerms
+  /** Who asks: an id drawn anew at each start of a process. */
+  readonly member: string
+  /** Counts the member's calls up from 1. The same number again is a retry, and gets the same grant. */
+  readonly seq: number
+  /** Window that `holds`, `spent`, `mark` and everything used is about; -1 before the first answer. */
+  readonly win: number
+  /** Credit of window `win` that the member holds, spent or not. What it does not claim here is handed back. */
+  readonly holds: number
+  /** How much of that is spent. */
+  readonly spent: number
+  /** Of the last answer; zeros before the first. */
+  readonly mark: PoolMark
+  /** Tenants that are active at the member, but for those that it has named in this window. */
+  readonly quiet: Stake
+  /** Tenants that have asked since they were named last; first the one that the need is for. At most {@link MOST_REPORTED}. */
+  readonly tenants: readonly TenantReport[]
+  /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
+  readonly need: number
+  /**
+   * What may be granted, where that is not what is left of the limit: for the pool of a group, whose limit says only
+   * what its tenants are guaranteed, while the pool above has to give what is granted.
+   */
+  readonly left?: number
+}
+
+/** The pool's answer. */
+export interface LeaseAnswer {
+  /** The window that all of this is for: `floor(time of the store / windowMs)`. */
+  readonly win: number
+  /** What is left of the window, by the store's clock. */
+  readonly leftMs: number
+  /** For the next call. */
+  readonly mark: PoolMark
+  /** New credit: at least what was needed, or 0. */
+  readonly grant: number
+  /** What the pool keeps for the member beyond what it was granted. Fades as the window passes. */
+  readonly held: number
+  /** The member's part of all weight at the pool, from 0 to 1. */
+  readonly part: number
+  /**
+   * Up to what was used per weight, everywhere together, credit may be spent without asking: beyond that it is owed to
+   * others. The largest number there is while nobody is in line.
+   */
+  readonly turn: number
+  /** What is left after that, and not kept for other tenants than the first of the call; 0 if that named none. */
+  readonly room: number
+  /** When to ask again for what was refused; 0 if nothing was. */
+  readonly waitMs: number
+  /** For each tenant of the call, in order: the part of its weight that is this member's, from 0 to 1. */
+  readonly shares: readonly number[]
+  /** For each tenant of the call, in order: that part of what it has used at all members together. */
+  readonly used: readonly number[]
+}
+
+/** Where pools live. Whatever passes `poolStoreContract` of `@fairlead/testing` will do. */
+export interface PoolStore {
+  /**
+   * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
+   * with a {@link PoolStoreError} if the store cannot be reached or cannot answer.
+   *
+   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed
+   */
+  lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer>
+}
+
+/**
+ * Why a store gave no answer:
+ *
+ * - `network`: it cannot be reached; `timeout`: it did not answer in time;
+ * - `wrong-type`: something else lives where the pool should; `no-permission`: it may not be used so;
+ * - `out-of-memory`: it takes no more data; `not-a-client`: what was given as its client does not work as one;
+ * - `other`: see the cause.
+ */
+export type StoreFailureKind =
+  | 'network'
+  | 'timeout'
+  | 'wrong-type'
+  | 'no-permission'
+  | 'out-of-memory'
+  | 'not-a-client'
+  | 'other'
+
+/** A store gave no answer. `cause` is what it, or its client, said. */
+export class PoolStoreError extends Error {
+  readonly kind: StoreFailureKind
+
+  constructor(kind: StoreFailureKind, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'PoolStoreError'
+    this.kind = kind
+  }
+}
+
+/** Tenants that one lease may report, so that a call is bounded in size and time. */
+export const MOST_REPORTED = 64
+/** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
+const MOST_PLACES = 1_200
+const LEAST_REPORTED = 8
+
+/** Tenants that a lease names, in a pool of so many members. */
+export function mostReported(members: number): number {
+  return Math.max(LEAST_REPORTED, Math.min(MOST_REPORTED, Math.floor(MOST_PLACES / Math.max(1, members))))
+}
+
+/** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
+export function requireLease(call: LeaseCall): void {
+  const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0 } = call
+  requireText('member', member)
+  requireInteger('seq', seq, 1)
+  requireInteger('win', win, -1)
+  requireNumber('holds', holds, 0)
+  requireNumber('spent', spent, 0)
+  requireNumber('mark.epoch', mark.epoch, 0)
+  requireInteger('mark.rev', mark.rev, 0)
+  requireNumber('mark.total', mark.total, 0)
+  requireInteger('mark.members', mark.members, 0)
+  requireInteger('mark.expected', mark.expected, 0)
+  requireNumber('quiet.weight', quiet.weight, 0)
+  requireNumber('quiet.used', quiet.used, 0)
+  requireNumber('need', need, 0)
+  requireNumber('left', left, 0)
+  if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
+  if (tenants.length > MOST_REPORTED)
+    throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
+  for (const { tenant, weight, used, rate, ask } of tenants) {
+    requireText('tenant', tenant)
+    requireAbove('weight', weight, 0)
+    requireNumber('used', used, 0)
+    requireNumber('rate', rate, 0)
+    requireNumber('ask', ask, 0)
+  }
+  if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
+}
