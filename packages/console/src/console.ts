@@ -147,7 +147,7 @@ class Console<Raw> {
 <link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
-<body><div id="console"><noscript>This page is live, and needs JavaScript.</noscript></div><script type="module">${SCRIPT}</script></body>
+<body class="fairlead"><div id="console"><noscript>This page is live, and needs JavaScript.</noscript></div><script type="module">${SCRIPT}</script></body>
 </html>
 `
     return text(200, html, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY })

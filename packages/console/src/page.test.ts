@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Mount, mounts } from './fixtures/mounts.js'
 import { Rig, type Script } from './fixtures/script.js'
 import { type ConsoleOptions, fairConsole } from './index.js'
-import { KEPT_FRAMES } from './page/view.js'
+import { KEPT_FRAMES } from './views/view.js'
 
 let browser: Browser
 let axe: string

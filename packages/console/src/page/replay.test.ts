@@ -3,9 +3,9 @@ import { fixed, requestQueue } from '@fairlead/core/queue'
 import { seededRandom, settled, World } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import type { Frame, RecordFrame } from '../frame.js'
+import { servedBy } from '../views/view.js'
 import { Watch } from '../watch.js'
 import { recordingOf, replay, termsAsTheyWere } from './replay.js'
-import { servedBy } from './view.js'
 
 interface Recorded {
   readonly frames: readonly Frame[]

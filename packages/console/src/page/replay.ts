@@ -2,8 +2,8 @@ import { createGate, type Decision, type Gate } from '@fairlead/core'
 import { fixed, requestQueue } from '@fairlead/core/queue'
 import { World } from '@fairlead/core/testing'
 import { type Frame, OUTCOMES, RECORDED, type RecordFrame } from '../frame.js'
+import { sum } from '../views/view.js'
 import { Watch } from '../watch.js'
-import { sum } from './view.js'
 
 /** What was asked, and what became of it, in the order in which it was asked. */
 export interface Recording {
