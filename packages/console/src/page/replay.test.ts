@@ -134,17 +134,20 @@ describe('a replay under FAIR', () => {
     )
   const recorded = shortOf(120)
 
-  it.each([1, 4, 8])('seed %i: of 90 seconds with the onset in it comes to the same, within 2 per cent', async (seed) => {
-    const { frames, records } = await shortOf(90, seed)
-    const recording = recordingOf(records)
-    const terms = await termsAsTheyWere(recording, frames)
-    expect(terms.rule).toBe('fair')
-    expect(Math.abs(terms.capacity / 300 - 1)).toBeLessThan(0.05)
-    const replayed = await replay(recording, terms)
-    expect(error(frames, replayed, ['', 'heavy', 'other'])).toBeLessThan(0.02)
-    // Again the same: chance is part of the terms.
-    expect(servedBy(await replay(recording, terms))).toEqual(servedBy(replayed))
-  })
+  it.each([1, 4, 8])(
+    'seed %i: of 90 seconds with the onset in it comes to the same, within 2 per cent',
+    async (seed) => {
+      const { frames, records } = await shortOf(90, seed)
+      const recording = recordingOf(records)
+      const terms = await termsAsTheyWere(recording, frames)
+      expect(terms.rule).toBe('fair')
+      expect(Math.abs(terms.capacity / 300 - 1)).toBeLessThan(0.05)
+      const replayed = await replay(recording, terms)
+      expect(error(frames, replayed, ['', 'heavy', 'other'])).toBeLessThan(0.02)
+      // Again the same: chance is part of the terms.
+      expect(servedBy(await replay(recording, terms))).toEqual(servedBy(replayed))
+    },
+  )
 
   it('with twice the weight gives twice as much, and with twice the capacity nearly all', async () => {
     const { frames, records } = await recorded

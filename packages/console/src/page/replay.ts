@@ -84,7 +84,7 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
       maxWaitMs,
       weights,
     }
-  const rule = frames.some(({ fair }) => fair !== null) ? 'fair' : 'none'
+  const rule: Terms['rule'] = frames.some(({ fair }) => fair !== null) ? 'fair' : 'none'
   const short = frames.filter(({ fair, failed }) => fair?.engaged || failed > 0)
   const seconds = sum(short, (frame) => frame.seconds)
   const peak = Math.max(1, ...frames.map(({ served, seconds: length }) => served / length))

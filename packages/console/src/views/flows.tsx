@@ -153,6 +153,7 @@ function Row(props: {
             </span>
             {row.excess > 0 && <span class="tag heavy">above its share</span>}
             {lacks && <span class="tag lacks">suffers</span>}
+            {row.failsAlone && <span class="tag lacks">fails by itself</span>}
             {override && <span class="tag set">{override.kind}</span>}
           </Name>
         </td>
