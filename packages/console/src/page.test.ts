@@ -83,8 +83,8 @@ describe('the sentence', () => {
 
 describe('the flows', () => {
   it('have what they asked, may have, got and lost; those that harm come first', async () => {
-    await onPage({ quota: { heavy: 20, twin: 20 }, fair: SHORT }, async ({ page, second }) => {
-      for (let i = 0; i < 4; i++) await second({ ...QUIET, heavy: 60, twin: 25 }, { 'quiet-3': 2 })
+    await onPage({ quota: { heavy: 20, twin: 20, 'quiet-3': 3 }, fair: SHORT }, async ({ page, second }) => {
+      for (let i = 0; i < 4; i++) await second({ ...QUIET, heavy: 60, twin: 25 })
       const rows = page.locator('tr[data-flow]')
       expect(await rows.evaluateAll((all) => all.slice(0, 3).map((row) => row.getAttribute('data-flow')))).toEqual([
         'heavy',

@@ -38,7 +38,7 @@ describe('views as HTML', () => {
 
   it('say what the page says, without a script', () => {
     expect(text(viewAsHtml('state', { frames }))).toContain(
-      'Short of orders-db and load for more than 7 s. 1 of 9 flows ask 60 %: &lt;heavy>.',
+      'Short of load and orders-db for more than 7 s. 1 of 9 flows ask 60 %: &lt;heavy>.',
     )
     expect(text(viewAsHtml('flows', { frames }))).toContain('&lt;heavy> above its share')
     expect(text(viewAsHtml('shedding', { signals: frames.at(-1)!.shed }))).toContain('80: 60 % are refused')

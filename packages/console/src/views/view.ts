@@ -12,6 +12,8 @@ const SAME_MS = 10_000
 const BEYOND = 1.1
 /** What failed, as a share of what ended, that is worth a word although nothing is short. */
 const FAILING = 0.02
+/** Cost of others without which nobody can be told to fail alone. */
+const LEAST_OTHERS = 3
 /** Standard errors by which a flow must fail more often than the others, to fail alone. */
 const SURE = 3
 /** A flow suffers if it lacks this part of its share. */
@@ -143,7 +145,9 @@ interface Rates {
 /** Whether a flow fails more than twice as often as the others, and by more than chance makes of it. */
 function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: number): boolean {
   const letIn = asked - refused
-  const usual = (all.failed - failed) / Math.max(1e-9, all.asked - all.refused - letIn)
+  const others = all.asked - all.refused - letIn
+  if (others * seconds < LEAST_OTHERS) return false
+  const usual = (all.failed - failed) / others
   const expected = Math.min(1, usual) * letIn * seconds
   const beyond = failed * seconds - expected
   return failed * seconds > 2 * expected && beyond > SURE * Math.sqrt(expected * (1 - Math.min(1, usual)) + 0.5)
