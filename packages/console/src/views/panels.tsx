@@ -253,7 +253,11 @@ function Signal({ signal, width: given }: { signal: SignalFrame; width: number |
               <line class="reserve" x1={x(Math.max(0, load - reserved))} x2={x(load)} y1={y(0)} y2={y(0)} />
             )}
             {load !== null && <circle class="load" cx={x(load)} cy={y(probability)} r="5.5" />}
-            <text x={x(from)} y={height - 6} text-anchor={x(from) < 40 ? 'start' : 'middle'}>
+            <text
+              x={x(from)}
+              y={height - 6}
+              text-anchor={x(from) < 40 ? 'start' : x(to) - x(from) < 70 ? 'end' : 'middle'}
+            >
               {unit(from)}
             </text>
             <text x={x(to)} y={height - 6} text-anchor="end">

@@ -36,7 +36,7 @@ export interface Share {
   /** What it asks beyond its share, and what it lacks of it. */
   readonly excess: number
   readonly lack: number
-  /** It fails far more often than the others do: for a reason of its own, not because something is short. */
+  /** It fails and the others hardly do: for a reason of its own, not because something is short. */
   readonly failsAlone: boolean
 }
 
@@ -142,15 +142,14 @@ interface Rates {
   readonly failed: number
 }
 
-/** Whether a flow fails more than twice as often as the others, and by more than chance makes of it. */
+/** Whether a flow fails by more than chance makes of it, while the others hardly do: if all do, something is short. */
 function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: number): boolean {
   const letIn = asked - refused
   const others = all.asked - all.refused - letIn
   if (others * seconds < LEAST_OTHERS) return false
   const usual = (all.failed - failed) / others
-  const expected = Math.min(1, usual) * letIn * seconds
-  const beyond = failed * seconds - expected
-  return failed * seconds > 2 * expected && beyond > SURE * Math.sqrt(expected * (1 - Math.min(1, usual)) + 0.5)
+  const expected = usual * letIn * seconds
+  return usual <= FAILING && failed * seconds - expected > SURE * Math.sqrt(expected + 0.5)
 }
 
 /** Of what a flow asked, the share that was refused or failed: 0 to 1. */

@@ -86,9 +86,9 @@ async function resources({ snapshot: { resources: all }, past }: Status): Promis
     return html`<h2>Resources</h2><section><p class="empty">Nobody has asked for anything yet.</p></section>`
   return html`<h2>Resources</h2>
 <section class="scroll"><table class="plain">
-<thead><tr><th>Resource</th><th>Leased, and wanted</th><th>Last minutes</th><th>Capacity</th>
+<thead><tr><th>Resource</th><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
 <th>Leased</th><th>Wanted</th><th>Waiting</th><th>Clients</th>
-<th>Algorithm</th></tr></thead>
+<th class="words">Algorithm</th></tr></thead>
 <tbody>${await rows(shown, (resource) => resourceRow(resource, past(resource.id)))}</tbody>
 </table>${rest(all.length - shown.length)}</section>
 ${LEGEND}`
@@ -123,10 +123,10 @@ function resourceRow(resource: ServerResourceSummary, past: readonly Sample[]): 
 <td class="words"><a href="?${String(new URLSearchParams({ resource: id }))}">${id}</a>
 ${learning ? html`<span class="tag">learning</span>` : undefined}
 ${withdrawn ? html`<span class="tag">not configured any more</span>` : undefined}</td>
-<td>${bar(resource)}</td><td>${curve(past)}</td>
+<td class="words">${bar(resource)}</td><td class="words">${curve(past)}</td>
 <td>${amount(capacity)}</td><td>${amount(sumHas)}</td>
 <td>${amount(sumWants)}</td><td>${amount(sumWaiting)}</td>
-<td>${amount(clients)}</td><td>${algorithm.kind}</td>
+<td>${amount(clients)}</td><td class="words">${algorithm.kind}</td>
 </tr>`
 }
 
@@ -163,10 +163,10 @@ async function children(
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
   return html`<h2><a href="?">Resources</a> / ${id}</h2>
 <section class="scroll"><table class="plain">
-<thead><tr><th>Leased, and wanted</th><th>Last minutes</th><th>Capacity</th>
+<thead><tr><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
 <th>Leased</th><th>Wanted</th><th>Waiting</th><th>Kept back</th><th>Safe capacity</th>
 ${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
-<tbody><tr><td>${bar(resource)}</td><td>${curve(past(id))}</td><td>${amount(resource.capacity)}</td>
+<tbody><tr><td>${bar(resource)}</td><td class="words">${curve(past(id))}</td><td>${amount(resource.capacity)}</td>
 <td>${amount(resource.sumHas)}</td><td>${amount(resource.sumWants)}</td>
 <td>${amount(resource.sumWaiting)}</td>
 <td>${amount(reserve)}</td><td>${amount(safeCapacity)}</td>
@@ -175,7 +175,7 @@ ${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</
 ${LEGEND}
 <h2>${amount(clients)} ${clients === 1 ? 'client' : 'clients'}</h2>
 <section class="scroll"><table class="plain">
-<thead><tr><th>Client</th><th>Has, and wants</th><th>Has</th><th>Wants</th>
+<thead><tr><th>Client</th><th class="words">Has, and wants</th><th>Has</th><th>Wants</th>
 <th>Subclients</th><th>Lease</th><th>Refresh</th><th>Asked</th></tr></thead>
 <tbody>${await rows(shown, (child) => childRow(child, largest, now))}</tbody>
 </table>${shown.length < sorted.length ? rest(clients - shown.length) : undefined}
@@ -190,7 +190,7 @@ function childRow(child: ChildSnapshot, largest: number, now: number): Html {
   const { id, kind, has, wants, subclients, expiryTime, refreshInterval, askedAt } = child
   return html`<tr>
 <td class="words">${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
-<td>${barOf({ parts: [wanted(wants), leased(has)], most: largest, label: `${amount(has)} of ${amount(wants)}` })}</td>
+<td class="words">${barOf({ parts: [wanted(wants), leased(has)], most: largest, label: `${amount(has)} of ${amount(wants)}` })}</td>
 <td>${amount(has)}</td><td>${amount(wants)}</td><td>${amount(subclients)}</td>
 <td>${expiry(expiryTime, now)}</td><td>${amount(refreshInterval)} s</td>
 <td>${duration(now - askedAt)} ago</td>
@@ -200,7 +200,7 @@ function childRow(child: ChildSnapshot, largest: number, now: number): Html {
 async function configuration(templates: readonly ResourceTemplate[]): Promise<Html> {
   return html`<h2>Configuration</h2>
 <section class="scroll"><table class="plain">
-<thead><tr><th>Name or glob</th><th>Capacity</th><th>Safe</th><th>Algorithm</th>
+<thead><tr><th>Name or glob</th><th>Capacity</th><th>Safe</th><th class="words">Algorithm</th>
 <th>Lease</th><th>Refresh</th><th>Learning</th></tr></thead>
 <tbody>${await rows(templates.slice(0, MOST_TEMPLATES), templateRow)}</tbody>
 </table>${rest(templates.length - MOST_TEMPLATES)}</section>`
