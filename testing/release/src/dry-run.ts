@@ -10,8 +10,18 @@
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { bun, deno } from '@fairlead-testing/runtimes'
 import { EXAMPLES } from './examples.js'
-import { beNewcomer, beNextUser, beReader, beWranglerUser, type Variant } from './newcomer.js'
+import {
+  beNewcomer,
+  beNextUser,
+  bePageReader,
+  beReader,
+  beWranglerUser,
+  type PageProgram,
+  type Runtime,
+  type Variant,
+} from './newcomer.js'
 import { Registry } from './registry.js'
 import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
@@ -24,9 +34,32 @@ const nest = (version: number): Variant => ({
   ],
 })
 
-/** Where a package stands on something of which people have several versions. */
+/** What is made of a runtime, where it is installed for this platform. */
+function on<Made>(runtime: string | undefined, make: (runtime: string) => Made): Made[] {
+  return runtime === undefined ? [] : [make(runtime)]
+}
+
+const DENO = ['--allow-all', '--node-modules-dir=manual', '--quiet']
+
+/** What needs no adapter. */
+const HANDLERS: readonly PageProgram[] = [
+  { title: 'node:http', at: 0 },
+  ...on(bun, (bun): PageProgram => ({ title: 'fetch on Bun', at: 1, runtime: () => [bun] })),
+  ...on(deno, (deno): PageProgram => {
+    const runtime = (port: number): Runtime => [deno, 'serve', ...DENO, '--port', String(port)]
+    return { title: 'fetch on Deno', at: 1, runtime }
+  }),
+]
+
+/** Where a package stands on something of which people have several versions or runtimes. */
 const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
   express: [{ title: 'Express 5' }, { title: 'Express 4', instead: ['express', 'express@4'] }],
+  fastify: [{ title: 'Fastify 5' }, { title: 'Fastify 4', instead: ['fastify', 'fastify@4'] }],
+  hono: [
+    { title: 'Hono on Node' },
+    ...on(bun, (bun): Variant => ({ title: 'Hono on Bun', runtime: [bun] })),
+    ...on(deno, (deno): Variant => ({ title: 'Hono on Deno', runtime: [deno, 'run', ...DENO] })),
+  ],
   koa: [{ title: 'Koa 3' }, { title: 'Koa 2', instead: ['koa', 'koa@2'] }],
   nest: [nest(12), nest(11), nest(10)],
 }
@@ -83,6 +116,9 @@ try {
     }),
   )
   for (const example of EXAMPLES) newcomers.push({ title: example.title, come: () => beReader(registry, example) })
+  for (const program of HANDLERS) {
+    newcomers.push({ title: program.title, come: () => bePageReader(registry, program) })
+  }
   newcomers.push({ title: 'Next', come: () => beNextUser(registry) })
   newcomers.push({ title: 'Wrangler', come: () => beWranglerUser(registry) })
   await each(newcomers, async ({ title, come }) => {
