@@ -23,7 +23,6 @@ export type {
 /** An element of a page. */
 export interface Place {
   readonly nodeType: number
-  readonly classList: { add(name: string): void }
 }
 
 /**
@@ -38,7 +37,6 @@ export const VIEWS_STYLE: string = STYLE_OF_VIEWS
  */
 export function drawView<Name extends keyof Views>(place: Place, view: Name, props: Views[Name] | null): void {
   requireView(view)
-  place.classList.add('fairlead')
   drawInto(place, view, props)
 }
 

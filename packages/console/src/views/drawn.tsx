@@ -49,6 +49,7 @@ const VIEWS: { readonly [Name in keyof Views]: ComponentType<Views[Name]> } = {
 export const NAMES: readonly string[] = Object.keys(VIEWS)
 
 export function drawInto(place: Element, name: keyof Views, props: object | null): void {
+  place.classList.add('fairlead')
   render(props === null ? null : h(VIEWS[name] as ComponentType<object>, props), place)
 }
 
