@@ -158,6 +158,21 @@ describe.each(INCIDENTS)('$what, ten seconds after it began', ({ weather, grafan
   })
 })
 
+it('is what the page about watching says of each', async () => {
+  const page = await readFile(new URL('../../../docs/watching.md', import.meta.url), 'utf8')
+  for (const { what, short, who, grafana } of INCIDENTS) {
+    const [, , sentence = '', , panels = ''] = page
+      .split('\n')
+      .find((line) => line.startsWith(`| ${what} |`))!
+      .split('|')
+    if (!sentence.includes('the same')) expect(sentence).toMatch(anywhere(short))
+    if (sentence.includes('flows ask')) expect(sentence).toMatch(anywhere(who))
+    for (const [panel] of grafana) expect(panels).toContain(`"${panel}"`)
+  }
+})
+
+const anywhere = ({ source }: RegExp): RegExp => new RegExp(source.replaceAll(/^\^|\$$| $/g, ''))
+
 /** The queries of a panel of the dashboard. */
 function queriesOf(dashboard: string, title: string): string {
   const { panels } = JSON.parse(dashboard) as { panels: readonly { readonly title: string }[] }
