@@ -7,5 +7,5 @@ export declare const STYLE: string
 export declare const STYLE_HASH: string
 /** What the views look like on other pages. */
 export declare const STYLE_OF_VIEWS: string
-/** The what-if's worker: a module of its own, fetched by who asks "what if". */
+/** The what-if's worker: a module of its own, fetched when a viewer replays. */
 export declare const WORKER: string

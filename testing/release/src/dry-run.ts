@@ -1,27 +1,28 @@
 /**
- * The whole release, but to a registry on this machine; then what each README tells a newcomer to do, in fresh folders,
- * and what the examples of `fetch` show.
+ * The whole release, but to a registry on this machine; then the install line and the first program of each README, in
+ * fresh folders, and the examples of `fetch`.
  *
- *     pnpm release:dry
+ *     pnpm release:dry          all of them
+ *     pnpm release:dry Hono     those whose titles contain a word
  *
  * Versions and changelogs are those that the waiting changesets make, in a copy of the repository. Fails where the
  * registry does not learn of a package what it should, and where npm or a program complains; remarks where the first
- * answer takes a newcomer longer than a minute.
+ * answer takes longer than a minute.
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { bun, deno } from '@fairlead-testing/runtimes'
 import { EXAMPLES } from './examples.js'
 import {
-  beNewcomer,
-  beNextUser,
-  bePageReader,
-  beReader,
-  beWranglerUser,
+  followReadme,
   type PageProgram,
   type Runtime,
+  runExample,
+  runNextApp,
+  runPageProgram,
+  runWorker,
   type Variant,
-} from './newcomer.js'
+} from './fresh-folder.js'
 import { Registry } from './registry.js'
 import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
@@ -65,7 +66,7 @@ const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
 }
 const KNOWN = ['description', 'keywords', 'homepage', 'bugs', 'repository', 'license', 'author', 'engines']
 const ENOUGH_MS = 60_000
-const AT_ONCE = 3 // newcomers mostly wait, for the registry and the disk
+const AT_ONCE = 3 // installs mostly wait, for the registry and the disk
 
 /** A copy of the repository, as built, with the versions of the next release. */
 async function nextRelease(): Promise<string> {
@@ -110,20 +111,23 @@ try {
   const tarballs = await packAll(await nextRelease())
   await each(tarballs, (tarball) => publish(registry, tarball))
   console.log(`published ${tarballs.length} packages, version ${String(tarballs[0]?.manifest['version'])}`)
-  const newcomers: { readonly title: string; readonly come: () => Promise<number> }[] = tarballs.flatMap((tarball) =>
+  const programs: { readonly title: string; readonly measure: () => Promise<number> }[] = tarballs.flatMap((tarball) =>
     (VARIANTS[tarball.folder] ?? [{ title: tarball.manifest.name }]).map((variant) => {
-      return { title: variant.title, come: () => beNewcomer(registry, tarball, variant) }
+      return { title: variant.title, measure: () => followReadme(registry, tarball, variant) }
     }),
   )
-  for (const example of EXAMPLES) newcomers.push({ title: example.title, come: () => beReader(registry, example) })
+  for (const example of EXAMPLES) programs.push({ title: example.title, measure: () => runExample(registry, example) })
   for (const program of HANDLERS) {
-    newcomers.push({ title: program.title, come: () => bePageReader(registry, program) })
+    programs.push({ title: program.title, measure: () => runPageProgram(registry, program) })
   }
-  newcomers.push({ title: 'Next', come: () => beNextUser(registry) })
-  newcomers.push({ title: 'Wrangler', come: () => beWranglerUser(registry) })
-  await each(newcomers, async ({ title, come }) => {
+  programs.push({ title: 'Next', measure: () => runNextApp(registry) })
+  programs.push({ title: 'Wrangler', measure: () => runWorker(registry) })
+  const [, , word = ''] = process.argv
+  const chosen = programs.filter(({ title }) => title.includes(word))
+  if (chosen.length === 0) throw new Error(`no program has a title with ${word}`)
+  await each(chosen, async ({ title, measure }) => {
     try {
-      const tookMs = await come()
+      const tookMs = await measure()
       const remark = tookMs > ENOUGH_MS ? ': too long, unless the machine was busy' : ''
       console.log(`${title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
     } catch (error) {

@@ -173,7 +173,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   const latest = frames.at(-1)
   if (latest === undefined) return { level: 'well', headline: 'Waiting for the first second.', detail: '' }
   const flows = count(latest.flowCount, 'flow')
-  if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'Whoever asks is refused.' }
+  if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'All requests are refused.' }
   const { asked, refused, failed } = shares
   const refusedPart = asked > 0 ? refused / asked : 0
   const failedPart = asked > 0 ? failed / asked : 0
@@ -207,7 +207,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   }
 }
 
-/** Who asks for more than its share, or that this is not what is wrong. */
+/** Which flows ask for more than their share; or a sentence that no flow is the cause. */
 function whoAsks({ asked, flows }: Shares, flowCount: number): string {
   const all = count(flowCount, 'flow')
   const heavy = flows.filter(({ excess }) => excess > 0)
@@ -221,7 +221,7 @@ function whoAsks({ asked, flows }: Shares, flowCount: number): string {
   return `${heavy.length} of ${all} ask ${percent(part)}: ${namesOf(heavy)}.`
 }
 
-/** Whose failures they are, if they are somebody's own. */
+/** Which flows fail alone, if any do. */
 function whoFails({ flows, failed }: Shares): string {
   const alone = flows.filter(({ failsAlone }) => failsAlone)
   if (alone.length === 0) return ''

@@ -34,12 +34,12 @@ const MISFIT = /ERESOLVE|deprecated|@fairlead/
 const QUIETLY = ['--no-audit', '--no-fund', '--prefer-offline']
 
 /**
- * Does in a fresh folder what the README of a package says: its first `npm install …`, then its first program, which
+ * Follows the README of a package in a fresh folder: its first `npm install …`, then its first program, which
  * has to answer with its greeting; where that is no server, all entry points are imported. Returns how long it took, in
  * milliseconds. Rejects where something fails, or npm or the program complains.
  */
-export async function beNewcomer(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
-  const folder = freshFolder('newcomer')
+export async function followReadme(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
+  const folder = freshFolder('readme')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
   if (variant.before) await runLoud(folder, 'npm', 'install', ...variant.before, ...QUIETLY)
@@ -72,11 +72,11 @@ async function npm(folder: string, words: readonly string[]): Promise<void> {
 }
 
 /**
- * Does in a fresh folder what an example of the handlers of `fetch` shows: installs what it stands on, and asks it.
+ * Installs the packages of an example of the handlers of `fetch` in a fresh folder, and asks it a question.
  * Returns how long it took, in milliseconds.
  */
-export async function beReader(registry: Registry, example: Example): Promise<number> {
-  const folder = freshFolder('reader')
+export async function runExample(registry: Registry, example: Example): Promise<number> {
+  const folder = freshFolder('example')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
   const startMs = performance.now()
@@ -96,7 +96,7 @@ export interface PageProgram {
 }
 
 /** The same with a program of the page about handlers, which stands on nothing but core. */
-export async function bePageReader(registry: Registry, { at, runtime }: PageProgram): Promise<number> {
+export async function runPageProgram(registry: Registry, { at, runtime }: PageProgram): Promise<number> {
   const folder = freshFolder('page')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
@@ -112,7 +112,7 @@ export async function bePageReader(registry: Registry, { at, runtime }: PageProg
 }
 
 /** The same with the route of the example in an application of Next, as its own server runs it. */
-export async function beNextUser(registry: Registry): Promise<number> {
+export async function runNextApp(registry: Registry): Promise<number> {
   const folder = freshFolder('next')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
@@ -138,8 +138,8 @@ export default app
 `
 const WRANGLER = { name: 'worker', main: 'worker.js', compatibility_date: '2026-07-01' }
 
-/** The same with a worker that Wrangler bundles, up to what it would upload, which then answers. */
-export async function beWranglerUser(registry: Registry): Promise<number> {
+/** The same with a worker that Wrangler bundles: the bundle that it would upload has to answer. */
+export async function runWorker(registry: Registry): Promise<number> {
   const folder = freshFolder('wrangler')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   writeFileSync(join(folder, 'wrangler.json'), JSON.stringify(WRANGLER))
