@@ -38,7 +38,7 @@ const byName = (list = []) => [...list].sort((a, b) => (a.name < b.name ? -1 : 1
 function linesOf(reflection) {
   const { kind, name, type } = reflection
   if (kind === ReflectionKind.Function) return reflection.signatures.map((each) => `function ${signature(each)}`)
-  if (kind === ReflectionKind.Variable) return [`const ${name}: ${type}`]
+  if (kind === ReflectionKind.Variable) return constant(reflection)
   if (kind === ReflectionKind.TypeAlias) return [`type ${name}${parameters(reflection)} = ${type}`]
   if (kind === ReflectionKind.Reference) return [`export ${name}`]
   const members = byName(reflection.children).filter(({ flags }) => !flags.isPrivate && !flags.isInherited)
@@ -50,6 +50,14 @@ function linesOf(reflection) {
     ...calls,
     ...members.flatMap(member).map((line) => `  ${line}`),
   ]
+}
+
+/** A constant; what an object holds has lines of its own, and descriptions may change. */
+function constant({ name, type }) {
+  const parts = type.type === 'reflection' ? byName(type.declaration.children) : []
+  if (parts.length === 0) return [`const ${name}: ${type}`]
+  const text = (part) => member(part).map((line) => `  ${line.replace(/description: "[^"]*"/, 'description: string')}`)
+  return [`const ${name}`, ...parts.flatMap(text)]
 }
 
 function member(reflection) {

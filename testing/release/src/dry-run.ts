@@ -41,13 +41,15 @@ function on<Made>(runtime: string | undefined, make: (runtime: string) => Made):
 }
 
 const DENO = ['--allow-all', '--node-modules-dir=manual', '--quiet']
+/** Without it Deno prints a warning where `request.signal` is used, as the page about handlers says. */
+const QUIET_ABORTS = '--unstable-no-legacy-abort'
 
 /** What needs no adapter. */
 const HANDLERS: readonly PageProgram[] = [
   { title: 'node:http', at: 0 },
   ...on(bun, (bun): PageProgram => ({ title: 'fetch on Bun', at: 1, runtime: () => [bun] })),
   ...on(deno, (deno): PageProgram => {
-    const runtime = (port: number): Runtime => [deno, 'serve', ...DENO, '--port', String(port)]
+    const runtime = (port: number): Runtime => [deno, 'serve', ...DENO, QUIET_ABORTS, '--port', String(port)]
     return { title: 'fetch on Deno', at: 1, runtime }
   }),
 ]
