@@ -1,18 +1,17 @@
-// Makes dist/assets.js, and its CommonJS form: the page's script and style, and the what-if's worker, as texts. Runs after tsc.
+// What tsc does not make, in the form of both module systems: the console's page, the what-if's worker and the style of
+// the views as texts, in dist/assets.js, and the views with what draws them, in dist/views-bundle.js. Runs after tsc.
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const page = new URL('src/page/', import.meta.url)
-
-async function bundled(file) {
+async function bundled(file, format = 'esm') {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL(file, page))],
+    entryPoints: [fileURLToPath(new URL(`src/${file}`, import.meta.url))],
     bundle: true,
     minify: true,
     write: false,
-    format: 'esm',
+    format,
     target: ['chrome110', 'firefox115', 'safari16'],
     platform: 'browser',
     legalComments: 'none',
@@ -21,17 +20,29 @@ async function bundled(file) {
     conditions: ['browser', 'workerd'],
     external: ['node:*'],
   })
-  // Nothing in a script may look as if the script ended there.
-  return outputFiles[0].text.trim().replaceAll('</script', '<\\/script')
+  return outputFiles[0].text.trim()
 }
 
 const hash = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`
-const [script, style, worker] = await Promise.all(['main.tsx', 'style.css', 'what-if-worker.ts'].map(bundled))
-const assets = { SCRIPT: script, SCRIPT_HASH: hash(script), STYLE: style, STYLE_HASH: hash(style), WORKER: worker }
-const texts = Object.entries(assets).map(([name, text]) => [name, JSON.stringify(text)])
+const textFiles = ['page/main.tsx', 'page/style.css', 'page/what-if-worker.ts', 'views/style.css']
+// Nothing in a script may look as if the script ended there.
+const texts = (await Promise.all(textFiles.map((file) => bundled(file)))).map((text) =>
+  text.replaceAll('</script', '<\\/script'),
+)
+const [script, style, worker, styleOfViews] = texts
+const assets = Object.entries({
+  SCRIPT: script,
+  SCRIPT_HASH: hash(script),
+  STYLE: style,
+  STYLE_HASH: hash(style),
+  STYLE_OF_VIEWS: styleOfViews,
+  WORKER: worker,
+}).map(([name, text]) => [name, JSON.stringify(text)])
+const files = {
+  'assets.js': assets.map(([name, text]) => `export const ${name} = ${text}\n`).join(''),
+  'cjs/assets.js': assets.map(([name, text]) => `exports.${name} = ${text}\n`).join(''),
+  'views-bundle.js': await bundled('views/drawn.tsx'),
+  'cjs/views-bundle.js': await bundled('views/drawn.tsx', 'cjs'),
+}
 await mkdir(new URL('dist/cjs/', import.meta.url), { recursive: true })
-for (const [file, lineOf] of [
-  ['dist/assets.js', ([name, text]) => `export const ${name} = ${text}\n`],
-  ['dist/cjs/assets.js', ([name, text]) => `exports.${name} = ${text}\n`],
-])
-  await writeFile(new URL(file, import.meta.url), texts.map(lineOf).join(''))
+for (const [file, text] of Object.entries(files)) await writeFile(new URL(`dist/${file}`, import.meta.url), text)

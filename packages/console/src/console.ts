@@ -32,7 +32,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** On every answer: nobody else reads it, frames it, keeps it or guesses what it is. */
+/** On every answer: no other site reads or frames it, no cache keeps it, no browser guesses its type. */
 const HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -127,7 +127,7 @@ class Console<Raw> {
     try {
       known = await auth(request, raw)
     } catch {
-      // What it was is the application's business, and none of the stranger's.
+      // The error is the application's: a stranger does not see it.
       return text(500, 'auth failed.\n')
     }
     if (known === true) return undefined
@@ -147,7 +147,7 @@ class Console<Raw> {
 <link rel="icon" href="data:,">
 <style>${STYLE}</style>
 </head>
-<body><div id="console"><noscript>This page is live, and needs JavaScript.</noscript></div><script type="module">${SCRIPT}</script></body>
+<body class="fairlead"><div id="console"><noscript>This page is live, and needs JavaScript.</noscript></div><script type="module">${SCRIPT}</script></body>
 </html>
 `
     return text(200, html, { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': POLICY })

@@ -1,7 +1,7 @@
 import type { Overrides } from '@fairlead/core'
 
 const ACTS = ['boost', 'hold', 'block', 'clear'] as const
-/** A day: whoever wants a flow to be different for longer says so where the gate is made. */
+/** A day. For longer, change the options of the gate. */
 const LONGEST_MS = 86_400_000
 const MOST_FACTOR = 1_000
 

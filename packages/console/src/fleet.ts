@@ -4,10 +4,10 @@ import type { FleetLink } from './options.js'
 import { isJson, numberOf } from './stage-frames.js'
 
 const EVERY_MS = 1_000
-/** Whoever said nothing for so long is gone. */
+/** A process that has written nothing for this long is gone. */
 const GONE_MS = 5_000
 
-/** What this process tells the others about its gate, and what it heard of them. */
+/** Writes the state of this process's gate for the others, and reads theirs. */
 export class Fleet {
   readonly #gate: Gate
   readonly #link: FleetLink
@@ -79,7 +79,7 @@ export class Fleet {
   }
 }
 
-/** What others said is not trusted to have the right form. */
+/** Frames of other processes may have any form: they are checked. */
 function processFrame(word: string): ProcessFrame | undefined {
   let said: unknown
   try {

@@ -26,7 +26,7 @@ export interface Frame {
   readonly flowCount: number
   /** Those that ask for most: at most 32. */
   readonly flows: readonly FlowFrame[]
-  /** Waits of the last half a minute or so, by stage; and how long requests ran. */
+  /** Waits of the last ten seconds or so, by stage; and how long requests ran. */
   readonly waits: Readonly<Record<string, Quantiles>>
   readonly durations: Quantiles
   /** A sample of this frame's refusals, at most 8. */

@@ -34,7 +34,7 @@ export class HeavyFlow {
 
 /**
  * The flows that ask for most, in constant memory: one that is not watched takes the place of the one that asked least
- * of late, and its count with it, so whoever asks for more than a 32nd of everything is always there.
+ * of late, and its count with it, so a flow that asks for more than a 32nd of everything is always there.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
  *   ICDT 2005: Space-Saving

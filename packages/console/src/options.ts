@@ -19,7 +19,7 @@ export interface FleetLink {
 export interface ConsoleOptions<Raw = unknown> {
   /**
    * Who may see it. Asked with the request, and with what the framework gave to the console, for its session. `false`:
-   * whoever asks, because something in front has seen to that. Without it, the console answers 403, unless `NODE_ENV` is
+   * everybody, because something in front has checked already. Without it, the console answers 403, unless `NODE_ENV` is
    * `development`. @default none
    */
   auth?: Auth<Raw> | false

@@ -1,29 +1,17 @@
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { createGate } from '@fairlead/core'
 import { settled, World } from '@fairlead/core/testing'
-import { chromiumPath } from '@fairlead-testing/servers'
-import { type Browser, chromium, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Mount, mounts } from './fixtures/mounts.js'
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { onPageOf, textOf, type View, violations, withBrowser } from './fixtures/browser.js'
+import { mounts } from './fixtures/mounts.js'
 import { Rig, type Script } from './fixtures/script.js'
 import { type ConsoleOptions, fairConsole } from './index.js'
-import { KEPT_FRAMES } from './page/view.js'
+import { KEPT_FRAMES } from './views/view.js'
 
-let browser: Browser
-let axe: string
-
-beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })
-  axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-})
-
-afterAll(async () => {
-  await browser.close()
-})
+const browser = withBrowser()
 
 interface Scene {
   readonly rig: Rig
@@ -32,74 +20,31 @@ interface Scene {
   second(asks: Readonly<Record<string, number>>, fails?: Readonly<Record<string, number>>): Promise<void>
 }
 
-/** Opens the page of a scripted gate, and closes all that was opened. */
+/** Opens the page of a scripted gate. */
 async function onPage(
   script: Script,
   work: (scene: Scene) => Promise<void>,
-  {
-    options = { auth: false },
-    mount = mounts['node:http']!,
-    ...view
-  }: { options?: ConsoleOptions; mount?: Mount; width?: number; colorScheme?: 'light' | 'dark' } = {},
+  { options = { auth: false }, ...view }: { options?: ConsoleOptions } & View = {},
 ): Promise<void> {
   const rig = new Rig(script, options)
-  const server = await mount(rig.console)
-  const { width = 1_440, colorScheme = 'light' } = view
-  const context = await browser.newContext({ viewport: { width, height: 900 }, colorScheme, bypassCSP: false })
-  const page = await context.newPage()
-  const wrong: string[] = []
-  const requests: string[] = []
-  page.on('pageerror', (error) => wrong.push(error.message))
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !/404|40[0-9]/.test(message.text())) wrong.push(message.text())
-  })
-  page.on('request', (request) => requests.push(new URL(request.url()).origin))
-  try {
-    await page.goto(`${server.origin}/fairlead`)
-    await expect.poll(() => rig.console.viewers).toBe(1)
-    let frames = 0
-    await work({
-      rig,
-      page,
-      async second(asks, fails) {
-        await rig.second(asks, fails)
-        await page.locator(`#console[data-frames="${++frames}"]`).waitFor({ state: 'attached' })
-      },
-    })
-    expect(wrong).toEqual([])
-    // Nothing is asked of anybody else; the icon is no request.
-    expect([...new Set(requests)].filter((origin) => origin !== 'null')).toEqual([server.origin])
-  } finally {
-    await context.close()
-    await expect.poll(() => rig.console.viewers).toBe(0)
-    rig.gate.close()
-    expect(rig.world.timers).toBe(0)
-    rig.console.close()
-    await server.close()
-  }
-}
-
-/** Words as they stand on the page, with ordinary spaces. */
-async function textOf(page: Page, selector: string): Promise<string> {
-  // biome-ignore lint/performance/useDomNodeTextContent: cells and lines are to be words of their own
-  return (await page.locator(selector).first().innerText()).replace(/\s+/g, ' ').trim()
+  await onPageOf(
+    rig,
+    (page, shown) =>
+      work({
+        rig,
+        page,
+        async second(asks, fails) {
+          await rig.second(asks, fails)
+          await shown()
+        },
+      }),
+    view,
+  )
 }
 
 async function valuesOf(page: Page, flow: string): Promise<number[]> {
   const cells = page.locator(`tr[data-flow="${flow}"] td[data-value]`)
   return cells.evaluateAll((all) => all.map((cell) => Number(cell.getAttribute('data-value'))))
-}
-
-/** What axe objects to. It is run by the driver, not by the page, whose policy lets nothing in. */
-async function violations(page: Page): Promise<unknown> {
-  const session = await page.context().newCDPSession(page)
-  await session.send('Runtime.evaluate', { expression: axe })
-  const { result } = await session.send('Runtime.evaluate', {
-    expression:
-      'axe.run().then(({ violations }) => JSON.stringify(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])))',
-    awaitPromise: true,
-  })
-  return JSON.parse(String(result.value))
 }
 
 const QUIET = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`quiet-${i}`, 5]))
@@ -138,8 +83,8 @@ describe('the sentence', () => {
 
 describe('the flows', () => {
   it('have what they asked, may have, got and lost; those that harm come first', async () => {
-    await onPage({ quota: { heavy: 20, twin: 20 }, fair: SHORT }, async ({ page, second }) => {
-      for (let i = 0; i < 4; i++) await second({ ...QUIET, heavy: 60, twin: 25 }, { 'quiet-3': 2 })
+    await onPage({ quota: { heavy: 20, twin: 20, 'quiet-3': 3 }, fair: SHORT }, async ({ page, second }) => {
+      for (let i = 0; i < 4; i++) await second({ ...QUIET, heavy: 60, twin: 25 })
       const rows = page.locator('tr[data-flow]')
       expect(await rows.evaluateAll((all) => all.slice(0, 3).map((row) => row.getAttribute('data-flow')))).toEqual([
         'heavy',
@@ -232,7 +177,7 @@ describe('the other panels', () => {
     const fleet = { write: (name: string, frame: string) => words.set(name, frame), read: () => [...words.values()] }
     const rig = new Rig({ quota: { a: 3 } }, { auth: false, process: 'here', fleet })
     const server = await rig.listen()
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     try {
       await page.goto(server.url)
       await expect.poll(() => rig.console.viewers).toBe(1)
@@ -352,7 +297,7 @@ describe('the page', () => {
   it('says so when the server is gone', async () => {
     const rig = new Rig({ quota: {} })
     const server = await rig.listen()
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     await page.goto(server.url)
     await page.getByText('live', { exact: true }).waitFor()
     server.close()
@@ -364,7 +309,7 @@ describe('the page', () => {
     let away = false
     const rig = new Rig({ quota: {} }, { auth: () => !away })
     const server = await rig.listen()
-    const page = await browser.newPage()
+    const page = await browser().newPage()
     await page.clock.install()
     await page.goto(server.url)
     await page.getByText('live', { exact: true }).waitFor()
@@ -390,7 +335,7 @@ it(`holds less than 60 MB after ${MINUTES} minutes of watching, with a thousand 
   const page = fairConsole(gate, { clock, after, auth: false })
   const server = createServer((request, response) => void page(request, response)).listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const context = await browser.newContext({ viewport: { width: 1_440, height: 900 } })
+  const context = await browser().newContext({ viewport: { width: 1_440, height: 900 } })
   const tab = await context.newPage()
   const devtools = await context.newCDPSession(tab)
   let names = 0

@@ -67,7 +67,7 @@ export class Viewers {
   close(): void {
     for (const viewer of [...this.#viewers]) {
       this.#leave(viewer)
-      // Whoever has not read everything would hold on to its connection.
+      // A viewer with unread frames would keep its connection.
       if ((viewer.controller.desiredSize ?? 0) < 0) viewer.controller.error(new Error('the console was closed'))
       else viewer.controller.close()
     }

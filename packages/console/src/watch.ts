@@ -25,7 +25,8 @@ import {
 const SAMPLED = 8
 /** Requests that a frame records at most. */
 const MOST_RECORDED = 5_000
-const HALVE_MS = 10_000
+/** What was counted of times counts half after so long: an operator looks for ten seconds. */
+const HALVE_MS = 3_000
 
 /** What a watch is told about its surroundings. */
 export interface WatchHost {

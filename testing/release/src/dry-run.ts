@@ -1,17 +1,28 @@
 /**
- * The whole release, but to a registry on this machine; then what each README tells a newcomer to do, in fresh folders,
- * and what the examples of `fetch` show.
+ * The whole release, but to a registry on this machine; then the install line and the first program of each README, in
+ * fresh folders, and the examples of `fetch`.
  *
- *     pnpm release:dry
+ *     pnpm release:dry          all of them
+ *     pnpm release:dry Hono     those whose titles contain a word
  *
  * Versions and changelogs are those that the waiting changesets make, in a copy of the repository. Fails where the
  * registry does not learn of a package what it should, and where npm or a program complains; remarks where the first
- * answer takes a newcomer longer than a minute.
+ * answer takes longer than a minute.
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { bun, deno } from '@fairlead-testing/runtimes'
 import { EXAMPLES } from './examples.js'
-import { beNewcomer, beNextUser, beReader, beWranglerUser, type Variant } from './newcomer.js'
+import {
+  followReadme,
+  type PageProgram,
+  type Runtime,
+  runExample,
+  runNextApp,
+  runPageProgram,
+  runWorker,
+  type Variant,
+} from './fresh-folder.js'
 import { Registry } from './registry.js'
 import { freshFolder, packAll, ROOT, removeFolders, run, type Tarball } from './tarballs.js'
 
@@ -24,15 +35,40 @@ const nest = (version: number): Variant => ({
   ],
 })
 
-/** Where a package stands on something of which people have several versions. */
+/** What is made of a runtime, where it is installed for this platform. */
+function on<Made>(runtime: string | undefined, make: (runtime: string) => Made): Made[] {
+  return runtime === undefined ? [] : [make(runtime)]
+}
+
+const DENO = ['--allow-all', '--node-modules-dir=manual', '--quiet']
+/** Without it Deno prints a warning where `request.signal` is used, as the page about handlers says. */
+const QUIET_ABORTS = '--unstable-no-legacy-abort'
+
+/** What needs no adapter. */
+const HANDLERS: readonly PageProgram[] = [
+  { title: 'node:http', at: 0 },
+  ...on(bun, (bun): PageProgram => ({ title: 'fetch on Bun', at: 1, runtime: () => [bun] })),
+  ...on(deno, (deno): PageProgram => {
+    const runtime = (port: number): Runtime => [deno, 'serve', ...DENO, QUIET_ABORTS, '--port', String(port)]
+    return { title: 'fetch on Deno', at: 1, runtime }
+  }),
+]
+
+/** Where a package stands on something of which people have several versions or runtimes. */
 const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
   express: [{ title: 'Express 5' }, { title: 'Express 4', instead: ['express', 'express@4'] }],
+  fastify: [{ title: 'Fastify 5' }, { title: 'Fastify 4', instead: ['fastify', 'fastify@4'] }],
+  hono: [
+    { title: 'Hono on Node' },
+    ...on(bun, (bun): Variant => ({ title: 'Hono on Bun', runtime: [bun] })),
+    ...on(deno, (deno): Variant => ({ title: 'Hono on Deno', runtime: [deno, 'run', ...DENO] })),
+  ],
   koa: [{ title: 'Koa 3' }, { title: 'Koa 2', instead: ['koa', 'koa@2'] }],
   nest: [nest(12), nest(11), nest(10)],
 }
 const KNOWN = ['description', 'keywords', 'homepage', 'bugs', 'repository', 'license', 'author', 'engines']
 const ENOUGH_MS = 60_000
-const AT_ONCE = 3 // newcomers mostly wait, for the registry and the disk
+const AT_ONCE = 3 // installs mostly wait, for the registry and the disk
 
 /** A copy of the repository, as built, with the versions of the next release. */
 async function nextRelease(): Promise<string> {
@@ -77,17 +113,23 @@ try {
   const tarballs = await packAll(await nextRelease())
   await each(tarballs, (tarball) => publish(registry, tarball))
   console.log(`published ${tarballs.length} packages, version ${String(tarballs[0]?.manifest['version'])}`)
-  const newcomers: { readonly title: string; readonly come: () => Promise<number> }[] = tarballs.flatMap((tarball) =>
+  const programs: { readonly title: string; readonly measure: () => Promise<number> }[] = tarballs.flatMap((tarball) =>
     (VARIANTS[tarball.folder] ?? [{ title: tarball.manifest.name }]).map((variant) => {
-      return { title: variant.title, come: () => beNewcomer(registry, tarball, variant) }
+      return { title: variant.title, measure: () => followReadme(registry, tarball, variant) }
     }),
   )
-  for (const example of EXAMPLES) newcomers.push({ title: example.title, come: () => beReader(registry, example) })
-  newcomers.push({ title: 'Next', come: () => beNextUser(registry) })
-  newcomers.push({ title: 'Wrangler', come: () => beWranglerUser(registry) })
-  await each(newcomers, async ({ title, come }) => {
+  for (const example of EXAMPLES) programs.push({ title: example.title, measure: () => runExample(registry, example) })
+  for (const program of HANDLERS) {
+    programs.push({ title: program.title, measure: () => runPageProgram(registry, program) })
+  }
+  programs.push({ title: 'Next', measure: () => runNextApp(registry) })
+  programs.push({ title: 'Wrangler', measure: () => runWorker(registry) })
+  const [, , word = ''] = process.argv
+  const chosen = programs.filter(({ title }) => title.includes(word))
+  if (chosen.length === 0) throw new Error(`no program has a title with ${word}`)
+  await each(chosen, async ({ title, measure }) => {
     try {
-      const tookMs = await come()
+      const tookMs = await measure()
       const remark = tookMs > ENOUGH_MS ? ': too long, unless the machine was busy' : ''
       console.log(`${title}: ${(tookMs / 1_000).toFixed(1)} s from npm install to the first answer${remark}`)
     } catch (error) {

@@ -1,26 +1,16 @@
 import { type JSX, render } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import type { Frame, RecordFrame, RefusalFrame } from '../frame.js'
-import { River } from './charts.js'
+import { Flows } from '../views/flows.js'
+import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from '../views/panels.js'
+import { RiverPanel } from '../views/river.js'
+import { useSeen } from '../views/seen.js'
+import { StateBanner } from '../views/state.js'
+import { KEPT_FRAMES } from '../views/view.js'
 import { type Connection, connect, listen, listenToRecords } from './connection.js'
-import { Flows } from './flows.js'
-import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from './panels.js'
-import {
-  colours,
-  count,
-  KEPT_FRAMES,
-  number,
-  percent,
-  rate,
-  riverOf,
-  type Shares,
-  type State,
-  sharesOf,
-  stateOf,
-} from './view.js'
+import { Detail } from './detail.js'
 import { WhatIf } from './what-if.js'
 
-const COLOURS = 8
 const REFUSALS = 50
 /** Time that charts show at least, and by which they grow until they show what is wanted. */
 const SHORTEST_MS = 30_000
@@ -64,14 +54,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
     return listenToRecords((record) => setRecords((before) => [...before, record].slice(-KEPT_FRAMES)))
   }, [recording])
   const { frames, refusals } = frozen ?? seen
-  const shares = useMemo(() => sharesOf(frames), [frames])
-  const state = useMemo(() => stateOf(frames, shares), [frames, shares])
-  const coloured = useRef<ReadonlyMap<string, number>>(new Map())
-  coloured.current = useMemo(() => colours(coloured.current, shares, COLOURS), [shares])
-  const colourOf = (flow: string): string => {
-    const index = coloured.current.get(flow)
-    return index === undefined ? 'var(--others)' : `var(--c${index})`
-  }
+  const { shares, state, coloured, colourOf } = useSeen(frames)
   const toggle = (): void => setFrozen(frozen === undefined ? seen : undefined)
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -107,8 +90,19 @@ function App({ connection }: { connection: Connection }): JSX.Element {
         <StateBanner state={state} shares={shares} frame={frame} />
         {frame && (
           <>
-            <RiverPanel frames={frames} span={span} wanted={wanted} setSpan={setSpan} coloured={coloured.current} />
-            <Flows frames={frames} shares={shares} colourOf={colourOf} connection={connection} />
+            <RiverPanel frames={frames} span={span} coloured={coloured}>
+              {SPANS.map(([words, ms]) => (
+                <button type="button" key={ms} aria-pressed={wanted === ms} onClick={() => setSpan(ms)}>
+                  {words}
+                </button>
+              ))}
+            </RiverPanel>
+            <Flows
+              frames={frames}
+              shares={shares}
+              colourOf={colourOf}
+              detailOf={(row, override) => <Detail row={row} override={override} connection={connection} />}
+            />
             <div class="pair">
               {frame.queue && <WaitingRoom queue={frame.queue} frame={frame} colourOf={colourOf} />}
               <Capacity frames={frames} span={span} />
@@ -134,117 +128,6 @@ function App({ connection }: { connection: Connection }): JSX.Element {
         )}
       </main>
     </>
-  )
-}
-
-function StateBanner({
-  state,
-  shares,
-  frame,
-}: {
-  state: State
-  shares: Shares
-  frame: Frame | undefined
-}): JSX.Element {
-  const { level, headline, detail } = state
-  const refused = shares.asked > 0 ? shares.refused / shares.asked : 0
-  return (
-    <div class={`state ${level}`}>
-      <p>
-        <b class="headline">{headline}</b> <span class="rest">{detail}</span>
-      </p>
-      {/* Screen readers hear of changes, not of each second. */}
-      <div class="hidden" role="status">
-        {
-          { well: 'All is well', short: 'There is a shortage', failing: 'Requests fail', closed: 'The gate is closed' }[
-            level
-          ]
-        }
-      </div>
-      {frame && (
-        <dl class="numbers">
-          <Total name="asked" value={rate(shares.asked)} />
-          <Total name="served" value={rate(shares.served)} />
-          <Total name={`refused, ${percent(refused)}`} value={rate(shares.refused)} />
-          <Total name="failed" value={rate(shares.failed)} />
-          <Total name="in flight" value={number(frame.inFlight)} />
-          <Total name="waiting" value={number(frame.waiting)} />
-        </dl>
-      )}
-    </div>
-  )
-}
-
-function Total({ name, value }: { name: string; value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
-  )
-}
-
-function RiverPanel({
-  frames,
-  span,
-  wanted,
-  setSpan,
-  coloured,
-}: {
-  frames: readonly Frame[]
-  span: number
-  wanted: number
-  setSpan: (ms: number) => void
-  coloured: ReadonlyMap<string, number>
-}): JSX.Element {
-  const named = [...coloured].sort((a, b) => a[1] - b[1])
-  const flows = named.map(([flow]) => flow)
-  const visible = useMemo(() => {
-    const end = frames.at(-1)?.atMs ?? 0
-    return frames.filter(({ atMs }) => atMs >= end - span - 3_000)
-  }, [frames, span])
-  const points = useMemo(() => riverOf(visible, flows), [visible, flows.join('\n')])
-  const last = points.at(-1)
-  const served = last?.served.reduce((sum, each) => sum + each, 0) ?? 0
-  const label = `What was served, by flow: ${rate(served)} now, ${flows.map((flow, i) => `${flow} ${rate(last?.served[i + 1] ?? 0)}`).join(', ')}`
-  return (
-    <section aria-labelledby="river">
-      <div class="head">
-        <h2 id="river">Served and refused</h2>
-        <p>cost per second; refused is hatched, above what is served</p>
-        <span class="push">
-          {SPANS.map(([words, ms]) => (
-            <button type="button" key={ms} aria-pressed={wanted === ms} onClick={() => setSpan(ms)}>
-              {words}
-            </button>
-          ))}
-        </span>
-      </div>
-      <River
-        points={points}
-        flows={flows}
-        colours={named.map(([, colour]) => colour)}
-        span={span}
-        height={innerWidth < 640 ? 220 : 300}
-        label={label}
-      />
-      <ul class="legend">
-        {named.map(([flow, colour]) => (
-          <li key={flow}>
-            <span class="swatch" style={{ background: `var(--c${colour})` }} />
-            {flow}
-          </li>
-        ))}
-        <li>
-          <span class="swatch" />
-          everyone else{frames.at(-1) ? `, ${count(Math.max(0, frames.at(-1)!.flowCount - flows.length), 'flow')}` : ''}
-        </li>
-        <li>
-          <span class="swatch refused" />
-          refused
-        </li>
-      </ul>
-    </section>
   )
 }
 

@@ -1,9 +1,9 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
-import { ceiling, River } from './charts.js'
+import { ceiling, River } from '../views/charts.js'
+import { count, duration, number, percent, riverOf, type Shares, servedBy } from '../views/view.js'
 import type { Connection } from './connection.js'
-import { count, duration, number, percent, riverOf, type Shares, servedBy } from './view.js'
 import type { Answer, Question } from './what-if-worker.js'
 
 /** Seconds that a recording must have to say something. */

@@ -25,6 +25,15 @@ describe('fairFetch', () => {
     expect(probe.passages.map(({ flow }) => flow)).toEqual(['blue'])
   })
 
+  it('takes a header that is not there for no name, and goes by the address', async () => {
+    const { probe, options } = probed()
+    const flow = (request: Request): string | null => request.headers.get('x-tenant')
+    const handle = fairFetch(() => new Response(), { ...options, flow, address: () => '203.0.113.7' })
+    await handle(new Request(URL))
+    await handle(new Request(URL, { headers: { 'x-tenant': 'blue' } }))
+    expect(probe.passages.map(({ flow }) => flow)).toEqual(['ip:203.0.113.7', 'blue'])
+  })
+
   it('lets the handler see its permit by the request; undefined where nothing was judged', async () => {
     const { options } = probed()
     const handle = fairFetch((request) => new Response(fairOf(request)?.permit?.flow), {

@@ -171,10 +171,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#later(visit, Promise.all([name, price]), ([flow, cost]) => this.#admit(visit, flow, cost))
   }
 
-  #admit(visit: HttpVisit<Target>, name: Flow | undefined, cost: number | undefined): Decision | Promise<Decision> {
+  #admit(
+    visit: HttpVisit<Target>,
+    name: Flow | null | undefined,
+    cost: number | undefined,
+  ): Decision | Promise<Decision> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
-    const path = name === undefined || name === '' ? undefined : requireFlow(name)
+    const path = name == null || name === '' ? undefined : requireFlow(name)
     if (path !== undefined) this.#mistakes.named(firstOf(path), target)
     return this.gate.admit({
       flow: path === undefined ? this.#addressFlow(visit) : namedFlow(path),

@@ -41,7 +41,7 @@ export interface RequestOptions<Target extends readonly unknown[]> {
    * empty: the queue is then fair between accounts, and between the keys of each. Nothing or `''` means the address.
    * @default the address
    */
-  flow?: (...target: Target) => NowOrLater<Flow | undefined>
+  flow?: (...target: Target) => NowOrLater<Flow | null | undefined>
   /** What the request will cost, above 0. @default 1 */
   cost?: (...target: Target) => NowOrLater<number | undefined>
   /**

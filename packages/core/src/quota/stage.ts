@@ -18,12 +18,12 @@ export interface QuotaMechanism<out Asks extends (...target: never) => void> ext
 }
 
 /**
- * A quota per key: each has a limit per window, independent of what others do. For what was sold as
- * such; an escrow shares one budget, and FAIR what is short. By the generic cell rate algorithm (GCRA, ITU-T I.371):
+ * A quota per key: each has a limit per window, independent of all other keys. For limits that were sold as
+ * such; an escrow shares one budget, and FAIR a scarce resource. By the generic cell rate algorithm (GCRA, ITU-T I.371):
  * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
  * its own, unless they have one store.
  *
- * What a later stage refuses is given back, and what a request cost in the end replaces what it was expected to cost.
+ * The cost of a request that a later stage refuses is given back, and its actual cost replaces the expected one.
  * A refusal, with reason `over-quota`, is the key's own affair and never a shortage. `never`: the cost is above the
  * burst. Exempt requests pass, and use nothing. `gate.resetFlow()` gives a flow its whole quota, where it is the key.
  *

@@ -72,7 +72,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.errors',
     kind: 'counter',
     unit: '{error}',
-    description: 'What threw or did not answer: a stage, a listener, a store',
+    description: 'Errors of a stage, a listener or a store: it threw, or did not answer',
     attributes: ['fairlead.source'],
   },
   engaged: {

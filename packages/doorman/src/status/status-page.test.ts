@@ -85,8 +85,10 @@ describe('the status page', () => {
       past: () => samples,
     })
     // The newest is at the right, and the most that there was at the top.
-    expect(page).toContain('<polyline class="wants" points="0.0,22.0 70.0,15.0 140.0,1.0"/>')
-    expect(page).toContain('<polyline class="waiting" points="0.0,25.5 70.0,25.5 140.0,25.5"/>')
+    const lineOf = (points: string): string =>
+      page.match(`<polyline points="${points}"[^>]* stroke="([^"]*)"`)?.[1] ?? ''
+    expect(lineOf('0.0,22.0 70.0,15.0 140.0,1.0')).toBe('var(--c6)')
+    expect(lineOf('0.0,25.5 70.0,25.5 140.0,25.5')).toBe('var(--bad)')
     expect(page).toContain('<meta http-equiv="refresh" content="5">')
   })
 

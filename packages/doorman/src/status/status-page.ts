@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
+import { type BarProps, type LinesProps, viewAsHtml } from '@fairlead/console/views'
 import { mostWanted, type Sample } from '../observe/history.js'
 import type { ChildSnapshot, DoormanServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
-import { type Html, html } from './html.js'
+import { Html, html } from './html.js'
 import { STYLE } from './style.js'
 
 /** All that the page shows. Times are seconds since the epoch. */
@@ -46,10 +47,10 @@ export async function statusPage(status: Status): Promise<string> {
 <title>Doorman ${snapshot.id}</title>
 ${STYLE}
 </head>
-<body>
+<body class="fairlead">
 <main>
 <header><h1>Doorman</h1><span class="soft">${snapshot.id}</span>${badge(snapshot)}</header>
-${problems.map((problem) => html`<div class="card warning">${problem}</div>`)}
+${problems.map((problem) => html`<section class="warning">${problem}</section>`)}
 ${facts(status)}
 ${await (chosen === undefined ? resources(status) : children(chosen, status))}
 ${await configuration(snapshot.templates)}
@@ -75,32 +76,36 @@ function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt
     ['HTTP/JSON', httpUrl ?? 'not served'],
     ['Running for', duration(now - startedAt)],
   ]
-  const fact = ([name, value]: [string, string]): Html =>
-    html`<div class="fact"><div>${name}</div><div>${value}</div></div>`
-  return html`<section class="card facts">${all.map(fact)}</section>`
+  const fact = ([name, value]: [string, string]): Html => html`<div><dt>${name}</dt><dd>${value}</dd></div>`
+  return html`<section><dl class="facts">${all.map(fact)}</dl></section>`
 }
 
 async function resources({ snapshot: { resources: all }, past }: Status): Promise<Html> {
   const shown = mostWanted(all, MOST_RESOURCES)
   if (all.length === 0)
-    return html`<h2>Resources</h2><section class="card empty">Nobody has asked for anything yet.</section>`
+    return html`<h2>Resources</h2><section><p class="empty">Nobody has asked for anything yet.</p></section>`
   return html`<h2>Resources</h2>
-<section class="card scroll"><table>
-<thead><tr><th>Resource</th><th>Leased, and wanted</th><th>Last minutes</th><th class="number">Capacity</th>
-<th class="number">Leased</th><th class="number">Wanted</th><th class="number">Waiting</th><th class="number">Clients</th>
-<th>Algorithm</th></tr></thead>
+<section class="scroll"><table class="plain">
+<thead><tr><th>Resource</th><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
+<th>Leased</th><th>Wanted</th><th>Waiting</th><th>Clients</th>
+<th class="words">Algorithm</th></tr></thead>
 <tbody>${await rows(shown, (resource) => resourceRow(resource, past(resource.id)))}</tbody>
 </table>${rest(all.length - shown.length)}</section>
 ${LEGEND}`
 }
 
-const LEGEND = html`<div class="legend">
-<span><i style="background:var(--has)"></i>leased</span>
-<span><i style="background:var(--reserve)"></i>kept back: a predecessor may have leased it</span>
-<span><i style="background:var(--wants)"></i>wanted</span>
-<span><i style="background:var(--bad)"></i>waiting</span>
-<span><i style="background:var(--text);width:3px"></i>capacity</span>
-</div>`
+/** What is drawn in which colour, in bars and curves alike. */
+const COLOURS = {
+  has: ['var(--c0)', 'leased'],
+  reserve: ['var(--c5)', 'kept back: a predecessor may have leased it'],
+  wants: ['var(--c6)', 'wanted'],
+  waiting: ['var(--bad)', 'waiting'],
+  capacity: ['var(--text)', 'capacity'],
+} as const
+
+const LEGEND = html`<ul class="legend">${Object.values(COLOURS).map(
+  ([colour, words]) => html`<li><span class="swatch" style="background:${colour}"></span>${words}</li>`,
+)}</ul>`
 
 async function rows<T>(items: readonly T[], row: (item: T) => Html): Promise<Html[]> {
   const made: Html[] = []
@@ -109,51 +114,44 @@ async function rows<T>(items: readonly T[], row: (item: T) => Html): Promise<Htm
 }
 
 function rest(count: number): Html | undefined {
-  return count > 0 ? html`<div class="empty">and ${amount(count)} smaller ones</div>` : undefined
+  return count > 0 ? html`<p class="empty">and ${amount(count)} smaller ones</p>` : undefined
 }
 
 function resourceRow(resource: ServerResourceSummary, past: readonly Sample[]): Html {
   const { id, capacity, sumHas, sumWants, sumWaiting, clients, algorithm, learning, withdrawn } = resource
   return html`<tr>
-<td class="name"><a href="?${String(new URLSearchParams({ resource: id }))}">${id}</a>
+<td class="words"><a href="?${String(new URLSearchParams({ resource: id }))}">${id}</a>
 ${learning ? html`<span class="tag">learning</span>` : undefined}
 ${withdrawn ? html`<span class="tag">not configured any more</span>` : undefined}</td>
-<td>${bar(resource)}</td><td>${curve(past)}</td>
-<td class="number">${amount(capacity)}</td><td class="number">${amount(sumHas)}</td>
-<td class="number">${amount(sumWants)}</td><td class="number">${amount(sumWaiting)}</td>
-<td class="number">${amount(clients)}</td><td>${algorithm.kind}</td>
+<td class="words">${bar(resource)}</td><td class="words">${curve(past)}</td>
+<td>${amount(capacity)}</td><td>${amount(sumHas)}</td>
+<td>${amount(sumWants)}</td><td>${amount(sumWaiting)}</td>
+<td>${amount(clients)}</td><td class="words">${algorithm.kind}</td>
 </tr>`
 }
-
-const CURVE = { width: 140, height: 30 }
 
 /** Lines of what was wanted, leased, waiting and there to be had, the newest at the right. */
 function curve(past: readonly Sample[]): Html | undefined {
   if (past.length < 2) return undefined
-  const { width, height } = CURVE
-  const most = Math.max(Number.MIN_VALUE, ...past.map(({ has, wants, capacity }) => Math.max(has, wants, capacity)))
-  const line = (of: keyof Sample): Html => {
-    const points = past.map((sample, i) => {
-      const x = (i / (past.length - 1)) * width
-      const y = height - 1 - (sample[of] / most) * (height - 2)
-      return `${x.toFixed(1)},${y.toFixed(1)}`
-    })
-    return html`<polyline class="${of}" points="${points.join(' ')}"/>`
+  const line = (of: keyof Sample): LinesProps['lines'][number] => {
+    return { values: past.map((sample) => sample[of]), colour: COLOURS[of][0] }
   }
-  return html`<svg class="curve" viewBox="0 0 ${width} ${height}" role="img" aria-label="the last minutes">
-${(['capacity', 'wants', 'waiting', 'has'] as const).map(line)}</svg>`
+  const lines = (['capacity', 'wants', 'waiting', 'has'] as const).map(line)
+  return new Html(viewAsHtml('lines', { lines, width: 140, height: 30, label: 'the last minutes' }))
 }
 
 function bar({ capacity, sumHas, sumWants, reserve }: ServerResourceSummary): Html {
-  const whole = Math.max(capacity, sumWants, sumHas + reserve, Number.MIN_VALUE)
-  const part = (value: number): string => `${Math.round((1_000 * value) / whole) / 10}%`
-  const title = `${amount(sumHas)} leased, ${amount(sumWants)} wanted, of ${amount(capacity)}`
-  return html`<div class="bar" role="img" aria-label="${title}" title="${title}">
-<i class="wants" style="width:${part(sumWants)}"></i>
-<i class="reserve" style="left:${part(sumHas)};width:${part(reserve)}"></i>
-<i class="has" style="width:${part(sumHas)}"></i>
-<i class="capacity" style="left:calc(${part(capacity)} - 2px)"></i>
-</div>`
+  const most = Math.max(capacity, sumWants, sumHas + reserve)
+  const label = `${amount(sumHas)} leased, ${amount(sumWants)} wanted, of ${amount(capacity)}`
+  const kept = { value: reserve, from: sumHas, colour: COLOURS.reserve[0] }
+  return barOf({ parts: [wanted(sumWants), kept, leased(sumHas)], most, mark: capacity, label })
+}
+
+const leased = (value: number): BarProps['parts'][number] => ({ value, colour: COLOURS.has[0] })
+const wanted = (value: number): BarProps['parts'][number] => ({ value, colour: COLOURS.wants[0], faint: true })
+
+function barOf(props: BarProps): Html {
+  return html`<div class="bar" title="${props.label}">${new Html(viewAsHtml('bar', props))}</div>`
 }
 
 async function children(
@@ -164,21 +162,21 @@ async function children(
   const shown = sorted.slice(0, MOST_CHILDREN)
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
   return html`<h2><a href="?">Resources</a> / ${id}</h2>
-<section class="card scroll"><table>
-<thead><tr><th>Leased, and wanted</th><th>Last minutes</th><th class="number">Capacity</th>
-<th class="number">Leased</th><th class="number">Wanted</th><th class="number">Waiting</th><th class="number">Kept back</th><th class="number">Safe capacity</th>
+<section class="scroll"><table class="plain">
+<thead><tr><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
+<th>Leased</th><th>Wanted</th><th>Waiting</th><th>Kept back</th><th>Safe capacity</th>
 ${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
-<tbody><tr><td>${bar(resource)}</td><td>${curve(past(id))}</td><td class="number">${amount(resource.capacity)}</td>
-<td class="number">${amount(resource.sumHas)}</td><td class="number">${amount(resource.sumWants)}</td>
-<td class="number">${amount(resource.sumWaiting)}</td>
-<td class="number">${amount(reserve)}</td><td class="number">${amount(safeCapacity)}</td>
+<tbody><tr><td>${bar(resource)}</td><td class="words">${curve(past(id))}</td><td>${amount(resource.capacity)}</td>
+<td>${amount(resource.sumHas)}</td><td>${amount(resource.sumWants)}</td>
+<td>${amount(resource.sumWaiting)}</td>
+<td>${amount(reserve)}</td><td>${amount(safeCapacity)}</td>
 ${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</tr>
 </tbody></table></section>
 ${LEGEND}
 <h2>${amount(clients)} ${clients === 1 ? 'client' : 'clients'}</h2>
-<section class="card scroll"><table>
-<thead><tr><th>Client</th><th>Has, and wants</th><th class="number">Has</th><th class="number">Wants</th>
-<th class="number">Subclients</th><th>Lease</th><th class="number">Refresh</th><th class="number">Asked</th></tr></thead>
+<section class="scroll"><table class="plain">
+<thead><tr><th>Client</th><th class="words">Has, and wants</th><th>Has</th><th>Wants</th>
+<th>Subclients</th><th>Lease</th><th>Refresh</th><th>Asked</th></tr></thead>
 <tbody>${await rows(shown, (child) => childRow(child, largest, now))}</tbody>
 </table>${shown.length < sorted.length ? rest(clients - shown.length) : undefined}
 </section>`
@@ -189,23 +187,21 @@ function leaseOf({ lease }: ServerResourceSummary, now: number): string {
 }
 
 function childRow(child: ChildSnapshot, largest: number, now: number): Html {
-  const part = (value: number): string => `${Math.round((1_000 * value) / largest) / 10}%`
   const { id, kind, has, wants, subclients, expiryTime, refreshInterval, askedAt } = child
   return html`<tr>
-<td class="name">${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
-<td><div class="bar" title="${amount(has)} of ${amount(wants)}"><i class="wants" style="width:${part(wants)}"></i>
-<i class="has" style="width:${part(has)}"></i></div></td>
-<td class="number">${amount(has)}</td><td class="number">${amount(wants)}</td><td class="number">${amount(subclients)}</td>
-<td>${expiry(expiryTime, now)}</td><td class="number">${amount(refreshInterval)} s</td>
-<td class="number">${duration(now - askedAt)} ago</td>
+<td class="words">${id} ${kind === 'server' ? html`<span class="tag">server</span>` : undefined}</td>
+<td class="words">${barOf({ parts: [wanted(wants), leased(has)], most: largest, label: `${amount(has)} of ${amount(wants)}` })}</td>
+<td>${amount(has)}</td><td>${amount(wants)}</td><td>${amount(subclients)}</td>
+<td>${expiry(expiryTime, now)}</td><td>${amount(refreshInterval)} s</td>
+<td>${duration(now - askedAt)} ago</td>
 </tr>`
 }
 
 async function configuration(templates: readonly ResourceTemplate[]): Promise<Html> {
   return html`<h2>Configuration</h2>
-<section class="card scroll"><table>
-<thead><tr><th>Name or glob</th><th class="number">Capacity</th><th class="number">Safe</th><th>Algorithm</th>
-<th class="number">Lease</th><th class="number">Refresh</th><th class="number">Learning</th></tr></thead>
+<section class="scroll"><table class="plain">
+<thead><tr><th>Name or glob</th><th>Capacity</th><th>Safe</th><th class="words">Algorithm</th>
+<th>Lease</th><th>Refresh</th><th>Learning</th></tr></thead>
 <tbody>${await rows(templates.slice(0, MOST_TEMPLATES), templateRow)}</tbody>
 </table>${rest(templates.length - MOST_TEMPLATES)}</section>`
 }
@@ -214,11 +210,11 @@ function templateRow({ identifierGlob, capacity, safeCapacity, algorithm, descri
   const { kind, leaseLength, refreshInterval, learningModeDuration = leaseLength, parameters } = algorithm
   const more = parameters.map(({ name, value = '' }) => `${name}: ${value}`).join(', ')
   return html`<tr>
-<td class="name">${identifierGlob}<div class="soft">${description}</div></td><td class="number">${amount(capacity)}</td>
-<td class="number">${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td>
-<td class="name">${kind}<div class="soft">${more}</div></td>
-<td class="number">${leaseLength} s</td><td class="number">${refreshInterval} s</td>
-<td class="number">${learningModeDuration} s</td>
+<td class="words">${identifierGlob}<div class="soft">${description}</div></td><td>${amount(capacity)}</td>
+<td>${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td>
+<td class="words">${kind}<div class="soft">${more}</div></td>
+<td>${leaseLength} s</td><td>${refreshInterval} s</td>
+<td>${learningModeDuration} s</td>
 </tr>`
 }
 

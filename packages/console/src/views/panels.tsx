@@ -1,11 +1,29 @@
 import type { JSX } from 'preact'
 import type { BudgetFrame, Frame, LeaseFrame, ProcessFrame, QueueFrame, RefusalFrame, SignalFrame } from '../frame.js'
 import { Bar, ceiling, TimeChart, useWidth } from './charts.js'
-import { Fact } from './flows.js'
+import type { BarProps } from './props.js'
 import { capacityOf, count, duration, number, percent, rate, unitOf } from './view.js'
 import { reasonOf } from './words.js'
 
 type ColourOf = (flow: string) => string
+
+/** A name, and its number below. */
+export function Fact({ name, value }: { name: string; value: string }): JSX.Element {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+}
+
+/** What is within, and what is beyond at its end. */
+function ends(within: number, beyond: number, colour: string): BarProps['parts'] {
+  return [
+    { value: within, colour },
+    { value: beyond, from: within, colour: 'var(--warn)' },
+  ]
+}
 
 const PRIORITIES = [-2, -1, 0, 1, 2] as const
 
@@ -41,7 +59,7 @@ export function WaitingRoom({
             key={flow}
             who={flow}
             colour={colourOf(flow)}
-            bar={<Bar value={waiting} most={most} colour={colourOf(flow)} />}
+            bar={<Bar parts={[{ value: waiting, colour: colourOf(flow) }]} most={most} />}
           >
             <b data-waiting={flow}>{waiting}</b>{' '}
             <span class="soft">
@@ -80,7 +98,15 @@ function Lane({
   )
 }
 
-export function Capacity({ frames, span }: { frames: readonly Frame[]; span: number }): JSX.Element | null {
+export function Capacity({
+  frames,
+  span,
+  width,
+}: {
+  frames: readonly Frame[]
+  span: number
+  width?: number | undefined
+}): JSX.Element | null {
   const frame = frames.at(-1)
   if (frame === undefined) return null
   const { queue, fair, lease } = frame
@@ -132,7 +158,14 @@ export function Capacity({ frames, span }: { frames: readonly Frame[]; span: num
           />
         )}
       </dl>
-      <TimeChart label={`Capacity: ${capacityWords(frame)}`} height={170} span={span} endMs={frame.atMs} most={most}>
+      <TimeChart
+        label={`Capacity: ${capacityWords(frame)}`}
+        height={170}
+        span={span}
+        endMs={frame.atMs}
+        most={most}
+        width={width}
+      >
         {(x, y) => (
           <>
             <path d={line(x, y, inUse)} fill="none" stroke="var(--accent)" stroke-width="2" stroke-linejoin="round" />
@@ -172,7 +205,13 @@ function leaseWords({ id, by, capacity, wants, endsInMs }: LeaseFrame): string {
   return `${id}: ${has}${wants === null ? '' : ` of ${number(wants)} wanted`}, ${source}${endsInMs === null ? '' : `, for ${duration(endsInMs)} more`}`
 }
 
-export function Shedding({ signals }: { signals: readonly SignalFrame[] }): JSX.Element {
+export function Shedding({
+  signals,
+  width,
+}: {
+  signals: readonly SignalFrame[]
+  width?: number | undefined
+}): JSX.Element {
   return (
     <section aria-labelledby="shedding">
       <div class="head">
@@ -181,16 +220,16 @@ export function Shedding({ signals }: { signals: readonly SignalFrame[] }): JSX.
       </div>
       <div class="signals">
         {signals.map((signal) => (
-          <Signal key={signal.name} signal={signal} />
+          <Signal key={signal.name} signal={signal} width={width} />
         ))}
       </div>
     </section>
   )
 }
 
-function Signal({ signal }: { signal: SignalFrame }): JSX.Element {
+function Signal({ signal, width: given }: { signal: SignalFrame; width: number | undefined }): JSX.Element {
   const { name, from, to, load, reserved, probability, probabilities, curve, problem } = signal
-  const [ref, width] = useWidth()
+  const [ref, width] = useWidth(given)
   const height = 120
   const most = Math.max(to * 1.08, Math.min(load ?? 0, to * 1.5))
   const x = (value: number): number => 4 + ((width - 8) * Math.min(value, most)) / most
@@ -214,7 +253,11 @@ function Signal({ signal }: { signal: SignalFrame }): JSX.Element {
               <line class="reserve" x1={x(Math.max(0, load - reserved))} x2={x(load)} y1={y(0)} y2={y(0)} />
             )}
             {load !== null && <circle class="load" cx={x(load)} cy={y(probability)} r="5.5" />}
-            <text x={x(from)} y={height - 6} text-anchor={x(from) < 40 ? 'start' : 'middle'}>
+            <text
+              x={x(from)}
+              y={height - 6}
+              text-anchor={x(from) < 40 ? 'start' : x(to) - x(from) < 70 ? 'end' : 'middle'}
+            >
               {unit(from)}
             </text>
             <text x={x(to)} y={height - 6} text-anchor="end">
@@ -250,7 +293,7 @@ export function Budget({ budget, colourOf }: { budget: BudgetFrame; colourOf: Co
           {storeErrors > 0 && `; the store failed ${number(storeErrors)} times`}
         </p>
       </div>
-      <Bar value={used} most={limit} colour="var(--accent)" />
+      <Bar parts={[{ value: used, colour: 'var(--accent)' }]} most={limit} />
       <ul class="lanes">
         {heaviest.slice(0, 10).map((tenant) => {
           const within = Math.min(tenant.used, tenant.guarantee)
@@ -259,7 +302,7 @@ export function Budget({ budget, colourOf }: { budget: BudgetFrame; colourOf: Co
               key={tenant.tenant}
               who={tenant.tenant === '' ? 'all others' : tenant.tenant}
               colour={colourOf(tenant.tenant)}
-              bar={<Bar value={within} beyond={tenant.used - within} most={most} colour={colourOf(tenant.tenant)} />}
+              bar={<Bar parts={ends(within, tenant.used - within, colourOf(tenant.tenant))} most={most} />}
             >
               <b>{number(tenant.used)}</b>{' '}
               <span class="soft">
@@ -378,12 +421,7 @@ export function Fleet({ frame }: { frame: Frame }): JSX.Element | null {
                   <td>{number(one.waiting)}</td>
                   <td>{one.engaged ? 'short' : 'well'}</td>
                   <td style={{ minWidth: '120px' }}>
-                    <Bar
-                      value={one.admittedPerSecond}
-                      beyond={one.refusedPerSecond}
-                      most={most}
-                      colour="var(--accent)"
-                    />
+                    <Bar parts={ends(one.admittedPerSecond, one.refusedPerSecond, 'var(--accent)')} most={most} />
                   </td>
                 </tr>
               ))}

@@ -12,6 +12,10 @@ const SAME_MS = 10_000
 const BEYOND = 1.1
 /** What failed, as a share of what ended, that is worth a word although nothing is short. */
 const FAILING = 0.02
+/** Cost of others without which nobody can be told to fail alone. */
+const LEAST_OTHERS = 3
+/** Standard errors by which a flow must fail more often than the others, to fail alone. */
+const SURE = 3
 /** A flow suffers if it lacks this part of its share. */
 const SUFFERS = 0.05
 /** Flows that the sentence names, and how much of a name. */
@@ -32,6 +36,8 @@ export interface Share {
   /** What it asks beyond its share, and what it lacks of it. */
   readonly excess: number
   readonly lack: number
+  /** It fails and the others hardly do: for a reason of its own, not because something is short. */
+  readonly failsAlone: boolean
 }
 
 /** Rates over the last ten seconds, and everybody's share of what is short. */
@@ -43,7 +49,8 @@ export interface Shares {
   readonly flows: readonly Share[]
   /** All flows that are not named. */
   readonly others: { readonly flows: number; readonly asked: number; readonly refused: number; readonly failed: number }
-  /** Of what quiet flows ask, the share that they get: 0 to 1; 1 if they ask nothing. */
+  /** What quiet flows ask, and the share of it that they get: 0 to 1; 1 if they ask nothing. */
+  readonly quietAsk: number
   readonly quietGet: number
 }
 
@@ -76,8 +83,6 @@ export function sharesOf(frames: readonly Frame[]): Shares {
     sum(last, ({ seconds }) => seconds),
   )
   const latest = last.at(-1)
-  const failing = sum(last, ({ failed }) => failed) > FAILING * sum(last, ({ served, failed }) => served + failed)
-  const short = failing || last.some((frame) => shortages(frame).length > 0)
   const total = {
     asked: sum(last, ({ asked }) => asked) / seconds,
     served: sum(last, ({ served }) => served) / seconds,
@@ -104,7 +109,11 @@ export function sharesOf(frames: readonly Frame[]): Shares {
     Math.max(0, total[what] - names.reduce((all, name) => all + sums.get(name)![what], 0))
   const unnamed = Math.max(0, (latest?.flowCount ?? 0) - names.length)
   const others = { flows: unnamed, asked: of('asked'), refused: of('refused'), failed: of('failed') }
-  const got = Math.max(0, total.asked - total.refused - total.failed)
+  const alone = new Set(names.filter((name) => failsAlone(sums.get(name)!, total, seconds)))
+  const ownFailures = sum([...alone], (name) => sums.get(name)!.failed)
+  const failed = Math.max(0, total.failed - ownFailures)
+  const short = failed > FAILING * (total.served + failed) || last.some((frame) => shortages(frame).length > 0)
+  const got = Math.max(0, total.asked - total.refused - failed)
   const demands = [...names.map((name) => sums.get(name)!.asked), others.asked]
   const weights = [...names.map((name) => newest.get(name)!.weight), Math.max(1, others.flows)]
   const entitled = short ? weightedMaxMin(demands, weights, got) : demands
@@ -112,17 +121,35 @@ export function sharesOf(frames: readonly Frame[]): Shares {
     const { asked, served, refused, failed } = sums.get(flow)!
     const { weight, credit, wait } = newest.get(flow)!
     const own = entitled[i]!
-    const gets = asked - refused - failed
+    const isAlone = alone.has(flow)
+    const gets = asked - refused - (isAlone ? 0 : failed)
     const isHeavy = asked > BEYOND * own
     const excess = isHeavy ? asked - own : 0
     const lack = Math.max(0, own - gets)
-    return { flow, weight, asked, entitled: own, served, refused, failed, credit, wait, excess, lack }
+    const rates = { asked, entitled: own, served, refused, failed }
+    return { flow, weight, ...rates, credit, wait, excess, lack, failsAlone: isAlone }
   })
-  const quiet = flows.filter(({ excess }) => excess === 0)
+  const quiet = flows.filter(({ excess, failsAlone }) => excess === 0 && !failsAlone)
   const quietAsk = sum(quiet, ({ asked }) => asked) + others.asked
   const quietLose = sum(quiet, ({ refused, failed }) => refused + failed) + others.refused + others.failed
   const quietGet = quietAsk > 0 ? Math.max(0, 1 - quietLose / quietAsk) : 1
-  return { ...total, flows, others, quietGet }
+  return { ...total, flows, others, quietAsk, quietGet }
+}
+
+interface Rates {
+  readonly asked: number
+  readonly refused: number
+  readonly failed: number
+}
+
+/** Whether a flow fails by more than chance makes of it, while the others hardly do: if all do, something is short. */
+function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: number): boolean {
+  const letIn = asked - refused
+  const others = all.asked - all.refused - letIn
+  if (others * seconds < LEAST_OTHERS) return false
+  const usual = (all.failed - failed) / others
+  const expected = usual * letIn * seconds
+  return usual <= FAILING && failed * seconds - expected > SURE * Math.sqrt(expected + 0.5)
 }
 
 /** Of what a flow asked, the share that was refused or failed: 0 to 1. */
@@ -132,12 +159,13 @@ export function lost({ asked, refused, failed }: Share): number {
 
 /** Whether a flow gets less than its fair share, by more than chance makes of it. */
 export function suffers(share: Share): boolean {
-  return share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
+  return !share.failsAlone && share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
 }
 
-/** Most harm first: what a flow asks beyond its share, or lacks of it; then what it asks. */
+/** Most harm first: what a flow asks beyond its share, lacks of it, or loses by itself; then what it asks. */
 export function byHarm(a: Share, b: Share): number {
-  return b.excess + b.lack - (a.excess + a.lack) || b.asked - a.asked
+  const harm = ({ excess, lack, failsAlone, failed }: Share): number => excess + lack + (failsAlone ? failed : 0)
+  return harm(b) - harm(a) || b.asked - a.asked
 }
 
 /** Are we short, of what, since when, and who: in two sentences. */
@@ -145,24 +173,21 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   const latest = frames.at(-1)
   if (latest === undefined) return { level: 'well', headline: 'Waiting for the first second.', detail: '' }
   const flows = count(latest.flowCount, 'flow')
-  if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'Whoever asks is refused.' }
+  if (latest.closed) return { level: 'closed', headline: 'The gate is closed.', detail: 'All requests are refused.' }
   const { asked, refused, failed } = shares
   const refusedPart = asked > 0 ? refused / asked : 0
-  const heavy = shares.flows.filter(({ excess }) => excess > 0)
-  const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
-  const who =
-    heavy.length === 0
-      ? `${flows} ask ${rate(asked)}, none above its share.`
-      : `${heavy.length} of ${flows} ask ${percent(part)}: ${namesOf(heavy)}.`
-  const detail = `${who} Refused ${percent(refusedPart)}. Quiet flows get ${percent(shares.quietGet)}.`
+  const failedPart = asked > 0 ? failed / asked : 0
+  const losses = `Refused ${percent(refusedPart)}${failedPart > FAILING ? `, failed ${percent(failedPart)}` : ''}.`
+  const quiet = shares.quietAsk > TELLING * asked ? ` Quiet flows get ${percent(shares.quietGet)}.` : ''
+  const detail = `${whoAsks(shares, latest.flowCount)} ${losses}${quiet}`
   const since = shortSince(frames)
   if (since !== undefined) {
     const what = unique(
       frames
-        .filter(({ atMs }) => atMs > latest.atMs - OVER_MS)
+        .filter(({ atMs }) => atMs >= latest.atMs - OVER_MS)
         .flatMap(shortages)
         .map(withoutNumbers),
-    )
+    ).sort()
     const age = duration(latest.atMs - since.atMs)
     return {
       level: 'short',
@@ -171,7 +196,8 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
     }
   }
   const failing = failed / Math.max(1e-9, shares.served + failed)
-  if (failing > FAILING) return { level: 'failing', headline: `${percent(failing)} of what is let in fails.`, detail }
+  if (failing > FAILING)
+    return { level: 'failing', headline: `${percent(failing)} of what is let in fails${whoFails(shares)}.`, detail }
   if (asked === 0) return { level: 'well', headline: 'Nobody asks.', detail: '' }
   const gets = refused === 0 ? 'and get it.' : `${percent(refusedPart)} is refused.`
   return {
@@ -179,6 +205,27 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
     headline: 'All is well.',
     detail: `${flows} ask ${rate(asked)}${refused === 0 ? ' ' : '; '}${gets}`,
   }
+}
+
+/** Which flows ask for more than their share; or a sentence that no flow is the cause. */
+function whoAsks({ asked, flows }: Shares, flowCount: number): string {
+  const all = count(flowCount, 'flow')
+  const heavy = flows.filter(({ excess }) => excess > 0)
+  if (heavy.length === 0) return `${all} ask ${rate(asked)}, none above its share.`
+  const own = heavy.map((flow) => flow.asked / flow.weight)
+  const mean = sum(own, (each) => each) / own.length
+  // Where most ask for too much, and alike, it is not they who changed: there is less than there was.
+  if (heavy.length > flowCount / 2 && Math.max(...own) < STANDS_OUT * mean)
+    return `${all} ask ${rate(asked)}, and none stands out: there is less than they ask.`
+  const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
+  return `${heavy.length} of ${all} ask ${percent(part)}: ${namesOf(heavy)}.`
+}
+
+/** Which flows fail alone, if any do. */
+function whoFails({ flows, failed }: Shares): string {
+  const alone = flows.filter(({ failsAlone }) => failsAlone)
+  if (alone.length === 0) return ''
+  return `, ${percent(sum(alone, (flow) => flow.failed) / failed)} of that at ${namesOf(alone)}`
 }
 
 /** The loudest three by name. */
@@ -205,6 +252,8 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
   return first === undefined ? undefined : { atMs: first, whole: index > 0 }
 }
 
+/** Part of all that is asked from which on something is worth a word. */
+const TELLING = 0.01
 /** Part of all that is asked from which on a flow has a colour. */
 const COLOURED = 0.06
 /** From this number of flows on, a multiple of what they ask on average. */

@@ -1,10 +1,8 @@
-import type { JSX } from 'preact'
-import { useEffect, useState } from 'preact/hooks'
+import type { ComponentChildren, JSX } from 'preact'
+import { useState } from 'preact/hooks'
 import type { Frame, OverrideFrame } from '../frame.js'
-import { ShareBar, Spark } from './charts.js'
-import { type Connection, useExplanation } from './connection.js'
+import { Bar, Lines } from './charts.js'
 import { byHarm, duration, lost, number, percent, rate, type Share, type Shares, suffers } from './view.js'
-import { overrideWords, whyOf } from './words.js'
 
 type Sort = 'harm' | 'flow' | 'asked' | 'entitled' | 'served' | 'lost' | 'credit' | 'wait'
 
@@ -22,16 +20,19 @@ const ROWS = 12
 /** Columns that the style shows at this width: a row that spans more of them would squeeze the others. */
 const columns = (): number => (innerWidth <= 640 ? 3 : innerWidth <= 1000 ? 6 : 9)
 
+/** What stands below a flow's row once it is opened. */
+export type DetailOf = (row: Share, override: OverrideFrame | undefined) => ComponentChildren
+
 export function Flows({
   frames,
   shares,
   colourOf,
-  connection,
+  detailOf,
 }: {
   frames: readonly Frame[]
   shares: Shares
   colourOf: (flow: string) => string
-  connection: Connection
+  detailOf?: DetailOf | undefined
 }): JSX.Element {
   const [sort, setSort] = useState<Sort>('harm')
   const [open, setOpen] = useState<string | undefined>()
@@ -100,7 +101,7 @@ export function Flows({
                 most={most}
                 colour={colourOf(row.flow)}
                 frames={frames}
-                connection={connection}
+                detailOf={detailOf}
                 override={overrides.find(({ flow }) => flow === row.flow)}
                 isOpen={open === row.flow}
                 toggle={() => setOpen(open === row.flow ? undefined : row.flow)}
@@ -131,12 +132,12 @@ function Row(props: {
   most: number
   colour: string
   frames: readonly Frame[]
-  connection: Connection
+  detailOf: DetailOf | undefined
   override: OverrideFrame | undefined
   isOpen: boolean
   toggle: () => void
 }): JSX.Element {
-  const { row, most, colour, frames, override, isOpen, toggle } = props
+  const { row, most, colour, frames, detailOf, override, isOpen, toggle } = props
   const lacks = suffers(row)
   const minute = frames
     .slice(-60)
@@ -145,18 +146,26 @@ function Row(props: {
     <>
       <tr data-flow={row.flow}>
         <td>
-          <button type="button" class="name" aria-expanded={isOpen} onClick={toggle}>
+          <Name isOpen={isOpen} toggle={detailOf && toggle}>
             <span class="swatch" style={{ background: colour }} />
             <span class="label" title={row.flow}>
               {row.flow}
             </span>
             {row.excess > 0 && <span class="tag heavy">above its share</span>}
             {lacks && <span class="tag lacks">suffers</span>}
+            {row.failsAlone && <span class="tag lacks">fails by itself</span>}
             {override && <span class="tag set">{override.kind}</span>}
-          </button>
+          </Name>
         </td>
         <td class="bars">
-          <ShareBar asked={row.asked} served={row.served} entitled={row.entitled} most={most} colour={colour} />
+          <Bar
+            parts={[
+              { value: row.asked, colour, faint: true },
+              { value: Math.min(row.served, row.asked), colour },
+            ]}
+            most={most}
+            {...(row.entitled < row.asked && { mark: row.entitled })}
+          />
         </td>
         <td class="middle" data-value={row.asked}>
           {rate(row.asked)}
@@ -181,111 +190,27 @@ function Row(props: {
         </td>
         <td class="wide">{row.wait.count === 0 ? '–' : `${duration(row.wait.p50)} / ${duration(row.wait.p99)}`}</td>
         <td class="wide">
-          <Spark values={minute} colour={colour} />
+          <div class="spark">
+            <Lines lines={[{ values: minute, colour }]} />
+          </div>
         </td>
       </tr>
       {isOpen && (
         <tr class="more">
-          <td colSpan={columns()}>
-            <Detail {...props} />
-          </td>
+          <td colSpan={columns()}>{detailOf?.(row, override)}</td>
         </tr>
       )}
     </>
   )
 }
 
-const TIMES: readonly (readonly [string, number])[] = [
-  ['5 minutes', 300_000],
-  ['30 minutes', 1_800_000],
-  ['2 hours', 7_200_000],
-]
-
-function Detail({
-  row,
-  override,
-  connection,
-}: {
-  row: Share
-  override: OverrideFrame | undefined
-  connection: Connection
-}): JSX.Element {
-  const explanation = useExplanation(connection, row.flow)
-  const [forMs, setForMs] = useState(1_800_000)
-  const [said, setSaid] = useState('')
-  useEffect(() => setSaid(''), [row.flow])
-  const act = async (kind: string, parameters: Record<string, string> = {}): Promise<void> => {
-    setSaid(await connection.act(kind, row.flow, { forMs: String(forMs), ...parameters }))
-  }
-  const sentences = explanation === undefined ? ['Asking…'] : whyOf(explanation)
+/** A flow's name, which opens what there is to say of it. */
+function Name(props: { isOpen: boolean; toggle: (() => void) | undefined; children: ComponentChildren }): JSX.Element {
+  const { isOpen, toggle, children } = props
+  if (toggle === undefined) return <div class="name">{children}</div>
   return (
-    <div class="detail">
-      <div>
-        {sentences.map((sentence) => (
-          <p key={sentence}>{sentence}</p>
-        ))}
-        {sentences.length === 0 && <p class="soft">The stages have nothing to say about it.</p>}
-        {connection.canAct && (
-          <div class="acts">
-            <label class="small">
-              For{' '}
-              <select
-                value={forMs}
-                onChange={(event) => setForMs(Number((event.currentTarget as HTMLSelectElement).value))}
-              >
-                {TIMES.map(([words, ms]) => (
-                  <option key={ms} value={ms}>
-                    {words}
-                  </option>
-                ))}
-              </select>
-            </label>
-            <button type="button" onClick={() => act('boost', { factor: '2' })}>
-              Boost ×2
-            </button>
-            <button
-              type="button"
-              disabled={!(row.entitled > 0)}
-              onClick={() => act('hold', { costPerSecond: String(row.entitled) })}
-            >
-              Hold at {rate(row.entitled)}
-            </button>
-            <button type="button" class="danger" onClick={() => act('block')}>
-              Block
-            </button>
-            {override && (
-              <button type="button" onClick={() => act('clear')}>
-                Undo: {overrideWords({ ...override }).toLowerCase()}
-              </button>
-            )}
-            <span role="status" class="soft small">
-              {said}
-            </span>
-          </div>
-        )}
-      </div>
-      <dl>
-        <Fact name="asked" value={rate(row.asked)} />
-        <Fact name="fair share" value={rate(row.entitled)} />
-        <Fact name="served" value={rate(row.served)} />
-        <Fact name="refused" value={rate(row.refused)} />
-        <Fact name="failed" value={rate(row.failed)} />
-        <Fact name="weight" value={number(row.weight)} />
-        <Fact name="credit" value={row.credit === null ? '–' : `${number(row.credit).replace('-', '−')} requests`} />
-        <Fact
-          name="wait p50 / p99"
-          value={row.wait.count === 0 ? '–' : `${duration(row.wait.p50)} / ${duration(row.wait.p99)}`}
-        />
-      </dl>
-    </div>
-  )
-}
-
-export function Fact({ name, value }: { name: string; value: string }): JSX.Element {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{value}</dd>
-    </div>
+    <button type="button" class="name" aria-expanded={isOpen} onClick={toggle}>
+      {children}
+    </button>
   )
 }

@@ -6,7 +6,7 @@ import { freePort } from '@fairlead-testing/servers'
 import { transform } from 'esbuild'
 import { type Example, moduleOf, programOf, versionOf } from './examples.js'
 import type { Registry } from './registry.js'
-import { entriesOf, freshFolder, run, runLoud, type Tarball } from './tarballs.js'
+import { entriesOf, freshFolder, ROOT, run, runLoud, type Tarball } from './tarballs.js'
 import { answerOnWorkerd } from './workerd.js'
 
 /** One set of versions of what a package stands on. */
@@ -16,7 +16,14 @@ export interface Variant {
   readonly before?: readonly string[]
   /** What the README's line installs, and what is installed instead of it, as in `['koa', 'koa@2']`. */
   readonly instead?: readonly [string, string]
+  /** What runs the program. @default this Node */
+  readonly runtime?: Runtime
 }
+
+/** The command of a runtime, as in `['deno', 'run']`. */
+export type Runtime = readonly [command: string, ...args: string[]]
+
+const NODE: Runtime = [process.execPath]
 
 const INSTALL = /^npm install .*$/m
 const PROGRAM = /```ts\n([\s\S]*?)```/
@@ -27,12 +34,12 @@ const MISFIT = /ERESOLVE|deprecated|@fairlead/
 const QUIETLY = ['--no-audit', '--no-fund', '--prefer-offline']
 
 /**
- * Does in a fresh folder what the README of a package says: its first `npm install …`, then its first program, which
+ * Follows the README of a package in a fresh folder: its first `npm install …`, then its first program, which
  * has to answer with its greeting; where that is no server, all entry points are imported. Returns how long it took, in
  * milliseconds. Rejects where something fails, or npm or the program complains.
  */
-export async function beNewcomer(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
-  const folder = freshFolder('newcomer')
+export async function followReadme(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
+  const folder = freshFolder('readme')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
   if (variant.before) await runLoud(folder, 'npm', 'install', ...variant.before, ...QUIETLY)
@@ -50,7 +57,7 @@ export async function beNewcomer(registry: Registry, tarball: Tarball, variant: 
     const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } } // as Nest wants it
     const { code } = await transform(program.replace(PORT, String(port)), { loader: 'ts', tsconfigRaw })
     writeFileSync(join(folder, 'server.js'), code)
-    await greeting(folder, port)
+    await greeting(folder, port, variant.runtime)
   } else {
     const imports = entriesOf(tarball.manifest).map((entry) => `import '${entry}'`)
     writeFileSync(join(folder, 'imports.js'), imports.join('\n'))
@@ -65,11 +72,11 @@ async function npm(folder: string, words: readonly string[]): Promise<void> {
 }
 
 /**
- * Does in a fresh folder what an example of the handlers of `fetch` shows: installs what it stands on, and asks it.
+ * Installs the packages of an example of the handlers of `fetch` in a fresh folder, and asks it a question.
  * Returns how long it took, in milliseconds.
  */
-export async function beReader(registry: Registry, example: Example): Promise<number> {
-  const folder = freshFolder('reader')
+export async function runExample(registry: Registry, example: Example): Promise<number> {
+  const folder = freshFolder('example')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
   const startMs = performance.now()
@@ -80,8 +87,32 @@ export async function beReader(registry: Registry, example: Example): Promise<nu
   return performance.now() - startMs
 }
 
+/** A program of a page that answers at port 3000, or as the runtime says. */
+export interface PageProgram {
+  readonly title: string
+  /** Which of the page's programs, from 0. */
+  readonly at: number
+  readonly runtime?: (port: number) => Runtime
+}
+
+/** The same with a program of the page about handlers, which stands on nothing but core. */
+export async function runPageProgram(registry: Registry, { at, runtime }: PageProgram): Promise<number> {
+  const folder = freshFolder('page')
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
+  registry.use(folder)
+  const page = readFileSync(join(ROOT, 'docs/http-handlers.md'), 'utf8')
+  const program = [...page.matchAll(new RegExp(PROGRAM, 'g'))][at]?.[1] ?? ''
+  const startMs = performance.now()
+  await npm(folder, ['install', '@fairlead/core'])
+  const port = await freePort()
+  const { code } = await transform(program.replace(PORT, String(port)), { loader: 'ts' })
+  writeFileSync(join(folder, 'server.js'), code)
+  await greeting(folder, port, runtime?.(port))
+  return performance.now() - startMs
+}
+
 /** The same with the route of the example in an application of Next, as its own server runs it. */
-export async function beNextUser(registry: Registry): Promise<number> {
+export async function runNextApp(registry: Registry): Promise<number> {
   const folder = freshFolder('next')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   registry.use(folder)
@@ -92,7 +123,8 @@ export async function beNextUser(registry: Registry): Promise<number> {
   const startMs = performance.now()
   await npm(folder, ['install', '@fairlead/core', 'next@16', 'react@19', 'react-dom@19'])
   const port = await freePort()
-  await greeting(folder, port, ['node_modules/next/dist/bin/next', 'dev', '-p', String(port)], '/items/hello')
+  const next = ['node_modules/next/dist/bin/next', 'dev', '-p', String(port)]
+  await greeting(folder, port, NODE, next, '/items/hello')
   return performance.now() - startMs
 }
 
@@ -106,8 +138,8 @@ export default app
 `
 const WRANGLER = { name: 'worker', main: 'worker.js', compatibility_date: '2026-07-01' }
 
-/** The same with a worker that Wrangler bundles, up to what it would upload, which then answers. */
-export async function beWranglerUser(registry: Registry): Promise<number> {
+/** The same with a worker that Wrangler bundles: the bundle that it would upload has to answer. */
+export async function runWorker(registry: Registry): Promise<number> {
   const folder = freshFolder('wrangler')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
   writeFileSync(join(folder, 'wrangler.json'), JSON.stringify(WRANGLER))
@@ -122,9 +154,15 @@ export async function beWranglerUser(registry: Registry): Promise<number> {
 }
 
 /** Runs server.js of `folder`, or another program, until it has answered. */
-async function greeting(folder: string, port: number, program = ['server.js'], path = '/'): Promise<void> {
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1' }
-  const child = spawn(process.execPath, program, { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
+async function greeting(
+  folder: string,
+  port: number,
+  [command, ...args]: Runtime = NODE,
+  program = ['server.js'],
+  path = '/',
+): Promise<void> {
+  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', PORT: String(port) }
+  const child = spawn(command, [...args, ...program], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   const exit = once(child, 'exit')
   let complaints = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

@@ -1,11 +1,12 @@
 import type { ComponentChildren, JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import type { BarProps, LinesProps } from './props.js'
 import { duration, number, type RiverPoint, rate } from './view.js'
 
-/** How wide an element is, in pixels, as it changes. */
-export function useWidth(): [{ current: HTMLDivElement | null }, number] {
+/** How wide an element is, in pixels, as it changes; `before` until that is known, as where there is no page. */
+export function useWidth(before = 0): [{ current: HTMLDivElement | null }, number] {
   const ref = useRef<HTMLDivElement>(null)
-  const [width, setWidth] = useState(0)
+  const [width, setWidth] = useState(before)
   useEffect(() => {
     const element = ref.current
     if (element === null) return
@@ -40,11 +41,12 @@ export function TimeChart(props: {
   span: number
   endMs: number
   most: number
+  width?: number | undefined
   children: (x: (atMs: number) => number, y: (value: number) => number) => ComponentChildren
   tip?: (atMs: number) => ComponentChildren
 }): JSX.Element {
   const { label, height, span, endMs, most, children, tip } = props
-  const [ref, width] = useWidth()
+  const [ref, width] = useWidth(props.width)
   const [at, setAt] = useState<number | undefined>()
   const inner = Math.max(1, width - MARGIN.left - MARGIN.right)
   const tall = height - MARGIN.top - MARGIN.bottom
@@ -151,6 +153,7 @@ export function River(props: {
   height: number
   label: string
   most?: number
+  width?: number | undefined
 }): JSX.Element {
   const { points, flows, colours, span, height, label } = props
   const id = useId()
@@ -196,7 +199,7 @@ export function River(props: {
     )
   }
   return (
-    <TimeChart label={label} height={height} span={span} endMs={endMs} most={most} tip={tip}>
+    <TimeChart label={label} height={height} span={span} endMs={endMs} most={most} width={props.width} tip={tip}>
       {(x, y) => (
         <>
           <defs>
@@ -268,64 +271,55 @@ export function River(props: {
   )
 }
 
-/** A line so small that it needs no axes. */
-export function Spark({ values, colour }: { values: readonly number[]; colour: string }): JSX.Element {
-  const most = Math.max(1e-9, ...values)
-  const points = values.map(
-    (value, i) => `${((i / Math.max(1, values.length - 1)) * 90).toFixed(1)},${(21 - (value / most) * 19).toFixed(1)}`,
-  )
+/** Lines so small that they need no axes, the newest at the right. */
+export function Lines({ lines, width = 90, height = 22, label }: LinesProps): JSX.Element {
+  const most = Math.max(Number.MIN_VALUE, ...lines.flatMap(({ values }) => values))
+  const pointsOf = (values: readonly number[]): string =>
+    values
+      .map((value, i) => {
+        const x = (i / Math.max(1, values.length - 1)) * width
+        return `${x.toFixed(1)},${(height - 1 - (value / most) * (height - 2)).toFixed(1)}`
+      })
+      .join(' ')
   return (
-    <svg width="90" height="22" aria-hidden="true" class="push">
-      <polyline points={points.join(' ')} fill="none" stroke={colour} stroke-width="1.6" stroke-linejoin="round" />
+    <svg width={width} height={height} role="img" aria-label={label} aria-hidden={label === undefined}>
+      {lines.map(({ values, colour }) => (
+        <polyline
+          key={colour}
+          points={pointsOf(values)}
+          fill="none"
+          stroke={colour}
+          stroke-width="1.6"
+          stroke-linejoin="round"
+        />
+      ))}
     </svg>
   )
 }
 
-/** Asked, and of that served; a mark for what it may have. */
-export function ShareBar({
-  asked,
-  served,
-  entitled,
-  most,
-  colour,
-}: {
-  asked: number
-  served: number
-  entitled: number
-  most: number
-  colour: string
-}): JSX.Element {
-  const part = (value: number): string => `${Math.min(100, (100 * value) / most)}%`
+/** A bar of parts, each from its own beginning, and a mark. */
+export function Bar({ parts, most, mark, label }: BarProps): JSX.Element {
+  const percentOf = (amount: number): string =>
+    `${Math.round(1_000 * Math.min(1, Math.max(0, amount) / Math.max(Number.MIN_VALUE, most))) / 10}%`
   return (
-    <svg width="100%" height="18" aria-hidden="true">
-      <rect width="100%" y="3" height="12" rx="3" fill="var(--track)" opacity=".55" />
-      <rect width={part(asked)} y="3" height="12" rx="3" fill={colour} opacity=".32" />
-      <rect width={part(Math.min(served, asked))} y="3" height="12" rx="3" fill={colour} />
-      {entitled < asked && (
-        <line x1={part(entitled)} x2={part(entitled)} y1="0" y2="18" stroke="var(--text)" stroke-width="2.5" />
-      )}
-    </svg>
-  )
-}
-
-/** A bar with an optional part of another kind at its end. */
-export function Bar({
-  value,
-  beyond = 0,
-  most,
-  colour,
-}: {
-  value: number
-  beyond?: number
-  most: number
-  colour: string
-}): JSX.Element {
-  const part = (amount: number): number => Math.min(100, (100 * amount) / Math.max(1e-9, most))
-  return (
-    <svg width="100%" height="14" aria-hidden="true">
+    <svg width="100%" height="14" role="img" aria-label={label} aria-hidden={label === undefined}>
       <rect width="100%" height="14" rx="4" fill="var(--track)" />
-      <rect width={`${part(value)}%`} height="14" rx="4" fill={colour} />
-      {beyond > 0 && <rect x={`${part(value)}%`} width={`${part(beyond)}%`} height="14" rx="2" fill="var(--warn)" />}
+      {parts
+        .filter(({ value }) => value > 0)
+        .map(({ value, colour, from = 0, faint = false }) => (
+          <rect
+            key={`${colour} ${from} ${faint}`}
+            x={percentOf(from)}
+            width={percentOf(value)}
+            height="14"
+            rx="4"
+            fill={colour}
+            opacity={faint ? 0.32 : 1}
+          />
+        ))}
+      {mark !== undefined && (
+        <line x1={percentOf(mark)} x2={percentOf(mark)} y1="-2" y2="16" stroke="var(--text)" stroke-width="2.5" />
+      )}
     </svg>
   )
 }
