@@ -20,6 +20,7 @@ export const CHAPTERS: readonly string[] = [
   'bench-queue',
   'bench-shed',
   'bench-memory',
+  'bench-deaths',
   'bench-ours',
   'bench-escrow',
   'bench-doorman-server',
