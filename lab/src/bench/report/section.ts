@@ -32,5 +32,6 @@ export const CHAPTERS: readonly string[] = [
   'bench-http-hono',
   'bench-http-nest-express',
   'bench-http-nest-fastify',
+  'bench-http-in-turn',
   'noisy-http',
 ]
