@@ -6,6 +6,7 @@
  *
  * Takes about three quarters of an hour. `--save` writes the results to `docs/benchmarks.md`.
  */
+import { loadavg } from 'node:os'
 import { parseArgs } from 'node:util'
 import { type Course, NODES, run } from './memory-run.js'
 import { machine } from './report/machine.js'
@@ -97,6 +98,9 @@ await publish(
         `${PHASES[1]!.perSecond}, four times what fits. Each run is a process of its own, started with ` +
         `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without anything, and one for each of ` +
         `the fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which somebody would have to know.`,
+      `${values['at-once']} at once; the load average of the last quarter of an hour was ${loadavg()[2]!.toFixed(0)}. Where ` +
+        'more wants to run than there are processors, processes stand still, and then decide at once about all that has ' +
+        'come meanwhile: more die, and less is served, because the event loop is late.',
     ],
     tables: [
       {
