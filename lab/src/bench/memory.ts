@@ -7,15 +7,12 @@
  * Prints deaths, served per second at four times the load, and the share refused in the quiet ten seconds after.
  * `at most n` are fixed limits: the best of those that never died is what guards are measured against.
  */
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
 import { parseArgs } from 'node:util'
-import { node20, node22, node24, node26 } from '@fairlead-testing/runtimes'
-import { type Container, container } from './container.js'
-import type { Counts, Plan } from './memory-server.js'
+import { container } from './container.js'
+import { type Course, NODES, run } from './memory-run.js'
+import type { Counts } from './memory-server.js'
 import { printTable } from './table.js'
 
-const NODES: Readonly<Record<string, string | undefined>> = { 20: node20, 22: node22, 24: node24, 26: node26 }
 const FIXED = [0.5, 0.6, 0.7, 0.8]
 const MEAN_SHARE = 0.025
 
@@ -41,32 +38,12 @@ const guards = values.guard ?? [
   'under-pressure',
 ]
 
-interface Result {
-  died: boolean
-  counts: readonly Counts[]
-}
-
-async function run(node: string, plan: Plan, box: Container | undefined): Promise<Result> {
-  const execArgv = inContainer ? [] : [`--max-old-space-size=${values.heap}`]
-  const child = fork(new URL('./memory-server.js', import.meta.url), {
-    execPath: node,
-    execArgv,
-    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-  })
-  box?.add(child.pid!)
-  const counts: Counts[] = []
-  child.on('message', (one: Counts) => counts.push(one))
-  child.send(plan)
-  const [code] = (await once(child, 'exit')) as [number | null]
-  return { died: code !== 0, counts }
-}
-
 for (const name of values.node) {
   const node = NODES[name]
   if (node === undefined) throw new Error(`Node ${name} is not installed for this platform`)
   const rows: string[][] = []
   for (const guard of guards) {
-    const results: Result[] = []
+    const results: Course[] = []
     for (let seed = 1; seed <= Number(values.runs); seed++) {
       const box = inContainer ? container({ memoryMb: roomMb }) : undefined
       const phases = [
@@ -76,7 +53,8 @@ for (const name of values.node) {
         { seconds: 10, perSecond: 0.4 * fits },
       ]
       try {
-        results.push(await run(node, { guard, kind: values.kind, meanMb, roomMb, inContainer, seed, phases }, box))
+        const plan = { guard, kind: values.kind, meanMb, roomMb, inContainer, seed, phases }
+        results.push(await run({ node, heapMb: inContainer ? undefined : roomMb, box }, plan))
       } finally {
         box?.remove()
       }

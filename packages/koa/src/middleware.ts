@@ -1,5 +1,12 @@
 import type { Gate } from '@fairlead/core'
-import { type FairRequest, type Framework, type HttpOptions, NodeAdmission } from '@fairlead/core/http'
+import {
+  type Answer,
+  type FairRequest,
+  type Framework,
+  type HttpOptions,
+  type HttpVisit,
+  NodeAdmission,
+} from '@fairlead/core/http'
 import { defaultShed } from '@fairlead/core/node'
 import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
@@ -20,6 +27,8 @@ export type FairMiddlewareOptions = HttpOptions<[ctx: Context]>
 export interface FairMiddleware extends Middleware<FairState> {
   readonly gate: Gate
 }
+
+type Visit = HttpVisit<[ctx: Context]>
 
 const koa: Framework<[ctx: Context]> = {
   name: 'fairMiddleware',
@@ -42,21 +51,25 @@ const koa: Framework<[ctx: Context]> = {
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
   const admission = new NodeAdmission(koa, options)
 
-  async function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
-    const visit = admission.visit([ctx], ctx.state.fair)
-    admission.watch(visit, ctx.req, ctx.res)
-    const asked = admission.ask(visit)
-    const decision = asked instanceof Promise ? await asked : asked
+  function proceed(visit: Visit, decision: Answer, ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
     if (decision === undefined) return next()
-    if (!decision.admitted) {
-      // A client that has left cannot read an answer.
-      if (decision.reason !== 'gone') await setRefusal(ctx, admission.refusal(decision), options.handler, admission)
-      return
-    }
-    if (!visit.admit(decision)) return
+    // A client that has left cannot read an answer.
+    if (!decision.admitted && decision.reason !== 'gone')
+      return setRefusal(ctx, admission.refusal(decision), options.handler, admission)
+    if (!decision.admitted || !visit.admit(decision)) return Promise.resolve()
     admission.tell(decision, ctx.res)
     ctx.state.fair = visit
     return visit.run(next)
+  }
+
+  // Not async: another promise for each request would cost as much as the decision.
+  function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
+    const visit = admission.visit([ctx], ctx.state.fair)
+    admission.watch(visit, ctx.req, ctx.res)
+    const decision = admission.ask(visit)
+    return decision instanceof Promise
+      ? decision.then((late) => proceed(visit, late, ctx, next))
+      : proceed(visit, decision, ctx, next)
   }
 
   return Object.assign(fair, { gate: admission.gate })

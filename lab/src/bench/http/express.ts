@@ -63,7 +63,7 @@ function tell(res: express.Response, { msBeforeNext, remainingPoints }: RateLimi
 /** Express 5. */
 export const framework: Framework = {
   title: 'Express',
-  goalUs: 8,
+  goalUs: 3,
   about:
     'rate-limiter-flexible counts what arrives and hears of no end; the middleware that it documents sets no headers, ' +
     'and the four that it says one may want are a row of their own. express-rate-limit sets headers in all rows. ' +

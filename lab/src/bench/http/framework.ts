@@ -22,9 +22,20 @@ export interface Framework {
 /** Chance that never sheds: a busy machine makes event loops late, and refusals are not what the bench measures. */
 export const lucky = (): number => 0.999_999 + Math.random() / 10_000_000
 
+const servers = new Map<number, Server>()
+
 /** The port of a server, once it listens. */
 export function portOf(server: Server): Promise<number> {
   return new Promise((resolve) => {
-    server.on('listening', () => resolve((server.address() as AddressInfo).port))
+    server.on('listening', () => {
+      const { port } = server.address() as AddressInfo
+      servers.set(port, server)
+      resolve(port)
+    })
   })
+}
+
+/** The server of this process that listens on a port. */
+export function serverOf(port: number): Server {
+  return servers.get(port)!
 }

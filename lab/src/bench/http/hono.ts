@@ -38,7 +38,7 @@ function limit(app: Hono<Env>, keyGenerator: (c: Context<Env>) => string): void 
 /** Hono 4 on Node. */
 export const framework: Framework = {
   title: 'Hono on @hono/node-server',
-  goalUs: 5,
+  goalUs: 3,
   modes: Object.keys(modes),
   serve(mode) {
     const app = new Hono<Env>()

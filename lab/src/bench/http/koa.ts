@@ -28,7 +28,7 @@ function limit(app: Koa, id: (ctx: Koa.Context) => string): void {
 /** Koa 3. */
 export const framework: Framework = {
   title: 'Koa',
-  goalUs: 5,
+  goalUs: 2,
   modes: Object.keys(modes),
   serve(mode) {
     const app = new Koa()

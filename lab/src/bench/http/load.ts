@@ -4,7 +4,8 @@ import { FLOW_HEADER } from './framework.js'
 export const CONNECTIONS = 20
 export const FLOWS = 1_000
 
-const REQUESTS = Array.from(
+/** One request of each flow. */
+export const REQUESTS: readonly string[] = Array.from(
   { length: FLOWS },
   (_, flow) => `GET / HTTP/1.1\r\nHost: localhost\r\n${FLOW_HEADER}: tenant-${flow}\r\n\r\n`,
 )

@@ -69,7 +69,7 @@ function throttled(getTracker?: ThrottlerGetTrackerFunction): ModuleMetadata {
 export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Framework {
   return {
     title,
-    goalUs: 19,
+    goalUs: 12,
     about:
       'Fairlead admits in an interceptor, because only there a permit can be kept until its handler has settled. Its ' +
       'guard alone sees no handler settle, so permits end with their responses, as under Express. ThrottlerGuard ' +

@@ -20,6 +20,7 @@ export const CHAPTERS: readonly string[] = [
   'bench-queue',
   'bench-shed',
   'bench-memory',
+  'bench-deaths',
   'bench-ours',
   'bench-escrow',
   'bench-doorman-server',
@@ -31,5 +32,6 @@ export const CHAPTERS: readonly string[] = [
   'bench-http-hono',
   'bench-http-nest-express',
   'bench-http-nest-fastify',
+  'bench-http-in-turn',
   'noisy-http',
 ]

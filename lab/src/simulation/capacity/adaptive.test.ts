@@ -49,9 +49,9 @@ describe('adaptive, where nothing runs short', () => {
     const [first, fifth] = [served(0, 60), served(240, 300)]
     expect(first[1], `${first}`).toBeGreaterThan(0.8)
     expect(fifth[1], `${fifth}`).toBeGreaterThan(0.97)
-    // One run in ten climbs too soon to an end where few requests end in a round: exponential ones, and time-outs.
+    // A few climbs end too soon, where hardly any requests end in a round. The next ones make up for that.
     expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
-    expect((fifth[0]! + fifth[1]! + fifth[2]!) / 3).toBeGreaterThan(0.74)
+    expect(fifth[0], `${fifth}`).toBeGreaterThan(0.9)
   })
 
   it('grows where that begins only after the knee of something else was found', () => {

@@ -46,7 +46,7 @@ const CLIMB_EVERY = 20
  * end.
  *
  * It doubles its limit until that brings no more, then follows the service in windows of 50 completions (of 500, where
- * durations vary much) with a look at three quarters of the limit every 20 windows or so, and tries to double once a
+ * durations vary much) with a look at three quarters of the limit every 20 windows or so, and climbs again once a
  * minute. Nothing that runs is touched, and nothing is learned while the limit is not reached. O(1) per request,
  * allocates nothing of its own but 3.4 kB for each climb.
  *

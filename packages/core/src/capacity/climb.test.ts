@@ -119,11 +119,20 @@ describe('Climb', () => {
     expect(climb).toMatchObject({ limit: 20, ended: false })
   })
 
-  it('asks twice where few completions say that it has gone too far', () => {
+  it('goes on until ten requests have ended where fewer say that it has gone too far', () => {
     const climb = new Climb(20, 1_000)
+    // Nine in the longest round: against four times as many slots, that is too few.
     const slow: Flow = { perSecond: () => 6, durationMs: (limit) => 50 * limit }
-    expect(run(climb, 60_000, slow)).toEqual([20, 40, 80, 20, 40, 80, 20])
+    expect(run(climb, 60_000, slow)).toEqual([20, 40, 80, 160, 20])
     expect(climb.ended).toBe(true)
+  })
+
+  it('knows nothing of a level at which hardly anything ends, and goes on after six seconds', () => {
+    const climb = new Climb(20, 80)
+    const stuck: Flow = { perSecond: (limit) => (limit > 20 ? 1 : 4), durationMs: (limit) => 50 * limit }
+    expect(run(climb, 60_000, stuck)).toEqual([20, 40, 80])
+    expect(climb).toMatchObject({ ended: true, limit: 80 })
+    expect(climb.spentMs).toBeGreaterThan(1_500 + 2 * 6_000)
   })
 
   it('keeps a level only if that brings clearly more, when it is careful', () => {

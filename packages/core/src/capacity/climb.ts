@@ -1,12 +1,14 @@
 import { DurationHistogram } from './window.js'
 
-/** Each level is this many times the one before, and has to bring at least the square root of it. */
+/**
+ * Each level is this many times the one before, and has to bring at least the square root of it. A careful climb, which
+ * mostly finds nothing and harms what it finds full, takes smaller steps: of 1.25, a round's completions would prove none.
+ */
 const STEP = 2
-/** What a round lasts at least, and the completions that end it then; where it would end the climb, four times as many. */
+const CAREFUL_STEP = Math.SQRT2
+/** What a round lasts at least, and the completions that end it then. */
 const SHORTEST_MS = 200
 const ENOUGH = 100
-/** A round of fewer completions than this has to be had twice before it ends a climb: it knows throughput to 22 %. */
-const FEW = 20
 /** A level at which fewer than this ended is none to compare others with. */
 const LEAST = 4
 /**
@@ -14,6 +16,12 @@ const LEAST = 4
  * of 5 s: four rounds, before the first of them has ended.
  */
 const LONGEST_MS = 1_500
+/**
+ * A round that would end the climb goes on: for this many times the completions, or the longest time if that brings
+ * these few; and for no longer than this many times that. With fewer, nothing is known of the level.
+ */
+const LONGER = 4
+const FEW = 10
 /** Standard errors by which throughput must be too small; in a careful climb, by which it must be large enough. */
 const SURE = 1
 /**
@@ -27,8 +35,8 @@ const AS_QUICK = 0.1
 /** What a round at a level has measured. */
 interface Round {
   readonly level: number
-  completions: number
-  measuredMs: number
+  readonly completions: number
+  readonly measuredMs: number
   /** The quantile of durations below which the quick ones are. */
   readonly quick: { readonly log: number; readonly error: number }
 }
@@ -46,12 +54,13 @@ interface Round {
  * The limit goes back to the lowest level that served as much.
  *
  * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
- * and nothing says that there is too much in flight. A round that would end the climb goes on to 1.5 s or four times the
- * completions: slots that slow requests have yet to fill serve now more, now less, than they will. Only time during
- * which somebody was waiting counts, from one mean duration after the step on.
+ * and nothing says that there is too much in flight. A round that would end the climb goes on, to four times the
+ * completions or 1.5 s, and until ten have ended, for 6 s at most: slots that slow requests have yet to fill serve now
+ * more, now less, than they will. Only time during which somebody was waiting counts, from one mean duration after the
+ * step on.
  *
- * A *careful* climb starts from a limit that was found to be right: it keeps a level only if that brings more than √k
- * times the completions, by more than a standard error; else the limit is what it was before.
+ * A *careful* climb starts from a limit that was found to be right, and goes by steps of √2. It keeps a level only if
+ * that brings more than √k times the completions, by more than a standard error; else the limit is what it was before.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -63,8 +72,6 @@ export class Climb {
   readonly #durations: DurationHistogram = new DurationHistogram()
   #limit: number
   #ended = false
-  /** Few completions have said once that a level was too high. */
-  #doubted = false
   /** Somebody has been waiting since the round began. */
   #open = false
   /** What has ended so far says that the level is too high. */
@@ -118,20 +125,32 @@ export class Climb {
     if (!this.#open) this.#begin()
     this.#elapsedMs += elapsedMs
     this.#spentMs += elapsedMs
-    if (this.#elapsedMs >= LONGEST_MS + this.#settleMs) this.#judge()
+    if (this.#isOver) this.#judge()
   }
 
   /** A request ended after `durationMs`. */
   complete(durationMs: number): void {
     if (!this.#open || this.#elapsedMs < this.#settleMs) return
     this.#durations.add(durationMs)
-    const enough = this.#suspicious ? 4 * ENOUGH : ENOUGH
-    if (this.#elapsedMs >= SHORTEST_MS + 2 * this.#settleMs && this.#durations.count >= enough) this.#judge()
+    if (this.#isOver) this.#judge()
   }
 
   /** A request was let in, and did not run. */
   undo(): void {
     this.#undone = true
+  }
+
+  /** Of the round. */
+  get #measuredMs(): number {
+    return this.#elapsedMs - this.#settleMs
+  }
+
+  get #isOver(): boolean {
+    const { count } = this.#durations
+    const measuredMs = this.#measuredMs
+    if (count >= (this.#suspicious ? LONGER * ENOUGH : ENOUGH)) return measuredMs >= SHORTEST_MS + this.#settleMs
+    if (measuredMs < LONGEST_MS) return false
+    return !this.#suspicious || count >= FEW || measuredMs >= LONGER * LONGEST_MS
   }
 
   #begin(): void {
@@ -151,14 +170,7 @@ export class Climb {
 
   #compare(): void {
     const completions = this.#durations.count
-    const measuredMs = this.#elapsedMs - this.#settleMs
-    const again = this.#rounds.at(-1)
-    if (again?.level === this.#limit) {
-      again.completions += completions
-      again.measuredMs += measuredMs
-      this.#step()
-      return
-    }
+    const measuredMs = this.#measuredMs
     const round = { level: this.#limit, completions, measuredMs, quick: this.#durations.quantile(QUICK) }
     const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
     if (enough === undefined) {
@@ -167,21 +179,19 @@ export class Climb {
       this.#step()
     } else if (this.careful) {
       this.#end(this.from)
-    } else if (!this.#suspicious && this.#elapsedMs < LONGEST_MS + this.#settleMs) {
+    } else if (!this.#suspicious && (completions < FEW || measuredMs < LONGEST_MS)) {
       this.#suspicious = true
       this.#open = true
-    } else if (completions >= FEW || this.#doubted) {
+    } else if (completions >= FEW) {
       this.#end(enough.level)
     } else {
-      this.#doubted = true
-      this.#limit = enough.level
-      this.#rounds.length = this.#rounds.indexOf(enough) + 1
+      this.#step()
     }
   }
 
   #step(): void {
     if (this.#limit >= this.#max) this.#end(this.#max)
-    else this.#limit = Math.min(this.#max, STEP * this.#limit)
+    else this.#limit = Math.min(this.#max, Math.ceil((this.careful ? CAREFUL_STEP : STEP) * this.#limit))
   }
 
   #bringsTooLittle(round: Round, lower: Round): boolean {

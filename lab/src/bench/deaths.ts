@@ -1,0 +1,122 @@
+/**
+ * Does the process live, with any heap, on any Node? Child processes whose requests hold a fortieth of their heap for a
+ * second are asked for four times what fits: without a guard, by Fairlead's defaults, and with fixed limits.
+ *
+ *     pnpm bench:deaths [--heap 200 --heap 500] [--node 24] [--runs 10] [--at-once 2] [--save]
+ *
+ * Takes about three quarters of an hour. `--save` writes the results to `docs/benchmarks.md`.
+ */
+import { loadavg } from 'node:os'
+import { parseArgs } from 'node:util'
+import { type Course, NODES, run } from './memory-run.js'
+import { machine } from './report/machine.js'
+import { publish } from './report/publish.js'
+
+const FITS = 40
+/** Fixed numbers at once, as shares of what fits. */
+const FIXED = [0.5, 0.6, 0.7, 0.8]
+const PHASES = [
+  { seconds: 4, perSecond: 0.4 * FITS },
+  { seconds: 10, perSecond: 4 * FITS },
+]
+
+const { values } = parseArgs({
+  options: {
+    heap: { type: 'string', multiple: true, default: ['200', '500', '1000', '2000'] },
+    node: { type: 'string', multiple: true, default: Object.keys(NODES) },
+    runs: { type: 'string', default: '10' },
+    'at-once': { type: 'string', default: '2' },
+    save: { type: 'boolean', default: false },
+  },
+})
+const RUNS = Number(values.runs)
+
+/** One heap on one Node. */
+interface Cell {
+  readonly version: string
+  readonly heapMb: number
+  readonly node: string
+  readonly none: Course[]
+  readonly ours: Course[]
+  /** By their shares of what fits. */
+  readonly fixed: Course[][]
+}
+
+const cells = values.node.flatMap((version) =>
+  values.heap.map((heap): Cell => {
+    const node = NODES[version]
+    if (node === undefined) throw new Error(`Node ${version} is not installed for this platform`)
+    return { version, heapMb: Number(heap), node, none: [], ours: [], fixed: FIXED.map(() => []) }
+  }),
+)
+
+/** Everything that is to be run, the cells in turn, so that what else the machine does meets all of them. */
+function* work(): Generator<() => Promise<void>> {
+  for (let seed = 1; seed <= RUNS; seed++)
+    for (const cell of cells) {
+      const into = (courses: Course[], guard: string) => async (): Promise<void> => {
+        const { node, heapMb } = cell
+        const plan = { guard, kind: 'array', meanMb: heapMb / FITS, roomMb: heapMb, inContainer: false, seed }
+        courses.push(await run({ node, heapMb }, { ...plan, phases: PHASES }))
+      }
+      yield into(cell.ours, 'fairlead')
+      if (seed > 1) continue
+      yield into(cell.none, 'none')
+      for (const [i, share] of FIXED.entries()) yield into(cell.fixed[i]!, `at most ${share * FITS}`)
+    }
+}
+
+const left = work()
+await Promise.all(
+  Array.from({ length: Number(values['at-once']) }, async () => {
+    for (const job of left) {
+      await job()
+      process.stderr.write('.')
+    }
+  }),
+)
+process.stderr.write('\n')
+
+const deathsOf = (courses: readonly Course[]): number => courses.filter(({ died }) => died).length
+/** Served per second at four times what fits, of those that lived. */
+const servedOf = (courses: readonly Course[]): number => {
+  const served = courses.filter(({ died }) => !died).map(({ counts }) => counts[1]?.servedPerSecond ?? 0)
+  return served.reduce((sum, one) => sum + one, 0) / served.length
+}
+/** Of the fixed limits, the best of those under which nothing died. */
+const bestOf = (cell: Cell): number =>
+  Math.max(0, ...cell.fixed.filter((courses) => deathsOf(courses) === 0).map(servedOf))
+
+const ours = cells.flatMap((cell) => cell.ours)
+await publish(
+  {
+    file: 'bench-deaths',
+    title: 'A heap that is asked for too much',
+    about: [
+      `Each request holds a fortieth of the heap on average, arrays, for a second; ${FITS} fit at once. For ` +
+        `${PHASES[0]!.seconds} s ${PHASES[0]!.perSecond} a second come, then for ${PHASES[1]!.seconds} s ` +
+        `${PHASES[1]!.perSecond}, four times what fits. Each run is a process of its own, started with ` +
+        `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without anything, and one for each of ` +
+        `the fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which somebody would have to know.`,
+      `${values['at-once']} at once; the load average of the last quarter of an hour was ${loadavg()[2]!.toFixed(0)}. Where ` +
+        'more wants to run than there are processors, processes stand still, and then decide at once about all that has ' +
+        'come meanwhile: more die, and less is served, because the event loop is late.',
+    ],
+    tables: [
+      {
+        title: 'Processes that died, and what those that lived served a second while too much was asked',
+        head: ['Node, heap', 'died without', 'died with Fairlead', 'served/s', 'of the best fixed limit'],
+        rows: cells.map((cell) => [
+          `${cell.version}, ${cell.heapMb} MB`,
+          `${deathsOf(cell.none)} of ${cell.none.length}`,
+          `${deathsOf(cell.ours)} of ${cell.ours.length}`,
+          servedOf(cell.ours).toFixed(1),
+          bestOf(cell) === 0 ? 'all died' : (servedOf(cell.ours) / bestOf(cell)).toFixed(2),
+        ]),
+      },
+    ],
+    remarks: [`With Fairlead ${deathsOf(ours)} of ${ours.length} processes died.`],
+  },
+  machine(values.node.join(', ')),
+  values.save,
+)

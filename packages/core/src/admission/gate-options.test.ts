@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest'
+import type { Capacity } from '../capacity/index.js'
+import { createGate, type GateOptions } from '../create-gate.js'
+import type { ClockLink } from '../fair/shared/report.js'
+import { requestQueue } from '../queue/stage.js'
+import { loadShedder } from '../shed/index.js'
+import { admitNow, gateOf, permitOf, recorder } from './fixtures/gates.js'
+import type { Stage } from './stage.js'
+
+describe('misuse', () => {
+  it.each<[Record<string, unknown>, string]>([
+    [{}, 'flow must be a non-empty string, got undefined'],
+    [{ flow: '' }, 'flow must be a non-empty string, got ""'],
+    [{ flow: 7 }, 'flow must be a non-empty string, got 7'],
+    [{ flow: 'a', cost: Number.NaN }, 'cost must be a number > 0, got NaN'],
+    [{ flow: 'a', cost: 0 }, 'cost must be a number > 0, got 0'],
+    [{ flow: 'a', cost: -1 }, 'cost must be a number > 0, got -1'],
+    [{ flow: 'a', cost: '1' }, 'cost must be a number > 0, got "1"'],
+    [{ flow: 'a', cost: Number.POSITIVE_INFINITY }, 'cost must be a number > 0, got Infinity'],
+    [{ flow: 'a', signal: null }, 'signal must be an AbortSignal, got null'],
+    [{ flow: 'a', signal: 5 }, 'signal must be an AbortSignal, got 5'],
+    [{ flow: 'a', signal: {} }, 'signal must be an AbortSignal, got an object'],
+    [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
+    [{ flow: 'a', priority: 0.5 }, 'priority must be an integer from -2 to 2, got 0.5'],
+  ])('is thrown before anything is counted: %j', (ask, message) => {
+    const one = recorder('one')
+    const gate = gateOf([one.stage])
+    expect(() => gate.admit(ask as { flow: string })).toThrow(message)
+    expect(one.heard).toEqual([])
+    expect(gate.snapshot()).toMatchObject({ admitted: 0, refused: 0 })
+  })
+
+  it('of finish does not count as one', () => {
+    const { stage, heard } = recorder('one')
+    const permit = permitOf(admitNow(gateOf([stage])))
+    expect(() => permit.finish('ok' as 'success')).toThrow('outcome must be one of')
+    expect(() => permit.finish('success', { cost: Number.NaN })).toThrow('cost must be a number >= 0, got NaN')
+    permit.finish('success')
+    expect(heard).toEqual(['admit', 'finish success 1'])
+  })
+
+  it.each<[unknown, string]>([
+    [{ fare: {} }, 'gate has no option "fare"'],
+    [{ fair: true }, 'fair must be an object, got true'],
+    [{ name: 'orders', fair: [] }, 'fair must be an object, got an array'],
+    [{ fair: { clock: () => 0 } }, 'fair has no option "clock"'],
+    [{ shed: true }, 'shed must be made by loadShedder(), got true'],
+    [{ shed: { signal: () => 0 } }, 'shed must be made by loadShedder(), got an object'],
+    [{ shed: loadShedder({}) }, 'shed needs either signal or signals'],
+    [{ stages: {} }, 'stages must be an array, got an object'],
+    [{ stages: [null] }, 'stages must hold stages, got null'],
+    [{ stages: [{ name: '', admit: () => undefined }] }, 'stage.name must be a non-empty string'],
+    [{ stages: [{ name: 'x' }] }, 'stage x: admit must be a function, got undefined'],
+    [{ stages: [{ name: 'x', admit: () => undefined, onError: 'ignore' }] }, 'stage x: onError must be one of'],
+    [{ stages: [{ name: 'x', admit: () => undefined, deadlineMs: 0 }] }, 'stage x: deadlineMs must be a number > 0'],
+    [{ stages: [{ name: 'fair', admit: () => undefined }] }, 'stages must have distinct names, got "fair" twice'],
+    [
+      { queue: requestQueue({ concurrency: 1 }), stages: [{ name: 'queue', admit: () => undefined }] },
+      'stages must have distinct names',
+    ],
+    [{ queue: { concurrency: 4 } }, 'queue must be made by requestQueue(), got an object'],
+    [{ queue: [] }, 'queue must be made by requestQueue(), got an array'],
+    [{ doorman: null }, 'doorman must be made by lease(), got null'],
+    [{ budget: { limit: 1, windowMs: 1 } }, 'budget must be made by escrow(), got an object'],
+    [{ budget: requestQueue({ concurrency: 1 }) }, 'budget must be made by escrow(), got an object'],
+    [{ overrides: {} }, 'overrides must be made by new Overrides(), got an object'],
+    [{ clock: 1 }, 'clock must be a function, got 1'],
+    [{ random: 1 }, 'random must be a function, got 1'],
+    [{ after: 1 }, 'after must be a function, got 1'],
+    [null, 'gate must be an object, got null'],
+  ])('of createGate names the option: %j', (options, message) => {
+    expect(() => createGate(options as GateOptions)).toThrow(message)
+  })
+})
+
+describe('a gate that cannot be made', () => {
+  it('joins no fleet', () => {
+    const joined: string[] = []
+    const fleet: ClockLink = {
+      join(name) {
+        joined.push(name)
+        return () => {}
+      },
+    }
+    expect(() => createGate({ name: 'orders', fleet, queue: { concurrency: 4 } as never })).toThrow(
+      'queue must be made',
+    )
+    expect(() => createGate({ fleet, stages: [{ name: 'fair', admit: () => undefined }] })).toThrow('"fair" twice')
+    expect(() => createGate({ fleet, shed: loadShedder({}) })).toThrow('shed needs either')
+    expect(joined).toEqual([])
+  })
+
+  it('leaves no listener on a capacity that others may share', () => {
+    let listeners = 0
+    const capacity: Capacity = {
+      limit: 1,
+      inFlight: 0,
+      maximum: 1,
+      tryTake: () => true,
+      release: () => {},
+      undo: () => {},
+      onAvailable: () => {
+        listeners++
+        return () => void listeners--
+      },
+      snapshot: () => null,
+    }
+    const twice: Stage = { name: 'twice', admit: () => undefined }
+    expect(() => gateOf([twice, twice], { queue: requestQueue({ concurrency: capacity }) })).toThrow('distinct names')
+    expect(listeners).toBe(0)
+    gateOf([twice], { queue: requestQueue({ concurrency: capacity }) }).close()
+    expect(listeners).toBe(0)
+  })
+})
+
+describe('flows', () => {
+  it('of any length are two if they are two, and are kept short', () => {
+    const seen: string[] = []
+    const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
+    const long = 'x'.repeat(1 << 20)
+    for (const flow of [long, `${long}y`, 'x'.repeat(255), '__proto__']) admitNow(gate, flow)
+    expect(new Set(seen).size).toBe(4)
+    for (const flow of seen) expect(flow.length).toBeLessThanOrEqual(256)
+    expect(seen.slice(2)).toEqual(['x'.repeat(255), '__proto__'])
+    admitNow(gate, long)
+    expect(seen.at(-1)).toBe(seen[0])
+  })
+
+  it('of any length cannot be made to look like another: neither by the same hash nor by the short name itself', () => {
+    const seen: string[] = []
+    const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
+    const head = 'x'.repeat(300)
+    admitNow(gate, `${head}tenant-acme-production`)
+    // The same hash by two-lane murmur3, whatever its seed.
+    admitNow(gate, `${head}tena\u{cf63}\u{6164}\u{e70a}\u{413}c\u{5480}e-production`)
+    admitNow(gate, seen[0]!)
+    expect(new Set(seen).size).toBe(3)
+  })
+
+  it('that are long are named by the secret: alike where it is the same, else not', () => {
+    const nameOf = (nameSecret?: string): string => {
+      const seen: string[] = []
+      const stages: Stage[] = [{ name: 'one', admit: ({ flow }) => void seen.push(flow) }]
+      admitNow(createGate({ fair: false, stages, ...(nameSecret !== undefined && { nameSecret }) }), 'x'.repeat(1_000))
+      return seen[0]!
+    }
+    expect(nameOf('fleet')).toBe(nameOf('fleet'))
+    expect(new Set([nameOf('fleet'), nameOf('other'), nameOf()]).size).toBe(3)
+    expect(() => nameOf('')).toThrow('nameSecret must be a non-empty string, got ""')
+  })
+})
