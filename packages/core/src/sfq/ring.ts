@@ -7,6 +7,8 @@ import type { Request } from './request.js'
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
 const ROUNDING = 1e-9
 const CLOSE = 1 - ROUNDING
+/** Turns that a head may cost without being costly: this one and the next. */
+const ORDINARY_TURNS = 2
 /** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
 const IN_ADVANCE = 0.25
 /** Rounds by which others go ahead of a lane that may not start now. */
@@ -193,10 +195,13 @@ export class Lane<T> implements Linked<Lane<T>> {
  * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane
  * the same, whatever was served in the middle of it.
  *
- * A head that costs more than a turn is served in advance, at the price of a debt, as soon as all lanes with such heads
- * have saved up a quarter of its cost together. So costly requests start evenly spread. If each waited for its own credit, lanes
- * that began together would save up together and start together, and would hold all slots for as long as they run.
- * A lane in debt gets nothing in advance. While both wait, the service per weight of two lanes i and j thus never
+ * A lane that has some credit may also be served in advance, and owe the rest:
+ * - the first request of a turn, if this turn and the next can pay for it. So a lane whose requests cost now a little
+ *   more than a turn, now a little less, is served in every round, and is not left out of one now and then;
+ * - a costly request, of more than two turns, as soon as all lanes with such heads have saved up a quarter of its cost
+ *   together. So costly requests start evenly spread. If each waited for its own credit, lanes that began together would
+ *   save up together and start together, and would hold all slots for as long as they run.
+ * While both wait, the service per weight of two lanes i and j thus never
  * differs by more than quantum + 2 · largest cost · (1/weight_i + 1/weight_j), over any interval.
  *
  * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum;
@@ -350,14 +355,18 @@ export class Ring<T> {
       this.#pay(lane)
       return true
     }
-    lane.costly = cost * CLOSE > this.#worth(lane)
+    const worth = this.#worth(lane)
+    lane.costly = isCostly(cost * CLOSE, worth)
     // Once in a turn; a lane in the new list was credited when it arrived.
     if (lane.place === 'old' && lane.credited !== this.#round) {
       lane.credited = this.#round
-      credit(lane, this.#worth(lane))
+      credit(lane, worth)
     }
     this.#pay(lane)
-    return lane.deficit >= cost * CLOSE || (lane.costly && lane.deficit >= 0 && this.#pool >= IN_ADVANCE * cost * CLOSE)
+    if (lane.deficit >= cost * CLOSE) return true
+    if (lane.deficit <= 0) return false
+    if (lane.costly) return this.#pool >= IN_ADVANCE * cost * CLOSE
+    return lane.served !== this.#round && lane.deficit + worth >= cost * CLOSE
   }
 
   /** Brings the pool up to date with a lane's credit or debt. */
@@ -421,7 +430,7 @@ export class Ring<T> {
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
-      lane.costly = head !== undefined && head.expected(costs) * CLOSE > this.#worth(lane)
+      lane.costly = head !== undefined && isCostly(head.expected(costs) * CLOSE, this.#worth(lane))
       this.#pay(lane)
       if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
     }
@@ -431,12 +440,10 @@ export class Ring<T> {
       if (head === undefined) continue
       const worth = this.#worth(lane)
       const cost = head.expected(costs) * CLOSE
-      rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
-      if (lane.costly)
-        rounds = Math.min(
-          rounds,
-          Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, (-lane.deficit * CLOSE) / worth)),
-        )
+      const untilPaid = (-lane.deficit * CLOSE) / worth
+      const untilShort = lane.costly ? (IN_ADVANCE * cost - this.#pool) / gain : (cost - worth - lane.deficit) / worth
+      const needed = Math.min((cost - lane.deficit) / worth, Math.max(untilPaid, untilShort))
+      rounds = Math.min(rounds, Math.ceil(needed))
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
@@ -446,6 +453,11 @@ export class Ring<T> {
       if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }
+}
+
+/** Whether a head is to be spread among others of its kind. */
+function isCostly(cost: number, worth: number): boolean {
+  return cost > ORDINARY_TURNS * worth
 }
 
 /** A debt that was paid but for rounding is paid, and credit that was used up is. */

@@ -105,6 +105,23 @@ describe('shares of flows that wait', () => {
     )
   })
 
+  it('bring each flow a request in every round, though they cost now a little more than a turn, now a little less', () => {
+    const random = seededRandom(3)
+    const flows = Array.from({ length: 20 }, (_, i) => `${i}`)
+    const last = new Map<string, number>()
+    let [longest, at] = [0, 0]
+    const queue = new FairQueue<string>()
+    const dequeue = queue.dequeue.bind(queue)
+    queue.dequeue = (...said) => {
+      const ticket = dequeue(...said)!
+      longest = Math.max(longest, at - (last.get(ticket.flow) ?? at))
+      last.set(ticket.flow, at++)
+      return ticket
+    }
+    backlogged(queue, new Map(flows.map((flow) => [flow, () => 0.7 + 0.6 * random()])), 10_000)
+    expect(longest).toBeLessThan(1.6 * flows.length)
+  })
+
   it.each([1, 20, 1000])('follow the weights whatever the costs, up to %i', (most) => {
     const random = seededRandom(most)
     const weights = [1, 1, 1, 2, 4, 8]
