@@ -71,7 +71,7 @@ describe('the decisions of a queue', () => {
       false,
     ],
     ['with few slots of a flow', '35428d430c32', { ...bounds, perFlowConcurrency: 2 }, false],
-    ['newest first', '434910dc030f', { ...bounds, newestFirst: 'overloaded' }, false],
+    ['newest first', '434910dc030f', { ...bounds, newestFirst: true }, false],
     [
       'with deadlines by class',
       'efdb625a664d',

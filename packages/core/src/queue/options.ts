@@ -5,6 +5,7 @@ import {
   by,
   type OptionRules,
   requireAbove,
+  requireBoolean,
   requireFunction,
   requireInteger,
   requireNumber,
@@ -91,16 +92,16 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   bandOf?: (passage: Passage) => number
   /**
-   * Which request of a flow is served first. `'overloaded'`: once the flow has had waiting requests for 100 ms or 5 mean
-   * durations, whichever is longer, without a break, its newest, until none of its requests waits: a few are served
-   * soon instead of all too late. `false`: the oldest. Flows take the same turns in either case. @default false
+   * Whether an overloaded flow is served newest first: one that has had waiting requests for 100 ms or 5 mean durations,
+   * whichever is longer, without a break, until none of its requests waits. A few are then served soon instead of all too
+   * late. Flows take the same turns in either case. @default false
    */
-  newestFirst?: 'overloaded' | false
+  newestFirst?: boolean
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
   /**
    * Slots that one flow may have at most, even if more are free: at least 1. Without it a flow may have all slots while
-   * no other flow waits; while others wait, none gets more than its share by weight. Not with `inside: 'arrival'`.
+   * no other flow waits; while others wait, none gets more than its share by weight.
    * @default Infinity
    */
   perFlowConcurrency?: number
@@ -138,7 +139,7 @@ const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
   bypass: [by(requireNumber, 0), 2],
   bands: [() => {}, [{}]],
   bandOf: [requireFunction],
-  newestFirst: [(name, value) => value === false || requireOneOf(name, value, ['overloaded']), false],
+  newestFirst: [requireBoolean, false],
   perturbEveryMs: [by(requireNumber, 5_000, 600_000), 60_000],
   perFlowConcurrency: [
     (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 1),
@@ -170,12 +171,11 @@ export interface PoolSettings extends Required<PoolOptions> {
 
 /** Options that were checked, with every default in its place. */
 export interface QueueSettings
-  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'newestFirst' | 'random'> {
+  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'random'> {
   readonly capacity: Capacity
   readonly pool: PoolSettings | undefined
   /** At least one. */
   readonly bands: readonly BandSettings[]
-  readonly newestFirst: boolean
   /** False where there is nothing to perturb. */
   readonly perturbs: boolean
   /** For each band's fair queue, which checks them. */
@@ -189,24 +189,17 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
     options,
     RULES,
   )
+  const perturbs = (options.queues ?? 'perFlow') !== 'perFlow'
+  if (!perturbs && options.perturbEveryMs !== undefined)
+    throw new RangeError("perturbEveryMs needs hashed queues: a number of queues, or 'auto'")
   const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
   const capacity = capacityFrom('concurrency', concurrency, 'slots')
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
-  const { queues = 'perFlow', inside } = fairQueue
-  const perturbs = queues !== 'perFlow'
-  const newestFirst = settings.newestFirst !== false
-  if (perturbs && inside === 'arrival') {
-    if (newestFirst)
-      throw new RangeError("newestFirst: 'overloaded' needs inside: 'turns'; in arrival order flows share their lines")
-    if (settings.perFlowConcurrency !== Number.POSITIVE_INFINITY)
-      throw new RangeError("perFlowConcurrency needs inside: 'turns'; in arrival order a flow cannot be passed over")
-  }
   return {
     ...settings,
     capacity,
     pool: pool && poolFrom(pool),
     bands: bandsFrom(bands),
-    newestFirst,
     perturbs,
     fairQueue: { ...fairQueue, random },
   }
@@ -228,6 +221,7 @@ function bandFrom(band: unknown, index: number): BandSettings {
   const name = `bands[${index}]`
   requireOptions(name, band, ['minShare', 'share', 'lendable', 'most'])
   const { minShare = 0, share = 0, lendable = 1, most = 1 } = band as BandOptions
+  if (share === 0 && lendable !== 1) throw new RangeError(`${name}.lendable needs a share of which it is a part`)
   requireNumber(`${name}.minShare`, minShare, 0)
   requireNumber(`${name}.share`, share, 0, 1)
   requireNumber(`${name}.lendable`, lendable, 0, 1)

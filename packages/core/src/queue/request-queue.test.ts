@@ -456,7 +456,7 @@ describe('bands', () => {
 
 describe('newestFirst', () => {
   it('serves the newest of a flow that has been waiting for long, until nothing of it waits', async () => {
-    const { ask, world, started, end, permit } = queueOf({ newestFirst: 'overloaded', sparseFirst: false })
+    const { ask, world, started, end, permit } = queueOf({ newestFirst: true, sparseFirst: false })
     for (const name of ['x', 'a1', 'a2', 'b1']) ask(name)
     world.advance(99)
     ask('a3')

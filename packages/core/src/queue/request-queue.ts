@@ -2,7 +2,7 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireAbortSignal, requireBoolean, requireInteger } from '../options.js'
+import { requireAbortSignal, requireBoolean, requireInteger, requireOptions } from '../options.js'
 import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
@@ -43,6 +43,17 @@ const TOO_LONG = 0.8
 type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
 
 const NOTHING_SAID: Said = {}
+const REQUEST_FIELDS: readonly (keyof QueueRequest)[] = [
+  'flow',
+  'cost',
+  'width',
+  'units',
+  'priority',
+  'band',
+  'exempt',
+  'deadlineMs',
+  'signal',
+]
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 
 /** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
@@ -155,6 +166,7 @@ export class RequestQueue implements Stage {
    * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
+    requireOptions('request', request, REQUEST_FIELDS)
     const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
     const checked = requireFlow(flow)
     if (cost !== undefined) requireCost('cost', cost)

@@ -100,9 +100,6 @@ describe('slots of a flow', () => {
     expect(() => gateOf({ concurrency: 4, perFlowConcurrency: 0 })).toThrow(
       'perFlowConcurrency must be a number >= 1, got 0',
     )
-    expect(() => gateOf({ concurrency: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
-      "perFlowConcurrency needs inside: 'turns'",
-    )
   })
 })
 

@@ -43,8 +43,8 @@ export interface RingRules<T> {
  * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
  *
  * Lanes form a tree. Its root is the whole queue. Below the root are the flows, or the first names of their paths, and
- * below those the next; or SFQ's queues, and in each of them the flows that share it; or SFQ's queues with their requests
- * in order of arrival. A waiting request counts in every lane above it.
+ * below those the next; or SFQ's queues, and in each of them the flows that share it. A waiting request counts in every
+ * lane above it.
  */
 export class Lane<T> implements Linked<Lane<T>> {
   /** The key of its flow, or of the beginning of a path; empty for a lane that belongs to no flow. */
