@@ -2,10 +2,19 @@ import type { Settlement } from '../admission/decision.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
-import { requireNumber, requireOneOf } from '../options.js'
-import type { Flow } from '../path.js'
+import {
+  requireAbortSignal,
+  requireBoolean,
+  requireInteger,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+} from '../options.js'
+import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
+import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
+import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
 
@@ -62,6 +71,44 @@ export interface QueueRequest {
   deadlineMs?: number | undefined
   /** Fires when the client is gone. */
   signal?: AbortSignal | undefined
+}
+
+const FIELDS: readonly (keyof QueueRequest)[] = [
+  'flow',
+  'cost',
+  'width',
+  'units',
+  'priority',
+  'band',
+  'exempt',
+  'deadlineMs',
+  'signal',
+]
+
+/** The request as a gate would pass it on. Throws a `RangeError` or `TypeError` that names what is wrong with it. */
+export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs: number): Passage {
+  requireOptions('request', request, FIELDS)
+  const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
+  const checked = requireFlow(flow)
+  if (cost !== undefined) requireCost('cost', cost)
+  if (width !== undefined) requireWidth('width', width)
+  if (units !== undefined) requireUnits('units', units)
+  requireInteger('priority', priority, -2, 2)
+  if (band !== undefined) requireInteger('band', band, 0, settings.bands.length - 1)
+  requireBoolean('exempt', exempt)
+  if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
+  if (signal !== undefined) requireAbortSignal('signal', signal)
+  return {
+    flow: firstOf(checked),
+    path: typeof checked === 'string' ? undefined : checked,
+    cost: cost ?? width ?? (typeof settings.width === 'number' ? settings.width : 1),
+    resource: undefined,
+    priority,
+    exempt,
+    nowMs,
+    signal,
+    credit: undefined,
+  }
 }
 
 /** A request that runs, where the queue is used without a gate. */

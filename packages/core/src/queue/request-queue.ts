@@ -2,11 +2,8 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireAbortSignal, requireBoolean, requireInteger, requireOptions } from '../options.js'
-import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
-import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
-import type { BandSnapshot } from './bands.js'
+import { LEAST_COST, MOST_COST } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import {
   bandIndexOf,
@@ -16,13 +13,11 @@ import {
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
-  requireDeadline,
-  requireUnits,
-  requireWidth,
   unitsOf,
   widthOf,
 } from './options.js'
 import {
+  passageOf,
   QueuedRequest,
   type QueuePermit,
   type QueueReason,
@@ -31,7 +26,8 @@ import {
   SHORTAGE,
 } from './queued-request.js'
 import { FlowSlots, SlotSupply } from './slots.js'
-import { type Passing, type WaitingFlow, WaitingList } from './waiting-list.js'
+import type { RequestQueueSnapshot } from './snapshot.js'
+import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
 /** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
@@ -43,47 +39,7 @@ const TOO_LONG = 0.8
 type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'deadlineMs'>>>
 
 const NOTHING_SAID: Said = {}
-const REQUEST_FIELDS: readonly (keyof QueueRequest)[] = [
-  'flow',
-  'cost',
-  'width',
-  'units',
-  'priority',
-  'band',
-  'exempt',
-  'deadlineMs',
-  'signal',
-]
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
-
-/** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
-export interface RequestQueueSnapshot {
-  readonly closed: boolean
-  readonly came: number
-  /** Let through because they were exempt. */
-  readonly exempted: number
-  readonly startedAtOnce: number
-  readonly startedLater: number
-  readonly refused: number
-  /** Refusals by reason. */
-  readonly refusedBy: Readonly<Record<string, number>>
-  readonly waiting: number
-  /** Started, and neither finished nor undone; without the exempt. */
-  readonly running: number
-  /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
-  readonly durationMs: number
-  /** The request that is being passed because too little is free for it. */
-  readonly passing: Passing | undefined
-  /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
-  readonly capacityErrors: number
-  readonly bands: readonly BandSnapshot[]
-  /** The flows with most waiting requests: at most 20. */
-  readonly flows: readonly WaitingFlow[]
-  /** The capacity's own. */
-  readonly capacity: unknown
-  /** The pool's own; `undefined` without one. */
-  readonly pool: unknown
-}
 
 /**
  * Lets requests wait for capacity, and lets them out in fair turns.
@@ -166,29 +122,8 @@ export class RequestQueue implements Stage {
    * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
-    requireOptions('request', request, REQUEST_FIELDS)
-    const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
-    const checked = requireFlow(flow)
-    if (cost !== undefined) requireCost('cost', cost)
-    if (width !== undefined) requireWidth('width', width)
-    if (units !== undefined) requireUnits('units', units)
-    requireInteger('priority', priority, -2, 2)
-    if (band !== undefined) requireInteger('band', band, 0, this.#settings.bands.length - 1)
-    requireBoolean('exempt', exempt)
-    if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
-    if (signal !== undefined) requireAbortSignal('signal', signal)
-    const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
-    const passage: Passage = {
-      flow: firstOf(checked),
-      path: typeof checked === 'string' ? undefined : checked,
-      cost: cost ?? width ?? usualWidth,
-      resource: undefined,
-      priority,
-      exempt,
-      nowMs: this.#clock(),
-      signal,
-      credit: undefined,
-    }
+    const passage = passageOf(request, this.#settings, this.#clock())
+    const { signal } = request
     if (signal?.aborted === true) {
       this.#came++
       return this.#refuse('gone', 0)

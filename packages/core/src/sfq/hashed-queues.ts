@@ -1,6 +1,7 @@
 import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import type { Random } from '../random.js'
-import { Lane, Ring, type RingRules } from './ring.js'
+import { Lane } from './lane.js'
+import { Ring, type RingRules } from './ring.js'
 
 /** Queues in a flow's hand. */
 const HAND = 4

@@ -1,8 +1,9 @@
 import type { Words } from '../hash.js'
 import { type Flow, keyOf } from '../path.js'
 import type { HashedQueues } from './hashed-queues.js'
+import { Lane } from './lane.js'
 import { LongestQueue } from './longest-queue.js'
-import { Lane, Ring, type RingRules } from './ring.js'
+import { Ring, type RingRules } from './ring.js'
 
 /**
  * One lane per waiting flow: below the root or, given SFQ's `queues`, in one of them.
