@@ -100,14 +100,14 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
   /**
-   * Slots that one flow may have at most, even if more are free: at least 1. Without it a flow may have all slots while
-   * no other flow waits; while others wait, none gets more than its share by weight.
-   * @default Infinity
+   * Slots that one flow may have at most, even if more are free: at least 1; of all flows, or of each, asked at each of
+   * its arrivals. Without it a flow may have all slots while no other flow waits; while others wait, none gets more than
+   * its share by weight. @default Infinity
    */
-  perFlowConcurrency?: number
+  perFlowConcurrency?: number | ((flow: string) => number)
   /**
    * What a gate does when the capacity throws. (If an option's function throws in a gate, the request gets weight 1, one
-   * slot and no deadline.) @default 'refuse'
+   * slot, as the only one of its flow, and no deadline.) @default 'refuse'
    */
   onError?: 'admit' | 'refuse'
 }
@@ -142,7 +142,7 @@ const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
   newestFirst: [requireBoolean, false],
   perturbEveryMs: [by(requireNumber, 5_000, 600_000), 60_000],
   perFlowConcurrency: [
-    (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 1),
+    (name, value) => typeof value === 'function' || requireMost(name, value),
     Number.POSITIVE_INFINITY,
   ],
   onError: [by(requireOneOf, ['admit', 'refuse']), 'refuse'],
@@ -261,7 +261,7 @@ function poolFrom(pool: PoolOptions): PoolSettings {
   return { size: capacityFrom('pool.size', size, 'units'), unitsOf, perFlow }
 }
 
-/** Slots that a request takes. This and the next five throw what the option's function throws, or what is wrong. */
+/** Slots that a request takes. This and the next six throw what the option's function throws, or what is wrong. */
 export function widthOf({ width }: QueueSettings, passage: Passage): number {
   if (typeof width === 'number') return width
   const given = width(passage)
@@ -305,6 +305,18 @@ export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: str
   return weightOf === undefined ? 1 : weightInSteps(weightOf, flow)
 }
 
+/** Slots that a flow may have at most. */
+export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: string): number {
+  if (typeof most === 'number') return most
+  const given = most(flow)
+  requireMost('perFlowConcurrency()', given)
+  return given
+}
+
+function requireMost(name: string, most: unknown): void {
+  if (most !== Number.POSITIVE_INFINITY) requireNumber(name, most, 1)
+}
+
 /** Checks for slots that a request may take. */
 export function requireWidth(name: string, width: unknown): void {
   requireAbove(name, width, 0)
@@ -328,17 +340,24 @@ function bandOfPriority(priority: number, bands: number): number {
 
 /**
  * The options of a queue, with functions that never throw. Errors and bad answers are told to `failed`, and the request
- * then has weight 1, one slot, a slot's part of the pool, the band of its priority, no deadline and no class: an option
+ * then has weight 1, one slot and no more for its flow, a slot's part of the pool, the band of its priority, no deadline and no class: an option
  * that fails for a request must not lift the limit.
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
-  const { weightOf, width, pool, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
+  const { weightOf, width, pool, perFlowConcurrency, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
   const safe: QueueOptions = { ...options }
   if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
   if (typeof width === 'function')
     safe.width = guarded(
       width,
       (slots) => requireWidth('width()', slots),
+      () => 1,
+      failed,
+    )
+  if (typeof perFlowConcurrency === 'function')
+    safe.perFlowConcurrency = guarded(
+      perFlowConcurrency,
+      (most) => requireMost('perFlowConcurrency()', most),
       () => 1,
       failed,
     )

@@ -140,8 +140,19 @@ export interface RequestHost {
   contest(request: QueuedRequest): Contest
 }
 
+/** What a request takes, and what its flow may have, as the options had it at its arrival. */
+export interface Terms extends Need {
+  readonly cost: number
+  readonly band: Band<QueuedRequest>
+  /** The class under which its duration is remembered. */
+  readonly className: string
+  /** Its flow's weight, and the slots that its flow may have at most. */
+  readonly weight: number
+  readonly most: number
+}
+
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
-export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
+export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   readonly #host: RequestHost
   /** The first name of its path. */
   readonly flow: string
@@ -152,10 +163,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
   readonly width: number
   readonly units: number
   readonly band: Band<QueuedRequest>
-  /** The class under which its duration is remembered. */
   readonly className: string
-  /** Its flow's weight at its arrival. */
   readonly weight: number
+  readonly most: number
   readonly arrivedMs: number
   startByMs = 0
   position = -1
@@ -174,25 +184,18 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
   /** The answer: itself, or a refusal. */
   verdict: Verdict = undefined
 
-  constructor(
-    host: RequestHost,
-    { flow, path, nowMs }: Passage,
-    cost: number,
-    { width, units }: Need,
-    band: Band<QueuedRequest>,
-    className: string,
-    weight: number,
-  ) {
+  constructor(host: RequestHost, { flow, path, nowMs }: Passage, terms: Terms) {
     this.#host = host
     this.flow = flow
     this.path = path ?? flow
-    this.cost = cost
-    this.expected = band.queue.expected(this.path, cost, className)
-    this.width = width
-    this.units = units
-    this.band = band
-    this.className = className
-    this.weight = weight
+    this.cost = terms.cost
+    this.expected = terms.band.queue.expected(this.path, terms.cost, terms.className)
+    this.width = terms.width
+    this.units = terms.units
+    this.band = terms.band
+    this.className = terms.className
+    this.weight = terms.weight
+    this.most = terms.most
     this.arrivedMs = nowMs
   }
 

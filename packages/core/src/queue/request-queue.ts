@@ -10,6 +10,7 @@ import {
   classNameOf,
   deadlineOf,
   flowWeight,
+  mostSlots,
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
@@ -24,6 +25,7 @@ import {
   type QueueRequest,
   type RequestHost,
   SHORTAGE,
+  type Terms,
 } from './queued-request.js'
 import { FlowSlots, SlotSupply } from './slots.js'
 import type { RequestQueueSnapshot } from './snapshot.js'
@@ -90,7 +92,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(settings.perFlowConcurrency, pool?.perFlow ?? Number.POSITIVE_INFINITY)
+    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -192,12 +194,16 @@ export class RequestQueue implements Stage {
     const { flow, nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    const width = said.width ?? widthOf(settings, passage)
-    const units = settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage))
-    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const terms: Terms = {
+      cost,
+      width: said.width ?? widthOf(settings, passage),
+      units: settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage)),
+      band: this.#list.band(said.band ?? bandIndexOf(settings, passage)),
+      className: classNameOf(settings, passage),
+      weight: flowWeight(settings, flow),
+      most: mostSlots(settings, flow),
+    }
     const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
-    const className = classNameOf(settings, passage)
-    const weight = flowWeight(settings, flow)
     this.#came++
     if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
     if (passage.exempt) {
@@ -205,7 +211,8 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, passage, cost, { width, units }, band, className, weight)
+    const request = new QueuedRequest(this.#host, passage, terms)
+    this.#slots.retell(request)
     try {
       const tooWide = this.#supply.tooWide(request)
       if (tooWide !== undefined) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { ...tooWide })
@@ -380,7 +387,7 @@ export class RequestQueue implements Stage {
     if (this.#capped) this.#supply.listen(nowMs)
   }
 
-  /** Refuses a request that can never start any more: the capacity or the pool has become too small while it waited. */
+  /** Refuses a request that can never start any more, because the capacity or the pool has become too small. */
   #outgrown(request: QueuedRequest, nowMs: number): boolean {
     const tooWide = this.#supply.tooWide(request)
     if (tooWide === undefined) return false
@@ -404,10 +411,7 @@ export class RequestQueue implements Stage {
     return other !== undefined && slots.isAllowed(other) ? other : undefined
   }
 
-  /**
-   * Starts a waiting request, if there are slots for it. Also true if a request was added or left while the capacity
-   * was asked, which may call anything: then it may be another's turn.
-   */
+  /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
     const taken = this.#supply.take(request, nowMs)
