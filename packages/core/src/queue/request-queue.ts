@@ -369,7 +369,7 @@ export class RequestQueue implements Stage {
         if (this.#startWaiting(passed, nowMs)) return true
       } else this.#mayTellNothing(nowMs)
     }
-    if (this.#supply.mustRetry) return false
+    if (this.#supply.mustRetry || (passed === undefined && this.#isFull(nowMs))) return false
     const head = this.#next(nowMs)
     if (head === undefined) return false
     if (this.#outgrown(head, nowMs)) return true
@@ -379,6 +379,18 @@ export class RequestQueue implements Stage {
     if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false
     if (this.#list.changes === changes) this.#list.hold(head)
     return true
+  }
+
+  /**
+   * Whether no slot is free. Asks for one all the same, so that the capacity tells when one is; but not whose turn it is:
+   * that shows then, when others may have come.
+   */
+  #isFull(nowMs: number): boolean {
+    const { first } = this.#list
+    if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
+    if (!this.#supply.take(first, nowMs)) return true
+    this.#supply.giveBack(first, nowMs)
+    return false
   }
 
   /** What waits is held back by parts of the capacity, which was not asked, and so will not tell when it has more. */
@@ -401,9 +413,7 @@ export class RequestQueue implements Stage {
    */
   #next(nowMs: number): QueuedRequest | undefined {
     const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
-    // While no slot is free nobody passes: the head is only there to ask the capacity with.
-    const passes = slots.isContested && this.#supply.anyFree()
-    const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
+    const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
     if (head !== undefined && slots.isAllowed(head)) return head
     this.#mayTellNothing(nowMs)
     if (head === undefined) return undefined

@@ -77,6 +77,11 @@ export class WaitingList {
     return this.#byTime.size
   }
 
+  /** The waiting request whose time is up first. */
+  get first(): QueuedRequest | undefined {
+    return this.#byTime.first
+  }
+
   /** The band of this index, from 0. */
   band(index: number): Band<QueuedRequest> {
     return this.#bands.all[index]!

@@ -140,7 +140,7 @@ export class Ring<T> {
         continue
       }
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      else lane.round = this.#round
+      else this.#catchUp(lane)
       // A group is passed over as a whole: that costs no turn in it.
       const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
       // A dead request may have taken the lane with it, or one that was passed over.
@@ -233,6 +233,13 @@ export class Ring<T> {
       return
     }
     this.keep(lane)
+  }
+
+  /** A lane that was passed over for whole rounds is credited for them as all others were. */
+  #catchUp(lane: Lane<T>): void {
+    const missed = this.#round - lane.round - (lane.credited === lane.round ? 1 : 0)
+    if (missed > 0 && lane.place === 'old') credit(lane, missed * this.#worth(lane))
+    lane.round = this.#round
   }
 
   #toEnd(lane: Lane<T>): void {
