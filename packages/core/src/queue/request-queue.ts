@@ -46,10 +46,9 @@ const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 /**
  * Lets requests wait for capacity, and lets them out in fair turns.
  *
- * A request starts at once if slots are free and no request waits before it; otherwise it takes its place in the fair
- * queue of its band. It leaves exactly once: it starts; its time is up; its signal fires; it is evicted for a flow with
- * less waiting; or the queue closes. It never starts at or after its time, however late timers are. A request that has
- * left holds nothing.
+ * A request starts at once if slots are free and none waits before it; otherwise it takes its place in the fair queue of
+ * its band. It leaves exactly once: it starts; its time is up, and however late timers are it never starts after that; its
+ * signal fires; it is evicted for a flow with less waiting; or the queue closes. Then nothing of it is kept.
  *
  * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
  *   start at once is refused for its deadline only if that has passed; otherwise one slow period would have every
@@ -183,12 +182,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Decides, in this order: refuses if the queue is closed; lets an exempt request through; refuses one whose deadline
-   * has passed or that is too wide; starts it if slots are free and no request waits before it; refuses it if it would
-   * wait in vain, or too much of its flow or band waits; lets it wait.
-   *
-   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then
-   * keeps nothing of the request.
+   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then keeps nothing
+   * of the request.
    */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
@@ -344,8 +339,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Starts all waiting requests that may start. Afterwards the capacity has said no to the next one, and tells when it
-   * is worth asking again; or the capacity failed, and is asked again at the next call of any kind.
+   * Starts all waiting requests that may start. Afterwards the capacity has said no, and tells when it is worth asking
+   * again; or it failed, and is asked again at the next call of any kind.
    */
   #dispatch(nowMs: number): void {
     if (this.#dispatching || this.#list.size === 0) return
