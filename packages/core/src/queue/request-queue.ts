@@ -32,9 +32,8 @@ import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
-/** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
+/** Waiting requests of a flow, and part of its waiting time that its next one may need: beyond both, that is refused. */
 const LONG_BACKLOG = 4
-/** Part of its waiting time that a request may be expected to need. */
 const TOO_LONG = 0.8
 
 /** What a caller without a gate may say of a request. */
@@ -388,7 +387,7 @@ export class RequestQueue implements Stage {
     return false
   }
 
-  /** What waits is held back by parts of the capacity, which was not asked, and so will not tell when it has more. */
+  /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */
   #mayTellNothing(nowMs: number): void {
     this.#capped = this.#list.size > 0
     if (this.#capped) this.#supply.listen(nowMs)
@@ -402,10 +401,7 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /**
-   * The request whose turn it is: of a flow within its share, if one waits; never of a flow, nor of a band, that has all
-   * it may have.
-   */
+  /** The request whose turn it is: of a flow within its share, if one waits; never of one, or a band, that has all it may. */
   #next(nowMs: number): QueuedRequest | undefined {
     const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
     const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
