@@ -173,7 +173,7 @@ export function firstCome(): EngineQueue {
  * Virtual token counter: the client that has had least is next; who comes back starts level with the least active. One
  * that knows how long answers will be charges them at the start.
  */
-export function tokenCounter({ knows = false } = {}): EngineQueue {
+export function tokenCounter({ knows = false }: { readonly knows?: boolean } = {}): EngineQueue {
   const had = new Map<number, number>()
   const lines = new Map<number, Running[]>()
   const least = (): Running[] | undefined => {
