@@ -156,6 +156,10 @@ describe('the gateway, to one client', () => {
         param: null,
       },
     })
+    const headers = { authorization: 'Bearer team', 'content-type': 'application/json' }
+    const init = { method: 'POST', headers, body: '{"model":' }
+    const noJson = await fetch(`${gateway.url}/v1/chat/completions`, init)
+    expect([noJson.status, await noJson.json()]).toMatchObject([400, { error: { code: 'bad_request' } }])
     expect((await shown(gateway)).budget.used).toBe(0)
   })
 
@@ -195,6 +199,18 @@ describe('the gateway, before an engine of its own mind', () => {
     expect(await dataOf(await ask(gateway, 'team', question(5, { stream: true })))).toHaveLength(31)
     expect(await usedAtRest(gateway)).toBe(35)
   })
+
+  it.each(['{"error":{"code":500,"message":"out of memory"}}', 'out of memory'])(
+    'passes an error in a stream on as it comes, and charges what was written before: %s',
+    async (error) => {
+      const event = `data: ${JSON.stringify({ choices: [{ delta: { content: 'a' } }] })}\n\n`
+      const broken = await engineOf((res) => res.end(`${event}data: ${error}\n\n`))
+      const gateway = await start({ UPSTREAM_URL: broken })
+      const reply = await ask(gateway, 'team', question(5, { stream: true }))
+      expect([reply.status, (await dataOf(reply))[1]]).toEqual([200, error])
+      expect(await usedAtRest(gateway)).toBe(6)
+    },
+  )
 
   it.each([{ total_tokens: 9 }, { prompt_tokens: 5, completion_tokens: -2, total_tokens: 3 }, 'many', null])(
     'charges and learns nothing by a usage that is no counts: %j',

@@ -4,11 +4,11 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { budgetStage } from '@fairlead/core/escrow'
 import { type FairRequest, fairMiddleware, requestQueue } from '@fairlead/express'
-import express, { type Request, type RequestHandler, type Response } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { openBudget } from './budget.js'
 import { Engine, engineApp } from './engine.js'
 import { AnswerLengths } from './lengths.js'
-import { type ChatRequest, type Chunk, errorBody, eventsOf, readChat, type Usage, usageOf, wordsOf } from './openai.js'
+import { type ChatRequest, chunkOf, errorBody, eventsOf, readChat, type Usage, usageOf, wordsOf } from './openai.js'
 
 /** API keys, and what each tenant weighs when there is not enough for all. */
 const WEIGHTS: Readonly<Record<string, number>> = { enterprise: 4, team: 2, free: 1 }
@@ -111,46 +111,63 @@ function askEngine(req: Request, { stream }: ChatRequest, signal: AbortSignal): 
   return fetch(`${upstream}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body), signal })
 }
 
-/** Passes an answer on as it comes, and charges each token when it is written. Gives the usage. */
+/** What became of a request. */
+interface Ended {
+  readonly usage: Usage | undefined
+  readonly outcome: 'success' | 'failure' | 'ignored'
+}
+
+const NOTHING_USED: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+
+/** An engine that is short itself says so; any other error says nothing of what there is. */
+const outcomeOf = (code: unknown): 'failure' | 'ignored' => ([429, 503].includes(Number(code)) ? 'failure' : 'ignored')
+
+/**
+ * Passes an answer on as it comes, an error in the middle of it too, and charges each token when it is written.
+ */
 async function passStream(
   reply: globalThis.Response,
   res: Response,
   { tellsUsage }: ChatRequest,
   permit: FairRequest['permit'],
   signal: AbortSignal,
-): Promise<Usage | undefined> {
+): Promise<Ended> {
   let usage: Usage | undefined
+  let outcome: Ended['outcome'] = 'success'
   res.type('text/event-stream')
   for await (const data of eventsOf(reply.body!)) {
-    const chunk = data === '[DONE]' ? undefined : (JSON.parse(data) as Chunk)
+    const chunk = chunkOf(data)
+    if (chunk?.error) outcome = outcomeOf(chunk.error.code)
     usage = usageOf(chunk?.usage) ?? usage
     if (chunk?.choices?.[0]?.delta?.content) permit?.charge(1)
     const isOurs = chunk?.choices?.length === 0 && !tellsUsage
     if (!isOurs && !res.write(`data: ${data}\n\n`)) await once(res, 'drain', { signal })
   }
   res.end()
-  return usage
+  return { usage, outcome }
 }
 
 async function chat(req: Request, res: Response): Promise<void> {
   const asked = requests.get(req)!
   const permit = req.fair?.permit
   const signal = req.fair?.signal ?? new AbortController().signal
-  let usage: Usage | undefined
-  let outcome: 'success' | 'failure' | 'ignored' = 'success'
+  let { usage, outcome }: Ended = { usage: undefined, outcome: 'success' }
   try {
     permit?.charge(asked.promptTokens)
     const reply = await askEngine(req, asked.chat, signal)
     if (!reply.ok) {
       // The engine itself is short, or the question was bad: it says so, and the question cost nothing.
-      outcome = reply.status === 429 || reply.status === 503 ? 'failure' : 'ignored'
-      usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+      outcome = outcomeOf(reply.status)
+      usage = NOTHING_USED
       const retryAfter = reply.headers.get('retry-after')
       if (retryAfter !== null) res.set('Retry-After', retryAfter)
       res.status(reply.status).type(reply.headers.get('content-type') ?? 'application/json')
       res.send(await reply.text())
-    } else if (asked.chat.stream) usage = await passStream(reply, res, asked.chat, permit, signal)
-    else {
+    } else if (asked.chat.stream) {
+      const ended = await passStream(reply, res, asked.chat, permit, signal)
+      usage = ended.usage
+      outcome = ended.outcome
+    } else {
       const answer = (await reply.json()) as { usage?: unknown } | null
       usage = usageOf(answer?.usage)
       res.json(answer)
@@ -160,7 +177,7 @@ async function chat(req: Request, res: Response): Promise<void> {
     outcome = 'ignored'
     if (signal.aborted) return
     console.log(`engine failed: ${String(error)}`)
-    usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+    usage = NOTHING_USED
     if (res.headersSent) res.destroy()
     else res.status(502).json(errorBody('the engine cannot be reached', 'server_error', 'bad_gateway'))
   } finally {
@@ -181,6 +198,15 @@ app.get('/admission', (_req, res) => {
   const { inFlight, waiting, stages } = fair.gate.snapshot()
   res.json({ inFlight, waiting, queue: stages['queue'], budget: budget.escrow.snapshot(), engine: engine.state })
 })
+
+/** Bodies that are no JSON, or too large, in OpenAI's words too. */
+const tell: ErrorRequestHandler = (error: { status?: number; message: string }, _req, res, next) => {
+  const { status = 500, message } = error
+  if (res.headersSent) next(error)
+  else if (status < 500) res.status(status).json(errorBody(message, 'invalid_request_error', 'bad_request'))
+  else res.status(status).json(errorBody('the gateway failed', 'server_error', 'internal_error'))
+}
+app.use(tell)
 
 const server = app.listen(Number(PORT), (error) => {
   if (error) throw error

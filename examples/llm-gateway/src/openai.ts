@@ -21,6 +21,18 @@ export interface Usage {
 export interface Chunk {
   readonly choices?: readonly { readonly delta: { readonly content?: string }; readonly finish_reason: string | null }[]
   readonly usage?: unknown
+  /** Instead: what went wrong after the answer had begun. */
+  readonly error?: { readonly code?: unknown } | null
+}
+
+/** A chunk of a stream; `undefined` if it is none, as the `[DONE]` at its end. */
+export function chunkOf(data: string): Chunk | undefined {
+  try {
+    const chunk: unknown = JSON.parse(data)
+    return typeof chunk === 'object' && chunk !== null ? chunk : undefined
+  } catch {
+    return undefined
+  }
 }
 
 const DEFAULT_MOST = 256

@@ -76,15 +76,14 @@ describe('what the pictures say', () => {
     60_000,
   )
 
-  it('hashed queues with turns wait no longer than exact round robin', () => {
-    for (const name of ['foreignTurns', 'auto', 'perFlow'] as const)
+  it('hashed queues wait no longer than exact round robin', () => {
+    for (const name of ['hashed', 'auto', 'perFlow'] as const)
       expect(p99(name, 10)).toBeLessThan(1.05 * p99('textbook', 10))
   }, 60_000)
 
   it('nobody is refused where flows have places of their own', async () => {
     const { data } = await isolation.make(LITTLE, () => {})
     for (const { measured } of data as IsolationRow[])
-      for (const name of ['foreignTurns', 'auto', 'perFlow', 'sparseFirst'] as const)
-        expect(measured[name].lost).toBe(0)
+      for (const name of ['hashed', 'auto', 'perFlow', 'sparseFirst'] as const) expect(measured[name].lost).toBe(0)
   }, 60_000)
 })

@@ -8,8 +8,8 @@ import { VARIANTS, type VariantName } from './variants.js'
 
 const EVICTING: readonly VariantName[] = ['evicting1', 'evicting2', 'evicting4']
 /** In order of arrival: they refuse whoever comes to a full queue. */
-const REFUSING: readonly VariantName[] = ['first', 'shortestOf2', 'shortestOf4', 'foreignArrival']
-const OURS: readonly VariantName[] = ['foreignArrival', 'foreignTurns', 'auto', 'perFlow', 'sparseFirst']
+const REFUSING: readonly VariantName[] = ['first', 'shortestOf2', 'shortestOf4']
+const OURS: readonly VariantName[] = ['hashed', 'auto', 'perFlow', 'sparseFirst']
 const ALL: readonly VariantName[] = [
   ...new Set<VariantName>(['arrivalOrder', ...EVICTING, 'textbook', ...REFUSING, ...OURS]),
 ]
@@ -44,7 +44,7 @@ function measureAll(shape: Shape, effort: Effort): IsolationRow['measured'] {
 
 /** Where waits were published. */
 function waits(rows: readonly IsolationRow[]): Table {
-  const columns = ['arrivalOrder', ...EVICTING, 'foreignArrival', 'textbook', 'sparseFirst'] as const
+  const columns = ['arrivalOrder', ...EVICTING, 'textbook', 'sparseFirst'] as const
   return {
     id: 'waits',
     title: 'p99 wait of light requests in ms, ours / published',
@@ -81,11 +81,11 @@ function besideDigits(ours: number, published: number | undefined): string {
 }
 
 function losses(rows: readonly IsolationRow[]): Table {
-  const columns = ['arrivalOrder', ...REFUSING, 'foreignTurns', 'sparseFirst'] as const
+  const columns = ['arrivalOrder', ...REFUSING, 'hashed', 'sparseFirst'] as const
   return {
     id: 'losses',
     title:
-      'What ships, in order of arrival: p99 wait of light requests in ms, and those refused or expired, in per cent',
+      'Lines that refuse whoever comes to a full one: p99 wait of light requests in ms, and those refused or expired, in per cent',
     head: ['', ...columns.map((name) => VARIANTS[name].title)],
     rows: rows.map(({ title, measured }) => [
       title,

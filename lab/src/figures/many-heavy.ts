@@ -12,8 +12,7 @@ const shapeOf = (heavy: number): Shape => ({ heavy, heavyRate: 50 })
 
 /** Published for 40 of them: p99 as a part of that of textbook round robin, which was 151 ms. */
 const PUBLISHED: Partial<Record<VariantName, number>> = {
-  foreignArrival: 21,
-  foreignTurns: 1.03,
+  hashed: 1.03,
   auto: 1.01,
   sparseFirst: 0.53,
 }
@@ -21,8 +20,7 @@ const PUBLISHED: Partial<Record<VariantName, number>> = {
 const COLUMNS = [
   'first',
   'shortestOf4',
-  'foreignArrival',
-  'foreignTurns',
+  'hashed',
   'auto',
   'perFlow',
   'sparseFirst',

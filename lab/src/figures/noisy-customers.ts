@@ -1,11 +1,14 @@
-import { quantile, runs, type Story } from '../simulation/queue/index.js'
+import { seededRandom } from '@fairlead/core/testing'
+import { quantile } from '../simulation/queue/index.js'
+import { type Arrival, arrivalOrder, type Discipline, fairQueue } from '../simulation/sfq/index.js'
 import type { Figure, Table } from './figure.js'
+import { hashedLines } from './hashed-lines.js'
 import { SEEDS, seedsOf } from './measure.js'
 import { digits, mean, percent } from './numbers.js'
 import { type Customer, plotCustomers } from './plots/customers.js'
 
 /**
- * Brooker's comparison, run on the waiting room that ships: customers of whom one is three times as loud, a single
+ * Brooker's comparison, customers of whom one is three times as loud, a single
  * hash beside the shortest of two queues beside ours. His post shows it without figures; the numbers here are our own.
  *
  * 10 slots of 100 ms (exponential), so 100 requests a second. 10 customers together ask for 5 % more: each of the nine
@@ -17,44 +20,40 @@ const ASKED_PER_SECOND = 105
 const WORK_MS = 100
 const SECONDS = 300
 const QUEUES = 16
-/** As often as the room allows. */
+/** As often as a queue allows. */
 const PERTURB_EVERY_MS = 5_000
 /** A period in which a customer waits for longer than this on the average is a bad one. */
 const BAD_MS = 1_000
 
-const HASHED = { queues: QUEUES, sparseFirst: false } as const
-const WAYS = [
-  {
-    title: 'one line for all',
-    options: { queues: 1, choose: 'first', inside: 'arrival', perFlowLimit: 800, sparseFirst: false },
-  },
-  { title: 'single hash', options: { ...HASHED, hand: 1, choose: 'first', inside: 'arrival' } },
-  { title: 'shortest of two', options: { ...HASHED, hand: 2, choose: 'shortest', inside: 'arrival' } },
-  { title: 'foreign of two, turns', options: { ...HASHED, hand: 2 } },
-  { title: 'per flow, sparse first (default)', options: {} },
-] as const
+const SLOTS = 10
+const MOST_WAIT_MS = 5_000
+
+interface Way {
+  readonly title: string
+  make(seed: number): Discipline
+}
+
+const WAYS: readonly Way[] = [
+  { title: 'one line for all', make: () => arrivalOrder(800) },
+  { title: 'single hash', make: (seed) => hashedLines({ lines: QUEUES, hand: 1, seed, overflow: 'refuse' }) },
+  { title: 'shortest of two', make: (seed) => hashedLines({ lines: QUEUES, hand: 2, seed, overflow: 'refuse' }) },
+  { title: `${QUEUES} hashed queues`, make: (seed) => fairQueue({ queues: QUEUES, sparseFirst: false, seed }) },
+  { title: 'per flow, sparse first (default)', make: () => fairQueue({}) },
+]
 
 export const noisyCustomers: Figure = {
   name: 'noisy-customers',
   file: 'sfq-noisy-customers',
   about: 'ten customers, one of them three times as loud',
   seeds: SEEDS,
-  async make(effort, tell) {
+  make(effort, tell) {
     const seconds = SECONDS * effort.part
-    const quietPerSecond = ASKED_PER_SECOND / (CUSTOMERS - 1 + LOUDER)
-    const traffic = Array.from({ length: CUSTOMERS }, (_, i) => ({
-      flow: nameOf(i),
-      perSecond: i === 0 ? LOUDER * quietPerSecond : quietPerSecond,
-      workMs: WORK_MS,
-    }))
-    const results: { title: string; customers: Customer[] }[] = []
-    for (const { title, options } of WAYS) {
+    const results = WAYS.map(({ title, make }) => {
       tell(title)
-      const room = { ...options, maxWaitMs: 5_000, perturbEveryMs: PERTURB_EVERY_MS }
-      const stories = await runs({ seconds, traffic, options: room }, seedsOf(effort))
-      results.push({ title, customers: traffic.map(({ flow }, i) => customerOf(stories, flow, i === 0)) })
-    }
-    const drawn = results.filter(({ title }) => !title.startsWith('foreign') && !title.startsWith('one line'))
+      const runs = seedsOf(effort).map((seed) => serve(seconds, seed, make(seed)))
+      return { title, customers: Array.from({ length: CUSTOMERS }, (_, i) => customerOf(runs, nameOf(i))) }
+    })
+    const drawn = results.filter(({ title }) => !title.endsWith('queues') && !title.startsWith('one line'))
     return {
       tables: [table(results)],
       pictures: { '': plotCustomers(drawn, Math.ceil((1_000 * seconds) / PERTURB_EVERY_MS)) },
@@ -67,26 +66,65 @@ function nameOf(index: number): string {
   return index === 0 ? 'noisy' : `customer-${index}`
 }
 
-function customerOf(stories: readonly Story[], flow: string, noisy: boolean): Customer {
-  const own = stories.filter((story) => story.flow === flow)
-  const started = own.filter(({ startedMs }) => startedMs !== undefined)
-  const waits = started.map(({ waitedMs }) => waitedMs)
-  // Seeds come one after the other, and time starts anew with each.
-  const periods = new Map<string, number[]>()
-  let seed = 0
-  let lastMs = 0
-  for (const { firstMs, waitedMs } of started) {
-    if (firstMs < lastMs) seed++
-    lastMs = firstMs
-    const key = `${seed}:${Math.floor(firstMs / PERTURB_EVERY_MS)}`
-    periods.set(key, [...(periods.get(key) ?? []), waitedMs])
+/** What one customer asked for, and when it started, and after how long. */
+interface Customers {
+  readonly asked: ReadonlyMap<string, number>
+  readonly started: ReadonlyMap<string, readonly { readonly firstMs: number; readonly waitedMs: number }[]>
+}
+
+function serve(seconds: number, seed: number, queue: Discipline): Customers {
+  const random = seededRandom(seed)
+  const exponential = (): number => -Math.log(1 - random())
+  const asked = new Map(Array.from({ length: CUSTOMERS }, (_, i) => [nameOf(i), 0]))
+  const started = new Map([...asked.keys()].map((flow) => [flow, [] as { firstMs: number; waitedMs: number }[]]))
+  let [nowMs, perturbAtMs, busyUntil] = [0, PERTURB_EVERY_MS, [] as number[]]
+  const isDead = ({ atMs }: Arrival): boolean => nowMs - atMs > MOST_WAIT_MS
+  const fill = (): void => {
+    busyUntil = busyUntil.filter((ms) => ms > nowMs)
+    while (busyUntil.length < SLOTS) {
+      const next = queue.dequeue(isDead)
+      if (next === undefined) return
+      busyUntil.push(nowMs + next.serviceMs)
+      started.get(next.flow)!.push({ firstMs: next.atMs, waitedMs: nowMs - next.atMs })
+    }
   }
+  for (let atMs = 0; atMs < 1_000 * seconds; ) {
+    atMs += (exponential() * 1_000) / ASKED_PER_SECOND
+    for (let endMs = Math.min(...busyUntil); endMs <= atMs; endMs = Math.min(...busyUntil)) {
+      nowMs = endMs
+      fill()
+    }
+    nowMs = atMs
+    if (nowMs >= perturbAtMs) {
+      perturbAtMs += PERTURB_EVERY_MS
+      queue.perturb?.()
+    }
+    // The noisy one is as likely as any other two more.
+    const flow = nameOf(Math.max(0, Math.floor(random() * (CUSTOMERS - 1 + LOUDER)) - LOUDER + 1))
+    asked.set(flow, asked.get(flow)! + 1)
+    queue.enqueue({ flow, light: false, cost: 1, atMs, serviceMs: exponential() * WORK_MS })
+    fill()
+  }
+  return { asked, started }
+}
+
+function customerOf(runs: readonly Customers[], flow: string): Customer {
+  const waits = runs.flatMap(({ started }) => started.get(flow)!.map(({ waitedMs }) => waitedMs))
+  const asked = runs.reduce((sum, run) => sum + run.asked.get(flow)!, 0)
+  const periods = runs.flatMap(({ started }) => {
+    const byPeriod = new Map<number, number[]>()
+    for (const { firstMs, waitedMs } of started.get(flow)!) {
+      const period = Math.floor(firstMs / PERTURB_EVERY_MS)
+      byPeriod.set(period, [...(byPeriod.get(period) ?? []), waitedMs])
+    }
+    return [...byPeriod.values()].map(mean)
+  })
   return {
-    noisy,
+    noisy: flow === nameOf(0),
     p50: quantile(waits, 0.5),
     p99: quantile(waits, 0.99),
-    served: started.length / own.length,
-    periods: [...periods.values()].map(mean),
+    served: waits.length / asked,
+    periods,
   }
 }
 

@@ -1,7 +1,7 @@
 import { arrivalOrder, type Discipline, fairQueue, textbookRoundRobin } from '../simulation/sfq/index.js'
-import { evictingQueues } from './evicting-queues.js'
+import { type HashedLines, hashedLines } from './hashed-lines.js'
 
-/** A way to let requests wait. From `first` on, the queue that ships. */
+/** A way to let requests wait. From `hashed` on, the queue that ships. */
 export interface Variant {
   readonly title: string
   /** For the head of a wide table. */
@@ -19,14 +19,14 @@ export type VariantName =
   | 'first'
   | 'shortestOf2'
   | 'shortestOf4'
-  | 'foreignArrival'
-  | 'foreignTurns'
+  | 'hashed'
   | 'auto'
   | 'perFlow'
   | 'sparseFirst'
 
-/** The post's and McKenney's queues: 64, each in order of arrival, without any record of flows. */
-const HASHED = { queues: 64, inside: 'arrival', sparseFirst: false } as const
+/** The post's and McKenney's queues: 64, each in order of arrival. */
+const lines = (hand: number, overflow: HashedLines['overflow'], seed: number): Discipline =>
+  hashedLines({ lines: 64, hand, seed, overflow })
 const bound = (maxWaiting: number | undefined): { maxWaiting?: number } =>
   maxWaiting === undefined ? {} : { maxWaiting }
 
@@ -41,37 +41,32 @@ export const VARIANTS: Readonly<Record<VariantName, Variant>> = {
     short: 'exact',
     make: () => textbookRoundRobin(),
   },
-  evicting1: { title: 'single hash, evicting', short: 'single hash', make: (seed) => evictingQueues(64, 1, seed) },
-  evicting2: { title: 'shortest of 2, evicting', short: 'shortest of 2', make: (seed) => evictingQueues(64, 2, seed) },
-  evicting4: { title: 'shortest of 4, evicting', short: 'shortest of 4', make: (seed) => evictingQueues(64, 4, seed) },
+  evicting1: { title: 'single hash, evicting', short: 'single hash', make: (seed) => lines(1, 'evict', seed) },
+  evicting2: { title: 'shortest of 2, evicting', short: 'shortest of 2', make: (seed) => lines(2, 'evict', seed) },
+  evicting4: { title: 'shortest of 4, evicting', short: 'shortest of 4', make: (seed) => lines(4, 'evict', seed) },
   first: {
     title: '64 queues, single hash',
     short: 'single hash',
-    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 1, choose: 'first', seed }),
+    make: (seed) => lines(1, 'refuse', seed),
   },
   shortestOf2: {
     title: '64 queues, shortest of 2',
     short: 'shortest of 2',
-    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 2, choose: 'shortest', seed }),
+    make: (seed) => lines(2, 'refuse', seed),
   },
   shortestOf4: {
     title: '64 queues, shortest of 4',
     short: 'shortest of 4',
-    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), hand: 4, choose: 'shortest', seed }),
+    make: (seed) => lines(4, 'refuse', seed),
   },
-  foreignArrival: {
-    title: '64 queues, foreign, arrival order',
-    short: 'foreign, arrival',
-    make: (seed, most) => fairQueue({ ...HASHED, ...bound(most), seed }),
-  },
-  foreignTurns: {
-    title: '64 queues, foreign, turns',
-    short: 'foreign, turns',
+  hashed: {
+    title: '64 hashed queues',
+    short: '64 queues',
     make: (seed, most) => fairQueue({ queues: 64, sparseFirst: false, ...bound(most), seed }),
   },
   auto: {
-    title: 'auto from 64, turns',
-    short: 'auto, turns',
+    title: 'auto from 64',
+    short: 'auto',
     make: (seed, most) => fairQueue({ queues: 'auto', sparseFirst: false, ...bound(most), seed }),
   },
   perFlow: {

@@ -7,8 +7,8 @@
  *
  * `textbook` is round robin as papers write it: the quantum is the mean cost, a request is served only when its flow's
  * credit covers it, and a flow whose credit is used up goes to the next round at once. In the code that ships the
- * quantum is a geometric mean; costly requests are served in advance when all flows that wait for such have credit for
- * a quarter of one; a flow keeps the worth of sixteen turns beyond its head at most, and goes to the next round when the
+ * quantum is a geometric mean; the first request of a turn may be short by what the next turn brings; costly requests
+ * are served in advance when all flows that wait for such have credit for a quarter of one; a flow keeps the worth of sixteen turns beyond its head at most, and goes to the next round when the
  * next request is asked for.
  */
 export class PlainRoundRobin<T> {
@@ -90,7 +90,7 @@ export class PlainRoundRobin<T> {
       if (covers(flow, cost)) {
         if (!this.#textbook) flow.deficit = Math.min(flow.deficit, cost + 16 * this.#pace() * flow.weight)
       } else {
-        flow.costly = flow.requests.length > 0 && cost * (1 - 1e-9) > this.quantum * flow.weight
+        flow.costly = flow.requests.length > 0 && cost * (1 - 1e-9) > 2 * this.quantum * flow.weight
         if (!fresh && !flow.credited) {
           const worth = this.quantum * flow.weight
           flow.deficit += worth
@@ -98,13 +98,18 @@ export class PlainRoundRobin<T> {
           flow.credited = true
         }
       }
-      const inAdvance = !this.#textbook && flow.costly && flow.deficit >= 0 && this.#pool() >= 0.24999999975 * cost
-      if (covers(flow, cost) || inAdvance) return this.#serve(flow)
+      if (covers(flow, cost) || this.#inAdvance(flow, cost)) return this.#serve(flow)
       if (flow.requests.length === 0 && flow.deficit >= 0) this.#leave(flow)
       else this.#pass(flow)
     }
     for (const flow of this.flows) this.#leave(flow)
     return undefined
+  }
+
+  #inAdvance(flow: PlainFlow<T>, cost: number): boolean {
+    if (this.#textbook || flow.deficit <= 0) return false
+    if (flow.costly) return this.#pool() >= 0.24999999975 * cost
+    return flow.served !== 'now' && flow.deficit + this.quantum * flow.weight >= cost * (1 - 1e-9)
   }
 
   /** Takes the request at `index` of a flow out. */
@@ -177,7 +182,7 @@ export class PlainRoundRobin<T> {
   #pace(): number {
     if (this.#textbook) return Math.max(this.#average, this.#least)
     const typical = this.#served === 0 ? 0 : Math.exp(this.#averageLog)
-    return Math.max((1 + Math.min(0.25, 2 * this.#spread)) * typical, this.#average / 16, this.#least)
+    return Math.max((1 + Math.min(0.125, 2 * this.#spread)) * typical, this.#average / 16, this.#least)
   }
 }
 
@@ -193,7 +198,7 @@ interface PlainFlow<T> {
   deficit: number
   /** Whether it got its quantum in this round. */
   credited: boolean
-  /** Whether its next request was worth more than a turn when it was last looked at. */
+  /** Whether its next request was worth more than two turns when it was last looked at. */
   costly: boolean
   /** Whether it was served in its present turn, or in its last one. */
   served: 'no' | 'now' | 'last turn'

@@ -17,8 +17,7 @@ const LINES: readonly Line[] = [
   { name: 'evicting4', label: 'shortest of 4 queues', color: COLOURS.purple },
   { name: 'evicting2', label: 'shortest of 2 queues', color: COLOURS.amber },
   { name: 'evicting1', label: 'single hash', color: COLOURS.sky },
-  { name: 'foreignArrival', label: 'least foreign of 4,\nin arrival order', color: COLOURS.green },
-  { name: 'foreignTurns', label: 'least foreign of 4,\nin turns', color: COLOURS.blue },
+  { name: 'hashed', label: '64 hashed queues', color: COLOURS.blue },
   { name: 'textbook', label: 'exact round robin', color: COLOURS.black, type: 'dashed' },
   { name: 'sparseFirst', label: 'default: per flow,\nsparse flows first', color: COLOURS.orange, width: 4 },
 ]

@@ -169,8 +169,11 @@ export function firstCome(): EngineQueue {
   return { add: (request) => void line.push(request), peek: () => line[0], take: () => void line.shift() }
 }
 
-/** Virtual token counter: the client that has had least is next; who comes back starts level with the least active. */
-export function tokenCounter(): EngineQueue {
+/**
+ * Virtual token counter: the client that has had least is next; who comes back starts level with the least active. One
+ * that knows how long answers will be charges them at the start.
+ */
+export function tokenCounter({ knows = false }: { readonly knows?: boolean } = {}): EngineQueue {
   const had = new Map<number, number>()
   const lines = new Map<number, Running[]>()
   const least = (): Running[] | undefined => {
@@ -196,9 +199,9 @@ export function tokenCounter(): EngineQueue {
     peek: () => least()?.[0],
     take() {
       const request = least()!.shift()!
-      charge(request.client, request.prompt)
+      charge(request.client, knows ? priceOf(request) : request.prompt)
     },
-    token: ({ client }) => charge(client, 2),
+    token: ({ client }) => charge(client, knows ? 0 : 2),
   }
 }
 

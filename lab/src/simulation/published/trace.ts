@@ -16,7 +16,8 @@ const MOVED_S = 1
 
 const ROWS: readonly (readonly [string, () => EngineQueue])[] = [
   ['first come', firstCome],
-  ['VTC, inside the engine', tokenCounter],
+  ['VTC, inside the engine', () => tokenCounter()],
+  ['VTC that knows the lengths', () => tokenCounter({ knows: true })],
   ['our queue, inside the engine', () => ours()],
   ['the same, costs as asked', () => ours(undefined, { estimates: 'asked' })],
   ['our queue, a gateway of 32 slots', () => ours(32)],

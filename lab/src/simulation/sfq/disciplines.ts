@@ -6,9 +6,9 @@ import type { Arrival, Discipline } from './isolation.js'
 
 const LIMIT = 50
 
-/** The queue that ships. */
-export function fairQueue(options: FairQueueOptions): Discipline {
-  const queue = new FairQueue<Arrival>({ perFlowLimit: LIMIT, random: seededRandom(1), ...options })
+/** The queue that ships. The keys of hashed queues follow from the seed. */
+export function fairQueue({ seed = 1, ...options }: FairQueueOptions & { readonly seed?: number }): Discipline {
+  const queue = new FairQueue<Arrival>({ perFlowLimit: LIMIT, random: seededRandom(seed), ...options })
   return {
     enqueue(arrival) {
       const answer = queue.enqueue(arrival.flow, arrival, arrival.cost)

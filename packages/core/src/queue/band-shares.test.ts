@@ -158,8 +158,10 @@ describe('a share of the slots', () => {
   })
 })
 
+type DrainedOptions = Partial<Omit<RequestQueueOptions, 'perFlowConcurrency'>> & { perFlowConcurrency?: number }
+
 /** Lets requests in and ends what runs, by random steps, then ends all: gives what still waits while nothing runs. */
-async function drained(options: Partial<RequestQueueOptions>, seed: number): Promise<number> {
+async function drained(options: DrainedOptions, seed: number): Promise<number> {
   const random = seededRandom(seed)
   const most = (count: number): number => Math.floor(count * random())
   const { clock, after } = new World()
@@ -198,7 +200,7 @@ async function drained(options: Partial<RequestQueueOptions>, seed: number): Pro
 }
 
 describe('requests of different widths, where one is passed', () => {
-  it.each<[string, Partial<RequestQueueOptions>]>([
+  it.each<[string, DrainedOptions]>([
     ['a share of half', { bands: [{ share: 0.5 }, {}] }],
     ['at most half', { bands: [{}, { most: 0.5 }] }],
     ['one band, at most half', { bands: [{ most: 0.5 }] }],

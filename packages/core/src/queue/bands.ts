@@ -1,8 +1,9 @@
 import { type Flow, keyOf } from '../path.js'
-import { FairQueue, type FairQueueOptions, type FairQueueSnapshot, type Standing, type Ticket } from '../sfq/index.js'
+import { FairQueue, type FairQueueOptions, type Standing, type Ticket } from '../sfq/index.js'
 import { DrainRate, MovingAverage, RetrySchedule, UNKNOWN_MS } from './estimates.js'
 import type { BandSettings } from './options.js'
 import { type Need, NOTHING, ROUNDING, type SlotSupply } from './slots.js'
+import type { BandSnapshot } from './snapshot.js'
 
 /** Starts over which the mean cost is averaged. */
 const MEAN_MEMORY = 100
@@ -10,18 +11,6 @@ const MEAN_MEMORY = 100
 const MOST_CREDIT = 10
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
 const CLOSE = 1 - 1e-9
-
-/** The state of one band, as plain JSON. */
-export interface BandSnapshot {
-  readonly waiting: number
-  /** Slots that its running requests take. */
-  readonly running: number
-  /** Cost that it may start before the bands above it. */
-  readonly credit: number
-  /** Cost started per second while something waited; `undefined` until known. */
-  readonly drainPerSecond: number | undefined
-  readonly queue: FairQueueSnapshot
-}
 
 /** The flow of a request, its class, and the cost that it declares. */
 interface Asked {

@@ -7,7 +7,8 @@ import { requireAbortSignal, requireFunction, requireInteger, requireOptions, sh
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { requireCost } from '../sfq/options.js'
 import { type BandOptions, QUEUE_OPTIONS, type RequestQueueOptions } from './options.js'
-import { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
+import { RequestQueue } from './request-queue.js'
+import type { RequestQueueSnapshot } from './snapshot.js'
 
 /** A piece of work. */
 type Work<T> = () => T | PromiseLike<T>

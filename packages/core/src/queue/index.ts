@@ -6,7 +6,6 @@
 
 export * from '../capacity/index.js'
 export * from '../sfq/index.js'
-export type { BandSnapshot } from './bands.js'
 export {
   type FairLimit,
   type FairLimitOptions,
@@ -16,6 +15,6 @@ export {
 } from './fair-limit.js'
 export type { BandOptions, PoolOptions, QueueOptions, RequestQueueOptions } from './options.js'
 export type { QueuePermit, QueueReason, QueueRequest } from './queued-request.js'
-export { RequestQueue, type RequestQueueSnapshot } from './request-queue.js'
+export { RequestQueue } from './request-queue.js'
+export type { BandSnapshot, Passing, RequestQueueSnapshot, WaitingFlow } from './snapshot.js'
 export { requestQueue } from './stage.js'
-export type { Passing, WaitingFlow } from './waiting-list.js'

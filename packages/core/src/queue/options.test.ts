@@ -44,10 +44,10 @@ describe('options', () => {
     [{ bands: [{}, { minShare: -0.5 }] }, 'bands[1].minShare must be a number >= 0, got -0.5'],
     [{ bands: [{}, { minShare: 0.5 }, { minShare: 0.5 }] }, 'the sum of minShare must be below 1, got 1'],
     [{ bandOf: 1 }, 'bandOf must be a function, got 1'],
-    [{ newestFirst: true }, 'newestFirst must be one of "overloaded", got true'],
-    [{ newestFirst: 'overloaded', queues: 8, inside: 'arrival' }, "newestFirst: 'overloaded' needs inside: 'turns'"],
-    [{ queues: 8, inside: 'arrival', weightOf: () => 1 }, "weightOf cannot be kept with inside: 'arrival'"],
-    [{ perturbEveryMs: 100 }, 'perturbEveryMs must be a number from 5000 to 600000, got 100'],
+    [{ bands: [{}, { lendable: 0.5 }] }, 'bands[1].lendable needs a share of which it is a part'],
+    [{ newestFirst: 'overloaded' }, 'newestFirst must be true or false, got "overloaded"'],
+    [{ perturbEveryMs: 60_000 }, 'perturbEveryMs needs hashed queues'],
+    [{ queues: 8, perturbEveryMs: 100 }, 'perturbEveryMs must be a number from 5000 to 600000, got 100'],
     [{ onError: 'throw' }, 'onError must be one of "admit", "refuse", got "throw"'],
     [{ clock: 0 }, 'clock must be a function, got 0'],
     [{ random: 0.5 }, 'random must be a function, got 0.5'],
@@ -67,7 +67,7 @@ describe('options', () => {
 
   it('takes the exact number and the stochastic form', () => {
     for (const queues of ['perFlow', 'auto', 16]) expect(make({ queues })).not.toThrow()
-    expect(make({ newestFirst: false })).not.toThrow()
+    expect(make({ newestFirst: true })).not.toThrow()
   })
 
   it('takes a capacity without a largest limit', () => {
@@ -77,6 +77,7 @@ describe('options', () => {
   it.each([
     [{ flow: '' }, 'flow must be a non-empty string'],
     [{ flow: 'a', cost: 0 }, 'cost must be'],
+    [{ flow: 'a', unit: 3 }, 'request has no option "unit"'],
     [{ flow: 'a', width: -1 }, 'width must be a number > 0, got -1'],
     [{ flow: 'a', priority: 3 }, 'priority must be an integer from -2 to 2, got 3'],
     [{ flow: 'a', band: 1 }, 'band must be an integer from 0 to 0, got 1'],

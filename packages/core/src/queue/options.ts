@@ -5,6 +5,7 @@ import {
   by,
   type OptionRules,
   requireAbove,
+  requireBoolean,
   requireFunction,
   requireInteger,
   requireNumber,
@@ -91,22 +92,22 @@ export interface QueueOptions extends Omit<FairQueueOptions, 'random'> {
    */
   bandOf?: (passage: Passage) => number
   /**
-   * Which request of a flow is served first. `'overloaded'`: once the flow has had waiting requests for 100 ms or 5 mean
-   * durations, whichever is longer, without a break, its newest, until none of its requests waits: a few are served
-   * soon instead of all too late. `false`: the oldest. Flows take the same turns in either case. @default false
+   * Whether an overloaded flow is served newest first: one that has had waiting requests for 100 ms or 5 mean durations,
+   * whichever is longer, without a break, until none of its requests waits. A few are then served soon instead of all too
+   * late. Flows take the same turns in either case. @default false
    */
-  newestFirst?: 'overloaded' | false
+  newestFirst?: boolean
   /** SFQ: milliseconds from one perturbation to the next, from 5000 to 600 000. @default 60 000 */
   perturbEveryMs?: number
   /**
-   * Slots that one flow may have at most, even if more are free: at least 1. Without it a flow may have all slots while
-   * no other flow waits; while others wait, none gets more than its share by weight. Not with `inside: 'arrival'`.
-   * @default Infinity
+   * Slots that one flow may have at most, even if more are free: at least 1; of all flows, or of each, asked at each of
+   * its arrivals. Without it a flow may have all slots while no other flow waits; while others wait, none gets more than
+   * its share by weight. @default Infinity
    */
-  perFlowConcurrency?: number
+  perFlowConcurrency?: number | ((flow: string) => number)
   /**
    * What a gate does when the capacity throws. (If an option's function throws in a gate, the request gets weight 1, one
-   * slot and no deadline.) @default 'refuse'
+   * slot, as the only one of its flow, and no deadline.) @default 'refuse'
    */
   onError?: 'admit' | 'refuse'
 }
@@ -138,10 +139,10 @@ const RULES: OptionRules<OwnOptions, WithoutDefault | 'concurrency'> = {
   bypass: [by(requireNumber, 0), 2],
   bands: [() => {}, [{}]],
   bandOf: [requireFunction],
-  newestFirst: [(name, value) => value === false || requireOneOf(name, value, ['overloaded']), false],
+  newestFirst: [requireBoolean, false],
   perturbEveryMs: [by(requireNumber, 5_000, 600_000), 60_000],
   perFlowConcurrency: [
-    (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 1),
+    (name, value) => typeof value === 'function' || requireMost(name, value),
     Number.POSITIVE_INFINITY,
   ],
   onError: [by(requireOneOf, ['admit', 'refuse']), 'refuse'],
@@ -170,12 +171,11 @@ export interface PoolSettings extends Required<PoolOptions> {
 
 /** Options that were checked, with every default in its place. */
 export interface QueueSettings
-  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'newestFirst' | 'random'> {
+  extends Omit<Settings<OwnOptions, WithoutDefault>, 'concurrency' | 'pool' | 'bands' | 'random'> {
   readonly capacity: Capacity
   readonly pool: PoolSettings | undefined
   /** At least one. */
   readonly bands: readonly BandSettings[]
-  readonly newestFirst: boolean
   /** False where there is nothing to perturb. */
   readonly perturbs: boolean
   /** For each band's fair queue, which checks them. */
@@ -189,24 +189,17 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
     options,
     RULES,
   )
+  const perturbs = (options.queues ?? 'perFlow') !== 'perFlow'
+  if (!perturbs && options.perturbEveryMs !== undefined)
+    throw new RangeError("perturbEveryMs needs hashed queues: a number of queues, or 'auto'")
   const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
   const capacity = capacityFrom('concurrency', concurrency, 'slots')
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
-  const { queues = 'perFlow', inside } = fairQueue
-  const perturbs = queues !== 'perFlow'
-  const newestFirst = settings.newestFirst !== false
-  if (perturbs && inside === 'arrival') {
-    if (newestFirst)
-      throw new RangeError("newestFirst: 'overloaded' needs inside: 'turns'; in arrival order flows share their lines")
-    if (settings.perFlowConcurrency !== Number.POSITIVE_INFINITY)
-      throw new RangeError("perFlowConcurrency needs inside: 'turns'; in arrival order a flow cannot be passed over")
-  }
   return {
     ...settings,
     capacity,
     pool: pool && poolFrom(pool),
     bands: bandsFrom(bands),
-    newestFirst,
     perturbs,
     fairQueue: { ...fairQueue, random },
   }
@@ -228,6 +221,7 @@ function bandFrom(band: unknown, index: number): BandSettings {
   const name = `bands[${index}]`
   requireOptions(name, band, ['minShare', 'share', 'lendable', 'most'])
   const { minShare = 0, share = 0, lendable = 1, most = 1 } = band as BandOptions
+  if (share === 0 && lendable !== 1) throw new RangeError(`${name}.lendable needs a share of which it is a part`)
   requireNumber(`${name}.minShare`, minShare, 0)
   requireNumber(`${name}.share`, share, 0, 1)
   requireNumber(`${name}.lendable`, lendable, 0, 1)
@@ -267,7 +261,7 @@ function poolFrom(pool: PoolOptions): PoolSettings {
   return { size: capacityFrom('pool.size', size, 'units'), unitsOf, perFlow }
 }
 
-/** Slots that a request takes. This and the next five throw what the option's function throws, or what is wrong. */
+/** Slots that a request takes. This and the next six throw what the option's function throws, or what is wrong. */
 export function widthOf({ width }: QueueSettings, passage: Passage): number {
   if (typeof width === 'number') return width
   const given = width(passage)
@@ -311,6 +305,18 @@ export function flowWeight({ fairQueue: { weightOf } }: QueueSettings, flow: str
   return weightOf === undefined ? 1 : weightInSteps(weightOf, flow)
 }
 
+/** Slots that a flow may have at most. */
+export function mostSlots({ perFlowConcurrency: most }: QueueSettings, flow: string): number {
+  if (typeof most === 'number') return most
+  const given = most(flow)
+  requireMost('perFlowConcurrency()', given)
+  return given
+}
+
+function requireMost(name: string, most: unknown): void {
+  if (most !== Number.POSITIVE_INFINITY) requireNumber(name, most, 1)
+}
+
 /** Checks for slots that a request may take. */
 export function requireWidth(name: string, width: unknown): void {
   requireAbove(name, width, 0)
@@ -334,17 +340,24 @@ function bandOfPriority(priority: number, bands: number): number {
 
 /**
  * The options of a queue, with functions that never throw. Errors and bad answers are told to `failed`, and the request
- * then has weight 1, one slot, a slot's part of the pool, the band of its priority, no deadline and no class: an option
+ * then has weight 1, one slot and no more for its flow, a slot's part of the pool, the band of its priority, no deadline and no class: an option
  * that fails for a request must not lift the limit.
  */
 export function safely(options: QueueOptions, failed: (error: unknown) => void): QueueOptions {
-  const { weightOf, width, pool, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
+  const { weightOf, width, pool, perFlowConcurrency, bandOf, deadlineMsOf, classOf, bands = [{}] } = options
   const safe: QueueOptions = { ...options }
   if (typeof weightOf === 'function') safe.weightOf = safeWeight(weightOf, failed)
   if (typeof width === 'function')
     safe.width = guarded(
       width,
       (slots) => requireWidth('width()', slots),
+      () => 1,
+      failed,
+    )
+  if (typeof perFlowConcurrency === 'function')
+    safe.perFlowConcurrency = guarded(
+      perFlowConcurrency,
+      (most) => requireMost('perFlowConcurrency()', most),
       () => 1,
       failed,
     )

@@ -2,10 +2,19 @@ import type { Settlement } from '../admission/decision.js'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import type { Contest, Hold, Passage, Verdict } from '../admission/stage.js'
-import { requireNumber, requireOneOf } from '../options.js'
-import type { Flow } from '../path.js'
+import {
+  requireAbortSignal,
+  requireBoolean,
+  requireInteger,
+  requireNumber,
+  requireOneOf,
+  requireOptions,
+} from '../options.js'
+import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
+import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
+import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
 
@@ -64,6 +73,44 @@ export interface QueueRequest {
   signal?: AbortSignal | undefined
 }
 
+const FIELDS: readonly (keyof QueueRequest)[] = [
+  'flow',
+  'cost',
+  'width',
+  'units',
+  'priority',
+  'band',
+  'exempt',
+  'deadlineMs',
+  'signal',
+]
+
+/** The request as a gate would pass it on. Throws a `RangeError` or `TypeError` that names what is wrong with it. */
+export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs: number): Passage {
+  requireOptions('request', request, FIELDS)
+  const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
+  const checked = requireFlow(flow)
+  if (cost !== undefined) requireCost('cost', cost)
+  if (width !== undefined) requireWidth('width', width)
+  if (units !== undefined) requireUnits('units', units)
+  requireInteger('priority', priority, -2, 2)
+  if (band !== undefined) requireInteger('band', band, 0, settings.bands.length - 1)
+  requireBoolean('exempt', exempt)
+  if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
+  if (signal !== undefined) requireAbortSignal('signal', signal)
+  return {
+    flow: firstOf(checked),
+    path: typeof checked === 'string' ? undefined : checked,
+    cost: cost ?? width ?? (typeof settings.width === 'number' ? settings.width : 1),
+    resource: undefined,
+    priority,
+    exempt,
+    nowMs,
+    signal,
+    credit: undefined,
+  }
+}
+
 /** A request that runs, where the queue is used without a gate. */
 export interface QueuePermit {
   readonly admitted: true
@@ -93,8 +140,19 @@ export interface RequestHost {
   contest(request: QueuedRequest): Contest
 }
 
+/** What a request takes, and what its flow may have, as the options had it at its arrival. */
+export interface Terms extends Need {
+  readonly cost: number
+  readonly band: Band<QueuedRequest>
+  /** The class under which its duration is remembered. */
+  readonly className: string
+  /** Its flow's weight, and the slots that its flow may have at most. */
+  readonly weight: number
+  readonly most: number
+}
+
 /** One request in the queue. It may wait; then it runs, and is its own hold, or is refused. */
-export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
+export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   readonly #host: RequestHost
   /** The first name of its path. */
   readonly flow: string
@@ -105,10 +163,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
   readonly width: number
   readonly units: number
   readonly band: Band<QueuedRequest>
-  /** The class under which its duration is remembered. */
   readonly className: string
-  /** Its flow's weight at its arrival. */
   readonly weight: number
+  readonly most: number
   readonly arrivedMs: number
   startByMs = 0
   position = -1
@@ -127,25 +184,18 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Need {
   /** The answer: itself, or a refusal. */
   verdict: Verdict = undefined
 
-  constructor(
-    host: RequestHost,
-    { flow, path, nowMs }: Passage,
-    cost: number,
-    { width, units }: Need,
-    band: Band<QueuedRequest>,
-    className: string,
-    weight: number,
-  ) {
+  constructor(host: RequestHost, { flow, path, nowMs }: Passage, terms: Terms) {
     this.#host = host
     this.flow = flow
     this.path = path ?? flow
-    this.cost = cost
-    this.expected = band.queue.expected(this.path, cost, className)
-    this.width = width
-    this.units = units
-    this.band = band
-    this.className = className
-    this.weight = weight
+    this.cost = terms.cost
+    this.expected = terms.band.queue.expected(this.path, terms.cost, terms.className)
+    this.width = terms.width
+    this.units = terms.units
+    this.band = terms.band
+    this.className = terms.className
+    this.weight = terms.weight
+    this.most = terms.most
     this.arrivedMs = nowMs
   }
 

@@ -230,9 +230,8 @@ describe('several flows', () => {
     ['of a capacity that changes', () => ({ concurrency: adaptive({ initial: 2, max: 4 }) })],
     ['with little queue', { maxWaiting: 3, perFlowLimit: 2 }],
     ['with little queue, refusing', { maxWaiting: 3, perFlowLimit: 2, overflow: 'refuse' }],
-    ['stochastic', { queues: 2, hand: 1 }],
-    ['stochastic, in arrival order', { queues: 2, choose: 'first', inside: 'arrival' }],
-    ['newest first', { newestFirst: 'overloaded' }],
+    ['stochastic', { queues: 2 }],
+    ['newest first', { newestFirst: true }],
     ['in bands', { bands: [{}, { minShare: 0.2 }, {}], bandOf: ({ flow }) => flow.charCodeAt(0) % 3 }],
     ['in divided bands', { bands: [{ share: 0.3, lendable: 0.5 }, { most: 0.5 }, { share: 0.5 }], bandOf: byName }],
     ['with a pool', { pool: POOL }],
@@ -257,7 +256,7 @@ describe('several flows', () => {
 
   it.each<[string, Partial<RequestQueueOptions>]>([
     ['exact', {}],
-    ['stochastic', { queues: 4, hand: 2 }],
+    ['stochastic', { queues: 4 }],
   ])('keep their order while all are equally wide: %s', async (_, options) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step(['a', 'b', 'c', 'd'], 1), { maxLength: 120 }), async (steps) => {
@@ -279,7 +278,6 @@ describe(`many operations, ${OPERATIONS}`, () => {
   it.each<[string, Partial<RequestQueueOptions>]>([
     ['exact', { maxWaiting: 60, perFlowLimit: 10 }],
     ['growing and perturbed', { queues: 'auto', perturbEveryMs: 5_000, maxWaiting: 300 }],
-    ['in arrival order', { queues: 8, hand: 2, choose: 'shortest', inside: 'arrival', perturbEveryMs: 5_000 }],
     [
       'of a pool, in divided bands',
       {
@@ -290,7 +288,7 @@ describe(`many operations, ${OPERATIONS}`, () => {
         ],
       },
     ],
-    ['newest first, in bands', { newestFirst: 'overloaded', bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }] }],
+    ['newest first, in bands', { newestFirst: true, bands: [{}, { minShare: 0.1 }, { minShare: 0.05 }] }],
   ])(
     'leave no record, timer, listener or promise: %s',
     async (_, options) => {

@@ -65,6 +65,16 @@ describe('starting', () => {
     expect(queue.snapshot()).toMatchObject({ exempted: 1, running: 1, waiting: 1, capacity: { inFlight: 1 } })
   })
 
+  it('sees whose turn it is when a slot is free, and not before: who came meanwhile counts', async () => {
+    const { ask, end, started } = queueOf({})
+    for (const name of ['x', 'a1', 'a2', 'a3']) ask(name)
+    for (const name of ['x', 'a1']) await end(name)
+    for (const name of ['b1', 'b2']) ask(name)
+    for (const name of ['a2', 'b1', 'b2']) await end(name)
+    // The turn of the first flow was over with its second request, so it comes after one that came meanwhile.
+    expect(started).toEqual(['x', 'a1', 'a2', 'b1', 'b2', 'a3'])
+  })
+
   it('settles what a request really cost', async () => {
     const { ask, permit, end, started } = queueOf({ sparseFirst: false, estimates: 'asked' })
     for (const name of ['x', 'a1', 'a2', 'a3', 'b1', 'b2', 'b3']) ask(name)
@@ -456,7 +466,7 @@ describe('bands', () => {
 
 describe('newestFirst', () => {
   it('serves the newest of a flow that has been waiting for long, until nothing of it waits', async () => {
-    const { ask, world, started, end, permit } = queueOf({ newestFirst: 'overloaded', sparseFirst: false })
+    const { ask, world, started, end, permit } = queueOf({ newestFirst: true, sparseFirst: false })
     for (const name of ['x', 'a1', 'a2', 'b1']) ask(name)
     world.advance(99)
     ask('a3')

@@ -2,41 +2,38 @@ import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
 import { type Clock, steady } from '../clock.js'
-import { requireAbortSignal, requireBoolean, requireInteger } from '../options.js'
-import { firstOf, requireFlow } from '../path.js'
 import type { Refused } from '../sfq/index.js'
-import { LEAST_COST, MOST_COST, requireCost } from '../sfq/options.js'
-import type { BandSnapshot } from './bands.js'
+import { LEAST_COST, MOST_COST } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
 import {
   bandIndexOf,
   classNameOf,
   deadlineOf,
   flowWeight,
+  mostSlots,
   type QueueSettings,
   queueSettings,
   type RequestQueueOptions,
-  requireDeadline,
-  requireUnits,
-  requireWidth,
   unitsOf,
   widthOf,
 } from './options.js'
 import {
+  passageOf,
   QueuedRequest,
   type QueuePermit,
   type QueueReason,
   type QueueRequest,
   type RequestHost,
   SHORTAGE,
+  type Terms,
 } from './queued-request.js'
 import { FlowSlots, SlotSupply } from './slots.js'
-import { type Passing, type WaitingFlow, WaitingList } from './waiting-list.js'
+import type { RequestQueueSnapshot } from './snapshot.js'
+import { WaitingList } from './waiting-list.js'
 
 const NAME: 'queue' = 'queue'
-/** Waiting requests of a flow from which on its next one may be refused because it would wait too long. */
+/** Waiting requests of a flow, and part of its waiting time that its next one may need: beyond both, that is refused. */
 const LONG_BACKLOG = 4
-/** Part of its waiting time that a request may be expected to need. */
 const TOO_LONG = 0.8
 
 /** What a caller without a gate may say of a request. */
@@ -45,42 +42,12 @@ type Said = Readonly<Partial<Pick<QueueRequest, 'width' | 'units' | 'band' | 'de
 const NOTHING_SAID: Said = {}
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 
-/** What a request queue has seen since it was made, as plain JSON. Each request was exempted, started, refused, or waits. */
-export interface RequestQueueSnapshot {
-  readonly closed: boolean
-  readonly came: number
-  /** Let through because they were exempt. */
-  readonly exempted: number
-  readonly startedAtOnce: number
-  readonly startedLater: number
-  readonly refused: number
-  /** Refusals by reason. */
-  readonly refusedBy: Readonly<Record<string, number>>
-  readonly waiting: number
-  /** Started, and neither finished nor undone; without the exempt. */
-  readonly running: number
-  /** Mean duration of the requests that succeeded, in milliseconds; 0 until known. */
-  readonly durationMs: number
-  /** The request that is being passed because too little is free for it. */
-  readonly passing: Passing | undefined
-  /** Times that the capacity threw when slots were asked for waiting requests, or given back. */
-  readonly capacityErrors: number
-  readonly bands: readonly BandSnapshot[]
-  /** The flows with most waiting requests: at most 20. */
-  readonly flows: readonly WaitingFlow[]
-  /** The capacity's own. */
-  readonly capacity: unknown
-  /** The pool's own; `undefined` without one. */
-  readonly pool: unknown
-}
-
 /**
  * Lets requests wait for capacity, and lets them out in fair turns.
  *
- * A request starts at once if slots are free and no request waits before it; otherwise it takes its place in the fair
- * queue of its band. It leaves exactly once: it starts; its time is up; its signal fires; it is evicted for a flow with
- * less waiting; or the queue closes. It never starts at or after its time, however late timers are. A request that has
- * left holds nothing.
+ * A request starts at once if slots are free and none waits before it; otherwise it takes its place in the fair queue of
+ * its band. It leaves exactly once: it starts; its time is up, and however late timers are it never starts after that; its
+ * signal fires; it is evicted for a flow with less waiting; or the queue closes. Then nothing of it is kept.
  *
  * - Time: `maxWaitMs`, or less where a deadline leaves less after the time that such requests run. A request that can
  *   start at once is refused for its deadline only if that has passed; otherwise one slow period would have every
@@ -123,7 +90,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(settings.perFlowConcurrency, pool?.perFlow ?? Number.POSITIVE_INFINITY)
+    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -155,28 +122,8 @@ export class RequestQueue implements Stage {
    * throws what the options' functions throw, or a `RangeError` or `TypeError` that names what is wrong with `request`.
    */
   enter(request: QueueRequest): QueuePermit | Refusal | Promise<QueuePermit | Refusal> {
-    const { flow, cost, width, units, priority = 0, band, exempt = false, deadlineMs, signal } = request
-    const checked = requireFlow(flow)
-    if (cost !== undefined) requireCost('cost', cost)
-    if (width !== undefined) requireWidth('width', width)
-    if (units !== undefined) requireUnits('units', units)
-    requireInteger('priority', priority, -2, 2)
-    if (band !== undefined) requireInteger('band', band, 0, this.#settings.bands.length - 1)
-    requireBoolean('exempt', exempt)
-    if (deadlineMs !== undefined) requireDeadline('deadlineMs', deadlineMs)
-    if (signal !== undefined) requireAbortSignal('signal', signal)
-    const usualWidth = typeof this.#settings.width === 'number' ? this.#settings.width : 1
-    const passage: Passage = {
-      flow: firstOf(checked),
-      path: typeof checked === 'string' ? undefined : checked,
-      cost: cost ?? width ?? usualWidth,
-      resource: undefined,
-      priority,
-      exempt,
-      nowMs: this.#clock(),
-      signal,
-      credit: undefined,
-    }
+    const passage = passageOf(request, this.#settings, this.#clock())
+    const { signal } = request
     if (signal?.aborted === true) {
       this.#came++
       return this.#refuse('gone', 0)
@@ -234,23 +181,23 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Decides, in this order: refuses if the queue is closed; lets an exempt request through; refuses one whose deadline
-   * has passed or that is too wide; starts it if slots are free and no request waits before it; refuses it if it would
-   * wait in vain, or too much of its flow or band waits; lets it wait.
-   *
-   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then
-   * keeps nothing of the request.
+   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then keeps nothing
+   * of the request.
    */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
     const settings = this.#settings
     // If an option's function throws, nothing must have changed, so all are called first.
-    const width = said.width ?? widthOf(settings, passage)
-    const units = settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage))
-    const band = this.#list.band(said.band ?? bandIndexOf(settings, passage))
+    const terms: Terms = {
+      cost,
+      width: said.width ?? widthOf(settings, passage),
+      units: settings.pool === undefined ? 0 : (said.units ?? unitsOf(settings.pool, passage)),
+      band: this.#list.band(said.band ?? bandIndexOf(settings, passage)),
+      className: classNameOf(settings, passage),
+      weight: flowWeight(settings, flow),
+      most: mostSlots(settings, flow),
+    }
     const deadlineMs = said.deadlineMs ?? deadlineOf(settings, passage)
-    const className = classNameOf(settings, passage)
-    const weight = flowWeight(settings, flow)
     this.#came++
     if (this.#list.closed) return this.#refuse('closed', UNKNOWN_MS)
     if (passage.exempt) {
@@ -258,7 +205,8 @@ export class RequestQueue implements Stage {
       return EXEMPT
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
-    const request = new QueuedRequest(this.#host, passage, cost, { width, units }, band, className, weight)
+    const request = new QueuedRequest(this.#host, passage, terms)
+    this.#slots.retell(request)
     try {
       const tooWide = this.#supply.tooWide(request)
       if (tooWide !== undefined) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { ...tooWide })
@@ -390,8 +338,8 @@ export class RequestQueue implements Stage {
   }
 
   /**
-   * Starts all waiting requests that may start. Afterwards the capacity has said no to the next one, and tells when it
-   * is worth asking again; or the capacity failed, and is asked again at the next call of any kind.
+   * Starts all waiting requests that may start. Afterwards the capacity has said no, and tells when it is worth asking
+   * again; or it failed, and is asked again at the next call of any kind.
    */
   #dispatch(nowMs: number): void {
     if (this.#dispatching || this.#list.size === 0) return
@@ -415,7 +363,7 @@ export class RequestQueue implements Stage {
         if (this.#startWaiting(passed, nowMs)) return true
       } else this.#mayTellNothing(nowMs)
     }
-    if (this.#supply.mustRetry) return false
+    if (this.#supply.mustRetry || (passed === undefined && this.#isFull(nowMs))) return false
     const head = this.#next(nowMs)
     if (head === undefined) return false
     if (this.#outgrown(head, nowMs)) return true
@@ -427,13 +375,25 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /** What waits is held back by parts of the capacity, which was not asked, and so will not tell when it has more. */
+  /**
+   * Whether no slot is free. Asks for one all the same, so that the capacity tells when one is; but not whose turn it is:
+   * that shows then, when others may have come.
+   */
+  #isFull(nowMs: number): boolean {
+    const { first } = this.#list
+    if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
+    if (!this.#supply.take(first, nowMs)) return true
+    this.#supply.giveBack(first, nowMs)
+    return false
+  }
+
+  /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */
   #mayTellNothing(nowMs: number): void {
     this.#capped = this.#list.size > 0
     if (this.#capped) this.#supply.listen(nowMs)
   }
 
-  /** Refuses a request that can never start any more: the capacity or the pool has become too small while it waited. */
+  /** Refuses a request that can never start any more, because the capacity or the pool has become too small. */
   #outgrown(request: QueuedRequest, nowMs: number): boolean {
     const tooWide = this.#supply.tooWide(request)
     if (tooWide === undefined) return false
@@ -441,15 +401,10 @@ export class RequestQueue implements Stage {
     return true
   }
 
-  /**
-   * The request whose turn it is: of a flow within its share, if one waits; never of a flow, nor of a band, that has all
-   * it may have.
-   */
+  /** The request whose turn it is: of a flow within its share, if one waits; never of one, or a band, that has all it may. */
   #next(nowMs: number): QueuedRequest | undefined {
     const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
-    // While no slot is free nobody passes: the head is only there to ask the capacity with.
-    const passes = slots.isContested && this.#supply.anyFree()
-    const head = this.#list.next(passes ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
+    const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
     if (head !== undefined && slots.isAllowed(head)) return head
     this.#mayTellNothing(nowMs)
     if (head === undefined) return undefined
@@ -457,10 +412,7 @@ export class RequestQueue implements Stage {
     return other !== undefined && slots.isAllowed(other) ? other : undefined
   }
 
-  /**
-   * Starts a waiting request, if there are slots for it. Also true if a request was added or left while the capacity
-   * was asked, which may call anything: then it may be another's turn.
-   */
+  /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */
   #startWaiting(request: QueuedRequest, nowMs: number): boolean {
     const { changes } = this.#list
     const taken = this.#supply.take(request, nowMs)

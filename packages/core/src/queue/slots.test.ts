@@ -96,12 +96,32 @@ describe('slots of a flow', () => {
     expect([...flows()].sort().join('')).toBe('aab')
   })
 
+  it('may be others for each flow, and change while it is in use', async () => {
+    const most = new Map([['a', 1]])
+    const { ask, flows } = gateOf({ concurrency: 6, perFlowConcurrency: (flow) => most.get(flow) ?? 2 })
+    await ask(...'aaa', ...'bbb')
+    expect(flows()).toBe('abb')
+    most.set('a', 3)
+    await ask('a')
+    expect([...flows()].sort().join('')).toBe('aaabb')
+    most.set('a', 1)
+    await ask('a')
+    expect([...flows()].sort().join('')).toBe('aaabb')
+  })
+
+  it('go by the weight that a flow has at its last arrival', async () => {
+    let heavy = 1
+    const { ask, end, flows } = gateOf({ concurrency: 4, weightOf: (flow) => (flow === 'a' ? heavy : 1) })
+    await ask(...'aabb', ...'aaaa', ...'bbbb')
+    heavy = 3
+    await ask('a')
+    for (let i = 0; i < 2; i++) await end('b')
+    expect([...flows()].sort().join('')).toBe('aaab')
+  })
+
   it('perFlowConcurrency is checked', () => {
     expect(() => gateOf({ concurrency: 4, perFlowConcurrency: 0 })).toThrow(
       'perFlowConcurrency must be a number >= 1, got 0',
-    )
-    expect(() => gateOf({ concurrency: 4, queues: 8, inside: 'arrival', perFlowConcurrency: 2 })).toThrow(
-      "perFlowConcurrency needs inside: 'turns'",
     )
   })
 })

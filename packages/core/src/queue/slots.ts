@@ -215,7 +215,9 @@ export interface TooWide {
 
 /** What one flow has: its running requests, oldest first, and the number of its waiting ones. */
 interface FlowRecord {
-  readonly weight: number
+  /** As its last arrival had them. */
+  weight: number
+  most: number
   readonly running: LinkedList<QueuedRequest>
   /** Slots and units that the running requests take. */
   width: number
@@ -231,21 +233,30 @@ interface FlowRecord {
 /**
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
  * that it is due, which are its weight over their mean cost. For a flow of cheap requests needs more slots than one of
- * costly ones to have as much served. In whole slots, at least one, and never more than `perFlow`. Of the pool a flow has
- * the same part, and never more than `perFlowUnits`. Keeps a record per flow that runs or waits; O(1) per change.
+ * costly ones to have as much served. In whole slots, at least one, and never more than the most that it may have. Of the
+ * pool a flow has the same part, and never more than `perFlowUnits`. Keeps a record per flow that runs or waits; O(1) per change.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
-  readonly #perFlow: number
   readonly #perFlowUnits: number
   #weight = 0
   #due = 0
   #waitingFlows = 0
   #waiting = 0
 
-  constructor(perFlow: number, perFlowUnits: number) {
-    this.#perFlow = perFlow
+  constructor(perFlowUnits: number) {
     this.#perFlowUnits = perFlowUnits
+  }
+
+  /** A request has arrived: what its flow weighs, and may have, counts from now on for all that wait and run. */
+  retell({ flow, weight, most }: QueuedRequest): void {
+    const record = this.#flows.get(flow)
+    if (record === undefined) return
+    record.most = most
+    if (record.weight === weight) return
+    this.#weight += weight - record.weight
+    record.weight = weight
+    this.#count(record, 0, 0)
   }
 
   waits(request: QueuedRequest): void {
@@ -295,12 +306,12 @@ export class FlowSlots {
    * Whether the request is within what its flow may have, whoever waits; after `other` has started, if that is given. A
    * flow may always run one request.
    */
-  isAllowed({ flow, width, units }: QueuedRequest, other?: QueuedRequest): boolean {
+  isAllowed({ flow, width, units, most }: QueuedRequest, other?: QueuedRequest): boolean {
     const record = this.#flows.get(flow)
     const more = other?.flow === flow ? other : NOTHING
     const held = (record?.width ?? 0) + more.width
     if (held === 0) return true
-    if (held + width > this.#perFlow) return false
+    if (held + width > (record?.most ?? most)) return false
     return units === 0 || (record?.units ?? 0) + more.units + units <= this.#perFlowUnits + ROUNDING
   }
 
@@ -308,7 +319,7 @@ export class FlowSlots {
   isWithinShare({ flow, width, units }: QueuedRequest, limit: number, poolLimit: number): boolean {
     const record = this.#flows.get(flow)!
     if (record.width === 0) return true
-    if (record.width + width > Math.min(this.#perFlow, this.#share(record, limit))) return false
+    if (record.width + width > Math.min(record.most, this.#share(record, limit))) return false
     // As slots are rounded up, so is its part of the pool: to whole requests.
     return (
       units === 0 ||
@@ -338,8 +349,8 @@ export class FlowSlots {
     return Math.max(record.weight / this.#weight, record.due / Math.max(record.due, this.#due))
   }
 
-  /** A request of this cost comes to those of a flow, or goes from them. */
-  #count(record: FlowRecord, change: 1 | -1, cost: number): void {
+  /** A request of this cost comes to those of a flow, or goes from them; or the flow's weight has changed. */
+  #count(record: FlowRecord, change: 1 | 0 | -1, cost: number): void {
     record.requests += change
     record.cost = record.requests === 0 ? 0 : record.cost + change * cost
     const due = record.cost > 0 ? (record.weight * record.requests) / record.cost : 0
@@ -347,10 +358,10 @@ export class FlowSlots {
     record.due = due
   }
 
-  #open({ flow, weight }: QueuedRequest): FlowRecord {
+  #open({ flow, weight, most }: QueuedRequest): FlowRecord {
     let record = this.#flows.get(flow)
     if (record !== undefined) return record
-    record = { weight, running: new LinkedList(), width: 0, units: 0, waiting: 0, requests: 0, cost: 0, due: 0 }
+    record = { weight, most, running: new LinkedList(), width: 0, units: 0, waiting: 0, requests: 0, cost: 0, due: 0 }
     this.#weight += weight
     this.#flows.set(flow, record)
     return record
@@ -377,67 +388,50 @@ export class FlowSlots {
  * by any number of requests that take none.
  */
 export class Backfill {
+  /** The request that is being passed; written here alone, as all of these. */
+  head: QueuedRequest | undefined = undefined
+  /** The width, and the units, that have passed it. */
+  passed = 0
+  passedUnits = 0
+  /** The credit that its turn took from its band. */
+  paid = 0
   readonly #bypass: number
   readonly #supply: SlotSupply
-  #head: QueuedRequest | undefined = undefined
-  #passed = 0
-  #passedUnits = 0
-  #paid = 0
 
   constructor(bypass: number, supply: SlotSupply) {
     this.#bypass = bypass
     this.#supply = supply
   }
 
-  /** The request that is being passed. */
-  get head(): QueuedRequest | undefined {
-    return this.#head
-  }
-
-  /** The width that has passed it. */
-  get passed(): number {
-    return this.#passed
-  }
-
-  /** The units that have passed it. */
-  get passedUnits(): number {
-    return this.#passedUnits
-  }
-
-  /** The credit that its turn took from its band. */
-  get paid(): number {
-    return this.#paid
-  }
-
   /** The turn of `head` has come, and took this credit, but it does not fit. */
   hold(head: QueuedRequest, paid: number): void {
-    this.#head = head
-    this.#passed = 0
-    this.#passedUnits = 0
-    this.#paid = paid
+    this.head = head
+    this.passed = 0
+    this.passedUnits = 0
+    this.paid = paid
   }
 
   /** The head started, or will not. */
   clear(): void {
-    this.#head = undefined
-    this.#passed = 0
-    this.#passedUnits = 0
+    this.head = undefined
+    this.passed = 0
+    this.passedUnits = 0
   }
 
   /** Whether a request that takes this may start before the head. */
   allows({ width, units }: Need): boolean {
-    const head = this.#head
+    const { head } = this
     if (head === undefined) return true
-    const slotsPass = this.#passed + width <= this.#bypass * head.width + ROUNDING
+    const slotsPass = this.passed + width <= this.#bypass * head.width + ROUNDING
     if (this.#supply.pool === undefined || head.units === 0) return slotsPass
-    const unitsPass = this.#passedUnits + units <= this.#bypass * head.units + ROUNDING
+    const unitsPass = this.passedUnits + units <= this.#bypass * head.units + ROUNDING
     return (slotsPass || this.#supply.hasSlots(head)) && (unitsPass || this.#supply.hasUnits(head))
   }
 
   /** A request started. */
   pass({ width, units }: Need): void {
-    if (this.#head === undefined) return
-    this.#passed += width
-    this.#passedUnits += units
+    if (this.head === undefined) return
+    this.passed += width
+    this.passedUnits += units
   }
 }

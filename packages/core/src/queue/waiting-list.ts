@@ -4,11 +4,12 @@ import type { Clock } from '../clock.js'
 import { type Linked, LinkedList } from '../linked-list.js'
 import type { Refused, Ticket } from '../sfq/index.js'
 import { AbortListeners, hasFired } from '../signals.js'
-import { Band, type BandSnapshot, Bands } from './bands.js'
+import { Band, Bands } from './bands.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
 import type { QueueSettings } from './options.js'
 import type { QueuedRequest, QueueReason } from './queued-request.js'
 import { Backfill, type FlowSlots, type SlotSupply } from './slots.js'
+import type { BandSnapshot, Passing, WaitingFlow } from './snapshot.js'
 
 /** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */
 const OVERLOADED_MS = 100
@@ -18,28 +19,6 @@ const PERTURB_EVERY_CALLS = 100
 
 /** Flows that a snapshot names. */
 const NAMED = 20
-
-/** What one flow has in the queue, as plain JSON. */
-export interface WaitingFlow {
-  readonly flow: string
-  readonly weight: number
-  /** Requests that wait. */
-  readonly waiting: number
-  /** How long the oldest of them has waited, in milliseconds. */
-  readonly oldestMs: number
-  /** Slots that its running requests take. */
-  readonly running: number
-}
-
-/** A request that is being passed because it does not fit, and what has passed it, as plain JSON. */
-export interface Passing {
-  readonly width: number
-  /** Slots that passed it. */
-  readonly passed: number
-  /** Units of the pool that it takes. */
-  readonly units: number
-  readonly passedUnits: number
-}
 
 /** What a waiting list needs from its queue. */
 export interface WaitingListHost {
@@ -96,6 +75,11 @@ export class WaitingList {
   /** Number of waiting requests. */
   get size(): number {
     return this.#byTime.size
+  }
+
+  /** The waiting request whose time is up first. */
+  get first(): QueuedRequest | undefined {
+    return this.#byTime.first
   }
 
   /** The band of this index, from 0. */

@@ -43,7 +43,7 @@ describe('costs that are known only at the end', () => {
     for (const seconds of [15, 30]) expect(smallShare({}, seconds)).toBeGreaterThan(0.9)
   })
 
-  it('are charged while requests run, and a little more, which comes back', () => {
+  it('are charged while requests run, as they have been, and what was too much comes back', () => {
     const queue = new FairQueue<string>()
     for (const actual of [8, 12, 8, 12, 8, 12]) {
       queue.enqueue('a', 'a')
@@ -52,10 +52,10 @@ describe('costs that are known only at the end', () => {
     for (const flow of ['a', 'b']) for (let i = 0; i < 20; i++) queue.enqueue(flow, flow)
     let first = served(queue)
     while (first.flow !== 'a') first = served(queue)
-    expect(first.cost).toBeGreaterThan(10)
-    expect(first.cost).toBeLessThan(15)
-    queue.settle(first, 10)
-    expect(first.cost).toBe(10)
+    expect(first.cost).toBeGreaterThan(8)
+    expect(first.cost).toBeLessThan(12)
+    queue.settle(first, 5)
+    expect(first.cost).toBe(5)
   })
 
   it('are learnt for each kind of request', () => {
@@ -99,10 +99,9 @@ describe('costs that are known only at the end', () => {
     for (let i = 0; i < 8; i++) for (let n = 0; n < 300; n++) add(`cheap-${i % 4}`)
     for (let i = 4; i < 12; i++) add(`costly-${i}`)
     const order = Array.from({ length: 200 }, serve)
-    const costly = order.flatMap((flow, at) => (flow.startsWith('costly') ? [at] : []))
-    const gaps = costly.slice(1).map((at, i) => at - costly[i]!)
+    const costly = order.filter((flow) => flow.startsWith('costly'))
     expect(costly.length).toBeGreaterThan(0)
-    expect(Math.min(...gaps, 200)).toBeGreaterThan(10)
+    expect(costly.length).toBeLessThan(4)
   })
 
   it('change nothing where they are settled as declared', () => {
@@ -177,26 +176,31 @@ describe('an estimate', () => {
     return learned
   }
 
-  it('is the declared cost where that is near, a multiple of it, or the mean: what has been nearest', () => {
+  it('is the declared cost unless a multiple of it, or the mean, has been twice as near', () => {
     const sizes = [1, 5, 20]
     const near = costs((i) => [sizes[i % 3]!, sizes[i % 3]! + (i % 2 === 0 ? 0.1 : -0.1)])
     const proportional = costs((i) => [sizes[i % 3]!, 7 * sizes[i % 3]!])
     const mean = costs((i) => [sizes[i % 3]!, 50])
+    const random = seededRandom(5)
+    // The mean of the last few is no better guess than a mean of all, which the caller may know.
+    const noisy = costs(() => [100, 200 * random()])
     expect([2, 10].map((declared) => near.expected('a', '', declared))).toEqual([2, 10])
     expect(proportional.expected('a', '', 10)).toBeCloseTo(70, 0)
     expect(mean.expected('a', '', 10)).toBeCloseTo(50)
+    expect(noisy.expected('a', '', 100)).toBe(100)
   })
 
-  it('exceeds nearly all costs that vary, where it is a charge', () => {
+  it('is, where it is a charge, no less than estimates have been wrong by', () => {
     const random = seededRandom(5)
     const learned = new LearnedCosts()
-    let within = 0
+    let [charged, spent] = [0, 0]
     for (let i = 0; i < 2000; i++) {
-      const actual = 100 * (0.5 + random())
-      if (i >= 100 && actual <= learned.cautious('a', '', 1)) within++
+      charged += learned.cautious('a', '', 1)
+      const actual = random() < 0.1 ? 1000 : 1
+      spent += actual
       learned.learn('a', '', 1, actual)
     }
-    expect(within / 1900).toBeGreaterThan(0.7)
+    expect(charged / spent).toBeGreaterThan(0.8)
   })
 
   it('is kept for so many flows and kinds, and not more', () => {

@@ -6,12 +6,13 @@ const LEARNING = 1 / 8
 const MOST_FLOWS = 10_000
 /** Kinds of requests that are told apart in a flow; those beyond them share what is known of the flow. */
 const MOST_KINDS = 16
-/** Mean errors above its estimate that a request is charged while it runs: about three in four cost no more than that. */
-const CAUTION = 1
+/** A flow's own word is taken for what it costs unless another way has been nearer by this. */
+const TRUST = 2
 
 /**
  * Estimates a cost in three ways: as it was declared; in proportion to that; or as the mean, whatever was declared. It
- * goes by the one that has been nearest lately. Moving means; O(1) per call.
+ * goes by what was declared or, where another way has been twice as near lately, by the nearest. Moving means; O(1) per
+ * call.
  */
 class Estimator {
   /** Means of what was declared, and of what that came to. */
@@ -38,14 +39,15 @@ class Estimator {
 
   /** What it will cost. */
   estimate(declared: number): number {
-    const least = this.error
-    if (this.#asDeclared === least) return declared
-    return this.#asMean === least ? this.#actual : this.#proportional(declared)
+    const other = Math.min(this.#inProportion, this.#asMean)
+    if (this.#asDeclared <= TRUST * other) return declared
+    return this.#asMean === other ? this.#actual : this.#proportional(declared)
   }
 
-  /** Mean error of that. */
-  get error(): number {
-    return Math.min(this.#asDeclared, this.#inProportion, this.#asMean)
+  /** The same, and no less than estimates have lately been wrong by: where costs vary by more, a guess is worth little. */
+  cautious(declared: number): number {
+    const error = Math.min(this.#asDeclared, this.#inProportion, this.#asMean)
+    return Math.min(MOST_COST, Math.max(this.estimate(declared), error))
   }
 
   #proportional(declared: number): number {
@@ -85,8 +87,9 @@ export class LearnedCosts {
 
   /** What requests that declare this cost together are expected to cost; one, unless `requests` says how many. */
   expected(flow: string, kind: string, declared: number, requests: number = 1): number {
-    const known = requests === 0 ? undefined : (this.#find(flow, kind) ?? this.#first)
-    return known === undefined ? declared : requests * known.estimate(declared / requests)
+    if (requests === 0) return declared
+    const [own, each] = [this.#find(flow, kind), declared / requests]
+    return requests * (own?.estimate(each) ?? this.#first?.cautious(each) ?? each)
   }
 
   /** What requests of several flows that declare this cost together are expected to cost. */
@@ -97,10 +100,7 @@ export class LearnedCosts {
   /** What a request is charged while it runs. */
   cautious(flow: string, kind: string, declared: number): number {
     const own = this.#find(flow, kind)
-    const known = own ?? this.#first
-    if (known === undefined) return declared
-    const estimate = Math.min(MOST_COST, known.estimate(declared) + CAUTION * known.error)
-    return own === undefined ? Math.max(declared, estimate) : estimate
+    return own?.cautious(declared) ?? Math.max(declared, this.#first?.cautious(declared) ?? 0)
   }
 
   /** A request that declared this cost was settled with another, or the same. */

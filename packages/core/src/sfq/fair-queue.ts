@@ -1,23 +1,17 @@
-import { keyFrom, type Words } from '../hash.js'
-import { requireFunction, requireInteger, show } from '../options.js'
+import { keyFrom } from '../hash.js'
+import { requireFunction, show } from '../options.js'
 import { type Flow, firstOf, keyOf, requireFlow } from '../path.js'
 import type { Random } from '../random.js'
 import type { WeightOf } from '../weight.js'
 import { LearnedCosts } from './costs.js'
+import { FlowLanes } from './flow-lanes.js'
 import { HashedQueues } from './hashed-queues.js'
-import { ArrivalLanes, FlowLanes, type Lanes } from './lanes.js'
+import { type IsLive, Lane } from './lane.js'
 import { LongestQueue, type Sized, victimOf } from './longest-queue.js'
-import {
-  AUTO_QUEUES,
-  type FairQueueOptions,
-  fairQueueSettings,
-  MOST_SEED,
-  requireCost,
-  weightInSteps,
-} from './options.js'
+import { AUTO_QUEUES, type FairQueueOptions, fairQueueSettings, requireCost, weightInSteps } from './options.js'
 import { Quantum } from './quantum.js'
 import { Request, type Ticket } from './request.js'
-import { type IsLive, Lane, Ring, type RingRules } from './ring.js'
+import { Ring, type RingRules } from './ring.js'
 import type { FairQueueSnapshot, Refused, Standing } from './snapshot.js'
 
 const MOST_AUTO_QUEUES = 4096
@@ -34,10 +28,8 @@ interface Question<T> {
  *
  * Flows take turns by deficit round robin, see `Ring`; the requests of a flow keep their order. With
  * `queues: 'perFlow'` that is exact. With a number of queues it is Stochastic Fairness Queueing: flows are dealt to
- * queues by a hash, queues take turns, and so do the flows inside a queue, unless it is served in order of arrival.
- * A fixed number of queues saves nothing beside a record per waiting flow. Only `choose: 'first' | 'shortest'` with
- * `inside: 'arrival'` needs no such records: memory is constant, apart from the requests themselves. `'shortest'` in
- * that form may spread a flow over its hand, and then does not keep its order.
+ * queues by a hash, queues take turns, and so do the flows inside a queue. That saves nothing beside a record per waiting
+ * flow; it is for those who need a fixed number of queues.
  *
  * All operations are O(1) amortised, except a perturbation, which sorts what waits; memory is in proportion to the
  * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served; at
@@ -48,9 +40,7 @@ export class FairQueue<T> {
   readonly #quantum = new Quantum()
   readonly #costs = new LearnedCosts()
   readonly #learns: boolean
-  readonly #lanes: Lanes<T>
-  /** Set where paths have lanes of their own at each level. */
-  readonly #levels: FlowLanes<T> | undefined
+  readonly #lanes: FlowLanes<T>
   readonly #queues: HashedQueues<T> | undefined
   readonly #auto: boolean
   readonly #weightOf: WeightOf | undefined
@@ -71,8 +61,7 @@ export class FairQueue<T> {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairQueueOptions = {}) {
     const settings = fairQueueSettings(options)
-    const { queues, hand, choose, inside, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, seed, random } =
-      settings
+    const { queues, sparseFirst, weightOf, perFlowLimit, maxWaiting, overflow, random } = settings
     this.#learns = settings.estimates === 'learned'
     this.#auto = queues === 'auto'
     this.#weightOf = weightOf
@@ -87,25 +76,9 @@ export class FairQueue<T> {
       left: (lane) => this.#lanes.forget(lane),
     }
     if (overflow === 'evict') this.#root.longest = new LongestQueue()
-    if (queues === 'perFlow') {
-      this.#root.ring = new Ring(this.#root, rules)
-      this.#levels = new FlowLanes(this.#root, undefined, rules)
-      this.#lanes = this.#levels
-    } else {
-      const count = queues === 'auto' ? AUTO_QUEUES : queues
-      this.#queues = new HashedQueues(
-        this.#root,
-        rules,
-        { choose, inside, hand },
-        count,
-        seed === undefined ? undefined : wordsOf(seed),
-        random,
-      )
-      this.#lanes =
-        inside === 'turns'
-          ? new FlowLanes(this.#root, this.#queues, rules)
-          : new ArrivalLanes(this.#queues, choose === 'foreign')
-    }
+    if (queues === 'perFlow') this.#root.ring = new Ring(this.#root, rules)
+    else this.#queues = new HashedQueues(this.#root, rules, queues === 'auto' ? AUTO_QUEUES : queues, random)
+    this.#lanes = new FlowLanes(this.#root, this.#queues, rules)
   }
 
   /** Requests that wait. */
@@ -150,7 +123,6 @@ export class FairQueue<T> {
     lane ??= this.#lanes.open(flow, key, weights)
     if (this.#weightOf !== undefined) reweigh(lane, weights)
     lane.add(request)
-    this.#lanes.added(request, lane)
     this.#resized(lane)
     if (this.#queues !== undefined) this.#watch(this.#queues, lane)
     return request
@@ -194,12 +166,11 @@ export class FairQueue<T> {
 
   /**
    * From now until nothing of it waits, the flow's turns go to its newest request. What its turns are worth stays the
-   * same. Where nothing of it waits, or flows share a line (`inside: 'arrival'`), this does nothing.
+   * same. Where nothing of it waits, this does nothing.
    */
   takeNewest(flow: Flow): void {
-    const key = keyOf(this.#flow(flow))
-    const lane = this.#lanes.find(key)
-    if (lane !== undefined && lane.key === key && lane.count > 0) lane.newestFirst = true
+    const lane = this.#lanes.find(keyOf(this.#flow(flow)))
+    if (lane !== undefined && lane.count > 0) lane.newestFirst = true
   }
 
   /** Takes a request out before its turn; false if it had left already. Throws a `TypeError` on another's ticket. */
@@ -222,7 +193,7 @@ export class FairQueue<T> {
   }
 
   /**
-   * Tells the real cost of a request that was dequeued, from 0 to 1e12. Its flow (in arrival order, its queue) is
+   * Tells the real cost of a request that was dequeued, from 0 to 1e12. Its flow is
    * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that
    * its next turns pay, even if nothing of it waits. If called more than once, the last figure counts, and the first is
    * learnt, unless `teaches` is false; settling a request that was never dequeued has no effect. Settle all requests of a queue or none: while some
@@ -262,13 +233,13 @@ export class FairQueue<T> {
   }
 
   /**
-   * Deals all waiting requests to SFQ's queues anew, by another seed, so that flows no longer share the same queues. Every
+   * Deals all waiting requests to SFQ's queues anew, by another key, so that flows no longer share the same queues. Every
    * flow keeps its order, its credit and its debts; nothing is refused. With `'perFlow'` it does nothing.
    */
-  perturb(seed?: number): void {
-    const key = seed === undefined ? keyFrom(this.#random) : wordsOf(seed)
+  perturb(): void {
     const queues = this.#queues
     if (queues === undefined) return
+    const key = keyFrom(this.#random)
     const { length } = queues.lanes
     const shrinks = this.#auto && length > AUTO_QUEUES && queues.occupancy.sparse
     this.#perturbations++
@@ -309,7 +280,7 @@ export class FairQueue<T> {
   #flow(flow: Flow): Flow {
     if (typeof flow === 'string' && flow !== '') return flow
     const checked = requireFlow(flow)
-    return this.#levels === undefined ? firstOf(checked) : checked
+    return this.#queues === undefined ? checked : firstOf(checked)
   }
 
   /** The weights of a flow's names, from the first level on. */
@@ -325,14 +296,14 @@ export class FairQueue<T> {
     const leaf: Sized<T> = { lane: this.#lanes.find(keyOf(flow)), weight: weights.at(-1)! }
     if (typeof flow === 'string') return [leaf]
     const above = flow.slice(1).map((_, level) => {
-      return { lane: this.#levels?.group(flow.slice(0, level + 1)), weight: weights[level]! }
+      return { lane: this.#lanes.group(flow.slice(0, level + 1)), weight: weights[level]! }
     })
     return [...above, leaf]
   }
 
   /** What waits in a lane has changed. */
   #resized(lane: Lane<T>): void {
-    if (this.#levels === undefined) this.#root.longest?.update(lane)
+    if (this.#queues !== undefined) this.#root.longest?.update(lane)
     else for (let each = lane; each.up !== undefined; each = each.up) each.up.longest?.update(each)
   }
 
@@ -380,7 +351,6 @@ export class FairQueue<T> {
     const lane = request.lane!
     request.evicted = undefined
     lane.delete(request)
-    this.#lanes.left(request)
     this.#resized(lane)
     this.#queues?.left(lane)
   }
@@ -400,7 +370,7 @@ export class FairQueue<T> {
   /** How a flow stands, or all whose paths begin so. */
   #standing(flow: Flow, weights: readonly number[]): Standing {
     const lanes = this.#lanesOf(flow, weights).map(({ lane }) => lane)
-    const own = lanes.pop() ?? this.#levels?.group(flow)
+    const own = lanes.pop() ?? this.#lanes.group(flow)
     let [share, above]: [number, Lane<T> | undefined] = [1, this.#root]
     for (const [level, lane] of [...lanes, own].entries()) {
       // Sums of weights that are far apart are not exact.
@@ -415,11 +385,6 @@ export class FairQueue<T> {
 
 const EVEN: readonly number[] = [1, 1, 1, 1]
 const NOTHING_WAITS = { count: 0, cost: 0 }
-
-function wordsOf(seed: number): Words {
-  requireInteger('seed', seed, 0, MOST_SEED)
-  return { a: seed | 0, b: 0 }
-}
 
 /** Gives a lane and those above it these weights, from the first level on. */
 function reweigh<T>(leaf: Lane<T>, weights: readonly number[]): void {

@@ -1,31 +1,18 @@
 import { keyedHash, keyFrom, mix32, type Words } from '../hash.js'
 import type { Random } from '../random.js'
-import { Lane, Ring, type RingRules } from './ring.js'
+import { Lane } from './lane.js'
+import { Ring, type RingRules } from './ring.js'
 
-/** Most queues in a hand. */
-export const MOST_CARDS = 8
+/** Queues in a flow's hand. */
+const HAND = 4
 /** Requests from which on a queue counts as occupied. */
 const OCCUPIED = 4
 /** Consecutive arrivals that must find the queues crowded. */
 const ARRIVALS = 256
 
-/** Which queue of its hand a flow joins; see `FairQueueOptions.choose`. */
-export type Choose = 'foreign' | 'shortest' | 'first'
-
-/** How flows share a queue; see `FairQueueOptions.inside`. */
-export type Inside = 'turns' | 'arrival'
-
-/** What defines SFQ's queues, apart from their number. */
-export interface HashedQueueRules {
-  readonly choose: Choose
-  readonly inside: Inside
-  /** Queues in a hand. */
-  readonly hand: number
-}
-
 /**
- * SFQ's queues: a number of lanes below the root. Every flow has a hand of them, which follows from its name and the
- * key. Keeps no record of any flow.
+ * SFQ's queues: a number of lanes below the root. Every flow has a hand of up to four of them, which follows from its name
+ * and a secret key. Keeps no record of any flow.
  *
  * @see P. E. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990: queues found by a hash that is perturbed
  * @see M. Brooker, "SFQ: Simple, Stateless, Stochastic Fairness": the shortest queue of a shuffle-sharded hand
@@ -34,32 +21,21 @@ export class HashedQueues<T> {
   readonly occupancy: QueueOccupancy
   readonly #root: Lane<T>
   readonly #rules: RingRules<T>
-  readonly #choose: Choose
-  readonly #inside: Inside
   readonly #hand: Int32Array
   readonly #words: Uint32Array
   readonly #random: Random
   #key: Words | undefined
   #lanes: Lane<T>[] = []
 
-  /** Without a `key` one is drawn for the first flow. */
-  constructor(
-    root: Lane<T>,
-    rules: RingRules<T>,
-    { choose, inside, hand }: HashedQueueRules,
-    queues: number,
-    key: Words | undefined,
-    random: Random,
-  ) {
+  /** The key is drawn for the first flow. */
+  constructor(root: Lane<T>, rules: RingRules<T>, queues: number, random: Random) {
     this.#random = random
     this.#root = root
     this.#rules = rules
-    this.#choose = choose
-    this.#inside = inside
-    this.#hand = new Int32Array(choose === 'first' ? 1 : hand)
+    this.#hand = new Int32Array(Math.min(HAND, queues))
     this.#words = new Uint32Array(this.#hand.length)
     this.occupancy = new QueueOccupancy(queues)
-    this.renew(queues, key)
+    this.renew(queues, undefined)
   }
 
   get lanes(): readonly Lane<T>[] {
@@ -71,8 +47,9 @@ export class HashedQueues<T> {
   }
 
   /**
-   * The queue of its hand that a flow without waiting requests should join: the shortest, or the one with the least
-   * waiting cost, all of it foreign to this flow. Among equals, the first of the hand.
+   * The queue of its hand that a flow without waiting requests should join: the one where others have the least cost
+   * waiting. Among equals, the first of the hand. (By the number of requests, a heavy flow would compete in all queues of
+   * its hand as if it were as many flows.)
    */
   pick(flow: string): Lane<T> {
     const hand = this.#hand
@@ -82,19 +59,19 @@ export class HashedQueues<T> {
     let best = this.#lanes[hand[0]!]!
     for (let i = 1; i < hand.length; i++) {
       const lane = this.#lanes[hand[i]!]!
-      if (this.#choose === 'foreign' ? lane.cost < best.cost : lane.count < best.count) best = lane
+      if (lane.cost < best.cost) best = lane
     }
     return best
   }
 
-  /** A request was added to a lane: to a queue, or to a flow in a queue. */
+  /** A request was added to a flow's lane. */
   added(lane: Lane<T>): void {
-    this.occupancy.grew(this.#queueOf(lane).count)
+    this.occupancy.grew(lane.up!.count)
   }
 
   /** A request has left such a lane. */
   left(lane: Lane<T>): void {
-    this.occupancy.shrank(this.#queueOf(lane).count)
+    this.occupancy.shrank(lane.up!.count)
   }
 
   /** Starts over with empty queues below an empty root. The caller then puts back what waited and calls `dealt`. */
@@ -114,17 +91,12 @@ export class HashedQueues<T> {
     this.occupancy.reset(this.#lanes.map(({ count }) => count))
   }
 
-  /** A queue served in order of arrival weighs 1; one served by turns weighs as much as the flows in it. */
+  /** A queue weighs as much as the flows in it. */
   #queue(): Lane<T> {
-    if (this.#inside === 'arrival') return new Lane('', 1, this.#root)
     const lane = new Lane<T>('', 0, this.#root)
     lane.ring = new Ring(lane, this.#rules)
     lane.weighsAsMany = true
     return lane
-  }
-
-  #queueOf(lane: Lane<T>): Lane<T> {
-    return lane.up === this.#root ? lane : lane.up!
   }
 }
 
@@ -206,5 +178,5 @@ export function wordsOf(flow: string, key: Words, into: Uint32Array): void {
   for (let i = 0; i < into.length; i++) into[i] = mix32(mix32(words.a + Math.imul(i + 1, 0x9e3779b9)) ^ words.b)
 }
 
-const sorted = new Int32Array(MOST_CARDS)
+const sorted = new Int32Array(HAND)
 const words: Words = { a: 0, b: 0 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
+import { Lane } from './lane.js'
 import { LongestQueue } from './longest-queue.js'
-import { Lane } from './ring.js'
 
 const change = fc.record({
   lane: fc.nat(11),

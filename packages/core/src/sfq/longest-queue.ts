@@ -1,5 +1,5 @@
+import type { Lane } from './lane.js'
 import type { Request } from './request.js'
-import type { Lane } from './ring.js'
 
 /** The smallest binary exponent that is told apart; smaller sizes share its class, larger ones than the last share that. */
 const LEAST_EXPONENT = -64

@@ -175,7 +175,7 @@ describe('names', () => {
   })
 
   it('are those of the first level where flows share queues', () => {
-    const queue = new FairQueue<string>({ queues: 16, seed: 1, perFlowLimit: 1 })
+    const queue = new FairQueue<string>({ queues: 16, perFlowLimit: 1 })
     queue.enqueue(['a', 'b'], '')
     expect(queue.enqueue(['a', 'c'], '')).toMatchObject({ refused: 'flow-full' })
   })

@@ -34,15 +34,11 @@ describe('takeNewest', () => {
     expect(queue.dequeue()?.item).toBe('a4')
   })
 
-  it('does nothing where the flow does not wait, or has no line of its own', () => {
+  it('does nothing where the flow does not wait', () => {
     const queue = new FairQueue<string>()
     queue.takeNewest('a')
     for (const item of ['a1', 'a2']) queue.enqueue('a', item)
     expect(queue.dequeue()?.item).toBe('a1')
-    const shared = new FairQueue<string>({ queues: 1, choose: 'first', inside: 'arrival' })
-    for (const item of ['a1', 'a2']) shared.enqueue('a', item)
-    shared.takeNewest('a')
-    expect(shared.dequeue()?.item).toBe('a1')
   })
 
   it('evicts what the flow would serve last', () => {

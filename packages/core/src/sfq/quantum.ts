@@ -3,7 +3,7 @@ const COST_MEMORY = 300
 /** Part of the mean cost that the quantum is at least: on average, a round serves one of every 16 lanes that it visits. */
 const LEAST_PART = 1 / 16
 /** Most by which the quantum exceeds the geometric mean. */
-const MOST_ROOM = 0.25
+const MOST_ROOM = 0.125
 /** Geometric means that one cost counts for at most: what one request declares must not make turns long for all. */
 const MOST_MEANS = 1000
 /** Geometric means by which the quantum follows the arithmetic one at most. */
@@ -12,8 +12,8 @@ const MOST_FLOOR = 8
 /**
  * The quantum: the cost that a lane of weight 1 is credited in a round. It is the geometric mean of the costs that were
  * served lately, so that a turn is worth about one ordinary request, however much the few costly ones cost: with the
- * arithmetic mean, each costly request would give every flow long turns for a while. Where costs vary, it is up to a
- * quarter more, so that most ordinary requests fit into a turn. At least a sixteenth of the arithmetic mean, so that
+ * arithmetic mean, each costly request would give every flow long turns for a while. Where costs vary, it is up to an
+ * eighth more, so that a lane of ordinary requests seldom owes more than its next turn. At least a sixteenth of the arithmetic mean, so that
  * choosing stays O(1), but by that no more than eight geometric means; and at least the smallest cost seen. One request,
  * whatever it declares, changes it by a few parts in a hundred once 300 have been served.
  */

@@ -1,7 +1,7 @@
 import type { Linked } from '../linked-list.js'
 import { type Flow, firstOf, keyOf } from '../path.js'
 import type { LearnedCosts } from './costs.js'
-import type { Lane } from './ring.js'
+import type { Lane } from './lane.js'
 
 /** A request that was taken into a {@link FairQueue}: `remove` and `settle` take it back. */
 export interface Ticket<T> {

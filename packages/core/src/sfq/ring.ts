@@ -1,30 +1,25 @@
-import { type Linked, LinkedList } from '../linked-list.js'
+import { LinkedList } from '../linked-list.js'
 import type { LearnedCosts } from './costs.js'
-import type { LongestQueue } from './longest-queue.js'
+import type { IsLive, Lane, Place } from './lane.js'
 import type { Quantum } from './quantum.js'
 import type { Request } from './request.js'
 
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
 const ROUNDING = 1e-9
 const CLOSE = 1 - ROUNDING
+/** Turns that a head may cost without being costly: this one and the next. */
+const ORDINARY_TURNS = 2
 /** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
 const IN_ADVANCE = 0.25
 /** Rounds by which others go ahead of a lane that may not start now. */
 const ROUNDS_AHEAD = 16
 /**
- * Lanes in which nothing waits that a queue remembers beside those in which something does. They go when their turns
- * come, and turns of a ring do not come while lanes that were never seen before fill the capacity. Those beyond this
- * number are forgotten at once: whoever comes under ever new names gains nothing by that.
+ * Lanes in which nothing waits that a queue remembers at most: their turns do not come while lanes that were never seen
+ * before fill the capacity. Those beyond are forgotten at once, by which nobody gains.
  */
 const MOST_PASSING = 4_096
 /** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
 const MOST_TURNS = 16
-
-/** Asks whether a request is still wanted; takes it off its lane if it is not. */
-export type IsLive<T> = (request: Request<T>) => boolean
-
-/** Where a lane is: out of its parent's ring, on the list of new lanes, or among those that go round. */
-type Place = 'out' | 'new' | 'old'
 
 /** What all rings of one queue share. */
 export interface RingRules<T> {
@@ -38,154 +33,6 @@ export interface RingRules<T> {
 }
 
 /**
- * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
- *
- * Lanes form a tree. Its root is the whole queue. Below the root are the flows, or the first names of their paths, and
- * below those the next; or SFQ's queues, and in each of them the flows that share it; or SFQ's queues with their requests
- * in order of arrival. A waiting request counts in every lane above it.
- */
-export class Lane<T> implements Linked<Lane<T>> {
-  /** The key of its flow, or of the beginning of a path; empty for a lane that belongs to no flow. */
-  readonly key: string
-  /** The lane in whose ring this one takes turns; `undefined` at the root. */
-  up: Lane<T> | undefined
-  /** Its share of the turns. */
-  weight: number
-  /** With a ring: the sum of the weights of its members that wait or owe. */
-  members = 0
-  /** True for one of SFQ's queues: it weighs as much as its members together. */
-  weighsAsMany = false
-  /** Number of requests that wait in it, and their cost. */
-  count = 0
-  cost = 0
-  /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
-  deficit = 0
-
-  /** The requests of a line, oldest first. */
-  readonly requests: LinkedList<Request<T>> = new LinkedList()
-  /** Whether the newest request is served first; holds until the line is empty. */
-  newestFirst = false
-  /** The turns of the lanes below; `undefined` in a line. */
-  ring: Ring<T> | undefined = undefined
-  /** Its longest member, where it is known. */
-  longest: LongestQueue<T> | undefined = undefined
-  // From here on, written by the parent's ring alone.
-  place: Place = 'out'
-  /** The round of its turn: the present round or the next. */
-  round = 0
-  /** The rounds in which it was last credited and last served. */
-  credited = -1
-  served = -1
-  next: Lane<T> | undefined = undefined
-  previous: Lane<T> | undefined = undefined
-  /** Whether its head cost more than its turn was worth when it was last looked at. */
-  costly = false
-  /** Whether it is in the ring though nothing of it waits: until its turn has passed, or its debt is paid. */
-  passing = false
-  /** Its part of the pool in its parent's ring now. */
-  pooled = 0
-  /** The weight with which it counts in its parent now. */
-  counted = 0
-
-  // Written by `LongestQueue` alone.
-  sizeClass = 0
-  sizeIndex = 0
-
-  constructor(key: string, weight: number, up: Lane<T> | undefined) {
-    this.key = key
-    this.weight = weight
-    this.up = up
-  }
-
-  /** Adds a request at the end of the line. */
-  add(request: Request<T>): void {
-    request.lane = this
-    this.requests.push(request)
-    let lane: Lane<T> = this
-    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
-      lane.count++
-      lane.cost += request.declared
-      if (lane.place === 'out') up.ring!.start(lane)
-      else if (lane.passing) up.ring!.passed(lane)
-      if (lane.count === 1) lane.recount()
-    }
-    lane.count++
-    lane.cost += request.declared
-  }
-
-  /** Deletes a request from anywhere in the line. */
-  delete(request: Request<T>): void {
-    request.lane = undefined
-    this.requests.delete(request)
-    if (this.requests.first === undefined) this.newestFirst = false
-    let lane: Lane<T> = this
-    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
-      lane.#subtract(request.declared)
-      if (lane.count > 0) continue
-      up.ring!.emptied(lane)
-      lane.recount()
-    }
-    lane.#subtract(request.declared)
-  }
-
-  /** The request whose turn it is in this lane; `undefined` if none waits. */
-  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
-    if (this.ring !== undefined) return this.ring.head(isLive, mayStart)
-    for (;;) {
-      const next = this.#firstInTurn
-      // Compared again, because `isLive` may itself have changed the line.
-      if (next === undefined || isLive === undefined || (isLive(next) && next === this.#firstInTurn)) return next
-    }
-  }
-
-  /** The request of a line that would be served last. */
-  get lastInTurn(): Request<T> | undefined {
-    return this.newestFirst ? this.requests.first : this.requests.last
-  }
-
-  get #firstInTurn(): Request<T> | undefined {
-    return this.newestFirst ? this.requests.last : this.requests.first
-  }
-
-  /** Charges the cost of a request to this lane and the lanes above it. */
-  charge(cost: number): void {
-    for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
-  }
-
-  /** Corrects an earlier charge by `change`, below zero to give back. An empty lane keeps its debt, but not its credit. */
-  correct(change: number): void {
-    let lane: Lane<T> = this
-    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
-      const before = lane.deficit
-      lane.deficit -= change
-      if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0
-      // Credit forfeited here must not become a present to the flows that share a queue with this one.
-      change = before - lane.deficit
-      up.ring!.corrected(lane)
-      lane.recount()
-    }
-  }
-
-  /** Brings the weights above up to date: a lane counts while it waits or owes. */
-  recount(): void {
-    const { up } = this
-    if (up === undefined) return
-    const counts = this.count > 0 || this.deficit < 0 ? this.weight : 0
-    if (counts === this.counted) return
-    up.members += counts - this.counted
-    this.counted = counts
-    if (up.weighsAsMany) up.weight = up.members
-    up.recount()
-  }
-
-  #subtract(cost: number): void {
-    this.count--
-    // Differences of floats are inexact; when nothing waits, the cost is exactly 0.
-    this.cost = this.count === 0 ? 0 : this.cost - cost
-  }
-}
-
-/**
  * Deficit round robin: lanes take turns, and a turn is worth a quantum of cost per unit of weight.
  *
  * At its turn a lane is credited once and served while its deficit (the credit it holds) covers its head; then it goes
@@ -193,18 +40,20 @@ export class Lane<T> implements Linked<Lane<T>> {
  * until the lane's turns have paid it. The quantum is fixed for the length of a round, so a round brings every lane
  * the same, whatever was served in the middle of it.
  *
- * A head that costs more than a turn is served in advance, at the price of a debt, as soon as all lanes with such heads
- * have saved up a quarter of its cost together. So costly requests start evenly spread. If each waited for its own credit, lanes
- * that began together would save up together and start together, and would hold all slots for as long as they run.
- * A lane in debt gets nothing in advance. While both wait, the service per weight of two lanes i and j thus never
+ * A lane that has some credit may also be served in advance, and owe the rest:
+ * - the first request of a turn, if this turn and the next can pay for it. So a lane whose requests cost now a little
+ *   more than a turn, now a little less, is served in every round, and is not left out of one now and then;
+ * - a costly request, of more than two turns, as soon as all lanes with such heads have saved up a quarter of its cost
+ *   together. So costly requests start evenly spread. If each waited for its own credit, lanes that began together would
+ *   save up together and start together, and would hold all slots for as long as they run.
+ * While both wait, the service per weight of two lanes i and j thus never
  * differs by more than quantum + 2 · largest cost · (1/weight_i + 1/weight_j), over any interval.
  *
- * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum;
- * then it joins the ring. A lane that empties after it was served stays in the ring, empty, until its turn has passed:
- * only then may it be new again. Otherwise flows that send their requests one at a time would always come first.
+ * With `sparseFirst`, a lane that starts to wait is credited at once and served before the ring, for that one quantum.
+ * A lane that empties after it was served stays in the ring, empty, until its turn has passed: only then may it be new
+ * again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Each lane is stamped with the round of its next turn. Choosing costs O(1) amortised; rounds in which no lane can be
- * served are not walked, but credited in one pass.
+ * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
@@ -273,10 +122,10 @@ export class Ring<T> {
   }
 
   /**
-   * The request to be served next; asked again, the same, unless something arrived or left. Credits lanes and moves
-   * them on. Takes off the requests that `isLive` finds dead before it looks at any credit, so they cost neither credit
-   * nor a turn. A lane whose head `mayStart` turns down keeps its turn and its place while others are served, up to 16
-   * rounds ahead; if none of them can be, it is served all the same. O(lanes turned down) more.
+   * The request to be served next; asked again, the same, unless something arrived or left. Takes off the requests that
+   * `isLive` finds dead before it looks at any credit, so they cost neither credit nor a turn. A lane whose head `mayStart`
+   * turns down keeps its turn and its place while others are served, up to 16 rounds ahead; if none of them can be, it is
+   * served all the same. O(lanes turned down) more.
    */
   head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
     const { costs } = this.#rules
@@ -291,7 +140,7 @@ export class Ring<T> {
         continue
       }
       if (lane.round > this.#round) this.#beginRound(lane.round)
-      else lane.round = this.#round
+      else this.#catchUp(lane)
       // A group is passed over as a whole: that costs no turn in it.
       const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
       // A dead request may have taken the lane with it, or one that was passed over.
@@ -350,14 +199,18 @@ export class Ring<T> {
       this.#pay(lane)
       return true
     }
-    lane.costly = cost * CLOSE > this.#worth(lane)
+    const worth = this.#worth(lane)
+    lane.costly = isCostly(cost * CLOSE, worth)
     // Once in a turn; a lane in the new list was credited when it arrived.
     if (lane.place === 'old' && lane.credited !== this.#round) {
       lane.credited = this.#round
-      credit(lane, this.#worth(lane))
+      credit(lane, worth)
     }
     this.#pay(lane)
-    return lane.deficit >= cost * CLOSE || (lane.costly && lane.deficit >= 0 && this.#pool >= IN_ADVANCE * cost * CLOSE)
+    if (lane.deficit >= cost * CLOSE) return true
+    if (lane.deficit <= 0) return false
+    if (lane.costly) return this.#pool >= IN_ADVANCE * cost * CLOSE
+    return lane.served !== this.#round && lane.deficit + worth >= cost * CLOSE
   }
 
   /** Brings the pool up to date with a lane's credit or debt. */
@@ -368,7 +221,7 @@ export class Ring<T> {
     lane.pooled = pools
   }
 
-  /** What a turn is worth to a lane. (An empty queue that owes for flows that have left pays as one flow would.) */
+  /** What a turn is worth to a lane. (A queue that owes for flows that have left pays as one flow would.) */
   #worth(lane: Lane<T>): number {
     return this.#quantum * (lane.weight || 1)
   }
@@ -380,6 +233,13 @@ export class Ring<T> {
       return
     }
     this.keep(lane)
+  }
+
+  /** A lane that was passed over for whole rounds is credited for them as all others were. */
+  #catchUp(lane: Lane<T>): void {
+    const missed = this.#round - lane.round - (lane.credited === lane.round ? 1 : 0)
+    if (missed > 0 && lane.place === 'old') credit(lane, missed * this.#worth(lane))
+    lane.round = this.#round
   }
 
   #toEnd(lane: Lane<T>): void {
@@ -421,7 +281,7 @@ export class Ring<T> {
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
       const head = lane.head(undefined)
-      lane.costly = head !== undefined && head.expected(costs) * CLOSE > this.#worth(lane)
+      lane.costly = head !== undefined && isCostly(head.expected(costs) * CLOSE, this.#worth(lane))
       this.#pay(lane)
       if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
     }
@@ -431,12 +291,10 @@ export class Ring<T> {
       if (head === undefined) continue
       const worth = this.#worth(lane)
       const cost = head.expected(costs) * CLOSE
-      rounds = Math.min(rounds, Math.ceil((cost - lane.deficit) / worth))
-      if (lane.costly)
-        rounds = Math.min(
-          rounds,
-          Math.ceil(Math.max((IN_ADVANCE * cost - this.#pool) / gain, (-lane.deficit * CLOSE) / worth)),
-        )
+      const untilPaid = (-lane.deficit * CLOSE) / worth
+      const untilShort = lane.costly ? (IN_ADVANCE * cost - this.#pool) / gain : (cost - worth - lane.deficit) / worth
+      const needed = Math.min((cost - lane.deficit) / worth, Math.max(untilPaid, untilShort))
+      rounds = Math.min(rounds, Math.ceil(needed))
     }
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
@@ -446,6 +304,11 @@ export class Ring<T> {
       if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }
+}
+
+/** Whether a head is to be spread among others of its kind. */
+function isCostly(cost: number, worth: number): boolean {
+  return cost > ORDINARY_TURNS * worth
 }
 
 /** A debt that was paid but for rounding is paid, and credit that was used up is. */

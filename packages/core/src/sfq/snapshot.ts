@@ -1,6 +1,6 @@
 /** How a flow stands: what it has waiting, and its part of the service. */
 export interface Standing {
-  /** Requests of the flow that wait; in arrival order, those of the queue that its next one would join. */
+  /** Requests of the flow that wait. */
   readonly waiting: number
   /** What they are expected to cost. */
   readonly cost: number
@@ -10,7 +10,7 @@ export interface Standing {
 
 /** A request that was not taken in. Nothing of it is kept. */
 export interface Refused extends Standing {
-  /** `flow-full`: its flow (in arrival order, its queue) is at its limit; `full`: the whole queue is. */
+  /** `flow-full`: its flow is at its limit; `full`: the whole queue is. */
   readonly refused: 'flow-full' | 'full'
   /** The bound that it met, in requests. */
   readonly limit: number

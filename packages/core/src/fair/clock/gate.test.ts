@@ -297,7 +297,7 @@ describe('before a waiting room', () => {
     const random = seededRandom(5)
     const gate = createGate({
       fair: { rule: 'fair-clock' },
-      queue: requestQueue({ concurrency: 10, maxWaitMs: 200, maxWaiting: 40, queues: 8, choose: 'first' }),
+      queue: requestQueue({ concurrency: 10, maxWaitMs: 200, maxWaiting: 40, queues: 8 }),
       clock: world.clock,
       after: world.after,
       random,

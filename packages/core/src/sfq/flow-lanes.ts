@@ -1,27 +1,9 @@
 import type { Words } from '../hash.js'
 import { type Flow, keyOf } from '../path.js'
 import type { HashedQueues } from './hashed-queues.js'
+import { Lane } from './lane.js'
 import { LongestQueue } from './longest-queue.js'
-import type { Request } from './request.js'
-import { Lane, Ring, type RingRules } from './ring.js'
-
-/** Finds the lane in which a flow's requests wait. */
-export interface Lanes<T> {
-  /** Number of flows of which something is remembered. */
-  readonly records: number
-  /** The lane that the next request of the flow of this key joins, if it exists already. */
-  find(key: string): Lane<T> | undefined
-  /** Makes that lane, where `find` found none. `weights` are those of the flow's names, from the first level on. */
-  open(flow: Flow, key: string, weights: readonly number[]): Lane<T>
-  /** A request was added to its lane. */
-  added(request: Request<T>, lane: Lane<T>): void
-  /** A request has left its lane. */
-  left(request: Request<T>): void
-  /** A lane is empty and out of its ring. */
-  forget(lane: Lane<T>): void
-  /** Deals all waiting requests to the queues anew: nothing is lost or refused, and every flow keeps its order. */
-  rehome(queues: number, key: Words | undefined): void
-}
+import { Ring, type RingRules } from './ring.js'
 
 /**
  * One lane per waiting flow: below the root or, given SFQ's `queues`, in one of them.
@@ -32,7 +14,7 @@ export interface Lanes<T> {
  *
  * Above the lane of a path there is one for each of its beginnings, as long as something is remembered below it.
  */
-export class FlowLanes<T> implements Lanes<T> {
+export class FlowLanes<T> {
   readonly #root: Lane<T>
   readonly #queues: HashedQueues<T> | undefined
   readonly #rules: RingRules<T>
@@ -45,10 +27,12 @@ export class FlowLanes<T> implements Lanes<T> {
     this.#rules = rules
   }
 
+  /** Number of flows, and beginnings of paths, of which something is remembered. */
   get records(): number {
     return this.#lanes.size + this.#groups.size
   }
 
+  /** The lane of the flow of this key, if there is one. */
   find(key: string): Lane<T> | undefined {
     return this.#lanes.get(key)
   }
@@ -59,6 +43,7 @@ export class FlowLanes<T> implements Lanes<T> {
     return this.#groups.get(keyOf(typeof beginning === 'string' ? [beginning] : beginning))
   }
 
+  /** Makes that lane, where `find` found none. `weights` are those of the flow's names, from the first level on. */
   open(flow: Flow, key: string, weights: readonly number[]): Lane<T> {
     let up = this.#queues?.pick(key) ?? this.#root
     if (typeof flow !== 'string')
@@ -79,16 +64,15 @@ export class FlowLanes<T> implements Lanes<T> {
     return group
   }
 
-  added(): void {}
-
-  left(): void {}
-
+  /** A lane is empty and out of its ring. */
   forget(lane: Lane<T>): void {
     if (lane.ring === undefined) this.#lanes.delete(lane.key)
     else this.#groups.delete(lane.key)
   }
 
   /**
+   * Deals all flows to the queues anew: nothing is lost or refused, and every flow keeps its order.
+   *
    * Credit, debt and newness go with the flow, in order of their oldest requests. The queues start from the sum of
    * what their flows bring; a flow that was alone brings its queue's deficit, which was its own.
    */
@@ -139,70 +123,4 @@ function settleIn<T>({ lane, deficit, place }: Move<T>, queue: Lane<T>): void {
   queue.recount()
   queue.up!.count += lane.count
   queue.up!.cost += lane.cost
-}
-
-/** The queue in which a flow waits, and how many of its requests wait there. */
-interface Stay<T> {
-  readonly lane: Lane<T>
-  waiting: number
-}
-
-/**
- * One lane per queue of SFQ, in which the requests of different flows wait in order of arrival.
- *
- * With `stays`, a waiting flow stays in its queue, which takes a record per waiting flow. Without, nothing at all is
- * kept per flow: each request is dealt by itself, so the requests of a flow may wait in several queues of its hand.
- */
-export class ArrivalLanes<T> implements Lanes<T> {
-  readonly #queues: HashedQueues<T>
-  readonly #stays: Map<string, Stay<T>> | undefined
-
-  constructor(queues: HashedQueues<T>, stays: boolean) {
-    this.#queues = queues
-    this.#stays = stays ? new Map() : undefined
-  }
-
-  get records(): number {
-    return this.#stays?.size ?? 0
-  }
-
-  find(key: string): Lane<T> {
-    return this.#stays?.get(key)?.lane ?? this.#queues.pick(key)
-  }
-
-  open(_flow: Flow, key: string): Lane<T> {
-    return this.find(key)
-  }
-
-  added({ key }: Request<T>, lane: Lane<T>): void {
-    if (this.#stays === undefined) return
-    const stay = this.#stays.get(key)
-    if (stay === undefined) this.#stays.set(key, { lane, waiting: 1 })
-    else stay.waiting++
-  }
-
-  left({ key }: Request<T>): void {
-    const stay = this.#stays?.get(key)
-    if (stay !== undefined && --stay.waiting === 0) this.#stays!.delete(key)
-  }
-
-  forget(): void {}
-
-  /** Credit and debt of the queues lapse, because nobody knows any more which flows they belonged to. */
-  rehome(queues: number, key: Words | undefined): void {
-    const requests: Request<T>[] = []
-    for (const { requests: line } of this.#queues.lanes)
-      for (let request = line.first; request !== undefined; request = request.next) requests.push(request)
-    requests.sort((x, y) => x.sequence - y.sequence)
-    this.#queues.renew(queues, key)
-    this.#stays?.clear()
-    for (const request of requests) {
-      request.next = undefined
-      request.previous = undefined
-      const lane = this.find(request.key)
-      lane.add(request)
-      this.added(request, lane)
-    }
-    this.#queues.dealt()
-  }
 }

@@ -1,7 +1,17 @@
 import { seededRandom } from '@fairlead/core/testing'
 import type { Arrival, Discipline } from '../simulation/sfq/index.js'
 
-const LIMIT = 50
+/** How the lines are made up. */
+export interface HashedLines {
+  readonly lines: number
+  /** Lines in a flow's hand, of which a request joins the shortest. */
+  readonly hand: number
+  readonly seed: number
+  /** What a full line does: evicts the last request of the flow with most in it, or refuses the newcomer. */
+  readonly overflow: 'evict' | 'refuse'
+  /** Requests that may wait in a line. @default 50 */
+  readonly limit?: number
+}
 
 interface Line {
   readonly requests: Arrival[]
@@ -10,14 +20,13 @@ interface Line {
 }
 
 /**
- * The post's queues, as the published figures had them: `queues` lines in order of arrival, served in turns; a request
- * joins the shortest of the `hand` that was drawn for its flow, and a full line evicts the last request of the flow
- * with most in it. The queue that ships has no such form: in order of arrival it refuses the newcomer. Written plainly,
- * for comparison only.
+ * The post's queues, and McKenney's with a hand of one: lines in order of arrival, served in turns; a request joins the
+ * shortest of the hand that was drawn for its flow. Written plainly, for comparison only: the queue that ships has no
+ * such form.
  */
-export function evictingQueues(queues: number, hand: number, seed: number): Discipline {
+export function hashedLines({ lines: count, hand, seed, overflow, limit = 50 }: HashedLines): Discipline {
   const random = seededRandom(seed)
-  const lines: readonly Line[] = Array.from({ length: queues }, () => ({ requests: [], counts: new Map() }))
+  const lines: readonly Line[] = Array.from({ length: count }, () => ({ requests: [], counts: new Map() }))
   const hands = new Map<string, readonly number[]>()
   let turn = 0
 
@@ -25,26 +34,29 @@ export function evictingQueues(queues: number, hand: number, seed: number): Disc
     const known = hands.get(flow)
     if (known !== undefined) return known
     const cards = new Set<number>()
-    while (cards.size < hand) cards.add(Math.floor(random() * queues))
+    while (cards.size < hand) cards.add(Math.floor(random() * count))
     hands.set(flow, [...cards])
     return [...cards]
   }
-  const join = (arrival: Arrival): Line => {
-    const line = handOf(arrival.flow)
+  const lineOf = ({ flow }: Arrival): Line =>
+    handOf(flow)
       .map((card) => lines[card]!)
       .reduce((best, other) => (other.requests.length < best.requests.length ? other : best))
+  const join = (arrival: Arrival, line = lineOf(arrival)): Line => {
     line.requests.push(arrival)
     line.counts.set(arrival.flow, (line.counts.get(arrival.flow) ?? 0) + 1)
     return line
   }
   return {
     enqueue(arrival) {
-      const line = join(arrival)
-      return line.requests.length > LIMIT ? evict(line) : undefined
+      const line = lineOf(arrival)
+      if (overflow === 'refuse' && line.requests.length >= limit) return arrival
+      join(arrival, line)
+      return line.requests.length > limit ? evict(line) : undefined
     },
     dequeue(isDead) {
-      for (let i = 0; i < queues; i++) {
-        turn = (turn + 1) % queues
+      for (let i = 0; i < count; i++) {
+        turn = (turn + 1) % count
         const line = lines[turn]!
         while (line.requests.length > 0) {
           const next = takeOut(line, 0)

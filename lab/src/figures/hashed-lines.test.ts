@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { Arrival, Discipline } from '../simulation/sfq/index.js'
-import { evictingQueues } from './evicting-queues.js'
+import { type HashedLines, hashedLines } from './hashed-lines.js'
 
 function arrival(flow: string, atMs: number): Arrival {
   return { flow, light: false, cost: 1, atMs, serviceMs: 1 }
@@ -13,24 +13,33 @@ function drain(queues: Discipline): string[] {
   return served
 }
 
-describe('evicting queues', () => {
+const one: HashedLines = { lines: 1, hand: 1, seed: 1, overflow: 'evict' }
+
+describe('hashed lines', () => {
   it('serve a line in order of arrival, without what died', () => {
-    const queues = evictingQueues(1, 1, 1)
+    const queues = hashedLines(one)
     for (const [i, flow] of ['a', 'b', 'a'].entries()) queues.enqueue(arrival(flow, i))
     expect(queues.dequeue(({ atMs }) => atMs === 0)).toMatchObject({ flow: 'b' })
     expect(drain(queues)).toEqual(['a2'])
   })
 
   it('evict the last of whoever has most in a full line', () => {
-    const queues = evictingQueues(1, 1, 1)
+    const queues = hashedLines(one)
     for (let i = 0; i < 50; i++) expect(queues.enqueue(arrival(i < 30 ? 'a' : 'b', i))).toBeUndefined()
     expect(queues.enqueue(arrival('c', 50))).toMatchObject({ flow: 'a', atMs: 29 })
     expect(queues.enqueue(arrival('a', 51))).toMatchObject({ flow: 'a', atMs: 51 })
     expect(drain(queues)).toHaveLength(50)
   })
 
+  it('refuse whoever comes to a full line, if asked to', () => {
+    const queues = hashedLines({ ...one, overflow: 'refuse', limit: 2 })
+    for (let i = 0; i < 2; i++) expect(queues.enqueue(arrival('a', i))).toBeUndefined()
+    expect(queues.enqueue(arrival('b', 2))).toMatchObject({ flow: 'b' })
+    expect(drain(queues)).toEqual(['a0', 'a1'])
+  })
+
   it('keep all that waits, and its order, when they are perturbed', () => {
-    const queues = evictingQueues(8, 1, 1)
+    const queues = hashedLines({ ...one, lines: 8 })
     for (let i = 0; i < 50; i++) queues.enqueue(arrival(`flow-${i % 10}:`, i))
     queues.perturb?.()
     const served = drain(queues)

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import type { Decision, Permit } from '../admission/decision.js'
+import type { Passage } from '../admission/stage.js'
+import { createGate } from '../create-gate.js'
+import { seededRandom } from '../testing/seeded-random.js'
+import { World } from '../testing/world.js'
+import type { QueueOptions } from './options.js'
+import { requestQueue } from './stage.js'
+
+const STEPS = 4_000
+
+/** What a gate with this queue answers to the same requests, a line for each answer. */
+async function decisionsOf(options: QueueOptions, paths: boolean): Promise<string[]> {
+  const random = seededRandom(1)
+  const world = new World()
+  const { clock, after } = world
+  const gate = createGate({ fair: false, queue: requestQueue(options), clock, after, random: seededRandom(2) })
+  const lines: string[] = []
+  const running: Permit[] = []
+  const hear = (id: number, decision: Decision): void => {
+    if (decision.admitted) running.push(decision)
+    const said = decision.admitted ? 'starts' : `${decision.reason} ${Math.round(decision.retryAfterMs)}`
+    lines.push(`${Math.round(clock())} ${id} ${said}`)
+  }
+  for (let step = 0; step < STEPS; step++) {
+    const draw = random()
+    if (draw < 0.5) {
+      const tenant = `tenant-${Math.floor(random() ** 2 * 12)}`
+      const cost = random() < 0.9 ? 0.5 + random() : 30
+      const flow = paths ? [tenant, `key-${Math.floor(3 * random())}`] : tenant
+      const controller = new AbortController()
+      if (random() < 0.05) setImmediate(() => controller.abort())
+      const answer = gate.admit({ flow, cost, priority: Math.floor(5 * random()) - 2, signal: controller.signal })
+      if (answer instanceof Promise) void answer.then((decision) => hear(step, decision))
+      else hear(step, answer)
+    } else if (draw < 0.9 && running.length > 0) {
+      const [permit] = running.splice(Math.floor(random() * running.length), 1)
+      if (random() < 0.2) permit!.charge(3 * random())
+      permit!.finish(random() < 0.9 ? 'success' : 'failure', random() < 0.2 ? { cost: 5 * random() } : undefined)
+    } else await world.advance(20 * random())
+    await new Promise(setImmediate)
+  }
+  gate.close()
+  await new Promise(setImmediate)
+  return lines
+}
+
+const bounds: QueueOptions = { concurrency: 8, maxWaitMs: 300, maxWaiting: 60, perFlowLimit: 12 }
+const pool = { size: 40, unitsOf: ({ cost }: Passage): number => Math.min(40, cost) }
+
+/**
+ * What a queue decides, frozen: a change that is meant to change no decision passes, and one that is meant to changes these
+ * lines. On a failure, print `lines` of both trees and compare them.
+ */
+describe('the decisions of a queue', () => {
+  it.each<[string, string, QueueOptions, boolean]>([
+    ['by default', '7935b9156c75', { ...bounds }, false],
+    ['with paths', '42a58a13d3a0', { ...bounds }, true],
+    ['by weight', '63b1aa95b78a', { ...bounds, weightOf: (flow) => (flow < 'tenant-3' ? 3 : 1) }, false],
+    [
+      'with bands',
+      'ea0f94d506d2',
+      { ...bounds, bands: [{ share: 0.4, lendable: 0.5 }, { minShare: 0.2 }, { most: 0.5 }] },
+      false,
+    ],
+    [
+      'with a pool and wide requests',
+      '6776636345c8',
+      { ...bounds, pool, width: ({ cost }) => (cost > 20 ? 5 : 1) },
+      false,
+    ],
+    ['with few slots of a flow', '53d8fb77bc1d', { ...bounds, perFlowConcurrency: 2 }, false],
+    ['newest first', 'ead3dcc829ca', { ...bounds, newestFirst: true }, false],
+    [
+      'with deadlines by class',
+      '0e8c8e407c79',
+      { ...bounds, deadlineMsOf: () => 150, classOf: ({ flow }) => flow },
+      false,
+    ],
+    ['with hashed queues', '4300e1af4a12', { ...bounds, queues: 4, perturbEveryMs: 5_000 }, false],
+    ['with more and more hashed queues', '12d5f88986ab', { ...bounds, queues: 'auto', maxWaiting: 1_000 }, false],
+  ])('%s', async (_, digest, options, paths) => {
+    const lines = await decisionsOf(options, paths)
+    expect(lines.length).toBeGreaterThan(1_500)
+    expect(createHash('sha256').update(lines.join('\n')).digest('hex').slice(0, 12)).toBe(digest)
+  })
+})

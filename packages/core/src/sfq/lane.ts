@@ -1,0 +1,157 @@
+import { type Linked, LinkedList } from '../linked-list.js'
+import type { LongestQueue } from './longest-queue.js'
+import type { Request } from './request.js'
+import type { Ring } from './ring.js'
+
+/** Asks whether a request is still wanted; takes it off its lane if it is not. */
+export type IsLive<T> = (request: Request<T>) => boolean
+
+/** Where a lane is: out of its parent's ring, on the list of new lanes, or among those that go round. */
+export type Place = 'out' | 'new' | 'old'
+
+/**
+ * A member of a ring that takes turns: a line of requests, or a lane whose own ring shares out its turns.
+ *
+ * Lanes form a tree. Below its root are the flows, or the first names of their paths, and below those the next; or SFQ's
+ * queues, and in each of them the flows that share it. A waiting request counts in every lane above it.
+ */
+export class Lane<T> implements Linked<Lane<T>> {
+  /** The key of its flow, or of the beginning of a path; empty for a lane that belongs to no flow. */
+  readonly key: string
+  /** The lane in whose ring this one takes turns; `undefined` at the root. */
+  up: Lane<T> | undefined
+  /** Its share of the turns. */
+  weight: number
+  /** With a ring: the sum of the weights of its members that wait or owe. */
+  members = 0
+  /** True for one of SFQ's queues: it weighs as much as its members together. */
+  weighsAsMany = false
+  /** Number of requests that wait in it, and their cost. */
+  count = 0
+  cost = 0
+  /** The credit that it holds. Below zero it owes, and its turns pass until they have paid the debt. */
+  deficit = 0
+
+  /** The requests of a line, oldest first. */
+  readonly requests: LinkedList<Request<T>> = new LinkedList()
+  /** Whether the newest request is served first; holds until the line is empty. */
+  newestFirst = false
+  /** The turns of the lanes below; `undefined` in a line. */
+  ring: Ring<T> | undefined = undefined
+  /** Its longest member, where it is known. */
+  longest: LongestQueue<T> | undefined = undefined
+  // From here on, written by the parent's ring alone.
+  place: Place = 'out'
+  /** The round of its turn: the present round or the next. */
+  round = 0
+  /** The rounds in which it was last credited and last served. */
+  credited = -1
+  served = -1
+  next: Lane<T> | undefined = undefined
+  previous: Lane<T> | undefined = undefined
+  /** Whether its head cost more than its turn was worth when it was last looked at. */
+  costly = false
+  /** Whether it is in the ring though nothing of it waits: until its turn has passed, or its debt is paid. */
+  passing = false
+  /** Its part of the pool in its parent's ring now. */
+  pooled = 0
+  /** The weight with which it counts in its parent now. */
+  counted = 0
+
+  // Written by `LongestQueue` alone.
+  sizeClass = 0
+  sizeIndex = 0
+
+  constructor(key: string, weight: number, up: Lane<T> | undefined) {
+    this.key = key
+    this.weight = weight
+    this.up = up
+  }
+
+  /** Adds a request at the end of the line. */
+  add(request: Request<T>): void {
+    request.lane = this
+    this.requests.push(request)
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      lane.count++
+      lane.cost += request.declared
+      if (lane.place === 'out') up.ring!.start(lane)
+      else if (lane.passing) up.ring!.passed(lane)
+      if (lane.count === 1) lane.recount()
+    }
+    lane.count++
+    lane.cost += request.declared
+  }
+
+  /** Deletes a request from anywhere in the line. */
+  delete(request: Request<T>): void {
+    request.lane = undefined
+    this.requests.delete(request)
+    if (this.requests.first === undefined) this.newestFirst = false
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      lane.#subtract(request.declared)
+      if (lane.count > 0) continue
+      up.ring!.emptied(lane)
+      lane.recount()
+    }
+    lane.#subtract(request.declared)
+  }
+
+  /** The request whose turn it is in this lane; `undefined` if none waits. */
+  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+    if (this.ring !== undefined) return this.ring.head(isLive, mayStart)
+    for (;;) {
+      const next = this.#firstInTurn
+      // Compared again, because `isLive` may itself have changed the line.
+      if (next === undefined || isLive === undefined || (isLive(next) && next === this.#firstInTurn)) return next
+    }
+  }
+
+  /** The request of a line that would be served last. */
+  get lastInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.first : this.requests.last
+  }
+
+  get #firstInTurn(): Request<T> | undefined {
+    return this.newestFirst ? this.requests.last : this.requests.first
+  }
+
+  /** Charges the cost of a request to this lane and the lanes above it. */
+  charge(cost: number): void {
+    for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
+  }
+
+  /** Corrects an earlier charge by `change`, below zero to give back. An empty lane keeps its debt, but not its credit. */
+  correct(change: number): void {
+    let lane: Lane<T> = this
+    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+      const before = lane.deficit
+      lane.deficit -= change
+      if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0
+      // Credit forfeited here must not become a present to the flows that share a queue with this one.
+      change = before - lane.deficit
+      up.ring!.corrected(lane)
+      lane.recount()
+    }
+  }
+
+  /** Brings the weights above up to date: a lane counts while it waits or owes. */
+  recount(): void {
+    const { up } = this
+    if (up === undefined) return
+    const counts = this.count > 0 || this.deficit < 0 ? this.weight : 0
+    if (counts === this.counted) return
+    up.members += counts - this.counted
+    this.counted = counts
+    if (up.weighsAsMany) up.weight = up.members
+    up.recount()
+  }
+
+  #subtract(cost: number): void {
+    this.count--
+    // Differences of floats are inexact; when nothing waits, the cost is exactly 0.
+    this.cost = this.count === 0 ? 0 : this.cost - cost
+  }
+}
