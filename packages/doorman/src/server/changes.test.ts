@@ -224,6 +224,23 @@ describe('a wall clock that is corrected', () => {
     expect(ask(server, 'other', 100)!.capacity).toBe(100)
   })
 
+  it.each([
+    [20_000, 60],
+    [-20_000, 80],
+  ])(
+    'by %d ms: what a predecessor may have leased is kept back for %d s, by the old clock and the new',
+    (ms, seconds) => {
+      const { world, server } = skewed(0, { elected: true })
+      server.won()
+      ask(server, 'first', 10)
+      world.offMs = ms
+      world.clock.advance((seconds - 5) * SECOND_MS)
+      expect(ask(server, 'newcomer', 100)!.capacity).toBe(0)
+      world.clock.advance(7_000)
+      expect(ask(server, 'newcomer', 100)!.capacity).toBe(100)
+    },
+  )
+
   it('does not keep clients from being answered', () => {
     const { world, server } = skewed(0, { minimumIntervalMs: 5_000 })
     ask(server, 'c', 50)

@@ -2,41 +2,11 @@ import { Bucket, Child } from './child.js'
 import { ExpiryWheel } from './expiry-wheel.js'
 import { exponentOf } from './grid.js'
 import { PriorityBands } from './priority-bands.js'
+import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.js'
 import type { Rules } from './rules.js'
 
-/** What one call may still do at all resources of a node together: more would keep other calls waiting. */
-export interface Turn {
-  /** Children that it may look at because their time has come. */
-  wakes: number
-}
-
-/** How many children there are on a node, and at how many resources each of them. */
-export class Census {
-  readonly #byId = new Map<string, number>()
-  #size = 0
-
-  /** Children, each counted at every resource. */
-  get size(): number {
-    return this.#size
-  }
-
-  /** Resources of one. */
-  of(id: string): number {
-    return this.#byId.get(id) ?? 0
-  }
-
-  joined(id: string): void {
-    this.#size++
-    this.#byId.set(id, this.of(id) + 1)
-  }
-
-  left(id: string): void {
-    this.#size--
-    const left = this.of(id) - 1
-    if (left > 0) this.#byId.set(id, left)
-    else this.#byId.delete(id)
-  }
-}
+/** What a ledger needs of its node. */
+export type LedgerWorld = Pick<ResourceWorld, 'census' | 'turn' | 'corrections'>
 
 /**
  * Who has asked for a resource, what they want and what they may still be using. Times are seconds since the epoch,
@@ -55,11 +25,9 @@ export class ChildLedger {
   readonly #rivals = new Map<string, Child>()
   readonly #servers = new Map<string, Child>()
   readonly #wheel = new ExpiryWheel<Child>()
-  /** The wall clock without its corrections, which come to this much. */
+  readonly #corrections: Corrections
+  /** The wall clock without its corrections. */
   #steady = 0
-  #corrected = 0
-  /** What of them set it forward. */
-  #forward = 0
   #held = 0
   /** What those hold that have not let go, nor been given anything, since the unit last changed, and their number. */
   #heldBefore = 0
@@ -71,9 +39,10 @@ export class ChildLedger {
   #exponent: number
   #unit: number
 
-  constructor(rules: Rules, capacity: number, census: Census, turn: Turn) {
+  constructor(rules: Rules, capacity: number, { census, turn, corrections }: LedgerWorld) {
     this.#census = census
     this.#turn = turn
+    this.#corrections = corrections
     this.#rules = rules
     this.#bands = new PriorityBands(rules)
     this.#exponent = exponentOf(capacity)
@@ -218,12 +187,12 @@ export class ChildLedger {
    * one, as the child does; if it is set forward, it is not over any sooner.
    */
   holdUntil(child: Child, second: number): void {
-    child.heldUntil = Math.max(child.heldUntil, second - this.#forward)
+    child.heldUntil = Math.max(child.heldUntil, second - this.#corrections.forward)
   }
 
   /** When the child last asked, by the wall clock as it is now. */
   askedAt(child: Child): number {
-    return child.askedAt + this.#corrected
+    return child.askedAt + this.#corrections.total
   }
 
   /** This is what it was last given. */
@@ -245,17 +214,11 @@ export class ChildLedger {
 
   /** Lets go what has run out, as far as the turn allows. O(1) per child and lease. */
   advance(now: number): void {
-    const steady = now - this.#corrected
+    const steady = now - this.#corrections.total
     if ((steady <= this.#steady && !this.#wheel.behind) || this.#turn.wakes <= 0) return
     this.#steady = Math.max(steady, this.#steady)
     const woken = this.#wheel.advance(Math.floor(this.#steady), (child) => this.#wake(child), this.#turn.wakes)
     this.#turn.wakes -= woken
-  }
-
-  /** The clock was corrected by so many seconds. O(1). */
-  shift(seconds: number): void {
-    this.#corrected += seconds
-    this.#forward += Math.max(0, seconds)
   }
 
   /** The capacity has changed: its unit follows from far. O(1): who holds something keeps that as it is. */
@@ -279,12 +242,12 @@ export class ChildLedger {
   #heard(child: Child, now: number): void {
     if (child.askedAt > Number.NEGATIVE_INFINITY)
       child.gapSeconds = Math.min(now - this.askedAt(child), this.#rules.leaseLengthSeconds)
-    child.askedAt = now - this.#corrected
+    child.askedAt = now - this.#corrections.total
   }
 
   #wake(child: Child): void {
     const steady = this.#steady
-    if (child.granted > 0 && child.expiry <= steady + this.#corrected) this.lease(child, 0)
+    if (child.granted > 0 && child.expiry <= steady + this.#corrections.total) this.lease(child, 0)
     if (child.held > 0 && this.#letsGoAt(child) <= steady) this.hold(child, 0)
     if (child.held === 0 && child.askedAt + this.#rules.leaseLengthSeconds <= steady) {
       this.remove(child)
@@ -296,7 +259,7 @@ export class ChildLedger {
 
   /** The steady time at which what the child holds counts no more. */
   #letsGoAt(child: Child): number {
-    return child.heldUntil + this.#forward - this.#corrected
+    return child.heldUntil + this.#corrections.forward - this.#corrections.total
   }
 
   /** Who does not come back counts with what it has, not with what it once wanted. */

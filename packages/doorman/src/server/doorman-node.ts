@@ -10,10 +10,10 @@ import {
   type ReleaseCapacityResponse,
 } from '@fairlead/core/doorman'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import { Census, type Turn } from './child-ledger.js'
 import type { DoormanServerLimits } from './limits.js'
 import type { MasterState } from './master-state.js'
 import { Templates } from './repository.js'
+import { Census, Corrections, type Turn } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
 import {
   type ChildSnapshot,
@@ -74,6 +74,7 @@ export class DoormanNode {
   readonly #notice: (notice: DoormanServerNotice) => void
   readonly #turn: Turn = { wakes: MOST_WAKES }
   #census = new Census()
+  readonly #corrections = new Corrections()
   readonly #resources = new Map<string, ServerResource>()
   #templates: Templates
   #question: ParentQuestion | undefined
@@ -192,13 +193,13 @@ export class DoormanNode {
     this.#pauseUntil = Number.NEGATIVE_INFINITY
   }
 
-  /** The clock was corrected by so many seconds. O(resources). */
+  /** The clock was corrected by so many seconds. O(1). */
   shift(seconds: number): void {
+    this.#corrections.add(seconds)
     this.mastership.shift(seconds)
     this.#sweptAt += seconds
     this.#askAt += seconds
     this.#pauseUntil += seconds
-    for (const resource of this.#resources.values()) resource.shift(seconds)
   }
 
   /** When the parent should be asked; infinite while there is nothing to ask, or no answer yet. */
@@ -376,6 +377,7 @@ export class DoormanNode {
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
       turn: this.#turn,
+      corrections: this.#corrections,
     })
     this.#resources.set(id, resource)
     return resource

@@ -1,4 +1,5 @@
 import type { Lease, ServerCapacityResourceResponse } from '@fairlead/core/doorman'
+import type { Corrections } from './resource-world.js'
 
 /** Wants that moved by this part since the parent was asked are worth a question of their own. */
 const MOVED = 0.2
@@ -18,21 +19,33 @@ export interface NodeDemand {
  * What it says to be outstanding is a promise: from then on, until an answer comes, it hands out no more than that.
  */
 export class Upstream {
+  readonly #corrections: Corrections
   #lease: Lease | undefined
+  /** What had set the clock back when the lease was last looked at. */
+  #back = 0
   #target = Number.POSITIVE_INFINITY
   #promise = Number.POSITIVE_INFINITY
+  /** Both by the clock without its corrections. */
   #askedAt = Number.NEGATIVE_INFINITY
-  #wantsAsked = 0
   #nextAt = Number.POSITIVE_INFINITY
+  #wantsAsked = 0
   #minimumSeconds = 0
+
+  constructor(corrections: Corrections) {
+    this.#corrections = corrections
+  }
 
   /** When to ask. */
   get nextAt(): number {
-    return this.#nextAt
+    return this.#nextAt + this.#corrections.total
   }
 
-  /** The lease while it is good. */
+  /** The lease while it is good; one that either clock says has ended is not. */
   lease(now: number): Lease | undefined {
+    const { back } = this.#corrections
+    if (this.#lease !== undefined && back !== this.#back)
+      this.#lease = { ...this.#lease, expiryTime: Math.floor(this.#lease.expiryTime + back - this.#back) }
+    this.#back = back
     return this.#lease !== undefined && this.#lease.expiryTime > now ? this.#lease : undefined
   }
 
@@ -46,18 +59,10 @@ export class Upstream {
     return Math.min(this.lease(now)?.capacity ?? 0, this.#target)
   }
 
-  /** The clock was corrected by so many seconds: the lease ends when either clock says so. */
-  shift(seconds: number): void {
-    if (this.#lease !== undefined)
-      this.#lease = { ...this.#lease, expiryTime: Math.floor(this.#lease.expiryTime + Math.min(0, seconds)) }
-    this.#askedAt += seconds
-    this.#nextAt += seconds
-  }
-
   /** It asks, and promises. */
   asked(standing: NodeDemand, minimumSeconds: number, now: number): void {
     this.#promise = standing.outstanding
-    this.#askedAt = now
+    this.#askedAt = now - this.#corrections.total
     this.#wantsAsked = standing.wants
     this.#minimumSeconds = minimumSeconds
     this.#nextAt = Number.POSITIVE_INFINITY
@@ -66,14 +71,15 @@ export class Upstream {
   /** The parent has answered. */
   answered({ gets, target }: ServerCapacityResourceResponse, alive: boolean, now: number): void {
     this.#lease = gets
+    this.#back = this.#corrections.back
     this.#target = target ?? Number.POSITIVE_INFINITY
     this.#promise = Number.POSITIVE_INFINITY
-    this.#nextAt = alive ? now + Math.max(1, gets.refreshInterval) : Number.POSITIVE_INFINITY
+    this.#nextAt = alive ? now - this.#corrections.total + Math.max(1, gets.refreshInterval) : Number.POSITIVE_INFINITY
   }
 
   /** No answer: the promise stays, and the question is put again, not before `againAt`. */
   unanswered(againAt: number): void {
-    this.#nextAt = Math.max(againAt, this.#askedAt + this.#minimumSeconds)
+    this.#nextAt = Math.max(againAt - this.#corrections.total, this.#askedAt + this.#minimumSeconds)
   }
 
   /** Whether there is reason to ask before the time, as soon as the parent would listen. */
@@ -86,6 +92,9 @@ export class Upstream {
     const moved = Math.abs(standing.wants - this.#wantsAsked) > MOVED * this.#wantsAsked
     const shrunk = lease > this.#target && standing.outstanding < lease
     if (first || moved || shrunk)
-      this.#nextAt = Math.min(this.#nextAt, Math.max(now, this.#askedAt + this.#minimumSeconds))
+      this.#nextAt = Math.min(
+        this.#nextAt,
+        Math.max(now - this.#corrections.total, this.#askedAt + this.#minimumSeconds),
+      )
   }
 }
