@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline'
 import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core/doorman'
-import { CONNECTION_FLAGS, transportTo } from './connection.js'
+import { CONNECTION_FLAGS, rounded, transportTo } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
-import { rounded } from './rounded.js'
 
 export const SHELL_FLAGS: Flags<keyof typeof CONNECTION_FLAGS> = CONNECTION_FLAGS
 

@@ -1,10 +1,15 @@
-import type { AlgorithmKind, GetCapacityRequest, Lease, ResourceRequest } from '@fairlead/core/doorman'
-import { inProcess } from '@fairlead/core/doorman'
+import {
+  type AlgorithmKind,
+  type GetCapacityRequest,
+  inProcess,
+  type Lease,
+  type ResourceRequest,
+} from '@fairlead/core/doorman'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import type { DoormanServerNotice } from './doorman-node.js'
 import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
-import type { ResourceRepository } from './template.js'
+import type { ResourceRepository } from './repository.js'
 
 const EPOCH_MS = 1_700_000_000_000
 const SECOND_MS = 1_000

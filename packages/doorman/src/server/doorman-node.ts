@@ -9,10 +9,14 @@ import {
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
 } from '@fairlead/core/doorman'
-import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import type { DoormanServerLimits } from './limits.js'
+import {
+  type DoormanServerLimits,
+  requireGetCapacity,
+  requireGetServerCapacity,
+  requireReleaseCapacity,
+} from './limits.js'
 import type { MasterState } from './master-state.js'
-import { Templates } from './repository.js'
+import { type ResourceRepository, Templates } from './repository.js'
 import { Census, Corrections, type Turn } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
 import {
@@ -23,7 +27,6 @@ import {
   type ServerResourceSummary,
   summaryOf,
 } from './snapshot.js'
-import type { ResourceRepository } from './template.js'
 
 /** Something that whoever runs a server should know. */
 export type DoormanServerNotice =

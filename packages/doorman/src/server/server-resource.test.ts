@@ -2,9 +2,9 @@ import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResp
 import { seededRandom } from '@fairlead/core/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { ResourceTemplate } from './repository.js'
 import { Census, Corrections, type ResourceWorld } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
-import type { ResourceTemplate } from './template.js'
 
 const NEVER = Number.NEGATIVE_INFINITY
 const MINIMUM_SECONDS = 2

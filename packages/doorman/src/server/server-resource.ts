@@ -5,15 +5,12 @@ import type {
   ServerCapacityResourceResponse,
 } from '@fairlead/core/doorman'
 import { aggregate } from './aggregate.js'
-import { bucketsOf, type Child } from './child.js'
-import { ChildLedger } from './child-ledger.js'
-import { grantOf } from './grant.js'
-import { roundDown, roundUp } from './grid.js'
+import { bucketsOf, type Child, ChildLedger } from './child-ledger.js'
 import { HandoverReserve } from './handover-reserve.js'
+import type { ResourceTemplate } from './repository.js'
 import type { ResourceWorld } from './resource-world.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
-import { type Before, targetOf } from './shares.js'
-import type { ResourceTemplate } from './template.js'
+import { type Before, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
