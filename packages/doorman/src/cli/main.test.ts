@@ -44,6 +44,14 @@ describe('doorman shell', () => {
     expect(await shell.end()).toBe(0)
     expect(shell.output).toMatch(/b db: released\nb has no db/)
   })
+
+  it('answers commands that come all at once, one by one', async () => {
+    const { address } = await serve(2_000)
+    const shell = run('shell', '--server', address)
+    shell.write('get a db 300\nget b db 5000\nquit\n')
+    expect(await shell.end()).toBe(0)
+    expect(shell.output).toMatch(/^a db: 330\nb db: 1670$/m)
+  })
 })
 
 describe('doorman client', () => {
