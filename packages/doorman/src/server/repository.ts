@@ -48,7 +48,6 @@ function requireRepository({ resources }: ResourceRepository): void {
   if (last < resources.length - 1) throw new RangeError('the entry for "*" must be the last one')
   for (const template of resources) {
     const name = (field: string): string => `${field} of ${show(template.identifierGlob)}`
-    compileGlob(template.identifierGlob)
     requireNumber(name('capacity'), template.capacity, 0)
     if (template.safeCapacity !== undefined) requireNumber(name('safeCapacity'), template.safeCapacity, -1)
     requireAlgorithm(name, template.algorithm)
