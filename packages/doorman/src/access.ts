@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
 import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
 import { requireBoolean, requireInteger, requireOptions, requireText, show } from '@fairlead/core/http'
+import { parse } from 'yaml'
 import { compileGlob, type Matches } from './server/index.js'
 
 /** Who may call, and what for. Known by a token or by a certificate; one of both is enough. */
@@ -153,4 +155,35 @@ function guarded(service: CapacityService, rule: Rule): CapacityService {
     releaseCapacity: (request, signal) =>
       service.releaseCapacity({ ...request, clientId: ownId(request.clientId) }, signal),
   }
+}
+
+/** Names in the file, and as options. */
+const FIELDS: Readonly<Record<string, keyof AccessRule | 'tokenFile'>> = {
+  name: 'name',
+  token: 'token',
+  token_file: 'tokenFile',
+  certificate: 'certificate',
+  resources: 'resources',
+  highest_priority: 'highestPriority',
+  servers: 'servers',
+  pages: 'pages',
+}
+
+/**
+ * Reads rules of access: a YAML list under `access`, the fields in snake case; `token_file` names a file with the
+ * token. Throws an error that names the rule and the field.
+ */
+export async function accessFrom(path: string): Promise<AccessRule[]> {
+  const document: unknown = parse(await readFile(path, 'utf8'))
+  requireOptions(path, document, ['access'])
+  const { access } = document as { access?: unknown }
+  if (!Array.isArray(access)) throw new TypeError(`access must be a list, got ${show(access)}`)
+  return Promise.all(access.map((entry: unknown, index) => ruleInFile(`access[${index}]`, entry)))
+}
+
+async function ruleInFile(name: string, entry: unknown): Promise<AccessRule> {
+  requireOptions(name, entry, Object.keys(FIELDS))
+  const fields = Object.entries(entry as object).map(([field, value]: [string, unknown]) => [FIELDS[field]!, value])
+  const { tokenFile, ...rule } = Object.fromEntries(fields) as AccessRule & { tokenFile?: string }
+  return tokenFile === undefined ? rule : { ...rule, token: (await readFile(tokenFile, 'utf8')).trim() }
 }

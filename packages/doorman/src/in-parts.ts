@@ -1,6 +1,6 @@
 import { CapacityError, type CapacityService, type Mastership } from '@fairlead/core/doorman'
-import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './server/bad-request.js'
 import type { DoormanServer, DoormanServerLimits } from './server/index.js'
+import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './server/limits.js'
 
 /** Decisions in one go, each about a client's resource or a server's group of clients: more would keep calls waiting. */
 const MOST_DECISIONS = 100

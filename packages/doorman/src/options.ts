@@ -11,7 +11,7 @@ import {
 } from '@fairlead/core/http'
 import type { AccessRule } from './access.js'
 import type { EtcdSecrets } from './etcd/watched-key.js'
-import type { Log } from './observe/log.js'
+import type { Log } from './observe/notices.js'
 import type { DoormanServerLimits, ResourceRepository } from './server/index.js'
 import { CLIENT_TLS, type ClientTls, SERVER_TLS, type ServerTls } from './tls.js'
 

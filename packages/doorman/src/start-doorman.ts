@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
+import { CapacityError, type CapacityService, overHttp, type Transport } from '@fairlead/core/doorman'
 import { Access, type Credentials } from './access.js'
-import { Configuration } from './config/configuration.js'
-import { configSource } from './config/source.js'
-import { type Addresses, EtcdElection } from './election/etcd-election.js'
+import { Configuration, configSource } from './config/configuration.js'
+import { type Addresses, EtcdElection } from './etcd/election.js'
 import type { EtcdPlace } from './etcd/watched-key.js'
 import { serveGrpc } from './grpc/server.js'
+import { overGrpc } from './grpc/transport.js'
 import { capacityHandler } from './http/capacity-handler.js'
 import { serveHttp } from './http/server.js'
 import { inParts } from './in-parts.js'
@@ -14,10 +14,9 @@ import { History, SAMPLE_MS } from './observe/history.js'
 import { Metrics } from './observe/metrics.js'
 import { Notices } from './observe/notices.js'
 import { type DoormanOptions, type DoormanSettings, doormanSettings } from './options.js'
-import { parentOf } from './parent.js'
 import { DoormanServer, limitsFrom, type ResourceRepository } from './server/index.js'
-import { Shutdown } from './shutdown.js'
 import { debugHandler } from './status/debug-handler.js'
+import { grpcClientCredentials } from './tls.js'
 
 /** A running Doorman server. */
 export interface Doorman {
@@ -138,4 +137,51 @@ function electionOf(
   const name = randomUUID()
   const etcd = etcdOf(settings)
   return new EtcdElection({ candidate, etcd, lock, delaySeconds, addresses, name, clock, log })
+}
+
+/** Servers of a parent, and how the connections to them end. */
+interface Parent {
+  readonly transport: Transport
+  close(): void
+}
+
+/**
+ * `host:port` with commas between, an `http://` URL, or any transport; none without a parent. Throws for what is none of
+ * these. Over HTTP, TLS is as Node has it: its authorities, no certificate of our own.
+ */
+function parentOf({ parent, parentTls, parentToken }: DoormanOptions): Parent | undefined {
+  if (parent === undefined) return undefined
+  if (typeof parent !== 'string') return { transport: parent, close: () => {} }
+  const servers = parent.split(',').map((server) => server.trim())
+  if (parent.includes('://')) {
+    if (parentTls !== undefined) throw new TypeError('parentTls must be left away with a parent over HTTP')
+    const headers = parentToken === undefined ? {} : { authorization: `Bearer ${parentToken}` }
+    return { transport: overHttp({ url: servers, headers }), close: () => {} }
+  }
+  const token = parentToken === undefined ? {} : { token: parentToken }
+  const transport = overGrpc({ address: servers, credentials: grpcClientCredentials(parentTls), ...token })
+  return { transport, close: () => transport.close() }
+}
+
+type Step = () => unknown
+
+/** What there is to do at the end, in the order in which it must happen. Within a phase all goes on at once. */
+class Shutdown {
+  readonly #phases: Record<'handOver' | 'drain' | 'end', Step[]> = { handOver: [], drain: [], end: [] }
+  #running: Promise<void> | undefined
+
+  on(phase: 'handOver' | 'drain' | 'end', step: Step): void {
+    this.#phases[phase].push(step)
+  }
+
+  /** Does it once. Never rejects: a step that fails keeps none of the others from being done. */
+  run(): Promise<void> {
+    this.#running ??= this.#run()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    for (const steps of [this.#phases.handOver, this.#phases.drain, this.#phases.end])
+      await Promise.allSettled(steps.map(async (step) => step()))
+  }
 }

@@ -5,10 +5,8 @@ import type { Capacity } from '../capacity/index.js'
 import type { Clock } from '../clock.js'
 import { requireAbortSignal, requireAbove, requireFunction } from '../options.js'
 import type { ClientResource, ResourceSnapshot } from './client-resource.js'
-import { LeaseClosedError } from './closed.js'
 import { PEAK_MS, Peak } from './demand.js'
-import { LeaseHandle, type Owner } from './lease-handle.js'
-import { LeaseLine, waiting } from './lease-line.js'
+import { LeaseClosedError, LeaseHandle, LeaseLine, type Owner, waiting } from './lease.js'
 
 /** A part of a gauge, held until it is released. */
 export interface Slot {

@@ -4,15 +4,14 @@
  * @module @fairlead/core/doorman
  */
 
+export type { DoormanClientOptions, GaugeOptions, RateOptions } from './client.js'
 export { DoormanClient, type DoormanClientSnapshot } from './client.js'
 export type { LeaseMode, ResourceSnapshot } from './client-resource.js'
-export { LeaseClosedError } from './closed.js'
-export { type HttpTransportOptions, overHttp } from './fetch-transport.js'
 export { GaugeLease, type GaugeSnapshot, type Slot } from './gauge-lease.js'
-export type { DoormanClientOptions, GaugeOptions, RateOptions } from './options.js'
+export { LeaseClosedError } from './lease.js'
 export * from './protocol.js'
 export { CAPACITY_ERROR_STATUS, CAPACITY_JSON, type MessageJson, type MethodJson } from './protocol-json.js'
 export { RateBudget } from './rate-budget.js'
 export { RateLease, type RateSnapshot } from './rate-lease.js'
 export { LeaseStage, type LeaseStageOptions, lease } from './stage.js'
-export { inProcess, type Transport } from './transport.js'
+export { type HttpTransportOptions, inProcess, overHttp, type Transport } from './transport.js'

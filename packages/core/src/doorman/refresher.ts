@@ -2,9 +2,8 @@ import { Alarm } from '../alarm.js'
 import type { After, Clock } from '../clock.js'
 import { type Random, randomId } from '../random.js'
 import type { ClientResource, Moment } from './client-resource.js'
-import { withinDeadline } from './deadline.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
-import type { Transport } from './transport.js'
+import { type Transport, withinDeadline } from './transport.js'
 
 /** The world of a client. */
 export interface RefresherOptions {

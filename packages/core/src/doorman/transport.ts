@@ -1,5 +1,7 @@
-import { requireFunction, show } from '../options.js'
-import type { CapacityService } from './protocol.js'
+import type { After } from '../clock.js'
+import { requireFunction, requireOptions, requireText, show } from '../options.js'
+import { CapacityError, type CapacityErrorCode, type CapacityService, type Eventually } from './protocol.js'
+import { CAPACITY_ERROR_STATUS, CAPACITY_JSON, type MethodJson } from './protocol-json.js'
 
 /** Where a client finds its servers. */
 export interface Transport {
@@ -23,4 +25,121 @@ export function inProcess(nodes: CapacityService | ((address?: string) => Capaci
   for (const method of METHODS) requireFunction(`nodes.${method}`, nodes[method])
   // Whatever address it gives out, with one node there is nobody else to go to.
   return { connect: () => nodes }
+}
+
+/**
+ * What `send` answers, or a {@link CapacityError} after `ms` milliseconds; its signal then fires, and what comes later
+ * is nobody's. Never outlasts `ms`, even if `send` does not look at the signal.
+ */
+export function withinDeadline<T>(ms: number, after: After, send: (signal: AbortSignal) => Eventually<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const controller = new AbortController()
+    const cancel = after(ms, () => {
+      const error = new CapacityError('deadline_exceeded', `no answer in ${ms} ms`)
+      reject(error)
+      controller.abort(error)
+    })
+    new Promise<T>((answer) => answer(send(controller.signal))).then(resolve, reject).finally(cancel)
+  })
+}
+
+/** Options of {@link overHttp}. */
+export interface HttpTransportOptions {
+  /**
+   * `scheme://host:port`, with a path if there is one in front. Of several, the next is tried when one gives nothing.
+   */
+  url: string | readonly string[]
+  /** Sent with each request, also to a master that a server named: an `authorization`, say. @default none */
+  headers?: Readonly<Record<string, string>>
+  /** @default the platform's */
+  fetch?: typeof fetch
+  /** The URL of a master that a server named. @default the address, with the scheme of `url` if it has none */
+  urlOf?: (address: string) => string
+}
+
+const OPTIONS = ['url', 'headers', 'fetch', 'urlOf']
+
+/**
+ * Servers over HTTP, with JSON and nothing but `fetch`: at the edge, in a browser, or where gRPC is not wanted. A
+ * request ends when the caller's signal fires, so the client's `deadlineMs` bounds it; it has no timer of its own.
+ *
+ * @throws RangeError, TypeError for an option that is wrong, by its name
+ */
+export function overHttp(options: HttpTransportOptions): Transport {
+  requireOptions('http', options, OPTIONS)
+  const { url, headers = {}, fetch: send = (input, init) => fetch(input, init) } = options
+  const urls = (Array.isArray(url) ? url : [url]).map((one: unknown) => requireUrl(one))
+  if (urls.length === 0) throw new TypeError('url must be a URL or several, got an empty array')
+  requireFunction('fetch', send)
+  if (typeof headers !== 'object' || headers === null)
+    throw new TypeError(`headers must be an object, got ${show(headers)}`)
+  const { urlOf = (address: string) => (address.includes('://') ? address : `${schemeOf(urls[0]!)}${address}`) } =
+    options
+  requireFunction('urlOf', urlOf)
+  let next = 0
+  return {
+    connect(address) {
+      const base = address === undefined ? urls[next++ % urls.length]! : requireUrl(urlOf(address))
+      return serviceAt(base, headers, send)
+    },
+  }
+}
+
+function schemeOf(url: string): string {
+  return url.slice(0, url.indexOf('://') + '://'.length)
+}
+
+/** Without the slash at its end. */
+function requireUrl(url: unknown): string {
+  requireText('url', url)
+  const text = url as string
+  if (!/^https?:\/\/[^/]/.test(text) || !URL.canParse(text))
+    throw new TypeError(`url must begin with http:// or https:// and a host, got ${show(url)}`)
+  return text.replace(/\/+$/, '')
+}
+
+function serviceAt(base: string, headers: Readonly<Record<string, string>>, send: typeof fetch): CapacityService {
+  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
+
+  async function call<Q, A>(method: MethodJson<Q, A>, request: Q, signal: AbortSignal | undefined): Promise<A> {
+    const body = JSON.stringify(method.request.write(request))
+    let response: Response
+    let text: string
+    try {
+      response = await send(base + method.path, { ...init, body, signal: signal ?? null })
+      text = await response.text()
+    } catch (error) {
+      throw new CapacityError('unavailable', `no answer from ${base}: ${String(error)}`, { cause: error })
+    }
+    if (!response.ok) throw failure(base, response.status, text)
+    try {
+      return method.response.read(JSON.parse(text))
+    } catch (error) {
+      throw new CapacityError('internal', `a bad answer from ${base}: ${String(error)}`, { cause: error })
+    }
+  }
+
+  const { discovery, getCapacity, getServerCapacity, releaseCapacity } = CAPACITY_JSON
+  return {
+    discovery: (request, signal) => call(discovery, request, signal),
+    getCapacity: (request, signal) => call(getCapacity, request, signal),
+    getServerCapacity: (request, signal) => call(getServerCapacity, request, signal),
+    releaseCapacity: (request, signal) => call(releaseCapacity, request, signal),
+  }
+}
+
+const CODES = Object.keys(CAPACITY_ERROR_STATUS) as CapacityErrorCode[]
+
+/** What an answer that is none means: by its body if that says so, else by its status. */
+function failure(base: string, status: number, text: string): CapacityError {
+  let code: unknown
+  let message: unknown
+  try {
+    const body: unknown = JSON.parse(text)
+    if (typeof body === 'object' && body !== null) ({ code, message } = body as { code?: unknown; message?: unknown })
+  } catch {
+    // Not from a Capacity server: a proxy's page, say.
+  }
+  const known = CODES.find((name) => name === code) ?? CODES.find((name) => CAPACITY_ERROR_STATUS[name] === status)
+  return new CapacityError(known ?? 'unavailable', typeof message === 'string' ? message : `${status} from ${base}`)
 }

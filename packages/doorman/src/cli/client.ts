@@ -1,10 +1,8 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { DoormanClient, type RateLease } from '@fairlead/core/doorman'
 import { clientId } from '@fairlead/core/node'
-import { CONNECTION_FLAGS, transportTo } from './connection.js'
-import { durationMs } from './duration.js'
-import { type Flags, flagsFrom, UsageError } from './flags.js'
-import { rounded } from './rounded.js'
+import { CONNECTION_FLAGS, rounded, transportTo } from './connection.js'
+import { durationMs, type Flags, flagsFrom, UsageError } from './flags.js'
 
 type ClientFlag = keyof typeof CONNECTION_FLAGS | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
 

@@ -52,3 +52,8 @@ export async function clientTlsFrom(
 export async function tokenFrom(path: string | undefined): Promise<string | undefined> {
   return path === undefined ? undefined : (await readFile(path, 'utf8')).trim()
 }
+
+/** As people read it: to three places. */
+export function rounded(value: number): number {
+  return Math.round(value * 1_000) / 1_000
+}

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { durationMs } from './duration.js'
-import { flagsFrom, helpOf, unknownVariables } from './flags.js'
+import { durationMs, flagsFrom, helpOf, unknownVariables } from './flags.js'
 
 const FLAGS = {
   'debug-port': { value: 'PORT', help: 'of the page' },

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, it } from 'vitest'
 import { ConfigFile, command, DoormanProcess, fairShareYaml } from '../fixtures/doorman-process.js'
 import type { TestProcess } from '../fixtures/test-process.js'
@@ -42,6 +43,14 @@ describe('doorman shell', () => {
     shell.write('release b db\nrelease b db\nwhat?\nquit\n')
     expect(await shell.end()).toBe(0)
     expect(shell.output).toMatch(/b db: released\nb has no db/)
+  })
+
+  it('answers commands that come all at once, one by one', async () => {
+    const { address } = await serve(2_000)
+    const shell = run('shell', '--server', address)
+    shell.write('get a db 300\nget b db 5000\nquit\n')
+    expect(await shell.end()).toBe(0)
+    expect(shell.output).toMatch(/^a db: 330\nb db: 1670$/m)
   })
 })
 
@@ -102,6 +111,31 @@ describe('doorman client', () => {
     const client = run('client', '--server', '127.0.0.1:1', '--resource', 'db')
     expect(await client.end()).toBe(1)
     expect(client.output).toContain('ECONNREFUSED')
+  })
+})
+
+describe('certificates of both sides', () => {
+  const pem = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}.pem`, import.meta.url))
+  const own = ['--ca-file', pem('cert'), '--cert-file', pem('client-cert'), '--key-file', pem('client-key')]
+  const tls = ['--tls', '--cert-file', pem('cert'), '--key-file', pem('key'), '--client-ca-file', pem('client-cert')]
+
+  it('are shown by every command, to a parent as well, and nobody comes in without', async () => {
+    const { path } = await configFile(fairShareYaml(100, 60, 5))
+    const start = async (...args: string[]): Promise<DoormanProcess> => {
+      const server = await DoormanProcess.start('--config', path, ...tls, ...args)
+      ends.push(() => server.child.stop())
+      return server
+    }
+    const root = await start('--fresh')
+    const stranger = run('client', '--server', root.address, '--resource', 'db', '--ca-file', pem('cert'))
+    expect(await stranger.end()).toBe(1)
+    const child = await start('--parent', root.address, ...own.map((each) => each.replace(/^--/, '--parent-')))
+    const shell = run('shell', '--server', child.address, ...own)
+    shell.write('get a db 30\n')
+    // Something of the root's, by way of the child.
+    await shell.said(/^a db: [1-9]/m)
+    const client = run('client', '--server', root.address, ...own, '--resource', 'other', '--duration', '0')
+    expect(await client.end()).toBe(0)
   })
 })
 

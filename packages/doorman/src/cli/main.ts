@@ -1,9 +1,8 @@
 #!/usr/bin/env node
 import { readFile } from 'node:fs/promises'
-import { check } from './check.js'
 import { CLIENT_FLAGS, client } from './client.js'
 import { helpOf, UsageError } from './flags.js'
-import { SERVE_FLAGS, serve } from './serve.js'
+import { check, SERVE_FLAGS, serve } from './serve.js'
 import { SHELL_FLAGS, shell } from './shell.js'
 
 const HELP = `doorman --check FILE  says whether a configuration is right, and ends

@@ -1,13 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import { pino } from 'pino'
-import { accessFrom } from '../config/access-file.js'
+import { accessFrom } from '../access.js'
+import { repositoryFrom } from '../config/repository.js'
 import type { EtcdSecrets } from '../etcd/watched-key.js'
 import type { DoormanOptions } from '../options.js'
+import { DoormanServer } from '../server/index.js'
 import { startDoorman } from '../start-doorman.js'
 import type { ServerTls } from '../tls.js'
 import { clientTlsFrom, tokenFrom } from './connection.js'
-import { durationMs } from './duration.js'
-import { type Flags, flagsFrom, type Given, UsageError, unknownVariables } from './flags.js'
+import { durationMs, type Flags, flagsFrom, type Given, UsageError, unknownVariables } from './flags.js'
 
 type ServeFlag =
   | 'config'
@@ -164,4 +165,17 @@ function errorText(error: unknown): string {
 function portOf(name: string, text: string): number {
   if (!/^\d+$/.test(text)) throw new UsageError(`--${name} must be a port, got ${JSON.stringify(text)}`)
   return Number(text)
+}
+
+/** Says what a server would do with the configuration in a file. Rejects with what is wrong in it. */
+export async function check([path, ...rest]: readonly string[], print: (line: string) => void): Promise<void> {
+  if (path === undefined || rest.length > 0) throw new UsageError('--check needs one file')
+  const repository = repositoryFrom(await readFile(path, 'utf8'))
+  // A server checks more than the form.
+  new DoormanServer({ id: 'check', repository }).close()
+  for (const { identifierGlob, capacity, algorithm } of repository.resources) {
+    const { kind, leaseLength, refreshInterval } = algorithm
+    print(`${identifierGlob}: ${capacity}, ${kind}, leases of ${leaseLength} s, refreshed each ${refreshInterval} s`)
+  }
+  print(`${path} is right`)
 }

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core/doorman'
-import { CONNECTION_FLAGS, transportTo } from './connection.js'
+import { CONNECTION_FLAGS, rounded, transportTo } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
-import { rounded } from './rounded.js'
 
 export const SHELL_FLAGS: Flags<keyof typeof CONNECTION_FLAGS> = CONNECTION_FLAGS
 
@@ -11,6 +11,9 @@ release CLIENT RESOURCE      it wants none, and gives back what it has
 show                         what everybody has
 master                       where the master is
 help, quit`
+
+/** Between two looks whether the first answer has come. */
+const LOOK_MS = 20
 
 /** Plays many clients, as commands on `input` say. Ends with `quit`, or with the input; everything is given back. */
 export async function shell(
@@ -50,7 +53,7 @@ class Players {
   }
 
   async command([command, client, resource, amount]: readonly string[]): Promise<void> {
-    if (command === 'get' && client && resource && amount) this.#get(client, resource, Number(amount))
+    if (command === 'get' && client && resource && amount) await this.#get(client, resource, Number(amount))
     else if (command === 'release' && client && resource) this.#release(client, resource)
     else if (command === 'show') this.#show()
     else if (command === 'master') await this.#master()
@@ -61,7 +64,8 @@ class Players {
     await Promise.all([...this.#clients.values()].map(({ doorman }) => doorman.close()))
   }
 
-  #get(id: string, resource: string, wants: number): void {
+  /** The first time it waits for an answer: commands that come from a file are answered one by one. */
+  async #get(id: string, resource: string, wants: number): Promise<void> {
     let client = this.#clients.get(id)
     if (client === undefined) {
       client = { doorman: new DoormanClient({ transport: this.#transport, id }), leases: new Map() }
@@ -75,6 +79,7 @@ class Players {
     const lease = client.doorman.gauge(resource, { wants })
     client.leases.set(resource, lease)
     lease.onChange((capacity) => this.#print(`${id} ${resource}: ${rounded(capacity)}`))
+    while (lease.snapshot().by === 'asking') await sleep(LOOK_MS)
   }
 
   #release(id: string, resource: string): void {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigFile, fairShareYaml } from '../fixtures/doorman-process.js'
 import { startEtcd, type TestEtcd } from '../fixtures/etcd.js'
 import { textOf } from '../fixtures/text-of.js'
-import type { Log } from '../observe/log.js'
+import type { Log } from '../observe/notices.js'
 import { type Doorman, startDoorman } from '../start-doorman.js'
 
 let etcd: TestEtcd

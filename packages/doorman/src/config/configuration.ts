@@ -1,8 +1,10 @@
-import type { Log } from '../observe/log.js'
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { Worker } from 'node:worker_threads'
+import { type EtcdPlace, Pause, WatchedKey } from '../etcd/watched-key.js'
+import type { Log } from '../observe/notices.js'
 import type { ResourceRepository } from '../server/index.js'
-import { parseAside } from './parse-aside.js'
 import { repositoryOf } from './repository.js'
-import type { ConfigSource } from './source.js'
 
 /** What happens with a configuration that was read. */
 export interface ConfigurationUser {
@@ -89,4 +91,81 @@ export class Configuration {
       user.counted('refused')
     }
   }
+}
+
+/** Where the text of a configuration is. */
+export interface ConfigSource {
+  /** The text as it is now. Rejects when it cannot be had. */
+  read(): Promise<string>
+  /** Fulfilled when it may have changed, and after a while in any case. */
+  changed(): Promise<void>
+  /** Ends the wait for a change, because somebody knows of one. */
+  wake(): void
+  /** Ends the wait, and everything else. */
+  close(): void
+}
+
+/** Between two looks at a file. Not by its directory: a path may be links to links, as those of Kubernetes are. */
+const FILE_LOOK_MS = 500
+/** Between two looks at a key that is watched as well. */
+const KEY_LOOK_MS = 10_000
+const ETCD_DEADLINE_MS = 5_000
+
+/** `file:PATH`, just the path, or `etcd:KEY`. */
+export function configSource(where: string, etcd: EtcdPlace): ConfigSource {
+  if (where.startsWith('etcd:')) return inEtcd(new WatchedKey(etcd, where.slice(5), ETCD_DEADLINE_MS))
+  return inFile(where.startsWith('file:') ? where.slice(5) : where)
+}
+
+function inFile(path: string): ConfigSource {
+  const pause = new Pause()
+  return {
+    read: () => readFile(path, 'utf8'),
+    changed: () => pause.for(FILE_LOOK_MS),
+    wake: () => pause.wake(),
+    close: () => pause.wake(),
+  }
+}
+
+function inEtcd(key: WatchedKey): ConfigSource {
+  return {
+    async read() {
+      const kv = await key.read()
+      if (kv === undefined) throw new Error(`there is no key ${key.key} in etcd`)
+      return kv.value.toString()
+    },
+    changed: () => key.changed(KEY_LOOK_MS),
+    wake: () => key.wake(),
+    close() {
+      key.close()
+      key.wake()
+    },
+  }
+}
+
+/** Resolved here, because what a worker is given as text stands in no folder. */
+const YAML = createRequire(import.meta.url).resolve('yaml')
+const PROGRAM = `
+const { parentPort, workerData } = require('node:worker_threads')
+try {
+  parentPort.postMessage({ document: require(workerData.yaml).parse(workerData.text) })
+} catch (error) {
+  parentPort.postMessage({ reason: String(error) })
+}`
+
+/**
+ * Reads YAML in a thread of its own: a thousand entries take a third of a second, in which nobody would be answered.
+ * Rejects with what is wrong in it.
+ */
+export function parseAside(text: string): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    // Without the flags of this process: some of them say how a program given as text is to be read.
+    const worker = new Worker(PROGRAM, { eval: true, execArgv: [], workerData: { text, yaml: YAML } })
+    worker.once('message', ({ document, reason }: { document?: unknown; reason?: string }) => {
+      if (reason === undefined) resolve(document)
+      else reject(new SyntaxError(reason))
+    })
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the configuration was not read to its end')))
+  })
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseAside } from './parse-aside.js'
+import { parseAside } from './configuration.js'
 
 describe('parseAside', () => {
   it('reads YAML while others have their turn', async () => {

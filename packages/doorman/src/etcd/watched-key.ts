@@ -1,6 +1,5 @@
 import { Etcd3, type IKeyValue, type IOptions, type Watcher } from 'etcd3'
 import type { ClientTls } from '../tls.js'
-import { Pause } from './pause.js'
 
 /** Who a server is for etcd: by name and password, by a certificate, or both; and whose certificates it trusts. */
 export interface EtcdSecrets extends ClientTls {
@@ -94,5 +93,30 @@ function connectionOf({ ca, cert, key, username, password }: EtcdSecrets): Parti
       credentials: { rootCertificate, ...(certChain && privateKey && { certChain, privateKey }) },
     }),
     ...(username !== undefined && password !== undefined && { auth: { username, password } }),
+  }
+}
+
+/** Waits for a time, or until it is woken. To be woken between two waits ends the second at once: nothing is missed. */
+export class Pause {
+  #woken = false
+  #end: (() => void) | undefined
+
+  wake(): void {
+    this.#woken = true
+    this.#end?.()
+  }
+
+  /** Fulfilled after `ms` milliseconds, or as soon as somebody wakes it. One at a time. */
+  async for(ms: number): Promise<void> {
+    if (!this.#woken)
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, ms)
+        this.#end = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    this.#end = undefined
+    this.#woken = false
   }
 }

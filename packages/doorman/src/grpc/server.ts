@@ -9,9 +9,9 @@ import {
 import { CapacityError, type CapacityService, type Eventually } from '@fairlead/core/doorman'
 import { type MethodDefinition, status } from '@grpc/grpc-js'
 import type { Credentials } from '../access.js'
-import type { Log } from '../observe/log.js'
+import type { Log } from '../observe/notices.js'
 import { httpsServerOptions, namesOf, type ServerTls } from '../tls.js'
-import { METHODS, statusOf } from './methods.js'
+import { METHODS, statusOf } from './wire.js'
 
 /** A running gRPC server. */
 export interface GrpcPort {

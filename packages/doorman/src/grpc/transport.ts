@@ -12,7 +12,7 @@ import {
   status,
 } from '@grpc/grpc-js'
 import { requireAddresses } from '../options.js'
-import { codeOf, METHODS } from './methods.js'
+import { codeOf, METHODS } from './wire.js'
 
 /** Options of {@link overGrpc}. */
 export interface GrpcTransportOptions {

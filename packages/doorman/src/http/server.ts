@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
-import type { Log } from '../observe/log.js'
+import type { Log } from '../observe/notices.js'
 import { httpsServerOptions, type ServerTls } from '../tls.js'
 
 /** A running HTTP server. */

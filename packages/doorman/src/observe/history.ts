@@ -1,5 +1,5 @@
 import type { ServerResourceSummary } from '../server/index.js'
-import { Largest } from '../server/largest.js'
+import { Largest } from '../server/snapshot.js'
 
 /** What one resource was like at a moment. */
 export interface Sample {

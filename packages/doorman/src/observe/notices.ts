@@ -1,5 +1,11 @@
 import type { DoormanServerNotice } from '../server/index.js'
-import type { Log } from './log.js'
+
+/** What a server needs of a logger; those of pino are such. */
+export interface Log {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
 
 /** Between two lines about one kind. */
 const QUIET_MS = 10_000

@@ -1,7 +1,8 @@
 import { seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { aggregate } from './aggregate.js'
-import { Census, ChildLedger } from './child-ledger.js'
+import { ChildLedger } from './child-ledger.js'
+import { Census, Corrections } from './resource-world.js'
 import { rulesOf } from './rules.js'
 
 const RULES = rulesOf({
@@ -12,7 +13,11 @@ const RULES = rulesOf({
 })
 
 function ledgerOf(clients: readonly { wants: number; priority?: number; weight?: number }[]): ChildLedger {
-  const ledger = new ChildLedger(RULES, 100, new Census(), { wakes: Number.POSITIVE_INFINITY })
+  const ledger = new ChildLedger(RULES, 100, {
+    census: new Census(),
+    turn: { wakes: Number.POSITIVE_INFINITY },
+    corrections: new Corrections(),
+  })
   for (const [i, { wants, priority = 0, weight = 1 }] of clients.entries())
     ledger.enterClient(ledger.addClient(`${i}`, undefined), priority, weight, wants, 1_000)
   return ledger

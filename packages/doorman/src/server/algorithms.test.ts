@@ -1,10 +1,10 @@
 import type { AlgorithmKind } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
-import { Bucket } from './child.js'
-import { Census } from './child-ledger.js'
+import { Bucket } from './child-ledger.js'
 import published from './fixtures/published-algorithms.json' with { type: 'json' }
+import type { ResourceTemplate } from './repository.js'
+import { Census, Corrections } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
-import type { ResourceTemplate } from './template.js'
 
 type Step =
   | ['request', string, number, number, number, number, number, number, number]
@@ -40,6 +40,7 @@ function resourceOf(scenario: Scenario): ServerResource {
     minimumSeconds: 0,
     census: new Census(),
     turn: { wakes: Number.POSITIVE_INFINITY },
+    corrections: new Corrections(),
   })
   for (const [client, has, wants, subclients] of scenario.preload) {
     const child = resource.ledger.addServer(client)

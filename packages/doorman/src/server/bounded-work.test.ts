@@ -5,8 +5,8 @@ import { Blocks } from './blocks.js'
 import { ChildLedger } from './child-ledger.js'
 import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
 import { PriorityBands } from './priority-bands.js'
+import type { ResourceRepository } from './repository.js'
 import { ServerResource } from './server-resource.js'
-import type { ResourceRepository } from './template.js'
 
 const EPOCH_MS = 1_700_000_000_000
 /** What a call and the look at what is left do at most: both look through resources, and at what is asked for. */

@@ -1,10 +1,15 @@
-import type { AlgorithmKind, GetCapacityRequest, Lease, ResourceRequest } from '@fairlead/core/doorman'
-import { inProcess } from '@fairlead/core/doorman'
+import {
+  type AlgorithmKind,
+  type GetCapacityRequest,
+  inProcess,
+  type Lease,
+  type ResourceRequest,
+} from '@fairlead/core/doorman'
 import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import type { DoormanServerNotice } from './doorman-node.js'
 import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
-import type { ResourceRepository } from './template.js'
+import type { ResourceRepository } from './repository.js'
 
 const EPOCH_MS = 1_700_000_000_000
 const SECOND_MS = 1_000
@@ -223,6 +228,25 @@ describe('a wall clock that is corrected', () => {
     world.clock.advance(7_000)
     expect(ask(server, 'other', 100)!.capacity).toBe(100)
   })
+
+  it.each([
+    [20_000, 60],
+    [-20_000, 80],
+  ])(
+    'by %d ms: what a predecessor may have leased is kept back for %d s, by the old clock and the new',
+    (ms, seconds) => {
+      const { world, server } = skewed(0, { elected: true })
+      // It was corrected before, too.
+      world.offMs = 5_000
+      server.won()
+      ask(server, 'first', 10)
+      world.offMs += ms
+      world.clock.advance((seconds - 5) * SECOND_MS)
+      expect(ask(server, 'newcomer', 100)!.capacity).toBe(0)
+      world.clock.advance(7_000)
+      expect(ask(server, 'newcomer', 100)!.capacity).toBe(100)
+    },
+  )
 
   it('does not keep clients from being answered', () => {
     const { world, server } = skewed(0, { minimumIntervalMs: 5_000 })

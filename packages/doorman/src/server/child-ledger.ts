@@ -1,42 +1,84 @@
-import { Bucket, Child } from './child.js'
-import { ExpiryWheel } from './expiry-wheel.js'
-import { exponentOf } from './grid.js'
-import { PriorityBands } from './priority-bands.js'
+import type { PriorityBandAggregate } from '@fairlead/core/doorman'
+import { ExpiryWheel, type Waking } from './expiry-wheel.js'
+import { type PriorityBand, PriorityBands } from './priority-bands.js'
+import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.js'
 import type { Rules } from './rules.js'
+import { exponentOf, roundUp } from './shares.js'
 
-/** What one call may still do at all resources of a node together: more would keep other calls waiting. */
-export interface Turn {
-  /** Children that it may look at because their time has come. */
-  wakes: number
-}
+/** What some of a child's clients of one priority want together; a client is one bucket of one. */
+export class Bucket {
+  place = 0
+  band: PriorityBand | undefined = undefined
+  priority: number
+  subclients: number
+  /** Sum of their weights, or their number. */
+  mass: number
+  wants: number
+  /** What counts of that while the child is silent. */
+  counted = 0
 
-/** How many children there are on a node, and at how many resources each of them. */
-export class Census {
-  readonly #byId = new Map<string, number>()
-  #size = 0
-
-  /** Children, each counted at every resource. */
-  get size(): number {
-    return this.#size
-  }
-
-  /** Resources of one. */
-  of(id: string): number {
-    return this.#byId.get(id) ?? 0
-  }
-
-  joined(id: string): void {
-    this.#size++
-    this.#byId.set(id, this.of(id) + 1)
-  }
-
-  left(id: string): void {
-    this.#size--
-    const left = this.of(id) - 1
-    if (left > 0) this.#byId.set(id, left)
-    else this.#byId.delete(id)
+  constructor(priority: number, subclients: number, mass: number, wants: number) {
+    this.priority = priority
+    this.subclients = subclients
+    this.mass = mass
+    this.wants = wants
   }
 }
+
+/** What a server says that its clients want, in multiples of `unit`. */
+export function bucketsOf(wants: readonly PriorityBandAggregate[], rules: Rules, unit: number): Bucket[] {
+  return wants.map(({ priority, numClients, wants: each, weight }) => {
+    const mass = rules.weighted ? (weight ?? numClients) : numClients
+    return new Bucket(Math.min(priority, rules.highestPriority), numClients, mass, roundUp(each, unit))
+  })
+}
+
+/**
+ * A client, or a server that speaks for many, as a node knows it for one resource. Times are seconds since the epoch.
+ */
+export class Child implements Waking {
+  readonly id: string
+  readonly isServer: boolean
+  /** Tells it from others that go by the same id; `undefined` where it does not say. */
+  readonly instance: string | undefined
+  buckets: readonly Bucket[] = []
+  wants = 0
+  subclients = 0
+  /** What it may still be using: it counts against the node's own lease. */
+  held = 0
+  /** How often the ledger's unit had changed when `held` was written. */
+  unitsChanged: number
+  /** As the ledger's wall clock would have it that was never set forward. */
+  heldUntil: number = Number.NEGATIVE_INFINITY
+  /** The last answer. */
+  granted = 0
+  expiry = 0
+  refreshSeconds = 0
+  /** When it last asked, and was answered, as the ledger's wall clock would have it that was never corrected. */
+  askedAt: number = Number.NEGATIVE_INFINITY
+  /** Between its last two questions: some come less often than they are told. */
+  gapSeconds = 0
+  /** It has missed two refreshes. */
+  silent = false
+  /** Of its wants, what waits at this moment. */
+  waiting = 0
+  wakeAt = 0
+
+  constructor(id: string, isServer: boolean, unitsChanged: number, instance?: string) {
+    this.id = id
+    this.isServer = isServer
+    this.unitsChanged = unitsChanged
+    this.instance = instance
+  }
+
+  /** The capacity of its lease, 0 once that has run out. */
+  leased(now: number): number {
+    return this.expiry > now ? this.granted : 0
+  }
+}
+
+/** What a ledger needs of its node. */
+export type LedgerWorld = Pick<ResourceWorld, 'census' | 'turn' | 'corrections'>
 
 /**
  * Who has asked for a resource, what they want and what they may still be using. Times are seconds since the epoch,
@@ -55,11 +97,9 @@ export class ChildLedger {
   readonly #rivals = new Map<string, Child>()
   readonly #servers = new Map<string, Child>()
   readonly #wheel = new ExpiryWheel<Child>()
-  /** The wall clock without its corrections, which come to this much. */
+  readonly #corrections: Corrections
+  /** The wall clock without its corrections. */
   #steady = 0
-  #corrected = 0
-  /** What of them set it forward. */
-  #forward = 0
   #held = 0
   /** What those hold that have not let go, nor been given anything, since the unit last changed, and their number. */
   #heldBefore = 0
@@ -71,9 +111,10 @@ export class ChildLedger {
   #exponent: number
   #unit: number
 
-  constructor(rules: Rules, capacity: number, census: Census, turn: Turn) {
+  constructor(rules: Rules, capacity: number, { census, turn, corrections }: LedgerWorld) {
     this.#census = census
     this.#turn = turn
+    this.#corrections = corrections
     this.#rules = rules
     this.#bands = new PriorityBands(rules)
     this.#exponent = exponentOf(capacity)
@@ -218,12 +259,12 @@ export class ChildLedger {
    * one, as the child does; if it is set forward, it is not over any sooner.
    */
   holdUntil(child: Child, second: number): void {
-    child.heldUntil = Math.max(child.heldUntil, second - this.#forward)
+    child.heldUntil = Math.max(child.heldUntil, second - this.#corrections.forward)
   }
 
   /** When the child last asked, by the wall clock as it is now. */
   askedAt(child: Child): number {
-    return child.askedAt + this.#corrected
+    return child.askedAt + this.#corrections.total
   }
 
   /** This is what it was last given. */
@@ -245,17 +286,11 @@ export class ChildLedger {
 
   /** Lets go what has run out, as far as the turn allows. O(1) per child and lease. */
   advance(now: number): void {
-    const steady = now - this.#corrected
+    const steady = now - this.#corrections.total
     if ((steady <= this.#steady && !this.#wheel.behind) || this.#turn.wakes <= 0) return
     this.#steady = Math.max(steady, this.#steady)
     const woken = this.#wheel.advance(Math.floor(this.#steady), (child) => this.#wake(child), this.#turn.wakes)
     this.#turn.wakes -= woken
-  }
-
-  /** The clock was corrected by so many seconds. O(1). */
-  shift(seconds: number): void {
-    this.#corrected += seconds
-    this.#forward += Math.max(0, seconds)
   }
 
   /** The capacity has changed: its unit follows from far. O(1): who holds something keeps that as it is. */
@@ -279,12 +314,12 @@ export class ChildLedger {
   #heard(child: Child, now: number): void {
     if (child.askedAt > Number.NEGATIVE_INFINITY)
       child.gapSeconds = Math.min(now - this.askedAt(child), this.#rules.leaseLengthSeconds)
-    child.askedAt = now - this.#corrected
+    child.askedAt = now - this.#corrections.total
   }
 
   #wake(child: Child): void {
     const steady = this.#steady
-    if (child.granted > 0 && child.expiry <= steady + this.#corrected) this.lease(child, 0)
+    if (child.granted > 0 && child.expiry <= steady + this.#corrections.total) this.lease(child, 0)
     if (child.held > 0 && this.#letsGoAt(child) <= steady) this.hold(child, 0)
     if (child.held === 0 && child.askedAt + this.#rules.leaseLengthSeconds <= steady) {
       this.remove(child)
@@ -296,7 +331,7 @@ export class ChildLedger {
 
   /** The steady time at which what the child holds counts no more. */
   #letsGoAt(child: Child): number {
-    return child.heldUntil + this.#forward - this.#corrected
+    return child.heldUntil + this.#corrections.forward - this.#corrections.total
   }
 
   /** Who does not come back counts with what it has, not with what it once wanted. */

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { DoormanNode } from './doorman-node.js'
 import { limitsFrom } from './limits.js'
 import { MasterState } from './master-state.js'
-import type { ResourceTemplate } from './template.js'
+import type { ResourceTemplate } from './repository.js'
 
 const NOW = 1_000
 

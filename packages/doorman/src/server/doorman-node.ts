@@ -9,11 +9,15 @@ import {
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
 } from '@fairlead/core/doorman'
-import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './bad-request.js'
-import { Census, type Turn } from './child-ledger.js'
-import type { DoormanServerLimits } from './limits.js'
+import {
+  type DoormanServerLimits,
+  requireGetCapacity,
+  requireGetServerCapacity,
+  requireReleaseCapacity,
+} from './limits.js'
 import type { MasterState } from './master-state.js'
-import { Templates } from './repository.js'
+import { type ResourceRepository, Templates } from './repository.js'
+import { Census, Corrections, type Turn } from './resource-world.js'
 import { ServerResource } from './server-resource.js'
 import {
   type ChildSnapshot,
@@ -23,7 +27,6 @@ import {
   type ServerResourceSummary,
   summaryOf,
 } from './snapshot.js'
-import type { ResourceRepository } from './template.js'
 
 /** Something that whoever runs a server should know. */
 export type DoormanServerNotice =
@@ -74,6 +77,7 @@ export class DoormanNode {
   readonly #notice: (notice: DoormanServerNotice) => void
   readonly #turn: Turn = { wakes: MOST_WAKES }
   #census = new Census()
+  readonly #corrections = new Corrections()
   readonly #resources = new Map<string, ServerResource>()
   #templates: Templates
   #question: ParentQuestion | undefined
@@ -192,13 +196,13 @@ export class DoormanNode {
     this.#pauseUntil = Number.NEGATIVE_INFINITY
   }
 
-  /** The clock was corrected by so many seconds. O(resources). */
+  /** The clock was corrected by so many seconds. O(1). */
   shift(seconds: number): void {
+    this.#corrections.add(seconds)
     this.mastership.shift(seconds)
     this.#sweptAt += seconds
     this.#askAt += seconds
     this.#pauseUntil += seconds
-    for (const resource of this.#resources.values()) resource.shift(seconds)
   }
 
   /** When the parent should be asked; infinite while there is nothing to ask, or no answer yet. */
@@ -376,6 +380,7 @@ export class DoormanNode {
       minimumSeconds: this.#minimumSeconds,
       census: this.#census,
       turn: this.#turn,
+      corrections: this.#corrections,
     })
     this.#resources.set(id, resource)
     return resource

@@ -1,15 +1,15 @@
 import type { After } from '@fairlead/core'
-import type {
-  CapacityService,
-  GetServerCapacityRequest,
-  GetServerCapacityResponse,
-  Lease,
+import {
+  type CapacityService,
+  type GetServerCapacityRequest,
+  type GetServerCapacityResponse,
+  inProcess,
+  type Lease,
 } from '@fairlead/core/doorman'
-import { inProcess } from '@fairlead/core/doorman'
 import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
-import type { ResourceRepository } from './template.js'
+import type { ResourceRepository } from './repository.js'
 
 const EPOCH_MS = 1_700_000_000_000
 const EPOCH = EPOCH_MS / 1_000

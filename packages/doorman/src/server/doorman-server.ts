@@ -24,9 +24,9 @@ import {
 import { DoormanNode, type DoormanServerNotice } from './doorman-node.js'
 import { type DoormanServerLimits, limitsFrom } from './limits.js'
 import { MasterState } from './master-state.js'
-import { ParentLink } from './parent-link.js'
+import type { ResourceRepository } from './repository.js'
 import type { ChildSnapshot, NodeSnapshot, NodeSummary } from './snapshot.js'
-import type { ResourceRepository } from './template.js'
+import { ParentLink } from './upstream.js'
 
 /** Options of {@link DoormanServer}. */
 export interface DoormanServerOptions {

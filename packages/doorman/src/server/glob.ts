@@ -5,8 +5,11 @@ const SPECIAL = '*?[\\'
 /** Says whether a name matches. */
 export type Matches = (name: string) => boolean
 
-/** A run of any characters, or a test for one. */
-type Part = '*' | ((character: string) => boolean)
+/** Any run of characters; else one character, or a test for one. */
+const RUN = null
+type Part = typeof RUN | string | ((character: string) => boolean)
+
+const notSlash = (character: string): boolean => character !== '/'
 
 /**
  * Makes a matcher of a glob: `*` is any run of characters and `?` any one, neither of them `/`; `[a-c]` is one of a
@@ -21,10 +24,10 @@ export function compileGlob(glob: string): Matches {
   for (let at = 0; at < rest.length; ) {
     const character = rest[at++]!
     if (character === '*') {
-      if (parts.at(-1) !== '*') parts.push('*')
-    } else if (character === '?') parts.push((other) => other !== '/')
+      if (parts.at(-1) !== RUN) parts.push(RUN)
+    } else if (character === '?') parts.push(notSlash)
     else if (character === '[') at = readClass(glob, rest, at, parts)
-    else parts.push(literal(character === '\\' ? read(glob, rest, at++) : character))
+    else parts.push(character === '\\' ? read(glob, rest, at++) : character)
   }
   const prefix = literalPrefix(rest)
   return (name) => name.startsWith(prefix) && matches(parts, [...name])
@@ -44,11 +47,11 @@ function matches(parts: readonly Part[], name: readonly string[]): boolean {
   let behind = 0
   for (;;) {
     const next = parts[part]
-    if (next === '*') {
+    if (next === RUN) {
       star = part++
       behind = at
     } else if (next === undefined && at === name.length) return true
-    else if (next !== undefined && at < name.length && next(name[at]!)) {
+    else if (next !== undefined && at < name.length && fits(next, name[at]!)) {
       part++
       at++
     } else {
@@ -90,8 +93,8 @@ function read(glob: string, rest: readonly string[], at: number): string {
   return character
 }
 
-function literal(character: string): Part {
-  return (other) => other === character
+function fits(part: string | ((character: string) => boolean), character: string): boolean {
+  return typeof part === 'string' ? part === character : part(character)
 }
 
 function malformed(glob: string): TypeError {

@@ -1,41 +1,41 @@
+import type { Corrections } from './resource-world.js'
+
 /**
  * What a predecessor may have left with children that have not come yet: it is kept back until they bring it, or until
  * no lease of the predecessor can be alive. Times are seconds since the epoch.
  */
 export class HandoverReserve {
+  readonly #corrections: Corrections
+  /** Less what had set the clock forward: a correction lets it end no sooner, by the old clock or the new. */
   #until: number
   #left: number
   #known: boolean
 
   /** `inherited` is what the predecessor had to give; `undefined` while nobody has said. */
-  constructor(until: number, inherited: number | undefined) {
-    this.#until = until
+  constructor(until: number, inherited: number | undefined, corrections: Corrections) {
+    this.#corrections = corrections
+    this.#until = until - corrections.forward
     this.#left = inherited ?? 0
     this.#known = inherited !== undefined
   }
 
   /** When it ends. */
   get until(): number {
-    return this.#until
+    return this.#until + this.#corrections.forward
   }
 
   /** What is still kept back. */
   at(now: number): number {
-    return now < this.#until ? this.#left : 0
+    return now < this.until ? this.#left : 0
   }
 
   learning(now: number): boolean {
-    return now < this.#until
+    return now < this.until
   }
 
   /** Whether what an unknown child says it has is believed. */
   believes(now: number): boolean {
-    return now < this.#until && (this.#left > 0 || !this.#known)
-  }
-
-  /** The clock was corrected by so many seconds: it lasts for as long as it would have, by the old one and the new. */
-  shift(seconds: number): void {
-    this.#until += Math.max(0, seconds)
+    return now < this.until && (this.#left > 0 || !this.#known)
   }
 
   /** A child has come and brought this much. Answers what of it is believed: no more than can be. */

@@ -14,6 +14,7 @@ export {
 export { compileGlob, type Matches } from './glob.js'
 export { type DoormanServerLimits, limitsFrom } from './limits.js'
 export { MasterState } from './master-state.js'
+export type { ResourceRepository, ResourceTemplate } from './repository.js'
 export type {
   ChildSnapshot,
   NodeSnapshot,
@@ -21,4 +22,3 @@ export type {
   ServerResourceSnapshot,
   ServerResourceSummary,
 } from './snapshot.js'
-export type { ResourceRepository, ResourceTemplate } from './template.js'

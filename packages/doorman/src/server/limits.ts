@@ -1,4 +1,11 @@
-import { requireInteger, requireOptions, withDefaults } from '@fairlead/core/internal'
+import {
+  CapacityError,
+  type GetCapacityRequest,
+  type GetServerCapacityRequest,
+  type PriorityBandAggregate,
+  type ReleaseCapacityRequest,
+} from '@fairlead/core/doorman'
+import { requireInteger, requireOptions, show, withDefaults } from '@fairlead/core/internal'
 
 /** What a {@link DoormanServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
 export interface DoormanServerLimits {
@@ -28,4 +35,97 @@ export function limitsFrom(given: Partial<DoormanServerLimits>): DoormanServerLi
   const limits = withDefaults(given, DEFAULTS)
   for (const [name, value] of Object.entries(limits)) requireInteger(`limits.${name}`, value, 1)
   return limits
+}
+
+/** No half of a surrogate pair: it has no UTF-8, and pages and metrics could not name it. */
+const WELL_FORMED = /^\P{Surrogate}*$/u
+
+/** What a server's children of one resource may come to in groups; ours send 33 at most. */
+const MOST_BANDS = 256
+
+/** Throws a {@link CapacityError} `invalid_argument` when something is wrong, before anything is changed. */
+export function requireGetCapacity(
+  { clientId, instance, resource }: GetCapacityRequest,
+  limits: DoormanServerLimits,
+): void {
+  requireId('client_id', clientId, limits)
+  if (instance !== undefined) requireId('instance', instance, limits)
+  requireFew('resource', resource, limits.resourcesPerRequest)
+  for (const { resourceId, wants, priority, has, weight, inUse = 0, waiting = 0 } of resource) {
+    requireId('resource_id', resourceId, limits)
+    requireAmount('wants', wants)
+    requireAmount('in_use', inUse)
+    requireAmount('waiting', waiting)
+    requireWhole('priority', priority)
+    requireWeight(weight)
+    if (has !== undefined) requireLease(has.capacity, has.expiryTime)
+  }
+}
+
+/** As {@link requireGetCapacity}. */
+export function requireGetServerCapacity(
+  { serverId, resource }: GetServerCapacityRequest,
+  limits: DoormanServerLimits,
+): void {
+  requireId('server_id', serverId, limits)
+  requireFew('resource', resource, limits.resourcesPerRequest)
+  for (const { resourceId, wants, has, outstanding } of resource) {
+    requireId('resource_id', resourceId, limits)
+    requireFew('wants', wants, MOST_BANDS)
+    for (const band of wants) requireBand(band)
+    if (has !== undefined) requireLease(has.capacity, has.expiryTime)
+    if (outstanding !== undefined) requireAmount('outstanding', outstanding)
+  }
+}
+
+/**
+ * As {@link requireGetCapacity}. Ids of resources that nobody knows are passed over, and so are empty ones: published
+ * clients send some of those when they close, and would try again for ever.
+ */
+export function requireReleaseCapacity(
+  { clientId, instance, resourceId }: ReleaseCapacityRequest,
+  limits: DoormanServerLimits,
+): void {
+  requireId('client_id', clientId, limits)
+  if (instance !== undefined) requireId('instance', instance, limits)
+  // For each resource of a published client there is an empty id besides.
+  requireFew('resource_id', resourceId, 2 * Math.max(limits.resourcesPerRequest, limits.resourcesPerClient))
+}
+
+function requireBand({ priority, numClients, wants, weight }: PriorityBandAggregate): void {
+  requireWhole('priority', priority)
+  if (!(Number.isSafeInteger(numClients) && numClients > 0)) refuse('num_clients', 'a whole number > 0', numClients)
+  requireAmount('wants', wants)
+  requireWeight(weight)
+}
+
+function requireLease(capacity: number, expiryTime: number): void {
+  requireAmount('the capacity of has', capacity)
+  requireWhole('the expiry_time of has', expiryTime)
+}
+
+function requireId(name: string, id: string, { idLength }: DoormanServerLimits): void {
+  if (typeof id !== 'string' || id === '') refuse(name, 'a non-empty string', id)
+  if (id.length > idLength) refuse(name, `at most ${idLength} characters`, `${id.slice(0, 32)}…`)
+  if (!WELL_FORMED.test(id)) refuse(name, 'text without half characters', id)
+}
+
+function requireFew(name: string, list: readonly unknown[], most: number): void {
+  if (list.length > most) refuse(name, `at most ${most} entries`, list.length)
+}
+
+function requireAmount(name: string, amount: number): void {
+  if (!(Number.isFinite(amount) && amount >= 0)) refuse(name, 'a number >= 0', amount)
+}
+
+function requireWhole(name: string, value: number): void {
+  if (!Number.isSafeInteger(value)) refuse(name, 'an integer', value)
+}
+
+function requireWeight(weight: number | undefined): void {
+  if (weight !== undefined && !(Number.isFinite(weight) && weight > 0)) refuse('weight', 'a number > 0', weight)
+}
+
+function refuse(name: string, expected: string, value: unknown): never {
+  throw new CapacityError('invalid_argument', `${name} must be ${expected}, got ${show(value)}`)
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Bucket } from './child.js'
+import { Bucket } from './child-ledger.js'
 import { PriorityBands } from './priority-bands.js'
 
 const SHARES = new Map([

@@ -1,4 +1,4 @@
-import type { Bucket } from './child.js'
+import type { Bucket } from './child-ledger.js'
 import type { Rules } from './rules.js'
 import { SortedBlocks } from './sorted-blocks.js'
 

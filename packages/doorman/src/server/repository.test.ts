@@ -1,8 +1,7 @@
 import type { Algorithm } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
 import published from './fixtures/published-templates.json' with { type: 'json' }
-import { Templates } from './repository.js'
-import type { ResourceTemplate } from './template.js'
+import { type ResourceTemplate, Templates } from './repository.js'
 
 const FAIR: Algorithm = { kind: 'FAIR_SHARE', leaseLength: 60, refreshInterval: 16, parameters: [] }
 

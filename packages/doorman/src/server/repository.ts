@@ -2,7 +2,23 @@ import { ALGORITHM_KINDS, type Algorithm } from '@fairlead/core/doorman'
 import { requireInteger, requireNumber, requireOneOf, requireText, show } from '@fairlead/core/internal'
 import { compileGlob, type Matches } from './glob.js'
 import { requireParameters } from './rules.js'
-import type { ResourceRepository, ResourceTemplate } from './template.js'
+
+/** What a resource offers, and by which rule it is divided: an entry of the configuration. */
+export interface ResourceTemplate {
+  /** The name of a resource, or a glob for the names of many. */
+  identifierGlob: string
+  /** In the units of the resource. */
+  capacity: number
+  algorithm: Algorithm
+  /** What a client may use when its lease has run out and nobody answers; capacity / clients when absent. */
+  safeCapacity?: number
+  description?: string
+}
+
+/** Templates in the order in which their globs are tried. The one for `*` must be there, and last. */
+export interface ResourceRepository {
+  resources: ResourceTemplate[]
+}
 
 /** Finds the template of a resource: first one of exactly that name, then the first whose glob matches. */
 export class Templates {
@@ -32,7 +48,6 @@ function requireRepository({ resources }: ResourceRepository): void {
   if (last < resources.length - 1) throw new RangeError('the entry for "*" must be the last one')
   for (const template of resources) {
     const name = (field: string): string => `${field} of ${show(template.identifierGlob)}`
-    compileGlob(template.identifierGlob)
     requireNumber(name('capacity'), template.capacity, 0)
     if (template.safeCapacity !== undefined) requireNumber(name('safeCapacity'), template.safeCapacity, -1)
     requireAlgorithm(name, template.algorithm)

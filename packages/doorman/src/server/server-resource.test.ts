@@ -2,9 +2,9 @@ import type { Lease, NamedParameter, ResourceRequest, ServerCapacityResourceResp
 import { seededRandom } from '@fairlead/core/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Census } from './child-ledger.js'
-import { type ResourceWorld, ServerResource } from './server-resource.js'
-import type { ResourceTemplate } from './template.js'
+import type { ResourceTemplate } from './repository.js'
+import { Census, Corrections, type ResourceWorld } from './resource-world.js'
+import { ServerResource } from './server-resource.js'
 
 const NEVER = Number.NEGATIVE_INFINITY
 const MINIMUM_SECONDS = 2
@@ -19,7 +19,13 @@ function template(
 }
 
 function world(isRoot: boolean): ResourceWorld {
-  return { isRoot, minimumSeconds: MINIMUM_SECONDS, census: new Census(), turn: { wakes: Number.POSITIVE_INFINITY } }
+  return {
+    isRoot,
+    minimumSeconds: MINIMUM_SECONDS,
+    census: new Census(),
+    turn: { wakes: Number.POSITIVE_INFINITY },
+    corrections: new Corrections(),
+  }
 }
 
 function root(capacity = 100, parameters: NamedParameter[] = [], learnFrom: number = NEVER): ServerResource {

@@ -5,14 +5,12 @@ import type {
   ServerCapacityResourceResponse,
 } from '@fairlead/core/doorman'
 import { aggregate } from './aggregate.js'
-import { bucketsOf, type Child } from './child.js'
-import { type Census, ChildLedger, type Turn } from './child-ledger.js'
-import { grantOf } from './grant.js'
-import { roundDown, roundUp } from './grid.js'
+import { bucketsOf, type Child, ChildLedger } from './child-ledger.js'
 import { HandoverReserve } from './handover-reserve.js'
+import type { ResourceTemplate } from './repository.js'
+import type { ResourceWorld } from './resource-world.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
-import { type Before, targetOf } from './shares.js'
-import type { ResourceTemplate } from './template.js'
+import { type Before, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
@@ -25,16 +23,6 @@ const PUNCTUAL = 0.9
 const URGENT_SECONDS = 0.4
 /** Wants that moved by this part do not wait for the minimum interval. */
 const MOVED = 0.2
-
-/** What all resources of a node have in common. */
-export interface ResourceWorld {
-  /** The root divides the template's capacity, any other node what its parent gives. */
-  readonly isRoot: boolean
-  /** For children that ask again. */
-  readonly minimumSeconds: number
-  readonly census: Census
-  readonly turn: Turn
-}
 
 /**
  * One resource at one node: who gets how much, so that what children may be using never exceeds what the node has.
@@ -60,7 +48,7 @@ export class ServerResource {
 
   /** `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. */
   constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
-    const { isRoot, minimumSeconds, census, turn } = world
+    const { isRoot, minimumSeconds, corrections } = world
     this.id = id
     this.#minimumSeconds = minimumSeconds
     this.#template = template
@@ -68,9 +56,9 @@ export class ServerResource {
     this.#safeCapacity = template.safeCapacity
     const none = learnFrom === Number.NEGATIVE_INFINITY
     const inherited = none ? 0 : isRoot ? template.capacity : undefined
-    this.#reserve = new HandoverReserve(learnFrom + this.#rules.learningSeconds, inherited)
-    this.#upstream = isRoot ? undefined : new Upstream()
-    this.#ledger = new ChildLedger(this.#rules, isRoot ? template.capacity : 0, census, turn)
+    this.#reserve = new HandoverReserve(learnFrom + this.#rules.learningSeconds, inherited, corrections)
+    this.#upstream = isRoot ? undefined : new Upstream(corrections)
+    this.#ledger = new ChildLedger(this.#rules, isRoot ? template.capacity : 0, world)
   }
 
   get rules(): Rules {
@@ -191,16 +179,6 @@ export class ServerResource {
     this.#safeCapacity = template.safeCapacity
     this.#govern(rulesOf(template.algorithm))
     this.#ledger.scale(template.capacity)
-  }
-
-  /**
-   * The clock was corrected by so many seconds: what others may still have is counted as long as either clock says,
-   * what this node has only as long as both do.
-   */
-  shift(seconds: number): void {
-    this.#ledger.shift(seconds)
-    this.#reserve.shift(seconds)
-    this.#upstream?.shift(seconds)
   }
 
   /** The question to the parent. It is a promise from here on. */

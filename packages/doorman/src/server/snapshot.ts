@@ -1,8 +1,7 @@
 import type { Algorithm, Lease } from '@fairlead/core/doorman'
-import type { Child } from './child.js'
-import { Largest } from './largest.js'
+import type { Child } from './child-ledger.js'
+import type { ResourceTemplate } from './repository.js'
 import type { ServerResource } from './server-resource.js'
-import type { ResourceTemplate } from './template.js'
 
 /** A client or server, as the node knows it for one resource. Times are seconds since the epoch. */
 export interface ChildSnapshot {
@@ -114,5 +113,33 @@ export function summaryOf(resource: ServerResource, now: number): ServerResource
     asked: resource.asked,
     clients: ledger.bands.subclients,
     ...(lease === undefined ? {} : { lease: { ...lease } }),
+  }
+}
+
+/** The largest of many things that are shown one by one; the others are forgotten on the way. */
+export class Largest<T> {
+  readonly #most: number
+  readonly #compare: (a: T, b: T) => number
+  #found: T[] = []
+  #least: T | undefined
+
+  /** Keeps `most` of them; `compare` is below 0 if `a` is the larger. */
+  constructor(most: number, compare: (a: T, b: T) => number) {
+    this.#most = most
+    this.#compare = compare
+  }
+
+  /** O(1), with a sort of twice `most` so seldom that all of them cost no more than the walk. */
+  add(item: T): void {
+    if (this.#least !== undefined && this.#compare(item, this.#least) >= 0) return
+    this.#found.push(item)
+    if (this.#found.length < 2 * this.#most) return
+    this.#found = this.sorted()
+    this.#least = this.#found.at(-1)
+  }
+
+  /** The largest first. */
+  sorted(): T[] {
+    return this.#found.sort(this.#compare).slice(0, this.#most)
   }
 }

@@ -1,5 +1,6 @@
 import type { ServerCapacityResourceResponse } from '@fairlead/core/doorman'
 import { describe, expect, it } from 'vitest'
+import { Corrections } from './resource-world.js'
 import { Upstream } from './upstream.js'
 
 const NOW = 1_000
@@ -15,8 +16,8 @@ function answer(capacity: number, target?: number): ServerCapacityResourceRespon
 }
 
 /** Has a lease of 50, and 40 of it outstanding. */
-function leased(target?: number): Upstream {
-  const upstream = new Upstream()
+function leased(target?: number, corrections: Corrections = new Corrections()): Upstream {
+  const upstream = new Upstream(corrections)
   upstream.consider(standing(0, 40), NOW)
   upstream.asked(standing(0, 40), MINIMUM_SECONDS, NOW)
   upstream.answered(answer(50, target), true, NOW)
@@ -25,9 +26,28 @@ function leased(target?: number): Upstream {
 
 describe('Upstream', () => {
   it('has nothing before the first answer, nor after its lease', () => {
-    expect(new Upstream().capacity(NOW)).toBe(0)
+    expect(new Upstream(new Corrections()).capacity(NOW)).toBe(0)
     expect([leased().capacity(NOW + 59), leased().capacity(NOW + 60)]).toEqual([50, 0])
     expect(leased().lease(NOW + 60)).toBeUndefined()
+  })
+
+  it.each([
+    ['forward', 20, NOW + 60],
+    ['back', -20, NOW + 40],
+  ])('has its lease only while the old clock and the new say so: set %s', (_, seconds, end) => {
+    const corrections = new Corrections()
+    for (const earlier of [7, -3]) corrections.add(earlier)
+    const upstream = leased(undefined, corrections)
+    corrections.add(seconds)
+    expect([upstream.capacity(end - 1), upstream.capacity(end)]).toEqual([50, 0])
+    expect(upstream.nextAt).toBe(NOW + 8 + seconds)
+    for (const [againAt, nextAt] of [
+      [0, NOW + MINIMUM_SECONDS + seconds],
+      [NOW + 90, NOW + 90],
+    ] as const) {
+      upstream.unanswered(againAt)
+      expect(upstream.nextAt).toBe(nextAt)
+    }
   })
 
   it('aims at what the parent says, or at its lease if a published parent says nothing', () => {
@@ -47,7 +67,7 @@ describe('Upstream', () => {
   })
 
   it('asks at the first need, then at each refresh', () => {
-    const upstream = new Upstream()
+    const upstream = new Upstream(new Corrections())
     expect(upstream.nextAt).toBe(Number.POSITIVE_INFINITY)
     upstream.consider(standing(0, 1), NOW)
     expect(upstream.nextAt).toBe(NOW)

@@ -1,7 +1,7 @@
 import type { RequestListener, ServerResponse } from 'node:http'
 import type { Access } from '../access.js'
 import type { Configuration } from '../config/configuration.js'
-import type { Addresses, EtcdElection } from '../election/etcd-election.js'
+import type { Addresses, EtcdElection } from '../etcd/election.js'
 import { credentialsOf, sendError } from '../http/capacity-handler.js'
 import type { History } from '../observe/history.js'
 import type { Metrics } from '../observe/metrics.js'

@@ -2,8 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { type BarProps, type LinesProps, viewAsHtml } from '@fairlead/console/views'
 import { mostWanted, type Sample } from '../observe/history.js'
 import type { ChildSnapshot, DoormanServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
-import { Html, html } from './html.js'
-import { STYLE } from './style.js'
+import { Html, html, STYLE } from './html.js'
 
 /** All that the page shows. Times are seconds since the epoch. */
 export interface Status {

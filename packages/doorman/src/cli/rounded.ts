@@ -1,4 +1,0 @@
-/** As people read it: to three places. */
-export function rounded(value: number): number {
-  return Math.round(value * 1_000) / 1_000
-}
