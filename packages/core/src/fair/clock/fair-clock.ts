@@ -407,6 +407,11 @@ export class FairClock {
     this.#followedAt = this.#now
   }
 
+  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
+  shift(by: number): void {
+    this.#newTag += by
+  }
+
   /** From now on this clock measures for itself again: the part of the resource that it had. */
   lead(): void {
     if (!this.#following) return

@@ -95,6 +95,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     if (shared === undefined) return
     this.#shared = new SharedClock(this.#clock, settings, shared, time, {
       shift: (by) => {
+        this.#clock.shift(by)
         this.#live.shift(by)
         this.#twin.shift(by)
       },
