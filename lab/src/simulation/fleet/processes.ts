@@ -1,4 +1,5 @@
 import { blue, ClockArbiter, type ClockLink, type FairRuleName, FairTracker } from '@fairlead/core'
+import { steady } from '@fairlead/core/internal'
 import { seededRandom } from '@fairlead/core/testing'
 import type { Controller, MakeController } from '../../fair/controller.js'
 
@@ -17,15 +18,9 @@ export interface Processes {
 }
 
 /** A load balancer before them: a controller for `simulate`. */
-export function balanced({
-  processes,
-  way,
-  routing,
-  lost = 0,
-  delay = 0.01,
-  periodMs,
-}: Processes): MakeController {
-  return ({ flows, name, flow, cost }, clock, seed) => {
+export function balanced({ processes, way, routing, lost = 0, delay = 0.01, periodMs }: Processes): MakeController {
+  return ({ flows, name, flow, cost }, manual, seed) => {
+    const clock = steady(manual)
     const random = seededRandom(seed)
     const arbiter = new ClockArbiter(periodMs)
     const hears = new Map<string, (lease: string) => void>()
@@ -88,6 +83,6 @@ export function balanced({
         reports.delete(request)
       },
     }
-    return Object.assign(controller, { trackers })
+    return controller
   }
 }
