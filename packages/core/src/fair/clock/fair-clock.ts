@@ -143,6 +143,8 @@ export class FairClock {
   capacity = 0
   /** Cost that the resource should have left; below 0: it is short. */
   left = 0
+  /** How late those that follow hear of it, in seconds: what they let in until then has to be there. */
+  lag = 0
   readonly looks: Looks = new Looks()
   readonly #traffic = new Traffic()
   readonly #slope: DeliverySlope
@@ -407,6 +409,11 @@ export class FairClock {
     this.#followedAt = this.#now
   }
 
+  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
+  shift(by: number): void {
+    this.#newTag += by
+  }
+
   /** From now on this clock measures for itself again: the part of the resource that it had. */
   lead(): void {
     if (!this.#following) return
@@ -574,7 +581,7 @@ export class FairClock {
       this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
     const trust = Math.min(this.#run / TRUSTED_REQUESTS, runSeconds / TRUSTED_SECONDS)
     const perSecond = Math.max(this.capacity * (1 + this.#probe + trust * trust), meanCost)
-    this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
+    this.#reserve = RESERVE_REQUESTS * meanCost + (RESERVE_SECONDS + this.lag) * this.capacity
     this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond)
     this.#fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
     this.#floor = looks.looking ? looks.limit : floor

@@ -92,20 +92,23 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#live = new TagSketch(levels, bucketsPerLevel)
     this.#twin = new TagSketch(levels, bucketsPerLevel)
     const { shared } = settings
-    if (shared === undefined) return
-    this.#shared = new SharedClock(this.#clock, settings, shared, time, {
-      shift: (by) => {
-        this.#live.shift(by)
-        this.#twin.shift(by)
-      },
-      raise: (flow, tag) => {
-        const key = new FlowKey(flow)
-        this.placement.digest(key)
-        this.#known.add(key)
-        this.placement.place(key, 'live', this.#places)
-        this.#raise(key, tag)
-      },
-    })
+    if (shared !== undefined) this.#shared = new SharedClock(this.#clock, settings, shared, time, this)
+  }
+
+  /** @internal Tags are told from another beginning, `by` later. */
+  shift(by: number): void {
+    this.#clock.shift(by)
+    this.#live.shift(by)
+    this.#twin.shift(by)
+  }
+
+  /** @internal The flow is known elsewhere, with this tag at least. */
+  raise(flow: string, tag: number): void {
+    const key = new FlowKey(flow)
+    this.placement.digest(key)
+    this.#known.add(key)
+    this.#stored(key)
+    this.#raise(key, tag)
   }
 
   register(key: FlowKey, cost: number, nowMs: number): boolean {
