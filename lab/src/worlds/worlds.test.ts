@@ -96,6 +96,23 @@ describe('the engine', () => {
   })
 })
 
+describe('the oracle', () => {
+  const oracle = RULES.get('oracle')!
+
+  it('lets in what a bucket serves, no more and no less, in however many processes', () => {
+    const run = simulate({ ...plain(bucket, [['flow', 10, 30]]), processes: 3 }, oracle)
+    expect(run.failed).toBe(0)
+    expect(Math.abs(sum(run.served) - (600 * 10 + 20))).toBeLessThanOrEqual(2)
+  })
+
+  it('cannot prevent that some of what a pool can serve in the mean comes while all its workers are busy', () => {
+    const pool = { kind: 'pool', workers: 5, meanSeconds: 0.1, line: 0, patience: 1, late: 0, changes: [] } as const
+    const run = simulate(plain(pool, [['flow', 10, 150]]), oracle)
+    expect(run.failed / run.admitted).toBeGreaterThan(0.1)
+    expect(run.failed / run.admitted).toBeLessThan(erlang(5, 5))
+  })
+})
+
 describe('what is due', () => {
   it('is a max-min share', () => {
     const run = simulate(
