@@ -64,6 +64,11 @@ describe('the engine', () => {
     expect(Math.abs(sum(served) - (600 * 10 + 20))).toBeLessThanOrEqual(2)
   })
 
+  it.each([1, 2])('serves with a store of one what comes in the gaps, of %d times the capacity', (load) => {
+    const { served } = simulate(plain({ ...bucket, burst: 1 }, [['flow', 10, 10 * load]]), none)
+    expect(sum(served) / (600 * 10)).toBeCloseTo(load / (load + 1), 1.5)
+  })
+
   it('serves by a changed rate from the time of the change', () => {
     const { served } = simulate(plain({ ...bucket, changes: [{ at: 300, times: 0.5 }] }, [['flow', 10, 30]]), none)
     expect(Math.abs(sum(served) - (300 * 10 + 300 * 5 + 20))).toBeLessThanOrEqual(2)

@@ -114,10 +114,9 @@ export interface Admission {
  *   when that was shown to be free: below 80 % of what full admission delivered only by a proof at full admission.
  *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
  *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
- * - Inside of that, a failure says that at this moment the resource is empty. `left` is what it should have left. The clock
- *   runs at the fair rate times left / reserve: it stands
- *   still while nothing is left, so that what there is goes to those who lag behind, and catches up while there is
- *   plenty. The fair rate follows until the reserve is kept.
+ * - Inside of that, a failure says that at this moment the resource is empty. `left` is what it should have left. The
+ *   clock runs at the fair rate times left / reserve: it stands still while nothing is left, so that what there is goes to
+ *   those who lag behind, and catches up while there is plenty. The fair rate follows until the reserve is kept.
  *
  * Costs are in any unit, times in seconds. Knows no flows, hashes or clocks. O(1) per call, nothing allocated.
  *
