@@ -174,6 +174,7 @@ export class FairClock {
   #runAt = 0
   #runServed = 0
   #run = 0
+  #correctedAt = 0
   #newTag = 0
   #followedAt = 0
 
@@ -191,7 +192,7 @@ export class FairClock {
     const elapsed = now - this.#now
     this.#now = now
     if (!(elapsed > 0)) {
-      if (Number.isNaN(elapsed)) this.#runAt = this.#calmAt = now
+      if (Number.isNaN(elapsed)) this.#runAt = this.#correctedAt = this.#calmAt = now
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
@@ -319,8 +320,11 @@ export class FairClock {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
       if (!tried && !this.looks.looking && this.failureShare < OUTAGE)
         this.#owed = Math.min(this.#most, this.#owed + cost)
-      // At this moment the resource is empty.
-      this.left = Math.min(this.left, 0)
+      // At this moment the resource is empty. One of those let in before that was last known tells nothing new.
+      if (this.#following || admission.at >= this.#correctedAt) {
+        this.left = Math.min(this.left, 0)
+        this.#correctedAt = this.#now
+      }
       if (this.#unheard > 0 && !this.#following) this.#giveWay()
     }
     this.#runAt = this.#now
@@ -386,7 +390,7 @@ export class FairClock {
   follow(belief: ClockBelief, mark: ClockMark, part: number): void {
     this.time += belief.time - mark.time
     const was = this.open
-    const isEmpty = this.#runAt > this.#followedAt && !was
+    const isEmpty = this.#correctedAt > this.#followedAt && !was
     const left = was ? belief.left : this.left + belief.left - mark.left
     this.left = isEmpty ? Math.min(this.left, left) : left
     this.#owed = was ? belief.owed : this.#owed + belief.owed - mark.owed
@@ -423,7 +427,7 @@ export class FairClock {
     this.#alone = false
     this.#slope.clear()
     this.looks.restart()
-    this.#runAt = this.#now
+    this.#runAt = this.#correctedAt = this.#now
     this.#runServed = this.#run = this.#unrefused = this.#full = 0
   }
 
@@ -490,7 +494,7 @@ export class FairClock {
     if (this.open) {
       this.left = this.#owed = 0
       this.#runServed = this.#run = this.#unrefused = 0
-      this.#runAt = this.#now
+      this.#runAt = this.#correctedAt = this.#now
     }
     this.open = false
     this.#full = 0
@@ -529,7 +533,10 @@ export class FairClock {
   }
 
   #within(cost: number): number {
-    return Math.min(this.#most, Math.max(cost, -Math.max(this.meanCost, DEBT_SECONDS * this.deliverable)))
+    // Where many requests are heard of at once, a debt is no more than what others have yet to be told.
+    const isLate = this.#grain > 0 || this.#following
+    const debt = isLate ? this.#reserve : Math.max(this.meanCost, DEBT_SECONDS * this.deliverable)
+    return Math.min(this.#most, Math.max(cost, -debt))
   }
 
   /** What the resource can be expected to serve, and what it should have left. */
