@@ -137,14 +137,14 @@ describe('when something fails', () => {
   }
 
   it('an arbiter that is away for twenty seconds leaves each process on its own, with its part', () => {
-    const during: { sharing: unknown; deliverablePerSecond: number | null }[] = []
+    const during: { sharing: unknown; capacityPerSecond: number | null }[] = []
     const fleet = notWorse((second, { processes }) => {
       for (const process of processes) process.isReached = second < 20 || second >= 40
       if (second === 30) during.push(...processes.slice(0, 4).map(({ tracker }) => tracker.snapshot()))
     }, 40)
-    for (const { sharing, deliverablePerSecond } of during.slice(0, 4)) {
+    for (const { sharing, capacityPerSecond } of during.slice(0, 4)) {
       expect(sharing).toBeNull()
-      expect(deliverablePerSecond).toBeLessThan(50)
+      expect(capacityPerSecond).toBeLessThan(50)
     }
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
