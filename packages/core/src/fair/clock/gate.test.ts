@@ -160,6 +160,16 @@ describe('a pool of workers, without a store of anything', () => {
       expect(tally.total('served', all, 20, 60) / without.total('served', all, 20, 60)).toBeGreaterThan(0.5)
     }
   })
+
+  it('loses what letting in less costs it once, and not again at each look', () => {
+    const crowd = all.map(() => 30)
+    for (const seed of seeds) {
+      const service = { ...noisy, workers: 6, ratesAt: () => crowd, mostAsked: 600 }
+      const { tally } = runService(service, seed)
+      const { tally: without } = runService({ ...service, fair: false }, seed)
+      expect(tally.total('served', all, 20, 60) / without.total('served', all, 20, 60)).toBeGreaterThan(0.6)
+    }
+  })
 })
 
 describe('when overload ends', () => {
