@@ -94,13 +94,14 @@ class Simulation {
     this.#run = newRun(world, Math.ceil(world.seconds / WINDOW))
     this.#take = resourceOf(world.resource, this.#agenda)
     const { seed, processes } = world
+    const truth = { resource: world.resource, now: () => this.#now }
     const weightOf = (flow: string): number => this.#weights.get(flow) ?? 1
     this.#processes = Array.from(
       { length: processes },
       (_, index) =>
         new Process(
           () => this.#now,
-          (life, clock) => rule(mix(mix(seed) + 16 * life + index) >>> 0, clock, weightOf),
+          (life, clock) => rule(mix(mix(seed) + 16 * life + index) >>> 0, clock, weightOf, truth),
         ),
     )
     this.#placeOf = balancerOf(world)

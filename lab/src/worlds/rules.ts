@@ -1,5 +1,7 @@
 import { blue, type FairRuleName, FairTracker } from '@fairlead/core'
 import { draws } from './luck.js'
+import { capacityBetween } from './population.js'
+import type { Resource } from './world.js'
 
 /** How an admitted request ended, and what it cost. */
 export type Report = (outcome: 'success' | 'failure', cost: number) => void
@@ -12,12 +14,48 @@ export interface Controller {
   state?(): string
 }
 
-/** Makes the controller of a process: by its seed, its clock in milliseconds, and what flows weigh. */
-export type Rule = (seed: number, clock: () => number, weightOf: (flow: string) => number) => Controller
+/** What nobody but an oracle is told: the resource, and the true time in seconds. One for each run. */
+export interface Truth {
+  readonly resource: Resource
+  now(): number
+}
+
+/** Makes the controller of a process: by its seed, its clock in milliseconds, what flows weigh, and what is true. */
+export type Rule = (seed: number, clock: () => number, weightOf: (flow: string) => number, truth: Truth) => Controller
 
 const nothing: Report = () => {}
 
-/** The rules that are compared. `placebo` refuses one request in a thousand by chance: its harm is the noise. */
+/** What the resource of a run can serve at once and has not been asked for, as far as its capacity tells. */
+class Store {
+  readonly #truth: Truth
+  readonly #most: number
+  #level: number
+  #at = 0
+
+  constructor(truth: Truth) {
+    const { resource } = truth
+    this.#truth = truth
+    this.#most = resource.kind === 'pool' ? resource.workers + resource.line : resource.burst
+    this.#level = this.#most
+  }
+
+  take(cost: number): boolean {
+    const now = this.#truth.now()
+    this.#level = Math.min(this.#most, this.#level + capacityBetween(this.#truth.resource, this.#at, now))
+    this.#at = now
+    const isEnough = this.#level >= cost
+    if (isEnough) this.#level -= cost
+    return isEnough
+  }
+}
+
+/** All processes of a run let in from one store. */
+const stores = new WeakMap<Truth, Store>()
+
+/**
+ * The rules that are compared. `placebo` refuses one request in a thousand by chance: its harm is the noise. `oracle` is
+ * told what the resource can serve, and lets in just that, whoever asks: what fails all the same no rule could prevent.
+ */
 export const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
   ['none', () => ({ admit: () => nothing })],
   [
@@ -25,6 +63,14 @@ export const RULES: ReadonlyMap<string, Rule> = new Map<string, Rule>([
     (seed) => {
       const { chance } = draws(seed)
       return { admit: () => (chance(0.001) ? 1000 : nothing) }
+    },
+  ],
+  [
+    'oracle',
+    (_seed, _clock, _weightOf, truth) => {
+      const store = stores.get(truth) ?? new Store(truth)
+      stores.set(truth, store)
+      return { admit: (_flow, cost) => (store.take(cost) ? nothing : 1000) }
     },
   ],
   [

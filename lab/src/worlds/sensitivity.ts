@@ -1,56 +1,104 @@
 /**
  * How much each constant of the fair clock matters: the random worlds with half of it, and with twice as much. A constant
- * that can be halved and doubled without effect is one to do without.
+ * that can be halved and doubled without effect is one to do without. Writes the table to `docs`.
  *
  *     pnpm worlds:sensitivity [--seeds 1-60] [--only part-of-a-name]
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { markdown } from '../figures/markdown.js'
-import type { Summary } from './trial.js'
-import { bundleVariant, type Change, constantsOf, sourceOf } from './variant.js'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { FOLDER } from '../figures/record.js'
+import { saveQuotes } from '../figures/save.js'
+import { simulate } from './engine.js'
+import { FAMILY_LISTS } from './families.js'
+import { judge, type Measures, yardstickOf } from './harm.js'
+import { RULES, type Rule } from './rules.js'
+import { RULE_FILES, sensitivityTable, type Variant } from './sensitivity-table.js'
+import { summaryOf, type Trial } from './trial.js'
+import { bundleVariant, constantsOf, sourceOf } from './variant.js'
+import { worldOf } from './world.js'
 
-const FILES = ['fair-clock', 'looks', 'slope', 'traffic', 'own-failures', 'known-flows', 'tags', 'talkers']
-const WORLDS = fileURLToPath(new URL('./main.js', import.meta.url))
-/** Beside the lab's modules: what is not bundled is found from there. */
-const folder = await mkdtemp(fileURLToPath(new URL('../variant-', import.meta.url)))
+const ENTRY = fileURLToPath(new URL('./rules.js', import.meta.url))
 
-const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '1-60' }, only: { type: 'string', default: '' } },
-})
-
-/** The worlds in a process of their own, with these constants. */
-async function summaryWith(...changes: readonly Change[]): Promise<Summary> {
-  const program = join(folder, 'worlds.mjs')
-  await bundleVariant(WORLDS, changes, program)
-  const args = [program, '--seeds', values.seeds, '--rules', 'fair-clock', '--json']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')])
-  if (code !== 0) throw new Error(`worlds with ${JSON.stringify(changes)} exited with ${code}`)
-  return (JSON.parse(out) as Record<string, Summary>)['fair-clock']!
-}
-
-const told = ({ harm, harm95, good, failed }: Summary): string =>
-  [100 * harm, 100 * harm95, 100 * good, 100 * failed].map((x) => x.toFixed(1)).join(' / ')
-
-const rows = [['as it is', '', told(await summaryWith()), '']]
-for (const name of FILES) {
-  const file = `fair/clock/${name}`
-  for (const [constant, value] of constantsOf(await readFile(sourceOf(file), 'utf8'))) {
-    if (!constant.includes(values.only)) continue
-    const [half, double] = [
-      await summaryWith({ file, name: constant, value: value / 2 }),
-      await summaryWith({ file, name: constant, value: value * 2 }),
-    ]
-    rows.push([`\`${constant}\``, String(value), told(half), told(double)])
-    console.error(rows.at(-1)!.join(' | '))
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: { seeds: { type: 'string', default: '1-60' }, only: { type: 'string', default: '' } },
+  })
+  const [first, last] = values.seeds.split('-').map(Number) as [number, number]
+  /** Beside the lab's modules: what is not bundled is found from there. */
+  const folder = await mkdtemp(fileURLToPath(new URL('../variant-', import.meta.url)))
+  try {
+    const variants = await variantsIn(folder, values.only)
+    const trials = await tryAll(
+      variants.map(({ path }) => path),
+      first,
+      last,
+    )
+    const told = variants.map((variant) => ({ ...variant, summary: summaryOf(trials, variant.path) }))
+    const table = sensitivityTable(told, [first, last])
+    console.log(table.rows.map((row) => row.join(' | ')).join('\n'))
+    if (values.only !== '') return
+    await writeFile(`${FOLDER}fair-sensitivity.json`, `${JSON.stringify({ tables: [table] }, undefined, 1)}\n`)
+    await saveQuotes()
+  } finally {
+    await rm(folder, { recursive: true })
   }
 }
-await rm(folder, { recursive: true })
-const head = ['constant', 'value', 'half: harm / 95 % / good / failed, in %', 'double']
-console.log(markdown({ id: 'sensitivity', title: '', head, rows }))
+
+/** The rule as it is, and with half and with twice each of its constants: bundled. */
+async function variantsIn(folder: string, only: string): Promise<(Variant & { readonly path: string })[]> {
+  const variants: (Variant & { readonly path: string })[] = [{ path: join(folder, 'rules.mjs') }]
+  await bundleVariant(ENTRY, [], variants[0]!.path)
+  for (const file of RULE_FILES)
+    for (const [name, value] of constantsOf(await readFile(sourceOf(file), 'utf8')))
+      for (const times of name.includes(only) ? [0.5, 2] : []) {
+        const path = join(folder, `${variants.length}.mjs`)
+        await bundleVariant(ENTRY, [{ file, name, value: value * times }], path)
+        variants.push({ file, name, value, times, path })
+      }
+  return variants
+}
+
+/** Tries the worlds with all variants, on all processors. */
+async function tryAll(paths: readonly string[], first: number, last: number): Promise<Trial[]> {
+  const trials: Trial[] = []
+  let next = first
+  const work = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const worker = new Worker(new URL(import.meta.url), { workerData: paths })
+      const more = (): void => {
+        if (next <= last) worker.postMessage(next++)
+        else worker.terminate().then(() => resolve(), reject)
+      }
+      worker.on('error', reject)
+      worker.on('message', (trial: Trial) => {
+        trials.push(trial)
+        more()
+      })
+      more()
+    })
+  await Promise.all(Array.from({ length: availableParallelism() }, work))
+  return trials.sort((a, b) => a.seed - b.seed)
+}
+
+async function work(paths: readonly string[]): Promise<void> {
+  const rules = new Map<string, Rule>()
+  for (const path of paths) {
+    const bundle = (await import(pathToFileURL(path).href)) as { readonly RULES: typeof RULES }
+    rules.set(path, bundle.RULES.get('fair-clock')!)
+  }
+  parentPort?.on('message', (seed: number) => {
+    const world = worldOf(seed, FAMILY_LISTS.first)
+    const yardstick = yardstickOf(world, simulate(world, RULES.get('none')!))
+    const measures: Record<string, Measures> = {}
+    for (const [path, rule] of rules) measures[path] = judge(yardstick, simulate(world, rule))
+    const trial: Trial = { seed, families: world.families, measures }
+    parentPort?.postMessage(trial)
+  })
+}
+
+if (isMainThread) await main()
+else await work(workerData as readonly string[])

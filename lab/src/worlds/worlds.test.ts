@@ -64,6 +64,11 @@ describe('the engine', () => {
     expect(Math.abs(sum(served) - (600 * 10 + 20))).toBeLessThanOrEqual(2)
   })
 
+  it.each([1, 2])('serves with a store of one what comes in the gaps, of %d times the capacity', (load) => {
+    const { served } = simulate(plain({ ...bucket, burst: 1 }, [['flow', 10, 10 * load]]), none)
+    expect(sum(served) / (600 * 10)).toBeCloseTo(load / (load + 1), 1.5)
+  })
+
   it('serves by a changed rate from the time of the change', () => {
     const { served } = simulate(plain({ ...bucket, changes: [{ at: 300, times: 0.5 }] }, [['flow', 10, 30]]), none)
     expect(Math.abs(sum(served) - (300 * 10 + 300 * 5 + 20))).toBeLessThanOrEqual(2)
@@ -93,6 +98,23 @@ describe('the engine', () => {
     expect(told[backwards - 1]).toBeLessThan(100_000)
     expect(told[backwards]).toBeGreaterThanOrEqual(50_000)
     expect(told.at(-1)).toBeLessThan(550_000)
+  })
+})
+
+describe('the oracle', () => {
+  const oracle = RULES.get('oracle')!
+
+  it('lets in what a bucket serves, no more and no less, in however many processes', () => {
+    const run = simulate({ ...plain(bucket, [['flow', 10, 30]]), processes: 3 }, oracle)
+    expect(run.failed).toBe(0)
+    expect(Math.abs(sum(run.served) - (600 * 10 + 20))).toBeLessThanOrEqual(2)
+  })
+
+  it('cannot prevent that some of what a pool can serve in the mean comes while all its workers are busy', () => {
+    const pool = { kind: 'pool', workers: 5, meanSeconds: 0.1, line: 0, patience: 1, late: 0, changes: [] } as const
+    const run = simulate(plain(pool, [['flow', 10, 150]]), oracle)
+    expect(run.failed / run.admitted).toBeGreaterThan(0.1)
+    expect(run.failed / run.admitted).toBeLessThan(erlang(5, 5))
   })
 })
 

@@ -77,6 +77,11 @@ export class Access {
     if (!pages) throw new CapacityError('permission_denied', `${name} may not see this`)
   }
 
+  /** Throws a `CapacityError` when the caller may not ask for the resource. */
+  requireResource(from: Credentials, id: string): void {
+    if (this.#rules.length > 0) allow(this.#ruleOf(from), id)
+  }
+
   #ruleOf({ authorization, names }: Credentials): Rule {
     const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     const byToken = token === undefined ? undefined : this.#byToken.get(digestOf(token))
@@ -126,13 +131,8 @@ function digestOf(token: string): string {
 /** `service`, for what `rule` allows. Each rule has its own clients: an id of another one's means nothing here. */
 function guarded(service: CapacityService, rule: Rule): CapacityService {
   const ownId = (clientId: string): string => (clientId === '' ? '' : `${rule.name}/${clientId}`)
-  function denied(what: string): CapacityError {
-    return new CapacityError('permission_denied', `${rule.name} may not ${what}`)
-  }
-  function requireResource(id: string): void {
-    if (rule.resources !== undefined && !rule.resources.some((matches) => matches(id)))
-      throw denied(`ask for ${show(id.slice(0, 64))}`)
-  }
+  const denied = (what: string): CapacityError => denial(rule, what)
+  const requireResource = (id: string): void => allow(rule, id)
   return {
     discovery: (request, signal) => service.discovery(request, signal),
     getCapacity(request, signal) {
@@ -155,6 +155,16 @@ function guarded(service: CapacityService, rule: Rule): CapacityService {
     releaseCapacity: (request, signal) =>
       service.releaseCapacity({ ...request, clientId: ownId(request.clientId) }, signal),
   }
+}
+
+/** Throws where the rule has not this resource. */
+function allow(rule: Rule, id: string): void {
+  if (rule.resources !== undefined && !rule.resources.some((matches) => matches(id)))
+    throw denial(rule, `ask for ${show(id.slice(0, 64))}`)
+}
+
+function denial({ name }: Rule, what: string): CapacityError {
+  return new CapacityError('permission_denied', `${name} may not ${what}`)
 }
 
 /** Names in the file, and as options. */

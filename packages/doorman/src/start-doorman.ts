@@ -1,10 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
 import { CapacityError, type CapacityService, overHttp, type Transport } from '@fairlead/core/doorman'
+import { systemAfter, systemClock } from '@fairlead/core/internal'
 import { Access, type Credentials } from './access.js'
 import { Configuration, configSource } from './config/configuration.js'
 import { type Addresses, EtcdElection } from './etcd/election.js'
 import type { EtcdPlace } from './etcd/watched-key.js'
+import { ClockDesk } from './fleet/clock-desk.js'
+import { clockHandler } from './fleet/clock-handler.js'
 import { serveGrpc } from './grpc/server.js'
 import { overGrpc } from './grpc/transport.js'
 import { capacityHandler } from './http/capacity-handler.js'
@@ -57,7 +60,17 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     const { host, hostname, port, httpPort, debugPort, tls, graceMs, log, maxRequestBytes, corsOrigins } = settings
     const grpc = await serveGrpc({ service, host, port, tls, maxRequestBytes, log })
     shutdown.on('drain', () => grpc.close(graceMs))
-    const handler = capacityHandler({ service, masterUrl: () => masterUrl(), maxRequestBytes, corsOrigins })
+    let isMaster: () => boolean = () => false
+    const handler = clockHandler(
+      {
+        desk: new ClockDesk(systemClock, systemAfter),
+        allow: (from, name) => access?.requireResource(from, name),
+        isMaster: () => isMaster(),
+        masterUrl: () => masterUrl(),
+        maxRequestBytes,
+      },
+      capacityHandler({ service, masterUrl: () => masterUrl(), maxRequestBytes, corsOrigins }),
+    )
     const http = httpPort === undefined ? undefined : await serveHttp({ handler, host, port: httpPort, tls, log })
     shutdown.on('drain', () => http?.close(graceMs))
 
@@ -99,6 +112,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     const debugUrl = debug && `${tls ? 'https' : 'http'}://${hostname}:${debug.port}`
 
     access = allowed
+    isMaster = () => server.discovery().isMaster
     configuration?.follow({ configure: (next) => server.configure(next), counted: (how) => metrics.configured(how) })
     if (election !== undefined) election.start()
     else server.won({ afterNobody: settings.fresh ?? false })

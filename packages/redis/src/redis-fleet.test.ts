@@ -1,48 +1,56 @@
+import { fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { createGate } from '@fairlead/core'
+import { type FleetHarness, FleetProcesses, fleetContract } from '@fairlead/testing'
 import { type RedisServer, startRedis } from '@fairlead-testing/servers'
-import { afterEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { ioRedis, nodeRedis } from './fixtures/clients.js'
-import { ClockFleet, type ClockMember } from './fixtures/clock-fleet.js'
 import { redisFleet } from './index.js'
 
 /** Nothing waits for so long when all is well, however busy the machine is. */
 const WATCHDOG = { timeout: 90_000, interval: 20 }
+const MEMBER = fileURLToPath(new URL('./fixtures/fleet-member.mjs', import.meta.url))
 const KEY = 'fleet-test:clock:{orders}'
 
 let server: RedisServer
-let fleet: ClockFleet | undefined
-afterEach(async () => {
-  server.resume()
-  await fleet?.stop()
-  await server.stop()
+let members = 0
+/** Half of them have one client, half the other. */
+const start: FleetHarness['start'] = (load) => {
+  const library = members++ % 2 === 0 ? 'redis' : 'ioredis'
+  return fork(MEMBER, [server.url, library, 'fleet-test', JSON.stringify(load)], { execArgv: [] })
+}
+
+describe('processes that share a clock by way of Redis', () => {
+  beforeAll(async () => {
+    server = await startRedis()
+  })
+  afterAll(() => server.stop())
+  const contract = fleetContract({
+    start,
+    cut: () => server.hang(),
+    mend: () => server.resume(),
+    async forget() {
+      const { port } = server
+      await server.stop()
+      server = await startRedis({ port })
+    },
+  })
+  for (const { name, run, timeoutMs } of contract) it(name, run, timeoutMs)
 })
 
-/** Waits until each of these shares the clock with as many. */
-function shares(some: readonly ClockMember[]): Promise<void> {
-  return vi.waitFor(() => {
-    expect(some.map(({ sharing }) => sharing?.members)).toEqual(some.map(() => some.length))
-  }, WATCHDOG)
-}
-
-function isAlone(some: readonly ClockMember[]): Promise<void> {
-  return vi.waitFor(() => expect(some.map(({ sharing }) => sharing)).toEqual(some.map(() => null)), WATCHDOG)
-}
-
-async function four(options: { cluster?: boolean } = {}): Promise<readonly ClockMember[]> {
-  server = await startRedis(options)
-  fleet = new ClockFleet(server.url)
-  await shares(fleet.members)
-  return fleet.members
-}
-
 describe('four processes on a Redis', () => {
-  it('share one clock as soon as their resource is short, and know their parts of it', async () => {
-    const all = await four()
-    await vi.waitFor(() => {
-      expect(all.reduce((sum, { sharing }) => sum + (sharing?.part ?? 0), 0)).toBeCloseTo(1, 0)
-      for (const { sharing } of all) expect(sharing?.part).toBeLessThan(0.5)
-    }, WATCHDOG)
+  let fleet: FleetProcesses | undefined
+  afterEach(async () => {
+    await fleet?.stop()
+    await server.stop()
   })
+
+  async function four(options: { cluster?: boolean } = {}): Promise<FleetProcesses> {
+    server = await startRedis(options)
+    fleet = new FleetProcesses({ start })
+    await fleet.shares(fleet.all)
+    return fleet
+  }
 
   it('call it twenty times a second each at most, on one key that expires', async () => {
     await four()
@@ -67,8 +75,8 @@ describe('four processes on a Redis', () => {
     await close()
   })
 
-  it('go on when the one that keeps the clock is killed, and when it stops', async () => {
-    const all = await four()
+  it('go on when the one that keeps the clock is killed, and when one stops', async () => {
+    const { all, shares } = await four()
     const { command, close } = await ioRedis(server.url)
     // Members are told apart by who falls silent: the holder is one of them.
     const holder = async (): Promise<string> => String(await command('HGET', KEY, 'arbiter')).split(' ')[0]!
@@ -81,35 +89,16 @@ describe('four processes on a Redis', () => {
       await shares(left)
     }
     expect(left.length).toBeGreaterThanOrEqual(2)
-    const [stopped, ...others] = left as [ClockMember, ...ClockMember[]]
-    stopped.signal('SIGSTOP')
+    const [stopped, ...others] = left
+    stopped?.signal('SIGSTOP')
     await shares(others)
-    stopped.signal('SIGCONT')
+    stopped?.signal('SIGCONT')
     await shares(left)
     await close()
   })
 
-  it('are joined by their successors in a rolling deploy', async () => {
-    const all = await four()
-    const young: ClockMember[] = []
-    for (const [i, old] of [...all].entries()) {
-      await old.close()
-      young.push(fleet!.start())
-      await shares([...all.slice(i + 1, 4), ...young])
-    }
-  })
-
-  it('are each on their own while Redis hangs, is away, or has lost its memory, and share again', async () => {
-    const all = await four()
-    server.hang()
-    await isAlone(all)
-    server.resume()
-    await shares(all)
-    const { port } = server
-    await server.stop()
-    await isAlone(all)
-    server = await startRedis({ port })
-    await shares(all)
+  it('share again after Redis has lost keys and scripts', async () => {
+    const { all, shares } = await four()
     const { command, close } = await nodeRedis(server.url)
     await command('FLUSHALL')
     await command('SCRIPT', 'FLUSH')
@@ -135,5 +124,6 @@ describe('redisFleet', () => {
     expect(() => createGate({ fair: false, fleet })).toThrow(/fleet/)
     await fleet.close()
     await close()
+    await server.stop()
   })
 })

@@ -52,6 +52,7 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
   const seats: Seat[] = []
   let isClosed = false
   return {
+    after: systemAfter,
     join(name, hear) {
       if (isClosed) return () => {}
       const seat = new Seat(run, `${prefix}:clock:{${name}}`, hear)

@@ -14,4 +14,13 @@ export {
   listen,
   type RunningApp,
 } from './contract/index.js'
+export {
+  type FleetHarness,
+  type FleetLoad,
+  FleetMember,
+  FleetProcesses,
+  fleetContract,
+  fleetLoad,
+  runFleetMember,
+} from './fleet/index.js'
 export { type PoolStoreHarness, poolStoreContract } from './pool-store/index.js'

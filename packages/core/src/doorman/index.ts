@@ -7,6 +7,7 @@
 export type { DoormanClientOptions, GaugeOptions, RateOptions } from './client.js'
 export { DoormanClient, type DoormanClientSnapshot } from './client.js'
 export type { LeaseMode, ResourceSnapshot } from './client-resource.js'
+export { type DoormanFleet, doormanFleet } from './fleet.js'
 export { GaugeLease, type GaugeSnapshot, type Slot } from './gauge-lease.js'
 export { LeaseClosedError } from './lease.js'
 export * from './protocol.js'

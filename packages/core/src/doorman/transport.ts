@@ -66,6 +66,15 @@ const OPTIONS = ['url', 'headers', 'fetch', 'urlOf']
  * @throws RangeError, TypeError for an option that is wrong, by its name
  */
 export function overHttp(options: HttpTransportOptions): Transport {
+  const connect = httpPosts(options)
+  return { connect: (address) => serviceBy(connect(address)) }
+}
+
+/** Posts JSON to a server, and gives what `read` makes of the answer. */
+export type Post = <A>(path: string, body: unknown, read: (json: unknown) => A, signal?: AbortSignal) => Promise<A>
+
+/** Ways to servers, as `Transport` has them. */
+export function httpPosts(options: HttpTransportOptions): (address?: string) => Post {
   requireOptions('http', options, OPTIONS)
   const { url, headers = {}, fetch: send = (input, init) => fetch(input, init) } = options
   const urls = (Array.isArray(url) ? url : [url]).map((one: unknown) => requireUrl(one))
@@ -77,11 +86,9 @@ export function overHttp(options: HttpTransportOptions): Transport {
     options
   requireFunction('urlOf', urlOf)
   let next = 0
-  return {
-    connect(address) {
-      const base = address === undefined ? urls[next++ % urls.length]! : requireUrl(urlOf(address))
-      return serviceAt(base, headers, send)
-    },
+  return (address) => {
+    const base = address === undefined ? urls[next++ % urls.length]! : requireUrl(urlOf(address))
+    return (path, body, read, signal) => post(send, base, path, headers, body, read, signal)
   }
 }
 
@@ -98,27 +105,9 @@ function requireUrl(url: unknown): string {
   return text.replace(/\/+$/, '')
 }
 
-function serviceAt(base: string, headers: Readonly<Record<string, string>>, send: typeof fetch): CapacityService {
-  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } }
-
-  async function call<Q, A>(method: MethodJson<Q, A>, request: Q, signal: AbortSignal | undefined): Promise<A> {
-    const body = JSON.stringify(method.request.write(request))
-    let response: Response
-    let text: string
-    try {
-      response = await send(base + method.path, { ...init, body, signal: signal ?? null })
-      text = await response.text()
-    } catch (error) {
-      throw new CapacityError('unavailable', `no answer from ${base}: ${String(error)}`, { cause: error })
-    }
-    if (!response.ok) throw failure(base, response.status, text)
-    try {
-      return method.response.read(JSON.parse(text))
-    } catch (error) {
-      throw new CapacityError('internal', `a bad answer from ${base}: ${String(error)}`, { cause: error })
-    }
-  }
-
+function serviceBy(post: Post): CapacityService {
+  const call = <Q, A>({ path, request, response }: MethodJson<Q, A>, asked: Q, signal?: AbortSignal): Promise<A> =>
+    post(path, request.write(asked), response.read, signal)
   const { discovery, getCapacity, getServerCapacity, releaseCapacity } = CAPACITY_JSON
   return {
     discovery: (request, signal) => call(discovery, request, signal),
@@ -128,6 +117,31 @@ function serviceAt(base: string, headers: Readonly<Record<string, string>>, send
   }
 }
 
+async function post<A>(
+  send: typeof fetch,
+  base: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body: unknown,
+  read: (json: unknown) => A,
+  signal: AbortSignal | undefined,
+): Promise<A> {
+  const init = { method: 'POST', headers: { ...headers, 'content-type': 'application/json' }, signal: signal ?? null }
+  let response: Response
+  let text: string
+  try {
+    response = await send(base + path, { ...init, body: JSON.stringify(body) })
+    text = await response.text()
+  } catch (error) {
+    throw new CapacityError('unavailable', `no answer from ${base}: ${String(error)}`, { cause: error })
+  }
+  if (!response.ok) throw failure(base, response.status, text)
+  try {
+    return read(JSON.parse(text))
+  } catch (error) {
+    throw new CapacityError('internal', `a bad answer from ${base}: ${String(error)}`, { cause: error })
+  }
+}
 const CODES = Object.keys(CAPACITY_ERROR_STATUS) as CapacityErrorCode[]
 
 /** What an answer that is none means: by its body if that says so, else by its status. */

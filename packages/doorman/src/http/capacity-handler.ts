@@ -106,7 +106,8 @@ function allowOrigin(origins: readonly string[], request: IncomingMessage, respo
   return true
 }
 
-async function bodyOf(incoming: IncomingMessage, most: number): Promise<unknown> {
+/** The JSON of a request's body. Throws a {@link CapacityError} for what is none, or too long. */
+export async function bodyOf(incoming: IncomingMessage, most: number): Promise<unknown> {
   let bytes = 0
   async function* bounded(): AsyncGenerator<Buffer> {
     for await (const chunk of incoming as AsyncIterable<Buffer>) {
@@ -123,7 +124,7 @@ async function bodyOf(incoming: IncomingMessage, most: number): Promise<unknown>
   }
 }
 
-function send(response: ServerResponse, status: number, body: unknown): void {
+export function send(response: ServerResponse, status: number, body: unknown): void {
   response.writeHead(status, { 'content-type': 'application/json' })
   response.end(JSON.stringify(body))
 }

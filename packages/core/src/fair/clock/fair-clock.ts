@@ -3,16 +3,17 @@ import { DeliverySlope } from './slope.js'
 import { LEAST_RATE, Traffic } from './traffic.js'
 
 // What a flow may have.
-/** At first: requests that everybody may have had, and how many more a second. A new flow's credit, none in a shortage. */
+/** Requests that a flow may have had when it is first heard of, while nothing is short. */
 const FIRST_CREDIT = 2
-const FIRST_RATE = 1
 /** In a shortage new flows may have this part together. */
 const NEW_SHARE = 0.25
 
 // How fast the clock runs.
 /** What should be left: this many requests and this many seconds of capacity. Half a second is kept at most. */
-const RESERVE_REQUESTS = 2
+const RESERVE_REQUESTS = 1
 const RESERVE_SECONDS = 0.1
+/** No debt is greater than one request, or what is served in this time: it would be paid by whoever comes next. */
+const DEBT_SECONDS = 0.01
 const MOST_SECONDS = 0.5
 const MOST_REQUESTS = 12
 /** From this part of the most on it is full: known flows leave something even to a clock at its fastest. */
@@ -40,25 +41,21 @@ const LEAST_SERVED = 1e-3
 const CALM_REQUESTS = 20
 
 // How much the resource can do.
-/** Requests over which capacity and the mean cost are averaged. */
+/** Requests over which the mean cost is averaged. */
 const MEAN_REQUESTS = 100
-/** The estimate stays between these parts of what the resource was seen to deliver. */
+/** This part of what the resource was seen to deliver is served again, whatever fails. */
 const LEAST_DELIVERED = 0.95
-const MOST_DELIVERED = 1.05
 /** Failures are made up for until this many times as much is let in: more would hardly bring more. */
 const MOST_TRIED = 1.5
-/** This part of it is enough to say that it was tried. */
-const TRIED = 0.85
-/** A run without failure is trusted after this many requests and seconds: then twice as much is tried, and more. */
-const TRUSTED_REQUESTS = 200
-const TRUSTED_SECONDS = 8
 /**
  * A run without failure of this many requests and seconds shows by itself what is delivered: more than a store of the
  * resource does, and more than a stall of the process brings at once. With runs of a second, stalls of 100 ms kept what is
  * let in above what the resource can do: quiet flows got .89 instead of .95.
  */
-const TELLING_RUN = 100
+const TELLING_REQUESTS = 100
 const TELLING_SECONDS = 3
+/** A run of this many times as many is trusted: then twice as much is tried, and more. */
+const TRUSTED_RUNS = 3
 /** Among several processes: how fast each takes more while little fails, and gives way, per turn, while more does. */
 const GROWTH_PER_SECOND = 0.003
 const WAY_PER_TURN = 0.2
@@ -68,7 +65,6 @@ const UNHEARD_SECONDS = 5
 const UNHEARD_FAILS = 0.5
 /** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
 const TROUBLE = 0.1
-const TROUBLE_SECONDS = 3
 /** A look takes a tenth off for half of a turn: as much must fail, or this much once something is refused. */
 const WORTH_ENGAGED = 0.05
 
@@ -118,10 +114,9 @@ export interface Admission {
  *   when that was shown to be free: below 80 % of what full admission delivered only by a proof at full admission.
  *   Whatever is believed, so much is let in that 95 % of it is *served*: failures are made up for by letting in more,
  *   up to 1.5 times deliverable. So a resource that serves less when less is let in, as one with a small store does, loses little.
- * - Inside of that, a failure says that at this moment the resource is empty: what was served between two failures is
- *   its capacity. `left` is what it should have left. The clock runs at the fair rate times left / reserve: it stands
- *   still while nothing is left, so that what there is goes to those who lag behind, and catches up while there is
- *   plenty. The fair rate follows until the reserve is kept.
+ * - Inside of that, a failure says that at this moment the resource is empty. `left` is what it should have left. The
+ *   clock runs at the fair rate times left / reserve: it stands still while nothing is left, so that what there is goes to
+ *   those who lag behind, and catches up while there is plenty. The fair rate follows until the reserve is kept.
  *
  * Costs are in any unit, times in seconds. Knows no flows, hashes or clocks. O(1) per call, nothing allocated.
  *
@@ -131,18 +126,19 @@ export interface Admission {
 export class FairClock {
   /** The clock, in units of cost by weight, and how fast each flow may go: cost per second and unit of weight. */
   time: number = FIRST_CREDIT
-  rate: number = FIRST_RATE
+  rate = 1
   /** True while nothing is refused. */
   open = true
   /** Mean cost of a request. */
   meanCost = 1
   /** Share of failures that have another reason than a shortage, as far as looks have shown. */
   usual = 0
-  /** Cost per second that the resource was seen to serve, and that is measured now; 0 until a shortage was seen. */
+  /** Cost per second that the resource was seen to serve; 0 until a shortage was seen. */
   deliverable = 0
-  capacity = 0
   /** Cost that the resource should have left; below 0: it is short. */
   left = 0
+  /** How late those that follow hear of it, in seconds: what they let in until then has to be there. */
+  lag = 0
   readonly looks: Looks = new Looks()
   readonly #traffic = new Traffic()
   readonly #slope: DeliverySlope
@@ -176,15 +172,11 @@ export class FairClock {
   /** Of a clock that follows another: which part of all that is let in is let in here. */
   #following = false
   #part = 1
-  /** The run since the last failure: when it began, cost served in it, requests that tell something, most that was left. */
+  /** The run since the last failure: when it began, cost served in it, requests that tell something. */
   #runAt = 0
   #runServed = 0
   #run = 0
-  #runMost = 0
   #correctedAt = 0
-  /** Fading sums of runs. */
-  #runsServed = 0
-  #runsSeconds = 0
   #newTag = 0
   #followedAt = 0
 
@@ -207,7 +199,7 @@ export class FairClock {
     }
     this.#traffic.advance(elapsed, this.meanCost)
     if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
-    else if (now - this.#calmAt > TROUBLE_SECONDS) this.#alone = false
+    else if (now - this.#calmAt > TELLING_SECONDS) this.#alone = false
     if (!this.#following) this.#look(elapsed)
     if (this.open) this.#go(this.rate * elapsed)
     else this.#goOn(elapsed)
@@ -232,7 +224,7 @@ export class FairClock {
   arrives(cost: number, weight: number): void {
     if (this.#requests === 0) {
       this.time = (FIRST_CREDIT * cost) / weight
-      this.rate = (FIRST_RATE * cost) / weight
+      this.rate = cost / weight
       this.meanCost = cost
     }
     this.#requests++
@@ -272,7 +264,7 @@ export class FairClock {
   strain(): void {
     if (this.open) return
     const { meanCost } = this
-    const gain = (2 * GAIN_PER_SECOND * meanCost) / Math.max(this.capacity, LEAST_RATE * meanCost)
+    const gain = (2 * GAIN_PER_SECOND * meanCost) / Math.max(this.deliverable, LEAST_RATE * meanCost)
     this.rate *= Math.exp(-Math.min(SHADOW_STEP, gain))
   }
 
@@ -330,16 +322,15 @@ export class FairClock {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
       if (!tried && !this.looks.looking && this.failureShare < OUTAGE)
         this.#owed = Math.min(this.#most, this.#owed + cost)
-      if (this.#following) {
+      // At this moment the resource is empty. One of those let in before that was last known tells nothing new.
+      if (this.#following || admission.at >= this.#correctedAt) {
         this.left = Math.min(this.left, 0)
         this.#correctedAt = this.#now
-      } else {
-        this.#measure(admission)
-        if (this.#unheard > 0) this.#giveWay()
       }
+      if (this.#unheard > 0 && !this.#following) this.#giveWay()
     }
     this.#runAt = this.#now
-    this.#runServed = this.#run = this.#runMost = 0
+    this.#runServed = this.#run = 0
   }
 
   /** Nobody knows how a request that was let in ended: it used the resource as often as others do. */
@@ -372,11 +363,26 @@ export class FairClock {
   }
 
   get belief(): ClockBelief {
-    const { time, rate, meanCost, usual, deliverable, capacity, left } = this
+    const { time, rate, meanCost, usual, deliverable, left } = this
     const [owed, fill, floor, reserve, most] = [this.#owed, this.#fill, this.#floor, this.#reserve, this.#most]
     const { looking } = this.looks
     const open = looking ? this.#wasOpen : this.open
-    return { time, rate, open, meanCost, usual, deliverable, capacity, left, owed, fill, floor, reserve, most, looking }
+    return {
+      time,
+      rate,
+      open,
+      meanCost,
+      usual,
+      deliverable,
+      capacity: deliverable,
+      left,
+      owed,
+      fill,
+      floor,
+      reserve,
+      most,
+      looking,
+    }
   }
 
   /**
@@ -396,7 +402,6 @@ export class FairClock {
     this.meanCost = belief.meanCost
     this.usual = belief.usual
     this.deliverable = belief.deliverable
-    this.capacity = belief.capacity
     this.#fill = belief.fill
     this.#floor = belief.floor
     this.#reserve = belief.reserve
@@ -405,6 +410,11 @@ export class FairClock {
     this.looks.looking = belief.looking
     this.#following = true
     this.#followedAt = this.#now
+  }
+
+  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
+  shift(by: number): void {
+    this.#newTag += by
   }
 
   /** From now on this clock measures for itself again: the part of the resource that it had. */
@@ -416,7 +426,6 @@ export class FairClock {
     this.#following = false
     this.#part = 1
     this.deliverable *= part
-    this.capacity *= part
     // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
     this.rate *= part
     this.left = Math.min(0, this.left)
@@ -425,10 +434,8 @@ export class FairClock {
     this.#alone = false
     this.#slope.clear()
     this.looks.restart()
-    this.#runsServed = MEAN_REQUESTS * this.meanCost
-    this.#runsSeconds = this.#runsServed / Math.max(this.capacity, LEAST_RATE * this.meanCost)
     this.#runAt = this.#correctedAt = this.#now
-    this.#runServed = this.#run = this.#runMost = this.#unrefused = this.#full = 0
+    this.#runServed = this.#run = this.#unrefused = this.#full = 0
   }
 
   /** Share of the latest outcomes that were failures, and not their flow's own. */
@@ -442,7 +449,7 @@ export class FairClock {
 
   /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
   get #unmet(): boolean {
-    const tried = this.#traffic.admittedPerSecond >= TRIED * MOST_TRIED * this.deliverable
+    const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
     return !this.open && this.deliverable > 0 && (tried || this.#owed >= FULL * this.#most)
   }
 
@@ -476,7 +483,7 @@ export class FairClock {
     this.deliverable = Math.max(delivered, MOST_WAY * this.#shownDeliverable)
     this.#wasUnmet = false
     this.#slope.clear()
-    this.#engage(delivered)
+    this.#engage()
   }
 
   /** Somebody goes on unheard, if about as much more fails as that would cost. */
@@ -484,21 +491,16 @@ export class FairClock {
     if (this.#now - this.#unheardAt > UNHEARD_SECONDS) this.#unheard = 0
     if (this.looks.looking || this.#unheard === 0 || this.#beyond < UNHEARD_FAILS * this.#unheard) return
     this.deliverable *= 1 - this.#unheard
-    this.#engage(this.capacity * (1 - this.#unheard))
+    this.#engage()
     this.left = Math.min(this.left, 0)
     this.#owed = Math.min(this.#owed, 0)
     this.#unheard = 0
   }
 
-  #engage(capacity: number): void {
-    if (this.open || capacity < this.capacity) {
-      this.capacity = capacity
-      this.#runsServed = MEAN_REQUESTS * this.meanCost
-      this.#runsSeconds = this.#runsServed / capacity
-    }
+  #engage(): void {
     if (this.open) {
       this.left = this.#owed = 0
-      this.#runServed = this.#run = this.#runMost = this.#unrefused = 0
+      this.#runServed = this.#run = this.#unrefused = 0
       this.#runAt = this.#correctedAt = this.#now
     }
     this.open = false
@@ -508,23 +510,6 @@ export class FairClock {
   #release(): void {
     this.open = true
     this.#full = 0
-  }
-
-  /** A failure in a shortage: at this moment the resource is empty. */
-  #measure(admission: Admission): void {
-    const { meanCost } = this
-    const seconds = this.#now - this.#runAt
-    const served = this.#runServed
-    // With a full reserve what came in may have run over: only a faster run tells anything.
-    if (!this.looks.looking && (this.#runMost < FULL * this.#most || served > this.capacity * seconds)) {
-      const kept = Math.exp(-(served / meanCost + 1) / MEAN_REQUESTS)
-      this.#runsServed = this.#runsServed * kept + served
-      this.#runsSeconds = this.#runsSeconds * kept + seconds
-      this.capacity = Math.max(LEAST_RATE * meanCost, this.#runsServed / this.#runsSeconds)
-    }
-    if (admission.at < this.#correctedAt) return
-    this.left = Math.min(this.left, 0)
-    this.#correctedAt = this.#now
   }
 
   #take(cost: number): void {
@@ -543,7 +528,6 @@ export class FairClock {
     const before = Math.max(this.left, this.#owed)
     this.left = this.#within(this.left + this.#part * this.#fill * seconds)
     this.#owed = this.#within(this.#owed + this.#part * this.#floor * seconds)
-    this.#runMost = Math.max(this.#runMost, this.left)
     const after = Math.max(this.left, this.#owed)
     // Nothing left: clock and rate stand still, and nobody loses anything by that.
     if (after <= 0) return
@@ -551,33 +535,31 @@ export class FairClock {
     const pressure = (before > 0 ? (before + after) / 2 : after / 2) / this.#reserve
     this.#go(this.rate * Math.min(MOST_PRESSURE, pressure) * part)
     const error = Math.min(MOST_PRESSURE, pressure - 1)
-    // Nobody was refused of late: it is not the rate that limits them.
-    if (error > 0 && this.#unrefused >= CALM_REQUESTS) return
     const gain = Math.min((GAIN_PER_REQUEST * this.#fill) / this.meanCost, GAIN_PER_SECOND)
     this.rate *= Math.exp(Math.max(-0.7, Math.min(0.7, gain * error * part)))
   }
 
   #within(cost: number): number {
-    return Math.min(this.#most, Math.max(cost, -this.#reserve))
+    // Where many requests are heard of at once, a debt is no more than what others have yet to be told.
+    const isLate = this.#grain > 0 || this.#following
+    const debt = isLate ? this.#reserve : Math.max(this.meanCost, DEBT_SECONDS * this.deliverable)
+    return Math.min(this.#most, Math.max(cost, -debt))
   }
 
   /** What the resource can be expected to serve, and what it should have left. */
   #expect(seconds: number): void {
     const { meanCost, looks } = this
-    const floor = LEAST_DELIVERED * this.deliverable
-    if (this.deliverable > 0)
-      this.capacity = Math.max(floor, Math.min((floor * MOST_DELIVERED) / LEAST_DELIVERED, this.capacity))
     if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
       this.deliverable += GROWTH_PER_SECOND * Math.sqrt(this.#traffic.refusedPerSecond * this.deliverable) * seconds
     const runSeconds = this.#now - this.#runAt
-    if (this.#run >= TELLING_RUN && runSeconds > TELLING_SECONDS)
+    if (this.#run >= TELLING_REQUESTS && runSeconds > TELLING_SECONDS)
       this.deliverable = Math.max(this.deliverable, this.#runServed / runSeconds)
-    const trust = Math.min(this.#run / TRUSTED_REQUESTS, runSeconds / TRUSTED_SECONDS)
-    const perSecond = Math.max(this.capacity * (1 + this.#probe + trust * trust), meanCost)
-    this.#reserve = RESERVE_REQUESTS * meanCost + RESERVE_SECONDS * this.capacity
+    const trust = Math.min(this.#run / TELLING_REQUESTS, runSeconds / TELLING_SECONDS) / TRUSTED_RUNS
+    const perSecond = Math.max(this.deliverable * (1 + this.#probe + trust * trust), meanCost)
+    this.#reserve = RESERVE_REQUESTS * meanCost + (RESERVE_SECONDS + this.lag) * this.deliverable
     this.#most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond)
     this.#fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
-    this.#floor = looks.looking ? looks.limit : floor
+    this.#floor = looks.looking ? looks.limit : LEAST_DELIVERED * this.deliverable
   }
 
   /** A request of a known flow comes; `over`: its flow is ahead. While open, follows the rate at which a third would be. */
@@ -596,10 +578,7 @@ export class FairClock {
     const { meanCost } = this
     if (Math.max(this.left, this.#owed) >= FULL * this.#most) return true
     const pace = this.#traffic.movedPerSecond
-    const weight = Math.max(
-      1,
-      (NEW_SHARE * this.#part * Math.max(this.capacity, this.deliverable)) / Math.max(pace, LEAST_RATE * meanCost),
-    )
+    const weight = Math.max(1, (NEW_SHARE * this.#part * this.deliverable) / Math.max(pace, LEAST_RATE * meanCost))
     const tag = Math.max(this.#newTag, this.time - Math.max(pace, (this.#credit * meanCost) / weight))
     if (tag > this.time) return false
     this.#newTag = tag + cost / weight
@@ -640,7 +619,7 @@ export class FairClock {
     this.#wasOpen = this.open
     this.#wasUnmet = this.#unmet
     looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
-    this.#engage(Math.max(this.capacity, LEAST_RATE * this.meanCost))
+    this.#engage()
     this.left = Math.min(this.left, 0)
     this.#owedBefore = Math.max(0, this.#owed)
     this.#owed = Math.min(this.#owed, 0)

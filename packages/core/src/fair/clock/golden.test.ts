@@ -27,7 +27,7 @@ function decisions(): string {
   const weightOf = (flow: string): number => (flow === 'paid' ? 3 : 1)
   const tracker = new FairTracker({ rule: 'fair-clock', clock, random, weightOf })
   const names = Object.keys(FLOWS) as (keyof typeof FLOWS)[]
-  const lines: string[] = [['second', 'state', 'capacity', 'deliverable', 'usual', 'rate', ...names].join('\t')]
+  const lines: string[] = [['second', 'state', 'capacity', 'usual', 'rate', ...names].join('\t')]
   let tokens = BURST
   let visitors = 0
   for (let second = 0; second < SECONDS; second++) {
@@ -52,13 +52,12 @@ function decisions(): string {
     }
     const state = tracker.snapshot()
     if (state.rule !== 'fair-clock') throw new Error(`it is ${state.rule}`)
-    const { engaged, looking, capacityPerSecond, deliverablePerSecond, backgroundFailureShare } = state
+    const { engaged, looking, capacityPerSecond, backgroundFailureShare } = state
     lines.push(
       [
         second,
         looking ? 'looks' : engaged ? 'short' : 'open',
         capacityPerSecond?.toPrecision(4) ?? '',
-        deliverablePerSecond?.toPrecision(4) ?? '',
         backgroundFailureShare.toPrecision(3),
         state.fairRatePerSecond.toPrecision(4),
         ...names.map((name) => line[name]),

@@ -22,6 +22,8 @@ const SURE_GONE = 2
 const SURE_STAYED = 1.5
 const SURE_ALL_THE_SAME = 3
 const MOST_ERROR = 0.3
+/** Once requests are refused, to refuse more is not free where less than this part is served of what was served before. */
+const KEPT = 0.9
 /** If surely no more than this part of them went, the rest is left out of account: it would stay. */
 const ALL_BUT = 0.8
 /** Turns until the next look, once it is known that failures stay: twice as many each time. */
@@ -187,7 +189,8 @@ export class Looks {
     const gone = (before.share - during.share) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
-    if (gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
+    const kept = during.servedPerSecond / before.servedPerSecond
+    if ((open || kept >= KEPT) && gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
       this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
       this.clear()
       return 'free'

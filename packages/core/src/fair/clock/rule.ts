@@ -40,10 +40,11 @@ export interface ClockState {
   readonly engaged: boolean
   /** Cost per second and unit of weight that a flow may have at present. While open: that it could have. */
   readonly fairRatePerSecond: number
-  /** Cost per second that the resource can serve, as measured between its failures; `null` until a shortage was seen. */
+  /**
+   * Cost per second that the resource was seen to serve: so much is let in that 95 % of it is served. `null` until a
+   * shortage was seen.
+   */
   readonly capacityPerSecond: number | null
-  /** Cost per second that the resource was seen to deliver: so much is let in that 95 % of it is served. */
-  readonly deliverablePerSecond: number | null
   /** True while less is let in, for a second or so, to see if failures become fewer. */
   readonly looking: boolean
   /** Cost that the resource is thought to have to spare at once; below 0: it is short. 0 while open. */
@@ -92,20 +93,23 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#live = new TagSketch(levels, bucketsPerLevel)
     this.#twin = new TagSketch(levels, bucketsPerLevel)
     const { shared } = settings
-    if (shared === undefined) return
-    this.#shared = new SharedClock(this.#clock, settings, shared, time, {
-      shift: (by) => {
-        this.#live.shift(by)
-        this.#twin.shift(by)
-      },
-      raise: (flow, tag) => {
-        const key = new FlowKey(flow)
-        this.placement.digest(key)
-        this.#known.add(key)
-        this.placement.place(key, 'live', this.#places)
-        this.#raise(key, tag)
-      },
-    })
+    if (shared !== undefined) this.#shared = new SharedClock(this.#clock, settings, shared, time, this)
+  }
+
+  /** @internal Tags are told from another beginning, `by` later. */
+  shift(by: number): void {
+    this.#clock.shift(by)
+    this.#live.shift(by)
+    this.#twin.shift(by)
+  }
+
+  /** @internal The flow is known elsewhere, with this tag at least. */
+  raise(flow: string, tag: number): void {
+    const key = new FlowKey(flow)
+    this.placement.digest(key)
+    this.#known.add(key)
+    this.#stored(key)
+    this.#raise(key, tag)
   }
 
   register(key: FlowKey, cost: number, nowMs: number): boolean {
@@ -192,7 +196,7 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
       engaged: !clock.open,
       credit: this.#credit(tag, weight),
       fairRatePerSecond: clock.rate * weight,
-      capacityPerSecond: clock.capacity > 0 ? clock.capacity : null,
+      capacityPerSecond: clock.deliverable > 0 ? clock.deliverable : null,
       waitMs: clock.open ? 0 : (1000 * Math.max(0, tag - clock.time)) / clock.rate,
       newcomer: !(known || clock.open),
       weight,
@@ -230,15 +234,14 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   snapshot(nowMs: number): ClockState {
     this.#advance(nowMs)
     const { levels, bucketsPerLevel } = this.#settings
-    const { open, rate, capacity, deliverable, looks, left, meanCost, failureShare, usual } = this.#clock
+    const { open, rate, deliverable, looks, left, meanCost, failureShare, usual } = this.#clock
     return {
       rule: 'fair-clock',
       levels,
       bucketsPerLevel,
       engaged: !open,
       fairRatePerSecond: rate,
-      capacityPerSecond: capacity > 0 ? capacity : null,
-      deliverablePerSecond: deliverable > 0 ? deliverable : null,
+      capacityPerSecond: deliverable > 0 ? deliverable : null,
       looking: looks.looking,
       spare: open ? 0 : left,
       meanCost,

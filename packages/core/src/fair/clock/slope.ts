@@ -19,8 +19,6 @@ const MOST_WAITING = 100
 const NOTHING = 0.35
 /** Standard errors that the slope must be clear of that by. */
 const SURE = 2
-/** What is served is known well enough when its standard error is this part of it. */
-const PRECISE = 0.05
 /** Variance of what is served that counting in whole requests makes by itself. */
 const GRAIN = 0.25
 const LEAST_SHARE = 0.03
@@ -115,9 +113,7 @@ export class DeliverySlope {
     const slope = (sums[4]! / windows - mean * meanServed) / variance
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
     const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
-    const spread = Math.sqrt(Math.max(0, sums[5]! / windows - meanServed * meanServed) / windows)
-    const shown = slope + SURE * error < NOTHING * (1 - share) && spread < PRECISE * meanServed
-    return shown ? meanServed / this.#length : 0
+    return slope + SURE * error < NOTHING * (1 - share) ? meanServed / this.#length : 0
   }
 
   /** How long a window should be, in seconds. */

@@ -32,6 +32,8 @@ const MOST_BEHIND = 20
 const PART_PERIODS = 20
 /** Outcomes of what was let in longer ago tell the clock nothing but their number. */
 const REMEMBERED_SLOTS = 1000
+/** What is on its way for longer, in seconds, is not made room for. */
+const MOST_LAG = 0.3
 /** Flows whose tags are kept, and the cost asked for at which they are forgotten. */
 const MOST_KEPT = 2048
 const LEAST_ASKED = 1e-3
@@ -234,6 +236,8 @@ export class ClockArbiter {
       this.#play(clock, next)
     }
     if (clock === undefined || this.#period === from) return false
+    const lag = (nowMs - (this.#period + 1) * this.#periodMs) / 1000
+    clock.lag += (Math.min(lag, MOST_LAG) - clock.lag) / PART_PERIODS
     this.#belief = clock.belief
     this.#chooseFlows(clock)
     return true

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../admission/outcome.js'
-import type { Clock } from '../../clock.js'
+import type { After, Clock } from '../../clock.js'
 import { randomId, systemRandom } from '../../random.js'
 import type { FairClock, Judgement } from '../clock/fair-clock.js'
 import {
@@ -95,7 +95,7 @@ interface Tags {
  * What comes back holds for 1.5 seconds. Then the process measures by itself again, and starts from its part of what was
  * believed of the whole. Times are the arbiter's: how far its clock is ahead is estimated with every answer, as in NTP.
  *
- * No timer: all happens at the next request.
+ * All happens at the next request, or when the link's timer rings at the end of a period.
  */
 export class SharedClock {
   /** True while it counts what happens. */
@@ -106,6 +106,7 @@ export class SharedClock {
   readonly #time: Clock
   readonly #tags: Tags
   readonly #sendText: (report: string, member: string) => void
+  readonly #after: After | undefined
   readonly #flows = new Map<string, CountedFlow>()
   #id = ''
   #arbiter = ''
@@ -136,6 +137,7 @@ export class SharedClock {
     this.#settings = { credit, probe }
     this.#time = time
     this.#tags = tags
+    this.#after = shared.link.after
     this.#sendText = shared.link.join(this.#name, (lease, waitedMs = 0) => this.#hear(unpackLease(lease), waitedMs))
   }
 
@@ -316,6 +318,22 @@ export class SharedClock {
     this.#slots = []
     this.#unheard = []
     this.isActive = true
+    this.#ring()
+  }
+
+  /** When the period ends, however few requests come. */
+  #ring(): void {
+    if (!this.isActive) return
+    const nowMs = this.#time()
+    const endsInMs = (this.#period + 1) * this.#periodMs - this.#aheadMs - nowMs
+    const arbiter = this.#arbiter
+    this.#after?.(Math.max(1, endsInMs), () => {
+      if (!this.isActive || this.#arbiter !== arbiter) return
+      const nowMs = this.#time()
+      this.advance(nowMs)
+      this.#clock.advance(nowMs / 1000)
+      this.#ring()
+    })
   }
 
   #compareClocks({ sentAtMs, heardAtMs, atMs }: ClockLease, nowMs: number): void {

@@ -1,3 +1,4 @@
+import { systemAfter } from '../../clock.js'
 import { ClockArbiter } from './arbiter.js'
 import type { ClockLink } from './report.js'
 
@@ -45,6 +46,7 @@ let channel: Channel | undefined
 /** Nothing is opened before there is something to say. */
 function linkBy(open: () => Channel): ClockLink {
   return {
+    after: systemAfter,
     join: (name, hear) => (report, member) => {
       hears.set(member, hear)
       channel ??= open()

@@ -1,3 +1,4 @@
+import type { After } from '../../clock.js'
 import type { ClockBelief } from '../clock/fair-clock.js'
 
 /** Sums are taken over slots of this part of a period. */
@@ -106,4 +107,9 @@ export interface ClockLink {
    * name. What was kept somewhere on its way for some time is heard with that time, `waitedMs`.
    */
   join(name: string, hear: (lease: string, waitedMs?: number) => void): (report: string, member: string) => void
+  /**
+   * A timer, which must not keep the process alive: reports then leave when their period ends. Without one they leave
+   * with the next request, and the arbiter waits for the process of which that is the last.
+   */
+  readonly after?: After
 }

@@ -137,14 +137,14 @@ describe('when something fails', () => {
   }
 
   it('an arbiter that is away for twenty seconds leaves each process on its own, with its part', () => {
-    const during: { sharing: unknown; deliverablePerSecond: number | null }[] = []
+    const during: { sharing: unknown; capacityPerSecond: number | null }[] = []
     const fleet = notWorse((second, { processes }) => {
       for (const process of processes) process.isReached = second < 20 || second >= 40
       if (second === 30) during.push(...processes.slice(0, 4).map(({ tracker }) => tracker.snapshot()))
     }, 40)
-    for (const { sharing, deliverablePerSecond } of during.slice(0, 4)) {
+    for (const { sharing, capacityPerSecond } of during.slice(0, 4)) {
       expect(sharing).toBeNull()
-      expect(deliverablePerSecond).toBeLessThan(50)
+      expect(capacityPerSecond).toBeLessThan(50)
     }
     expect(members(fleet)).toEqual([4, 4, 4, 4])
   })
@@ -154,6 +154,19 @@ describe('when something fails', () => {
       if (second === 30) each.replaceArbiter()
     }, 60)
     expect(members(fleet)).toEqual([4, 4, 4, 4])
+  })
+
+  it('another arbiter lets new flows in as soon as the one before', () => {
+    const known: boolean[] = []
+    noisy({
+      seconds: 40,
+      each(second, fleet) {
+        if (second === 28) fleet.replaceArbiter()
+        // Somebody new, once a second: the time until which new flows have had their share is told with that of all.
+        if (second >= SETTLED) known.push(fleet.processes[second % 4]!.tracker.register(`stranger-${second}`))
+      },
+    })
+    expect(known.slice(-8).filter(Boolean).length).toBeGreaterThan(4)
   })
 
   it('processes that are replaced one after the other are joined by their successors', () => {
@@ -178,12 +191,16 @@ describe('when something fails', () => {
     const each: Each = (second, { processes }) => {
       processes[2]!.isReached = second < 20
     }
-    const fleet = noisy({ each })
-    const alone = noisy({ each, shared: false })
-    expect(fleet.quiet(22, 30).mean).toBeGreaterThan(alone.quiet(22, 30).mean - 0.02)
-    expect(fleet.quiet(30, 60).mean).toBeGreaterThan(alone.quiet(30, 60).mean)
-    expect(fleet.failedShare(22, 60)).toBeLessThan(alone.failedShare(22, 60) + 0.02)
-    expect(members(fleet)).toEqual([3, 3, undefined, 3])
+    for (const [from, to] of [
+      [22, 30],
+      [22, 60],
+    ] as const) {
+      const fleet = means({ each }, from, to)
+      const alone = means({ each, shared: false }, from, to)
+      expect(fleet.mean).toBeGreaterThan(alone.mean - 0.01)
+      expect(fleet.failed).toBeLessThan(alone.failed + 0.01)
+      expect(members(fleet.first)).toEqual([3, 3, undefined, 3])
+    }
   })
 
   it('the part of a process that has gone is not given up', () => {

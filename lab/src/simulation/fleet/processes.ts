@@ -1,0 +1,88 @@
+import { blue, ClockArbiter, type ClockLink, type FairRuleName, FairTracker } from '@fairlead/core'
+import { steady } from '@fairlead/core/internal'
+import { seededRandom } from '@fairlead/core/testing'
+import type { Controller, MakeController } from '../../fair/controller.js'
+
+/** Processes before one resource, and how they hear of each other. */
+export interface Processes {
+  readonly processes: number
+  /** `alone`: each has a clock of its own; `blue`: and the published rule. */
+  readonly way: 'shared' | 'alone' | 'blue'
+  /** To which process a flow's requests go: to any, always to the same, or half to the first, a quarter to the second. */
+  readonly routing: 'random' | 'sticky' | 'skewed'
+  /** Share of messages that are lost, and how long the others are under way: up to so many seconds. */
+  readonly lost?: number
+  readonly delay?: number
+  /** How often processes report, in milliseconds. @default the arbiter's */
+  readonly periodMs?: number
+}
+
+/** A load balancer before them: a controller for `simulate`. */
+export function balanced({ processes, way, routing, lost = 0, delay = 0.01, periodMs }: Processes): MakeController {
+  return ({ flows, name, flow, cost }, manual, seed) => {
+    const clock = steady(manual)
+    const random = seededRandom(seed)
+    const arbiter = new ClockArbiter(periodMs)
+    const hears = new Map<string, (lease: string) => void>()
+    let underway: { at: number; arrive: () => void }[] = []
+    const post = (arrive: () => void): void => {
+      if (random() >= lost) underway.push({ at: clock() + 1000 * delay * random(), arrive })
+    }
+    const deliver = (): void => {
+      if (underway.length === 0) return
+      const due = underway.filter(({ at }) => at <= clock())
+      if (due.length === 0) return
+      underway = underway.filter(({ at }) => at > clock())
+      for (const { arrive } of due) arrive()
+    }
+    const link: ClockLink = {
+      after: (ms, run) => {
+        const timer = { at: clock() + ms, arrive: run }
+        underway.push(timer)
+        return () => {
+          underway = underway.filter((each) => each !== timer)
+        }
+      },
+      join: (_, hear) => (report, member) => {
+        hears.set(member, hear)
+        post(() => {
+          for (const [to, lease] of arbiter.hear(report, clock())) post(() => hears.get(to)?.(lease))
+        })
+      },
+    }
+    const weightOf = flows.some(({ weight }) => weight !== 1) && {
+      weightOf: (each: string) => flows[Number(each)]?.weight ?? 1,
+    }
+    const trackers = Array.from({ length: processes }, (_, i): FairTracker<FairRuleName> => {
+      const own = { clock, random: seededRandom(seed + 31 * i + 1) }
+      if (way === 'blue') return new FairTracker({ ...blue(), ...own })
+      return new FairTracker({ ...own, ...weightOf, shared: way === 'shared' && { name: 'resource', link } })
+    })
+    const homeOf = (request: number): number => {
+      if (routing === 'sticky') return flow[request]! % processes
+      const luck = random()
+      return routing === 'random'
+        ? Math.floor(luck * processes)
+        : Math.min(processes - 1, Math.floor(-Math.log2(1 - luck)))
+    }
+    const reports = new Map<number, (succeeded: boolean) => void>()
+    const controller: Controller = {
+      admit(request) {
+        deliver()
+        const tracker = trackers[homeOf(request)]!
+        const key = tracker.key(String(name[request]!))
+        if (!tracker.register(key, undefined, cost[request]!)) return false
+        reports.set(request, (succeeded) => {
+          tracker.report(key, succeeded ? 'success' : 'failure', undefined, cost[request]!)
+        })
+        return true
+      },
+      report(request, succeeded) {
+        deliver()
+        reports.get(request)!(succeeded)
+        reports.delete(request)
+      },
+    }
+    return controller
+  }
+}

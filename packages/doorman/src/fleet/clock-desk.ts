@@ -1,0 +1,117 @@
+import { ClockArbiter } from '@fairlead/core'
+
+/** What a process that has reported is told; nothing if there is no news. */
+export interface ClockAnswer {
+  readonly lease?: string
+  /** For how long the lease has been waiting for somebody to fetch it. */
+  readonly waitedMs?: number
+}
+
+/** A report is answered at the latest after so long: a lease comes when all have reported, some milliseconds later. */
+const HANG_MS = 150
+/** Clocks that are kept at once, and for how long after the last report; a member's place is for the time of a lease. */
+const MOST_CLOCKS = 1_000
+const KEPT_MS = 60_000
+const SEAT_MS = 2_000
+/** A longer name is none of ours. */
+const LONGEST_NAME = 512
+
+interface Kept {
+  readonly arbiter: ClockArbiter
+  heardAtMs: number
+  readonly seats: Map<string, Seat>
+}
+
+interface Seat {
+  heardAtMs: number
+  /** Answers the report that waits. */
+  answer?: (answer: ClockAnswer) => void
+  /** A lease that nobody was waiting for, and when it came. */
+  lease?: string
+  leaseAtMs: number
+}
+
+/**
+ * Where processes report that share clocks: keeps the clock of each name, and answers a report as soon as there is a
+ * lease for who has sent it. Nothing outlives it: who keeps the clocks next starts from what the processes know.
+ */
+export class ClockDesk {
+  readonly #clocks = new Map<string, Kept>()
+  readonly #now: () => number
+  readonly #after: (ms: number, fn: () => void) => () => void
+
+  constructor(now: () => number, after: (ms: number, fn: () => void) => () => void) {
+    this.#now = now
+    this.#after = after
+  }
+
+  /** Clocks that are kept. */
+  get size(): number {
+    return this.#clocks.size
+  }
+
+  /** A report of `member` has come. One report of a member waits at a time: an earlier one is answered with nothing. */
+  report(name: string, member: string, report: string): Promise<ClockAnswer> {
+    const nowMs = this.#now()
+    const clock = this.#clockOf(name, nowMs)
+    if (clock === undefined) return Promise.resolve({})
+    const leases = clock.arbiter.hear(report, nowMs)
+    for (const [to, lease] of leases) if (to !== member) this.#hand(clock.seats.get(to), lease, nowMs)
+    const own = leases.get(member)
+    const seat = clock.seats.get(member)
+    seat?.answer?.({})
+    if (own !== undefined) {
+      if (seat === undefined)
+        for (const [other, { heardAtMs }] of clock.seats) if (nowMs - heardAtMs > SEAT_MS) clock.seats.delete(other)
+      clock.seats.set(member, { heardAtMs: nowMs, leaseAtMs: nowMs })
+      return Promise.resolve({ lease: own })
+    }
+    // Whoever is no member, by what it reports, need not wait.
+    if (seat === undefined) return Promise.resolve({})
+    seat.heardAtMs = nowMs
+    return this.#waitAt(seat)
+  }
+
+  /** Forgets all clocks, and lets nobody wait: it is somebody else who keeps them. */
+  clear(): void {
+    for (const { seats } of this.#clocks.values()) for (const seat of seats.values()) seat.answer?.({})
+    this.#clocks.clear()
+  }
+
+  #clockOf(name: string, nowMs: number): Kept | undefined {
+    let clock = this.#clocks.get(name)
+    if (clock === undefined) {
+      for (const [other, { heardAtMs }] of this.#clocks) if (nowMs - heardAtMs > KEPT_MS) this.#clocks.delete(other)
+      if (this.#clocks.size >= MOST_CLOCKS || name.length > LONGEST_NAME) return undefined
+      clock = { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
+      this.#clocks.set(name, clock)
+    }
+    clock.heardAtMs = nowMs
+    return clock
+  }
+
+  #hand(seat: Seat | undefined, lease: string, nowMs: number): void {
+    if (seat === undefined) return
+    if (seat.answer !== undefined) seat.answer({ lease })
+    else {
+      seat.lease = lease
+      seat.leaseAtMs = nowMs
+    }
+  }
+
+  #waitAt(seat: Seat): Promise<ClockAnswer> {
+    return new Promise((resolve) => {
+      const cancel = this.#after(HANG_MS, () => {
+        const { lease, leaseAtMs } = seat
+        answer(lease === undefined ? {} : { lease, waitedMs: this.#now() - leaseAtMs })
+      })
+      const answer = (given: ClockAnswer): void => {
+        cancel()
+        delete seat.answer
+        if (given.lease !== undefined) delete seat.lease
+        resolve(given)
+      }
+      seat.answer = answer
+    })
+  }
+}

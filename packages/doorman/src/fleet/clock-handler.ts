@@ -1,0 +1,65 @@
+import type { RequestListener } from 'node:http'
+import { CapacityError } from '@fairlead/core/doorman'
+import { CLOCK_PATH } from '@fairlead/core/internal'
+import type { Credentials } from '../access.js'
+import { bodyOf, credentialsOf, send, sendError } from '../http/capacity-handler.js'
+import type { ClockAnswer, ClockDesk } from './clock-desk.js'
+
+/** What it takes to serve shared clocks. */
+export interface ClockHandlerSettings {
+  readonly desk: ClockDesk
+  /** Throws a `CapacityError` for who may not share the clock of that name. */
+  allow(from: Credentials, name: string): void
+  /** True while this server is the master: only then it keeps clocks. */
+  isMaster(): boolean
+  /** Where the master is. */
+  masterUrl(): string | undefined
+  /** Largest body that is taken, in bytes. */
+  readonly maxRequestBytes: number
+}
+
+interface Report {
+  readonly name: string
+  readonly member: string
+  readonly report: string
+}
+
+/**
+ * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock, which is answered with its
+ * lease as soon as there is one, or with who the master is. Everything else is for `others`.
+ */
+export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
+  const { desk, allow, isMaster, masterUrl, maxRequestBytes } = settings
+  return (request, response) => {
+    if (request.method !== 'POST' || request.url !== CLOCK_PATH) {
+      others(request, response)
+      return
+    }
+    const answer = async (): Promise<ClockAnswer | { mastership: { masterAddress?: string } }> => {
+      const { name, member, report } = reportOf(await bodyOf(request, maxRequestBytes))
+      allow(credentialsOf(request), name)
+      if (isMaster()) return desk.report(name, member, report)
+      // Whoever was the master, and is it again, begins anew.
+      desk.clear()
+      const masterAddress = masterUrl()
+      return { mastership: masterAddress === undefined ? {} : { masterAddress } }
+    }
+    answer().then(
+      (body) => send(response, 200, body),
+      (error: unknown) => {
+        if (!request.complete) response.setHeader('connection', 'close')
+        sendError(response, error)
+      },
+    )
+  }
+}
+
+function reportOf(body: unknown): Report {
+  const given = typeof body === 'object' && body !== null ? (body as Partial<Record<keyof Report, unknown>>) : {}
+  const text = (field: keyof Report): string => {
+    const value = given[field]
+    if (typeof value === 'string' && value.length > 0) return value
+    throw new CapacityError('invalid_argument', `${field} must be a text that is not empty`)
+  }
+  return { name: text('name'), member: text('member'), report: text('report') }
+}
