@@ -67,6 +67,7 @@ export function decayed(algorithm: Algorithm): Algorithm {
 
 /** Throws a `RangeError` or `TypeError` on a parameter that is unknown or has a bad value. */
 export function requireParameters(name: (field: string) => string, parameters: readonly NamedParameter[]): void {
+  if (parameters.length === 0) return
   const values = read(parameters.filter((parameter) => !parameter.name.startsWith(MINIMUM_SHARE)))
   requireOptions(name('parameters'), values, Object.keys(DEFAULTS))
   const { compatible, confirm, headroom, weighted, decay_factor, highest_priority } = { ...DEFAULTS, ...values }
