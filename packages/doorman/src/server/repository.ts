@@ -55,7 +55,8 @@ function requireRepository({ resources }: ResourceRepository): void {
   }
 }
 
-function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
+/** Throws a `RangeError` or `TypeError` that names the field, as `name` has it. */
+export function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
   const { kind, leaseLength, refreshInterval, learningModeDuration } = algorithm
   requireOneOf(name('kind'), kind, ALGORITHM_KINDS)
   requireInteger(name('refreshInterval'), refreshInterval, 1)

@@ -86,6 +86,11 @@ export function requireParameters(name: (field: string) => string, parameters: r
   requireNumber(name('the sum of minimum shares'), sum, 0, 1)
 }
 
+/** Those that this version knows. */
+export function knownParameters(parameters: readonly NamedParameter[]): NamedParameter[] {
+  return parameters.filter(({ name }) => Object.hasOwn(DEFAULTS, name) || name.startsWith(MINIMUM_SHARE))
+}
+
 /** Values as they are meant: the wire has only text. */
 function read(parameters: readonly NamedParameter[]): Record<string, string | number | boolean> {
   const meant = ({ value = '' }: NamedParameter): string | number | boolean => {

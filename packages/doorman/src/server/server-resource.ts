@@ -196,13 +196,15 @@ export class ServerResource {
     return request
   }
 
+  /** What the parent has answered; nothing of it is checked here. Less than nothing is nothing. */
   answered(response: ServerCapacityResourceResponse, now: number): void {
     this.#ledger.advance(now)
-    const { algorithm, gets, inherited, safeCapacity } = response
+    const { algorithm, inherited, safeCapacity } = response
+    const gets = { ...response.gets, capacity: Math.max(0, response.gets.capacity) }
     if (algorithm !== undefined) this.#govern(rulesOf(decayed(algorithm)))
     if (safeCapacity !== undefined) this.#safeCapacity = safeCapacity
     this.#reserve.inherit(inherited, gets.capacity, this.#ledger.held)
-    this.#upstream!.answered(response, this.#ledger.size > 0, now)
+    this.#upstream!.answered({ ...response, gets }, this.#ledger.size > 0, now)
     this.#ledger.scale(gets.capacity)
     this.#considerAsking(now)
   }
