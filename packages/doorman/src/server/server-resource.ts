@@ -10,7 +10,7 @@ import { HandoverReserve } from './handover-reserve.js'
 import type { ResourceTemplate } from './repository.js'
 import type { ResourceWorld } from './resource-world.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
-import { type Before, grantOf, roundDown, roundUp, targetOf } from './shares.js'
+import { type Before, countable, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
@@ -117,10 +117,10 @@ export class ServerResource {
     if (known === undefined && (has !== undefined || inUse > 0))
       this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has?.expiryTime, now)
     this.#note(child)
-    this.#ledger.wait(child, request.waiting ?? 0)
-    const wants = roundUp(request.wants, this.#ledger.unit)
+    this.#ledger.wait(child, countable(request.waiting ?? 0))
+    const wants = roundUp(countable(request.wants), this.#ledger.unit)
     const priority = Math.min(request.priority, this.#rules.highestPriority)
-    this.#ledger.enterClient(child, priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
+    this.#ledger.enterClient(child, priority, this.#rules.weighted ? countable(request.weight ?? 1) : 1, wants, now)
     return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now, inUse)
   }
 
