@@ -115,11 +115,13 @@ describe('who may call', () => {
     expect(await fetched(`${debugUrl}/readyz`, {})).toBe(200)
   })
 
-  it('may be a server of the tree below, which shows its certificate to the parent', async () => {
+  it.each(['gRPC', 'https'])('may be a server of the tree below, which shows its certificate over %s', async (over) => {
     const access = [{ name: 'nodes', certificate: '*.example', servers: ['*'] }]
     const root = await start({ access, tls: MUTUAL })
     const parentTls = { ca: cert!, cert: clientCert!, key: clientKey! }
-    const child = await start({ parent: root.address, parentTls, hostname: 'localhost' })
+    const parent = over === 'gRPC' ? root.address : root.httpUrl!
+    const stranger = await start({ parent, parentTls: { ca: cert! } })
+    const child = await start({ parent, parentTls })
     const node = http(child.httpUrl!)
     let capacity: number | undefined = 0
     for (let i = 0; i < 300 && !capacity; i++) {
@@ -127,6 +129,12 @@ describe('who may call', () => {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
     expect(capacity).toBeGreaterThan(0)
+    expect(await ask(http(stranger.httpUrl!), 'c', 10)).toBe(0)
+  })
+
+  it('shows no certificate where none is looked at', async () => {
+    const wrong = start({ parent: 'https://localhost:1,http://localhost:2', parentTls: { ca: cert! } })
+    await expect(wrong).rejects.toThrow('servers must have https:// URLs where certificates are given')
   })
 
   it.each<[string, object, string]>([

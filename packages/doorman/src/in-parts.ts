@@ -12,7 +12,7 @@ interface Answer<One> {
 
 /**
  * The server for many callers: a request about more than a hundred resources is answered in parts, and other calls are
- * answered between them, while `pause` lasts. It is checked as a whole before the first part, so a bad one changes
+ * answered between them, before and after, while `pause` lasts. It is checked as a whole before the first part, so a bad one changes
  * nothing.
  */
 export function inParts(
@@ -27,7 +27,8 @@ export function inParts(
     const response: One[] = []
     let full: CapacityError | undefined
     for (const part of parts) {
-      if (part !== parts[0]) await pause()
+      // Before the first one too: such a request took long to read.
+      await pause()
       try {
         const next = answer(part)
         // Mastership was lost meanwhile: what was granted before counts no more.
@@ -39,6 +40,8 @@ export function inParts(
       }
     }
     if (full !== undefined && response.length === 0) throw full
+    // It takes long to write.
+    await pause()
     return { response }
   }
 
@@ -56,15 +59,15 @@ export function inParts(
       requireGetServerCapacity(request, limits)
       return joined(parts, (resource) => server.getServerCapacity({ ...request, resource }))
     },
-    async releaseCapacity(request) {
-      requireReleaseCapacity(request, limits)
+    releaseCapacity(request) {
       const parts = partsOf(request.resourceId, () => 1)
+      if (parts.length === 1) return server.releaseCapacity(request)
+      requireReleaseCapacity(request, limits)
       const release = (resourceId: string[]): Answer<never> => ({
         response: [],
         ...server.releaseCapacity({ ...request, resourceId }),
       })
-      const { mastership } = await joined(parts, release)
-      return mastership === undefined ? {} : { mastership }
+      return joined(parts, release).then(({ mastership }) => (mastership === undefined ? {} : { mastership }))
     },
   }
 }

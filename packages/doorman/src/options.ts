@@ -37,10 +37,10 @@ export interface DoormanOptions {
   hostname?: string
   /**
    * Servers of the node's parent, which then gives the capacity: `host:port`, several with commas between, for gRPC;
-   * an `http://` URL for HTTP/JSON; or any transport. @default none: the configuration gives it
+   * `http://` or `https://` URLs for HTTP/JSON; or any transport. @default none: the configuration gives it
    */
   parent?: string | Transport
-  /** TLS to a `parent` over gRPC, and who this server is there. @default plain text */
+  /** TLS to a `parent`, over gRPC or `https://`, and who this server is there. @default plain text, or as Node has it */
   parentTls?: ClientTls
   /** Sent to a `parent` with each call, as `authorization: Bearer …`. @default none */
   parentToken?: string

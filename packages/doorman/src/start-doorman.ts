@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setImmediate } from 'node:timers/promises'
-import { CapacityError, type CapacityService, overHttp, type Transport } from '@fairlead/core/doorman'
+import { CapacityError, type CapacityService } from '@fairlead/core/doorman'
 import { systemAfter, systemClock } from '@fairlead/core/internal'
 import { Access, type Credentials } from './access.js'
 import { Configuration, configSource } from './config/configuration.js'
@@ -9,7 +9,6 @@ import type { EtcdPlace } from './etcd/watched-key.js'
 import { ClockDesk } from './fleet/clock-desk.js'
 import { clockHandler } from './fleet/clock-handler.js'
 import { serveGrpc } from './grpc/server.js'
-import { overGrpc } from './grpc/transport.js'
 import { capacityHandler } from './http/capacity-handler.js'
 import { serveHttp } from './http/server.js'
 import { inParts } from './in-parts.js'
@@ -19,7 +18,7 @@ import { Notices } from './observe/notices.js'
 import { type DoormanOptions, type DoormanSettings, doormanSettings } from './options.js'
 import { DoormanServer, limitsFrom, type ResourceRepository } from './server/index.js'
 import { debugHandler } from './status/debug-handler.js'
-import { grpcClientCredentials } from './tls.js'
+import { type ClosableTransport, transportTo } from './transport-to.js'
 
 /** A running Doorman server. */
 export interface Doorman {
@@ -88,7 +87,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
       clock,
       onNotice: (notice) => notices.take(notice),
       ...(settings.limits === undefined ? {} : { limits: settings.limits }),
-      ...(parent === undefined ? {} : { parent: parent.transport }),
+      ...(parent === undefined ? {} : { parent }),
     })
     shutdown.on('end', () => server.close())
     const metrics = new Metrics(server, notices)
@@ -153,28 +152,11 @@ function electionOf(
   return new EtcdElection({ candidate, etcd, lock, delaySeconds, addresses, name, clock, log })
 }
 
-/** Servers of a parent, and how the connections to them end. */
-interface Parent {
-  readonly transport: Transport
-  close(): void
-}
-
-/**
- * `host:port` with commas between, an `http://` URL, or any transport; none without a parent. Throws for what is none of
- * these. Over HTTP, TLS is as Node has it: its authorities, no certificate of our own.
- */
-function parentOf({ parent, parentTls, parentToken }: DoormanOptions): Parent | undefined {
+/** Servers of the parent, if there is one. Throws for what is none. */
+function parentOf({ parent, parentTls, parentToken }: DoormanOptions): ClosableTransport | undefined {
   if (parent === undefined) return undefined
-  if (typeof parent !== 'string') return { transport: parent, close: () => {} }
-  const servers = parent.split(',').map((server) => server.trim())
-  if (parent.includes('://')) {
-    if (parentTls !== undefined) throw new TypeError('parentTls must be left away with a parent over HTTP')
-    const headers = parentToken === undefined ? {} : { authorization: `Bearer ${parentToken}` }
-    return { transport: overHttp({ url: servers, headers }), close: () => {} }
-  }
-  const token = parentToken === undefined ? {} : { token: parentToken }
-  const transport = overGrpc({ address: servers, credentials: grpcClientCredentials(parentTls), ...token })
-  return { transport, close: () => transport.close() }
+  if (typeof parent !== 'string') return { connect: (address) => parent.connect(address), close: () => {} }
+  return transportTo(parent, { tls: parentTls, token: parentToken })
 }
 
 type Step = () => unknown

@@ -1,7 +1,7 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { DoormanClient, type RateLease } from '@fairlead/core/doorman'
 import { clientId } from '@fairlead/core/node'
-import { CONNECTION_FLAGS, rounded, transportTo } from './connection.js'
+import { CONNECTION_FLAGS, connectionFrom, rounded } from './connection.js'
 import { durationMs, type Flags, flagsFrom, UsageError } from './flags.js'
 
 type ClientFlag = keyof typeof CONNECTION_FLAGS | 'resource' | 'wants' | 'client-id' | 'priority' | 'duration'
@@ -25,7 +25,7 @@ export async function client(args: readonly string[], print: (line: string) => v
   const { resource, wants = '10', priority = '0', duration = '10s' } = given
   if (resource === undefined) throw new UsageError('--resource must be given')
   const forMs = durationMs('--duration', duration)
-  const transport = await transportTo(given)
+  const transport = await connectionFrom(given)
   const doorman = new DoormanClient({ transport, id: given['client-id'] ?? clientId() })
   const rate = doorman.rate(resource, { wants: Number(wants), priority: Number(priority) })
   // The timers of a lease do not keep a process alive.

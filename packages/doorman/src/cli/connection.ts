@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
-import { overHttp, type Transport } from '@fairlead/core/doorman'
-import { overGrpc } from '../grpc/transport.js'
-import { type ClientTls, grpcClientCredentials } from '../tls.js'
+import type { Transport } from '@fairlead/core/doorman'
+import type { ClientTls } from '../tls.js'
+import { transportTo } from '../transport-to.js'
 import { type Flags, UsageError } from './flags.js'
 
 type ConnectionFlag = 'server' | 'ca-file' | 'cert-file' | 'key-file' | 'token-file'
 
 /** How a client is told where its servers are, and who it is there. */
 export const CONNECTION_FLAGS: Flags<ConnectionFlag> = {
-  server: { value: 'HOST:PORT', help: 'servers, with commas between; an http:// URL for HTTP/JSON (required)' },
+  server: { value: 'HOST:PORT', help: 'servers, with commas between; http(s):// URLs for HTTP/JSON (required)' },
   'ca-file': { value: 'FILE', help: 'certificate of the authority that signed the servers’: TLS' },
   'cert-file': { value: 'FILE', help: 'certificate of this client, with --key-file' },
   'key-file': { value: 'FILE', help: 'its private key' },
@@ -16,19 +16,11 @@ export const CONNECTION_FLAGS: Flags<ConnectionFlag> = {
 }
 
 /** The transport to those servers. */
-export async function transportTo(given: { readonly [Flag in ConnectionFlag]?: string }): Promise<Transport> {
+export async function connectionFrom(given: { readonly [Flag in ConnectionFlag]?: string }): Promise<Transport> {
   const { server } = given
   if (server === undefined) throw new UsageError('--server must be given')
-  const servers = server.split(',')
-  const tls = await clientTlsFrom('', given)
-  const token = await tokenFrom(given['token-file'])
-  if (server.includes('://')) {
-    // `fetch` takes no authority; Node reads one from NODE_EXTRA_CA_CERTS.
-    if (tls !== undefined) throw new UsageError('certificates are for gRPC: for https:// set NODE_EXTRA_CA_CERTS')
-    return overHttp({ url: servers, headers: token === undefined ? {} : { authorization: `Bearer ${token}` } })
-  }
-  const credentials = grpcClientCredentials(tls)
-  return overGrpc({ address: servers, credentials, ...(token === undefined ? {} : { token }) })
+  const [tls, token] = await Promise.all([clientTlsFrom('', given), tokenFrom(given['token-file'])])
+  return transportTo(server, { tls, token })
 }
 
 /** From `--ca-file`, `--cert-file` and `--key-file`, or the same with `prefix`; none of them: plain text. */

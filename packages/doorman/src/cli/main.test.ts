@@ -119,22 +119,23 @@ describe('certificates of both sides', () => {
   const own = ['--ca-file', pem('cert'), '--cert-file', pem('client-cert'), '--key-file', pem('client-key')]
   const tls = ['--tls', '--cert-file', pem('cert'), '--key-file', pem('key'), '--client-ca-file', pem('client-cert')]
 
-  it('are shown by every command, to a parent as well, and nobody comes in without', async () => {
+  it.each(['gRPC', 'https'])('are shown by every command over %s, to a parent as well', async (over) => {
     const { path } = await configFile(fairShareYaml(100, 60, 5))
     const start = async (...args: string[]): Promise<DoormanProcess> => {
       const server = await DoormanProcess.start('--config', path, ...tls, ...args)
       ends.push(() => server.child.stop())
       return server
     }
+    const whereIs = (server: DoormanProcess): string => (over === 'gRPC' ? server.address : server.httpUrl)
     const root = await start('--fresh')
-    const stranger = run('client', '--server', root.address, '--resource', 'db', '--ca-file', pem('cert'))
+    const stranger = run('client', '--server', whereIs(root), '--resource', 'db', '--ca-file', pem('cert'))
     expect(await stranger.end()).toBe(1)
-    const child = await start('--parent', root.address, ...own.map((each) => each.replace(/^--/, '--parent-')))
-    const shell = run('shell', '--server', child.address, ...own)
+    const child = await start('--parent', whereIs(root), ...own.map((each) => each.replace(/^--/, '--parent-')))
+    const shell = run('shell', '--server', whereIs(child), ...own)
     shell.write('get a db 30\n')
     // Something of the root's, by way of the child.
     await shell.said(/^a db: [1-9]/m)
-    const client = run('client', '--server', root.address, ...own, '--resource', 'other', '--duration', '0')
+    const client = run('client', '--server', whereIs(root), ...own, '--resource', 'other', '--duration', '0')
     expect(await client.end()).toBe(0)
   })
 })

@@ -51,7 +51,7 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   'debug-port': { value: 'PORT', help: 'of the status page, /metrics and /healthz [8081]' },
   host: { value: 'ADDRESS', help: 'to listen on; 0.0.0.0 for all [127.0.0.1: this machine alone]' },
   hostname: { value: 'NAME', help: 'under which others find this machine [its name, or that ADDRESS]' },
-  parent: { value: 'HOST:PORT', help: 'servers of the parent, with commas between [none]' },
+  parent: { value: 'HOST:PORT', help: 'servers of the parent, with commas between, or http(s):// URLs [none]' },
   'parent-ca-file': { value: 'FILE', help: 'authority that signed the parent’s certificate: TLS' },
   'parent-cert-file': { value: 'FILE', help: 'certificate of this server for the parent, with --parent-key-file' },
   'parent-key-file': { value: 'FILE', help: 'its private key' },

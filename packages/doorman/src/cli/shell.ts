@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DoormanClient, type GaugeLease, type Transport } from '@fairlead/core/doorman'
-import { CONNECTION_FLAGS, rounded, transportTo } from './connection.js'
+import { CONNECTION_FLAGS, connectionFrom, rounded } from './connection.js'
 import { type Flags, flagsFrom } from './flags.js'
 
 export const SHELL_FLAGS: Flags<keyof typeof CONNECTION_FLAGS> = CONNECTION_FLAGS
@@ -22,7 +22,7 @@ export async function shell(
   print: (line: string) => void,
 ): Promise<void> {
   const given = flagsFrom(SHELL_FLAGS, args)
-  const players = new Players(await transportTo(given), print)
+  const players = new Players(await connectionFrom(given), print)
   const lines = createInterface({ input, terminal: false })
   print(HELP)
   try {

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { setImmediate } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type EtcdPlace, Pause, WatchedKey } from '../etcd/watched-key.js'
 import type { Log } from '../observe/notices.js'
@@ -80,6 +81,8 @@ export class Configuration {
     this.#text = text
     try {
       const repository = repositoryOf(await parseAside(text))
+      // A thousand entries are some milliseconds of work in each of both: others are answered between them.
+      await setImmediate()
       if (this.#closed) return
       user.configure(repository)
       this.#refused = undefined

@@ -29,6 +29,10 @@ export interface Wire<T> {
 
 const root = protobuf.loadSync(fileURLToPath(new URL('../../proto/doorman.proto', import.meta.url)))
 
+// What reads and writes them is generated now, not while the first caller waits.
+for (const each of (root.lookup('doorman') as protobuf.Namespace).nestedArray)
+  if (each instanceof protobuf.Type) each.setup()
+
 /** int64 as numbers: what a number cannot hold exactly is refused where it is looked at. */
 const PLAIN = { longs: Number, enums: String, arrays: true }
 

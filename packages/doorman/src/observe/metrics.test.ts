@@ -11,12 +11,14 @@ function metered() {
     id: 'server',
     address: 'server:1',
     elected: true,
+    minimumIntervalMs: 0,
     repository: { resources: [{ identifierGlob: '*', capacity: 100, algorithm }] },
   })
   server.won({ afterNobody: true })
   const metrics = new Metrics(server, new Notices(QUIET, () => 0))
+  const service = metrics.counting(server)
   const ask = (resourceId: string, wants: number): void => {
-    server.getCapacity({ clientId: 'c', resource: [{ resourceId, priority: 0, wants }] })
+    service.getCapacity({ clientId: 'c', resource: [{ resourceId, priority: 0, wants }] })
   }
   /** The values of a metric, by its label. */
   const read = async (name: string): Promise<Map<string, number>> => {
@@ -53,5 +55,26 @@ describe('Metrics', () => {
     expect([await read('is_master'), await read('is_ready')]).toEqual([new Map([['', 0]]), new Map([['', 1]])])
     server.lost()
     expect(await read('is_ready')).toEqual(new Map([['', 0]]))
+  })
+
+  it('time the answers about each of those resources, and those about all others together', async () => {
+    const { ask, read } = metered()
+    for (let i = 1; i <= 350; i++) ask(`db-${i}`, i)
+    // Who came first has a line until it is known of which most is wanted.
+    const first = await read('resource_durations_count')
+    expect([first.get('(other)'), sum(first.values())]).toEqual([250, 250])
+    for (let round = 0; round < 3; round++) for (let i = 1; i <= 350; i++) ask(`db-${i}`, i)
+    const answers = await read('resource_durations_count')
+    expect(answers.size).toBe(101)
+    expect([answers.get('db-350'), answers.get('db-251'), answers.get('db-250')]).toEqual([3, 3, undefined])
+    expect(answers.get('(other)')).toBe(250 + 3 * 250)
+    expect((await read('resource_durations_sum')).get('db-350')).toBeGreaterThan(0)
+  })
+
+  it('count a request that is refused for no resource', async () => {
+    const { ask, read } = metered()
+    expect(() => ask('db', -1)).toThrow('wants')
+    expect(await read('resource_durations_count')).toEqual(new Map())
+    expect(await read('request_errors')).toEqual(new Map([['GetCapacity', 1]]))
   })
 })

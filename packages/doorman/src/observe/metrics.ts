@@ -32,6 +32,16 @@ export class Metrics {
     buckets: BUCKETS,
     registers: [this.#registry],
   })
+  readonly #ofResources = new Histogram({
+    name: 'doorman_server_resource_durations',
+    help: 'Seconds from a request about a resource to its answer.',
+    labelNames: ['resource'],
+    buckets: BUCKETS,
+    registers: [this.#registry],
+  })
+  /** Of resources with lines of their own: at most as many as have such lines elsewhere. */
+  readonly #lines = new Map<string, Histogram.Internal<'resource'>>()
+  readonly #otherLine = this.#ofResources.labels({ resource: OTHER })
   readonly #reloads = new Counter({
     name: 'doorman_server_configurations',
     help: 'Configurations that were read, by whether they were taken.',
@@ -89,36 +99,74 @@ export class Metrics {
     const counted = <Request, Response>(
       method: keyof CapacityService,
       answer: (request: Request, signal?: AbortSignal) => Eventually<Response>,
+      about: (response: Response) => readonly { resourceId: string }[] = () => [],
     ): ((request: Request, signal?: AbortSignal) => Eventually<Response>) => {
       const labels = { method: METHOD_NAMES[method] }
       const requests = this.#requests.labels(labels)
       const errors = this.#errors.labels(labels)
       const durations = this.#durations.labels(labels)
-      const since = (startMs: number): void => durations.observe((performance.now() - startMs) / 1_000)
+      const since = (startMs: number): number => {
+        const seconds = (performance.now() - startMs) / 1_000
+        durations.observe(seconds)
+        return seconds
+      }
+      const answeredSince = (startMs: number, response: Response): void => {
+        const seconds = since(startMs)
+        for (const { resourceId } of about(response)) this.#lineOf(resourceId).observe(seconds)
+      }
+      const failedSince = (startMs: number): void => {
+        errors.inc()
+        since(startMs)
+      }
       return (request, signal) => {
         const startMs = performance.now()
         requests.inc()
         try {
           const answered = answer(request, signal)
-          if (!(answered instanceof Promise)) {
-            since(startMs)
-            return answered
-          }
-          answered.catch(() => errors.inc()).finally(() => since(startMs))
+          if (answered instanceof Promise)
+            answered.then(
+              (response) => answeredSince(startMs, response),
+              () => failedSince(startMs),
+            )
+          else answeredSince(startMs, answered)
           return answered
         } catch (error) {
-          errors.inc()
-          since(startMs)
+          failedSince(startMs)
           throw error
         }
       }
     }
+    const resources = <Each>({ response }: { response: Each }): Each => response
     return {
       discovery: counted('discovery', (request, signal) => service.discovery(request, signal)),
-      getCapacity: counted('getCapacity', (request, signal) => service.getCapacity(request, signal)),
-      getServerCapacity: counted('getServerCapacity', (request, signal) => service.getServerCapacity(request, signal)),
+      getCapacity: counted('getCapacity', (request, signal) => service.getCapacity(request, signal), resources),
+      getServerCapacity: counted(
+        'getServerCapacity',
+        (request, signal) => service.getServerCapacity(request, signal),
+        resources,
+      ),
       releaseCapacity: counted('releaseCapacity', (request, signal) => service.releaseCapacity(request, signal)),
     }
+  }
+
+  /** A newcomer has one of its own while there is room; each look makes room for those of which most is wanted. */
+  #lineOf(resourceId: string): Histogram.Internal<'resource'> {
+    const present = this.#lines.get(resourceId)
+    if (present !== undefined) return present
+    if (this.#lines.size >= MOST_RESOURCES) return this.#otherLine
+    const line = this.#ofResources.labels({ resource: resourceId })
+    this.#lines.set(resourceId, line)
+    return line
+  }
+
+  #keepLinesOf(resources: readonly ServerResourceSummary[]): void {
+    const shown = new Set(resources.map(({ id }) => id))
+    for (const id of this.#lines.keys()) {
+      if (shown.has(id)) continue
+      this.#lines.delete(id)
+      this.#ofResources.remove({ resource: id })
+    }
+    for (const id of shown) this.#lineOf(id)
   }
 
   #counter(name: string, help: string): Counter<'method'> {
@@ -144,6 +192,7 @@ export class Metrics {
     this.#asked.reset()
     for (const { gauge } of this.#resources) gauge.reset()
     const shown = mostWanted(resources, MOST_RESOURCES)
+    this.#keepLinesOf(shown)
     for (const resource of shown) this.#add(resource.id, [resource])
     if (shown.length === resources.length) return
     const own = new Set(shown)

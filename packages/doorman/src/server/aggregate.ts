@@ -1,5 +1,6 @@
 import type { PriorityBandAggregate } from '@fairlead/core/doorman'
 import type { ChildLedger } from './child-ledger.js'
+import { countable } from './shares.js'
 
 /** Clients of one priority whose wants differ by no more than this factor are told of together. */
 const ALIKE = 1.25
@@ -63,7 +64,7 @@ function coarser(groups: readonly Group[], factor: number): Group[] {
 }
 
 function add(group: Group, numClients: number, wants: number, weight: number): void {
-  group.numClients += numClients
+  group.numClients = countable(group.numClients + numClients)
   group.wants += wants
   group.weight += weight
 }

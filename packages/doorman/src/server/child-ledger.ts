@@ -3,7 +3,7 @@ import { ExpiryWheel, type Waking } from './expiry-wheel.js'
 import { type PriorityBand, PriorityBands } from './priority-bands.js'
 import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.js'
 import type { Rules } from './rules.js'
-import { exponentOf, roundUp } from './shares.js'
+import { countable, exponentOf, roundUp } from './shares.js'
 
 /** What some of a child's clients of one priority want together; a client is one bucket of one. */
 export class Bucket {
@@ -28,8 +28,8 @@ export class Bucket {
 /** What a server says that its clients want, in multiples of `unit`. */
 export function bucketsOf(wants: readonly PriorityBandAggregate[], rules: Rules, unit: number): Bucket[] {
   return wants.map(({ priority, numClients, wants: each, weight }) => {
-    const mass = rules.weighted ? (weight ?? numClients) : numClients
-    return new Bucket(Math.min(priority, rules.highestPriority), numClients, mass, roundUp(each, unit))
+    const mass = rules.weighted ? countable(weight ?? numClients) : numClients
+    return new Bucket(Math.min(priority, rules.highestPriority), numClients, mass, roundUp(countable(each), unit))
   })
 }
 

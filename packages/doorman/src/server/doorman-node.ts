@@ -8,12 +8,14 @@ import {
   type Lease,
   type ReleaseCapacityRequest,
   type ReleaseCapacityResponse,
+  type ServerCapacityResourceResponse,
 } from '@fairlead/core/doorman'
 import {
   type DoormanServerLimits,
   requireGetCapacity,
   requireGetServerCapacity,
   requireReleaseCapacity,
+  requireServerAnswer,
 } from './limits.js'
 import type { MasterState } from './master-state.js'
 import { type ResourceRepository, Templates } from './repository.js'
@@ -45,6 +47,9 @@ const MOST_LOOKS = 100
 const MOST_WAKES = 100
 /** and resources about which the parent is asked in one question. */
 const MOST_ASKED = 100
+
+/** A resource about which the parent has said nothing, or nothing of use, is not asked about before. */
+const AGAIN_SECONDS = 1
 
 export interface DoormanNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
@@ -222,20 +227,27 @@ export class DoormanNode {
     return this.#question
   }
 
-  /** The parent has answered. An answer to a question that was given up is passed over. */
-  answered(question: ParentQuestion, answer: GetServerCapacityResponse, now: number): void {
-    if (question !== this.#question) return
+  /**
+   * The parent has answered. An answer to a question that was given up is passed over. What is wrong about a resource
+   * counts as no answer about that one, and the first such reason is given back.
+   */
+  answered(question: ParentQuestion, answer: GetServerCapacityResponse, now: number): string | undefined {
+    if (question !== this.#question) return undefined
     this.#question = undefined
     this.#pauseUntil = Number.NEGATIVE_INFINITY
     this.#begin(now)
+    let problem: string | undefined
     const answers = new Map(answer.response.map((response) => [response.resourceId, response]))
     for (const { resourceId } of question.request.resource) {
       const resource = this.#resources.get(resourceId)
       const response = answers.get(resourceId)
-      if (response === undefined) resource?.upstream?.unanswered(now)
+      const wrong = response && faultOf(response)
+      if (response === undefined || wrong !== undefined) resource?.upstream?.unanswered(now + AGAIN_SECONDS)
       else resource?.answered(response, now)
+      problem ??= wrong
     }
     this.#lookWhenToAsk()
+    return problem
   }
 
   /** There will be no answer; nothing is asked again before `againAt`. */
@@ -399,6 +411,15 @@ export class DoormanNode {
   #tellFull(clientId: string, resourceId: string, limit: string): string {
     this.#notice({ kind: 'full', clientId, resourceId, limit })
     return limit
+  }
+}
+
+function faultOf(response: ServerCapacityResourceResponse): string | undefined {
+  try {
+    requireServerAnswer(response)
+    return undefined
+  } catch (error) {
+    return `a bad answer about ${response.resourceId}: ${String(error)}`
   }
 }
 

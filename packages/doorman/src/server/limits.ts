@@ -4,8 +4,11 @@ import {
   type GetServerCapacityRequest,
   type PriorityBandAggregate,
   type ReleaseCapacityRequest,
+  type ServerCapacityResourceResponse,
 } from '@fairlead/core/doorman'
 import { requireInteger, requireOptions, show, withDefaults } from '@fairlead/core/internal'
+import { requireAlgorithm } from './repository.js'
+import { knownParameters } from './rules.js'
 
 /** What a {@link DoormanServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
 export interface DoormanServerLimits {
@@ -90,6 +93,29 @@ export function requireReleaseCapacity(
   if (instance !== undefined) requireId('instance', instance, limits)
   // For each resource of a published client there is an empty id besides.
   requireFew('resource_id', resourceId, 2 * Math.max(limits.resourcesPerRequest, limits.resourcesPerClient))
+}
+
+/**
+ * Throws when a parent's answer about a resource is none: published servers give figures that are no numbers, and one
+ * of those would stay in every sum. Parameters that nobody here knows are passed over: a parent may be newer.
+ */
+export function requireServerAnswer({
+  gets,
+  target = 0,
+  inherited = 0,
+  safeCapacity = 0,
+  algorithm,
+}: ServerCapacityResourceResponse): void {
+  // Below 0: published servers that were cut count that way, and mean nothing.
+  requireAmount('the capacity of gets', Math.max(0, gets.capacity))
+  requireWhole('the expiry_time of gets', gets.expiryTime)
+  requireWhole('the refresh_interval of gets', gets.refreshInterval)
+  requireAmount('target', target)
+  requireAmount('inherited', inherited)
+  requireAmount('safe_capacity', Math.max(0, safeCapacity))
+  if (algorithm === undefined) return
+  const parameters = knownParameters(algorithm.parameters)
+  requireAlgorithm((field) => `${field} of algorithm`, { ...algorithm, parameters })
 }
 
 function requireBand({ priority, numClients, wants, weight }: PriorityBandAggregate): void {

@@ -47,14 +47,16 @@ function requireRepository({ resources }: ResourceRepository): void {
   if (last < 0) throw new RangeError('the resource repository must contain an entry for "*"')
   if (last < resources.length - 1) throw new RangeError('the entry for "*" must be the last one')
   for (const template of resources) {
-    const name = (field: string): string => `${field} of ${show(template.identifierGlob)}`
+    const entry = ` of ${show(template.identifierGlob)}`
+    const name = (field: string): string => field + entry
     requireNumber(name('capacity'), template.capacity, 0)
     if (template.safeCapacity !== undefined) requireNumber(name('safeCapacity'), template.safeCapacity, -1)
     requireAlgorithm(name, template.algorithm)
   }
 }
 
-function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
+/** Throws a `RangeError` or `TypeError` that names the field, as `name` has it. */
+export function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
   const { kind, leaseLength, refreshInterval, learningModeDuration } = algorithm
   requireOneOf(name('kind'), kind, ALGORITHM_KINDS)
   requireInteger(name('refreshInterval'), refreshInterval, 1)

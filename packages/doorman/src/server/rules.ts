@@ -67,6 +67,7 @@ export function decayed(algorithm: Algorithm): Algorithm {
 
 /** Throws a `RangeError` or `TypeError` on a parameter that is unknown or has a bad value. */
 export function requireParameters(name: (field: string) => string, parameters: readonly NamedParameter[]): void {
+  if (parameters.length === 0) return
   const values = read(parameters.filter((parameter) => !parameter.name.startsWith(MINIMUM_SHARE)))
   requireOptions(name('parameters'), values, Object.keys(DEFAULTS))
   const { compatible, confirm, headroom, weighted, decay_factor, highest_priority } = { ...DEFAULTS, ...values }
@@ -83,6 +84,11 @@ export function requireParameters(name: (field: string) => string, parameters: r
     sum += share
   }
   requireNumber(name('the sum of minimum shares'), sum, 0, 1)
+}
+
+/** Those that this version knows. */
+export function knownParameters(parameters: readonly NamedParameter[]): NamedParameter[] {
+  return parameters.filter(({ name }) => Object.hasOwn(DEFAULTS, name) || name.startsWith(MINIMUM_SHARE))
 }
 
 /** Values as they are meant: the wire has only text. */

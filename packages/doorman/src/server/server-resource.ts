@@ -10,7 +10,7 @@ import { HandoverReserve } from './handover-reserve.js'
 import type { ResourceTemplate } from './repository.js'
 import type { ResourceWorld } from './resource-world.js'
 import { decayed, type Rules, rulesOf } from './rules.js'
-import { type Before, grantOf, roundDown, roundUp, targetOf } from './shares.js'
+import { type Before, countable, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
 /** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
@@ -117,10 +117,10 @@ export class ServerResource {
     if (known === undefined && (has !== undefined || inUse > 0))
       this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has?.expiryTime, now)
     this.#note(child)
-    this.#ledger.wait(child, request.waiting ?? 0)
-    const wants = roundUp(request.wants, this.#ledger.unit)
+    this.#ledger.wait(child, countable(request.waiting ?? 0))
+    const wants = roundUp(countable(request.wants), this.#ledger.unit)
     const priority = Math.min(request.priority, this.#rules.highestPriority)
-    this.#ledger.enterClient(child, priority, this.#rules.weighted ? (request.weight ?? 1) : 1, wants, now)
+    this.#ledger.enterClient(child, priority, this.#rules.weighted ? countable(request.weight ?? 1) : 1, wants, now)
     return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now, inUse)
   }
 
@@ -196,13 +196,15 @@ export class ServerResource {
     return request
   }
 
+  /** What the parent has answered; nothing of it is checked here. Less than nothing is nothing. */
   answered(response: ServerCapacityResourceResponse, now: number): void {
     this.#ledger.advance(now)
-    const { algorithm, gets, inherited, safeCapacity } = response
+    const { algorithm, inherited, safeCapacity } = response
+    const gets = { ...response.gets, capacity: Math.max(0, response.gets.capacity) }
     if (algorithm !== undefined) this.#govern(rulesOf(decayed(algorithm)))
     if (safeCapacity !== undefined) this.#safeCapacity = safeCapacity
     this.#reserve.inherit(inherited, gets.capacity, this.#ledger.held)
-    this.#upstream!.answered(response, this.#ledger.size > 0, now)
+    this.#upstream!.answered({ ...response, gets }, this.#ledger.size > 0, now)
     this.#ledger.scale(gets.capacity)
     this.#considerAsking(now)
   }

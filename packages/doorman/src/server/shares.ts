@@ -109,6 +109,11 @@ export function exponentOf(capacity: number, present?: number): number {
   return present !== undefined && Math.abs(exponent - present) <= SLACK ? present : exponent
 }
 
+/** What somebody says, as far as it counts: sums of it stay numbers, whatever it was. */
+export function countable(value: number): number {
+  return Math.min(value, Number.MAX_SAFE_INTEGER)
+}
+
 /** The least multiple of `unit` that is not below `value`. */
 export function roundUp(value: number, unit: number): number {
   const multiple = Math.ceil(value / unit)

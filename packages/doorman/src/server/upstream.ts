@@ -84,7 +84,9 @@ export class Upstream {
     this.#back = this.#corrections.back
     this.#target = target ?? Number.POSITIVE_INFINITY
     this.#promise = Number.POSITIVE_INFINITY
-    this.#nextAt = alive ? now - this.#corrections.total + Math.max(1, gets.refreshInterval) : Number.POSITIVE_INFINITY
+    // Before it ends, whatever the interval.
+    const seconds = Math.max(1, Math.min(gets.refreshInterval, gets.expiryTime - Math.floor(now) - 1))
+    this.#nextAt = alive ? now - this.#corrections.total + seconds : Number.POSITIVE_INFINITY
   }
 
   /** No answer: the promise stays, and the question is put again, not before `againAt`. */
@@ -168,9 +170,8 @@ export class ParentLink {
     const { node, now } = this.#settings
     try {
       const answer = await this.#ask(question)
-      node.answered(question, answer, now())
+      this.#lastError = node.answered(question, answer, now())
       this.#failures = 0
-      this.#lastError = undefined
     } catch (error) {
       this.#service = undefined
       this.#lastError = String(error)

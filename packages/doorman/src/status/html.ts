@@ -31,7 +31,7 @@ header { display: flex; flex-wrap: wrap; align-items: baseline; gap: 4px 14px; m
 h1 { font-size: 24px; margin: 0; letter-spacing: -0.01em; }
 .fairlead h2 { font-size: 17px; margin: 26px 0 10px; }
 a { color: var(--accent); text-decoration: none; }
-a:hover { text-decoration: underline; }
+a:hover, h2 a { text-decoration: underline; }
 .badge { border-radius: 99px; padding: 2px 11px; font-size: 13px; font-weight: 600; color: var(--page); background: var(--soft); }
 .badge.master { background: var(--good); }
 .badge.none { background: var(--bad); }
@@ -39,6 +39,7 @@ a:hover { text-decoration: underline; }
 .fairlead .facts dd { font-size: 15px; overflow-wrap: anywhere; }
 .fairlead .warning { border-left: 6px solid var(--bad); }
 .fairlead .plain .words { text-align: left; white-space: normal; overflow-wrap: anywhere; min-width: 160px; }
+.whole { white-space: nowrap; }
 .bar { min-width: 180px; }
 .tag { font-size: 12px; border: 1px solid var(--line); border-radius: 5px; padding: 0 6px; color: var(--soft); }
 </style>`)

@@ -92,6 +92,14 @@ describe('the status page', () => {
     expect(page).toContain('<meta http-equiv="refresh" content="5">')
   })
 
+  it('lets a keyboard scroll what is wider than a screen, and says what it is', async () => {
+    ask('web', 'db', 60)
+    const pages = (await (await get('/')).text()) + (await (await get('/?resource=db')).text())
+    const regions = [...pages.matchAll(/<section class="scroll"([^>]*)>/g)].map(([, attributes]) => attributes)
+    expect(regions).toHaveLength(5)
+    for (const region of regions) expect(region).toMatch(/^ tabindex="0" aria-label="[A-Z][a-z ]+"$/)
+  })
+
   it('needs nothing from anywhere else', async () => {
     const response = await get('/')
     expect(response.headers.get('content-security-policy')).toBe("default-src 'none'; style-src 'unsafe-inline'")

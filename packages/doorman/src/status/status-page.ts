@@ -84,7 +84,7 @@ async function resources({ snapshot: { resources: all }, past }: Status): Promis
   if (all.length === 0)
     return html`<h2>Resources</h2><section><p class="empty">Nobody has asked for anything yet.</p></section>`
   return html`<h2>Resources</h2>
-<section class="scroll"><table class="plain">
+<section class="scroll" tabindex="0" aria-label="Resources"><table class="plain">
 <thead><tr><th>Resource</th><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
 <th>Leased</th><th>Wanted</th><th>Waiting</th><th>Clients</th>
 <th class="words">Algorithm</th></tr></thead>
@@ -125,7 +125,7 @@ ${withdrawn ? html`<span class="tag">not configured any more</span>` : undefined
 <td class="words">${bar(resource)}</td><td class="words">${curve(past)}</td>
 <td>${amount(capacity)}</td><td>${amount(sumHas)}</td>
 <td>${amount(sumWants)}</td><td>${amount(sumWaiting)}</td>
-<td>${amount(clients)}</td><td class="words">${algorithm.kind}</td>
+<td>${amount(clients)}</td><td class="words"><span class="whole">${algorithm.kind}</span></td>
 </tr>`
 }
 
@@ -161,7 +161,7 @@ async function children(
   const shown = sorted.slice(0, MOST_CHILDREN)
   const largest = Math.max(Number.MIN_VALUE, ...shown.map(({ has, wants }) => Math.max(has, wants)))
   return html`<h2><a href="?">Resources</a> / ${id}</h2>
-<section class="scroll"><table class="plain">
+<section class="scroll" tabindex="0" aria-label="The resource"><table class="plain">
 <thead><tr><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
 <th>Leased</th><th>Wanted</th><th>Waiting</th><th>Kept back</th><th>Safe capacity</th>
 ${parent === undefined ? undefined : html`<th>Lease from the parent</th>`}</tr></thead>
@@ -173,7 +173,7 @@ ${parent === undefined ? undefined : html`<td>${leaseOf(resource, now)}</td>`}</
 </tbody></table></section>
 ${LEGEND}
 <h2>${amount(clients)} ${clients === 1 ? 'client' : 'clients'}</h2>
-<section class="scroll"><table class="plain">
+<section class="scroll" tabindex="0" aria-label="Clients"><table class="plain">
 <thead><tr><th>Client</th><th class="words">Has, and wants</th><th>Has</th><th>Wants</th>
 <th>Subclients</th><th>Lease</th><th>Refresh</th><th>Asked</th></tr></thead>
 <tbody>${await rows(shown, (child) => childRow(child, largest, now))}</tbody>
@@ -198,7 +198,7 @@ function childRow(child: ChildSnapshot, largest: number, now: number): Html {
 
 async function configuration(templates: readonly ResourceTemplate[]): Promise<Html> {
   return html`<h2>Configuration</h2>
-<section class="scroll"><table class="plain">
+<section class="scroll" tabindex="0" aria-label="Configuration"><table class="plain">
 <thead><tr><th>Name or glob</th><th>Capacity</th><th>Safe</th><th class="words">Algorithm</th>
 <th>Lease</th><th>Refresh</th><th>Learning</th></tr></thead>
 <tbody>${await rows(templates.slice(0, MOST_TEMPLATES), templateRow)}</tbody>
@@ -211,7 +211,7 @@ function templateRow({ identifierGlob, capacity, safeCapacity, algorithm, descri
   return html`<tr>
 <td class="words">${identifierGlob}<div class="soft">${description}</div></td><td>${amount(capacity)}</td>
 <td>${safeCapacity === undefined ? 'by clients' : amount(safeCapacity)}</td>
-<td class="words">${kind}<div class="soft">${more}</div></td>
+<td class="words"><span class="whole">${kind}</span><div class="soft">${more}</div></td>
 <td>${leaseLength} s</td><td>${refreshInterval} s</td>
 <td>${learningModeDuration} s</td>
 </tr>`
