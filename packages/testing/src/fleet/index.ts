@@ -15,6 +15,7 @@ export interface FleetHarness {
   start(load: FleetLoad): ChildProcess | Worker
   /** Nothing gets through any more, until it does again. Without these, that case is left out. */
   cut?(): unknown
+  /** Messages get through again. */
   mend?(): unknown
   /** Whoever keeps the clock forgets it all. Without it, that case is left out. */
   forget?(): unknown
@@ -158,6 +159,7 @@ export class FleetMember {
     })
   }
 
+  /** Closes its gate and ends the process. */
   async close(): Promise<void> {
     this.#send('close')
     await this.#exited
@@ -168,6 +170,7 @@ export class FleetMember {
     if ('kill' in this.#process) this.#process.kill(name)
   }
 
+  /** Ends it at once, as SIGKILL does. */
   async kill(): Promise<void> {
     if ('kill' in this.#process) this.#process.kill('SIGKILL')
     else await this.#process.terminate()
@@ -212,6 +215,7 @@ export class FleetProcesses {
       ),
     )
 
+  /** Kills all that were started. */
   async stop(): Promise<void> {
     await Promise.all(this.#started.map((member) => member.kill()))
   }
