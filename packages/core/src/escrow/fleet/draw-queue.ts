@@ -99,8 +99,10 @@ export class Pulse {
 
 /** What somebody draws for, and how it ends. */
 export interface Errand<Result> {
-  /** What the next lease is to bring. */
-  wish(): Wish
+  /** What it is for. */
+  readonly cost: number
+  /** What the next lease is to bring; others wait behind this one, for `behind` together. */
+  wish(behind: number): Wish
   /** The result, once there is enough; nothing, if more has to be drawn. */
   attempt(nowMs: number): Result | undefined
   /** The result if the store fails. */
@@ -142,7 +144,7 @@ export class DrawQueue {
       const hadFailed = this.#account.hasFailed
       // Those in front have seen to it that the line is served.
       if (this.#waiters.size > 0 && !hadFailed) return this.#wait(errand)
-      const lease = this.#account.draw(() => errand.wish(), nowMs)
+      const lease = this.#account.draw(() => errand.wish(0), nowMs)
       if (lease !== undefined && !hadFailed) {
         const result = this.#wait(errand)
         this.#serveAfter(lease)
@@ -180,6 +182,13 @@ export class DrawQueue {
     })
   }
 
+  /** What the first in line needs, and what those behind it wait for. */
+  #wishOf(errand: Errand<unknown>): Wish {
+    let behind = -errand.cost
+    for (const waiter of this.#waiters) behind += waiter.errand.cost
+    return errand.wish(Math.max(0, behind))
+  }
+
   #serveAfter(lease: Promise<void>): void {
     void lease.then(() => this.#serve())
   }
@@ -189,7 +198,7 @@ export class DrawQueue {
       while (!waiter.attempt(this.#clock())) {
         const nowMs = this.#clock()
         const { errand } = waiter
-        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => errand.wish(), nowMs)
+        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => this.#wishOf(errand), nowMs)
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return

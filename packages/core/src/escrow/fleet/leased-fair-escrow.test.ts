@@ -656,6 +656,43 @@ describe('a store that fails', () => {
     expect(escrow.snapshot().storeCalls / 10_000).toBeLessThan(0.01)
   })
 
+  it('lets a line of waiting checks come to an end, where a quantum per round trip is less than is asked for', async () => {
+    const windowMs = 1_000
+    const world = new World()
+    world.advance(windowMs / 2)
+    const memory = new MemoryPoolStore({ clock: world.clock })
+    const store: PoolStore = {
+      lease: (call) =>
+        new Promise((resolve) => {
+          world.after(25, () => {
+            const answer = memory.lease(call)
+            world.after(25, () => resolve(answer))
+          })
+        }),
+    }
+    const shared = { ...SHARED, windowMs, limit: 2 * windowMs, quantum: windowMs / 50, storeTimeoutMs: 500 }
+    const escrow = new LeasedFairEscrow({ ...shared, store, clock: world.clock, after: world.after })
+    let checks = 0
+    let waited = 0
+    let longestMs = 0
+    for (let ms = 0; ms < 3 * windowMs; ms++) {
+      for (; checks < ms; checks++) {
+        const answer = escrow.check(`t${checks % 7}`)
+        const sinceMs = world.clock()
+        if (!(answer instanceof Promise)) continue
+        waited++
+        void answer.then(() => {
+          if (ms > windowMs) longestMs = Math.max(longestMs, world.clock() - sinceMs)
+        })
+      }
+      world.advance(1)
+      await settled()
+    }
+    expect(escrow.snapshot()).toMatchObject({ refused: 0, storeErrors: 0 })
+    expect(waited / checks).toBeLessThan(1 / 3)
+    expect(longestMs).toBeLessThan(150)
+  })
+
   it('does not matter within the credit', async () => {
     const { store, check, answers } = held()
     check('a', 1)

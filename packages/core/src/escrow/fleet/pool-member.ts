@@ -172,7 +172,7 @@ export class PoolMember {
       this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#clock(), false)
       return this.#wish(this.#need, 0, tenant)
     }
-    return charge(nowMs) ?? this.#queue.run({ wish, attempt: charge, giveUp: owe })
+    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: charge, giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
@@ -388,13 +388,20 @@ export class PoolMember {
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
     return {
-      wish: () => {
+      cost: ask.cost,
+      wish: (behind) => {
+        const nowMs = this.#clock()
         ask.draws++
-        this.#note(ask, this.#clock(), false)
+        this.#note(ask, nowMs, false)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
-        const isMeant = this.#need < ask.cost || !this.#isOpen(this.#clock())
-        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(this.#clock()))
-        return this.#wish(this.#need, back, ask.tenant)
+        const isMeant = this.#need < ask.cost || !this.#isOpen(nowMs)
+        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(nowMs))
+        // One lease for all who wait: a quantum for each round trip may be less than what is asked for meanwhile.
+        const amount = this.#need + behind + 2 * this.#spentMeanwhile(nowMs)
+        const { quantum } = this.#terms
+        const forAll = amount > quantum ? Math.max(this.#need, needAhead(amount, ask.cost, quantum)) : this.#need
+        const isTooMuch = back > 0 || this.#refusalOf(ask, forAll, nowMs) !== undefined
+        return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
       },
       attempt: (nowMs) => this.#decide(ask, nowMs),
       giveUp: (nowMs) => this.#declared(ask, nowMs),
