@@ -382,9 +382,7 @@ export class RequestQueue implements Stage {
   #isFull(nowMs: number): boolean {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
-    if (!this.#supply.take(first, nowMs)) return true
-    this.#supply.giveBack(first, nowMs)
-    return false
+    return this.#supply.isFullFor(first, nowMs)
   }
 
   /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */
