@@ -403,11 +403,8 @@ export class RequestQueue implements Stage {
   #next(nowMs: number): QueuedRequest | undefined {
     const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
     const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
-    if (head !== undefined && slots.isAllowed(head)) return head
-    this.#mayTellNothing(nowMs)
-    if (head === undefined) return undefined
-    const other = this.#list.next((one) => slots.isAllowed(one))
-    return other !== undefined && slots.isAllowed(other) ? other : undefined
+    if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
+    return head
   }
 
   /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */
