@@ -23,6 +23,34 @@ function bandsOf(bands: readonly BandOptions[], more: Partial<RequestQueueOption
   return { ...trial, running, crowd }
 }
 
+describe('a flow of a high band that has all the slots it may have', () => {
+  const most = { concurrency: 5, perFlowConcurrency: (flow: string) => (flow === 'a' ? 1 : 5) }
+
+  it('leaves the others to lower bands', async () => {
+    const { ask, end, started } = bandsOf([{}, {}], most)
+    ask('a1', HIGH)
+    ask('a2', HIGH)
+    for (const name of ['b1', 'c1', 'd1', 'e1', 'f1']) ask(name, LOW)
+    expect(started).toEqual(['a1', 'b1', 'c1', 'd1', 'e1'])
+    await end('a1')
+    expect(started.slice(5)).toEqual(['a2'])
+    await end('a2')
+    expect(started.slice(6)).toEqual(['f1'])
+  })
+
+  it('leaves them to other flows of its band first, also to one that has more than its share', async () => {
+    const { ask, end, started } = bandsOf([{}, {}], most)
+    ask('a1', HIGH)
+    for (const name of ['b1', 'b2', 'b3', 'b4', 'b5']) ask(name, HIGH)
+    ask('a2', HIGH)
+    ask('c1', LOW)
+    await end('b1')
+    expect(started.slice(5)).toEqual(['b5'])
+    await end('b2')
+    expect(started.slice(6)).toEqual(['c1'])
+  })
+})
+
 describe('a share of the slots', () => {
   it('comes back from a higher band as its requests end, and is never less while the band wants it', async () => {
     const { crowd, running, end, started } = bandsOf([{}, { share: 0.3 }])

@@ -180,15 +180,17 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
   /** Whether any band has a part of the slots. */
   readonly divided: boolean
   readonly #supply: SlotSupply
-  readonly #leaves: (item: T) => boolean
+  readonly #isAllowed: (item: T) => boolean
+  /** At the last {@link next} a request had its turn that its flow may not start now. */
+  passedOver = false
   readonly #shared: boolean
   readonly #keeping: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
-  /** `leaves`: whether a request may start before one that is being passed. */
-  constructor(all: readonly Band<T>[], supply: SlotSupply, leaves: (item: T) => boolean) {
+  /** `isAllowed`: whether the flow of a request may start it, before one that is being passed. */
+  constructor(all: readonly Band<T>[], supply: SlotSupply, isAllowed: (item: T) => boolean) {
     this.all = all
-    this.#leaves = leaves
+    this.#isAllowed = isAllowed
     this.#supply = supply
     this.#shared = all.some(({ shares }) => shares.minShare > 0)
     this.#keeping = all.filter(({ shares }) => shares.kept > 0)
@@ -204,9 +206,11 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
   /**
    * The next request; `undefined` if none waits in a queue, or no band that waits may have more. Requests that `isGone`
    * calls gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart` turns down
-   * is passed over in its band, unless all are turned down.
+   * is passed over in its band, unless all are turned down. A band whose flows all have what they may have leaves its
+   * turn to the bands below.
    */
   next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
+    this.passedOver = false
     if (this.divided)
       for (const band of this.all) {
         const { share } = band.shares
@@ -250,8 +254,13 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
   /** The head of a band, if it may start. */
   #head(band: Band<T>, isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
     if (band.queue.waiting === 0) return undefined
-    const head = band.queue.peek(isGone, mayStart)
-    return head !== undefined && this.#leaves(head.item) && this.allows(head.item) ? head : undefined
+    let head = band.queue.peek(isGone, mayStart)
+    if (head !== undefined && !this.#isAllowed(head.item)) {
+      this.passedOver = true
+      head = band.queue.peek(isGone, this.#isAllowed)
+      if (head !== undefined && !this.#isAllowed(head.item)) return undefined
+    }
+    return head !== undefined && this.allows(head.item) ? head : undefined
   }
 
   /** Whether with this request, and `more`, its band would have at most this part of the slots and units. */

@@ -382,9 +382,7 @@ export class RequestQueue implements Stage {
   #isFull(nowMs: number): boolean {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
-    if (!this.#supply.take(first, nowMs)) return true
-    this.#supply.giveBack(first, nowMs)
-    return false
+    return this.#supply.isFullFor(first, nowMs)
   }
 
   /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */
@@ -405,11 +403,8 @@ export class RequestQueue implements Stage {
   #next(nowMs: number): QueuedRequest | undefined {
     const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
     const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
-    if (head !== undefined && slots.isAllowed(head)) return head
-    this.#mayTellNothing(nowMs)
-    if (head === undefined) return undefined
-    const other = this.#list.next((one) => slots.isAllowed(one))
-    return other !== undefined && slots.isAllowed(other) ? other : undefined
+    if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
+    return head
   }
 
   /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/index.js'
-import { fixed } from '../capacity/index.js'
+import { type FixedCapacity, fixed, pausable } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
+import { queueOf } from './fixtures/queue-of.js'
 import type { QueueOptions } from './index.js'
 import { requestQueue } from './stage.js'
 
@@ -139,6 +140,24 @@ describe('a limit that is changed while it is in use', () => {
     await end('a')
     expect(flows()).toBe('a')
     expect(() => capacity.resize(0)).toThrow('limit must be an integer >= 1, got 0')
+  })
+
+  it.each([
+    ['fixed', (slots: FixedCapacity) => slots],
+    ['with a pause', pausable],
+  ])('refuses what has become too wide at its turn, and starts what waits behind it: %s', async (_, capacityOf) => {
+    const slots = fixed(3)
+    const { ask, end, reason, started } = queueOf({ concurrency: capacityOf(slots) })
+    ask('x', { width: 1 })
+    ask('y', { width: 2 })
+    ask('wide', { width: 3 })
+    ask('narrow', { width: 1 })
+    slots.resize(1)
+    await end('y')
+    expect(started).toEqual(['x', 'y'])
+    await end('x')
+    expect(reason('wide')).toBe('too-wide')
+    expect(started).toEqual(['x', 'y', 'narrow'])
   })
 })
 

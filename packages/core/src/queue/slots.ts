@@ -144,6 +144,23 @@ export class SlotSupply {
     }
   }
 
+  /**
+   * Whether no slots are there for a request. The capacity tells when there are more, also if its maximum has fallen
+   * below what the request takes: of a request that is too wide for ever it need not tell.
+   */
+  isFullFor({ width }: Need, nowMs: number): boolean {
+    try {
+      const { capacity } = this
+      const asked = Math.min(width, capacity.maximum)
+      if (!capacity.tryTake(asked, nowMs)) return true
+      this.#putBack(capacity, asked, nowMs)
+      return false
+    } catch {
+      this.#failed()
+      return true
+    }
+  }
+
   /** Gives back what was taken for a waiting request that left meanwhile. */
   giveBack(need: Need, nowMs: number): void {
     try {

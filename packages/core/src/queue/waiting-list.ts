@@ -62,7 +62,7 @@ export class WaitingList {
   constructor(settings: QueueSettings, host: WaitingListHost) {
     const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
     const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
-    this.#bands = new Bands(all, host.supply, this.#leaves)
+    this.#bands = new Bands(all, host.supply, (one) => host.slots.isAllowed(one) && this.#leaves(one))
     this.#backfill = new Backfill(bypass, host.supply)
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
@@ -153,6 +153,11 @@ export class WaitingList {
     const leaves = this.#leaves
     const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
     return this.#bands.next(this.#isGone, passes ?? mayStart)
+  }
+
+  /** Whether that, or nothing, was found because others have all that they may have. */
+  get passedOver(): boolean {
+    return this.#bands.passedOver
   }
 
   /** Whether a request's band may have it run now. */
