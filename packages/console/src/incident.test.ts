@@ -158,8 +158,8 @@ describe.each(INCIDENTS)('$what, ten seconds after it began', ({ weather, grafan
   })
 })
 
-it('is what the page about watching says of each', async () => {
-  const page = await readFile(new URL('../../../docs/watching.md', import.meta.url), 'utf8')
+it('is what the page about incidents says of each', async () => {
+  const page = await readFile(new URL('../../../docs/incidents.md', import.meta.url), 'utf8')
   for (const { what, short, who, grafana } of INCIDENTS) {
     const [, , sentence = '', , panels = ''] = page
       .split('\n')

@@ -66,7 +66,7 @@ function queriesOver(exported: string): object {
 }
 
 it('has the panels to which the page about incidents sends its readers', async () => {
-  const page = await readFile(new URL('../../../docs/watching.md', import.meta.url), 'utf8')
+  const page = await readFile(new URL('../../../docs/incidents.md', import.meta.url), 'utf8')
   const table = page.split('\n').filter((line) => line.startsWith('|') && line.endsWith(' |'))
   const questions = table.slice(table.indexOf('| question | console | Grafana |') + 1).slice(0, 7)
   const named = questions.flatMap((row) => [...row.split('|')[3]!.matchAll(/"([^"]+)"/g)].map(([, title]) => title))
