@@ -382,7 +382,11 @@ export class RequestQueue implements Stage {
   #isFull(nowMs: number): boolean {
     const { first } = this.#list
     if (first === undefined || this.#supply.anyFree() || this.#supply.mustRetry) return this.#supply.mustRetry
-    return this.#supply.isFullFor(first, nowMs)
+    // Of more than its maximum, which may have fallen, a capacity need not tell.
+    const need = { width: Math.min(first.width, this.#supply.maximum), units: 0 }
+    if (!this.#supply.take(need, nowMs)) return true
+    this.#supply.giveBack(need, nowMs)
+    return false
   }
 
   /** What waits is held back by parts of the capacity, which was not asked, and will not tell when it has more. */

@@ -44,6 +44,11 @@ export class SlotSupply {
     return told(this.pool, limitOf)
   }
 
+  /** What the slots can ever be: the same. */
+  get maximum(): number {
+    return told(this.capacity, ({ maximum }) => maximum)
+  }
+
   /** Slots, and units, that are free: the same. */
   get free(): number {
     return told(this.capacity, freeOf)
@@ -141,23 +146,6 @@ export class SlotSupply {
       if (capacity.inFlight >= 1 && capacity.tryTake(width, nowMs)) this.#putBack(capacity, width, nowMs)
     } catch {
       this.#failed()
-    }
-  }
-
-  /**
-   * Whether no slots are there for a request. The capacity tells when there are more, also if its maximum has fallen
-   * below what the request takes: of a request that is too wide for ever it need not tell.
-   */
-  isFullFor({ width }: Need, nowMs: number): boolean {
-    try {
-      const { capacity } = this
-      const asked = Math.min(width, capacity.maximum)
-      if (!capacity.tryTake(asked, nowMs)) return true
-      this.#putBack(capacity, asked, nowMs)
-      return false
-    } catch {
-      this.#failed()
-      return true
     }
   }
 
