@@ -29,9 +29,10 @@ describe('processes that share a clock by way of Redis', () => {
     start,
     cut: () => server.hang(),
     mend: () => server.resume(),
-    async forget() {
+    async forget(alone) {
       const { port } = server
       await server.stop()
+      await alone()
       server = await startRedis({ port })
     },
   })

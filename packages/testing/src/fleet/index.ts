@@ -17,8 +17,11 @@ export interface FleetHarness {
   cut?(): unknown
   /** Messages get through again. */
   mend?(): unknown
-  /** Whoever keeps the clock forgets it all. Without it, that case is left out. */
-  forget?(): unknown
+  /**
+   * The place where the processes meet goes away, until `alone` resolves because each is on its own, and comes back
+   * without memory. Without it, that case is left out.
+   */
+  forget?(alone: () => Promise<void>): unknown
   /** True if what is sent always arrives: loss is not tried then, nor is it counted what is sent. */
   readonly isSafe?: boolean
 }
@@ -112,16 +115,11 @@ export function fleetContract(harness: FleetHarness): ContractCase[] {
   }
 
   if (harness.cut !== undefined)
-    add('leaves each on its own while nothing gets through, and joins them again', async ({ all, shares }) => {
+    add('leaves each on its own while nothing gets through, and joins them again', async ({ all, alone, shares }) => {
       await shares(all)
       await harness.cut?.()
       try {
-        await eventually(() =>
-          assert.deepEqual(
-            all.map(({ sharing }) => sharing),
-            all.map(() => null),
-          ),
-        )
+        await alone(all)
       } finally {
         await harness.mend?.()
       }
@@ -129,11 +127,11 @@ export function fleetContract(harness: FleetHarness): ContractCase[] {
     })
 
   if (harness.forget !== undefined)
-    add('starts again from what the processes know when the clock is forgotten', async ({ all, shares }) => {
+    add('starts again from what the processes know when the clock is forgotten', async ({ all, alone, shares }) => {
       await shares(all)
       const [first] = all
       const arbiter = first?.sharing?.arbiter
-      await harness.forget?.()
+      await harness.forget?.(() => alone(all))
       await eventually(() => assert.notEqual(first?.sharing?.arbiter ?? arbiter, arbiter))
       await shares(all)
     })
@@ -212,6 +210,15 @@ export class FleetProcesses {
       assert.deepEqual(
         some.map(({ sharing }) => sharing?.members),
         some.map(() => some.length),
+      ),
+    )
+
+  /** Waits until each of these is on its own. */
+  readonly alone = (some: readonly FleetMember[]): Promise<void> =>
+    eventually(() =>
+      assert.deepEqual(
+        some.map(({ sharing }) => sharing),
+        some.map(() => null),
       ),
     )
 
