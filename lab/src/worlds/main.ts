@@ -1,10 +1,10 @@
-import { availableParallelism } from 'node:os'
 import { parseArgs } from 'node:util'
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { isMainThread, workerData } from 'node:worker_threads'
 import { printTable } from '../bench/table.js'
 import { simulate, WINDOW } from './engine.js'
 import { FAMILY_LISTS } from './families.js'
 import { judge, yardstickOf } from './harm.js'
+import { answerSeeds, tryInWorkers } from './in-workers.js'
 import { RULES } from './rules.js'
 import { type ListName, missed, type Summary, summaryOf, type Trial, tryWorld } from './trial.js'
 import { worldOf } from './world.js'
@@ -45,7 +45,7 @@ async function main(): Promise<void> {
       const order = { list: listOf(values.families), rules: rulesOf(values.rules) }
       if (values.explain !== undefined) explain(order, seedsOf('--explain', values.explain)[0])
       else {
-        const trials = await tryAll(order, seedsOf('--seeds', values.seeds))
+        const trials = await tryInWorkers(import.meta.url, order, ...seedsOf('--seeds', values.seeds))
         if (values.json)
           console.log(JSON.stringify(Object.fromEntries(order.rules.map((rule) => [rule, summaryOf(trials, rule)]))))
         else print(trials, order.rules)
@@ -81,33 +81,11 @@ function seedsOf(option: string, text: string): readonly [number, number] {
 }
 
 async function gate(): Promise<void> {
-  const trials = await tryAll(GATE, GATE.seeds)
+  const trials = await tryInWorkers(import.meta.url, GATE, ...GATE.seeds)
   print(trials, GATE.rules)
   const lines = missed(summaryOf(trials, GATE.rules[0]))
   for (const line of lines) console.error(line)
   if (lines.length > 0) process.exitCode = 1
-}
-
-/** Tries the worlds on all processors. */
-async function tryAll(order: Order, [first, last]: readonly [number, number]): Promise<Trial[]> {
-  const trials: Trial[] = []
-  let next = first
-  const work = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const worker = new Worker(new URL(import.meta.url), { workerData: order })
-      const more = (): void => {
-        if (next <= last) worker.postMessage(next++)
-        else worker.terminate().then(() => resolve(), reject)
-      }
-      worker.on('error', reject)
-      worker.on('message', (trial: Trial) => {
-        trials.push(trial)
-        more()
-      })
-      more()
-    })
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
-  return trials.sort((a, b) => a.seed - b.seed)
 }
 
 const COLUMNS: readonly (readonly [string, (summary: Summary) => string])[] = [
@@ -181,5 +159,5 @@ function percent(x: number): string {
 if (isMainThread) await main()
 else {
   const { list, rules } = workerData as Order
-  parentPort?.on('message', (seed: number) => parentPort?.postMessage(tryWorld(list, seed, rules)))
+  answerSeeds((seed) => tryWorld(list, seed, rules))
 }

@@ -5,19 +5,19 @@
  *     pnpm worlds:sensitivity [--seeds 1-60] [--only part-of-a-name]
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { isMainThread, workerData } from 'node:worker_threads'
 import { FOLDER } from '../figures/record.js'
 import { saveQuotes } from '../figures/save.js'
 import { simulate } from './engine.js'
 import { FAMILY_LISTS } from './families.js'
 import { judge, type Measures, yardstickOf } from './harm.js'
+import { answerSeeds, tryInWorkers } from './in-workers.js'
 import { RULES, type Rule } from './rules.js'
 import { RULE_FILES, sensitivityTable, type Variant } from './sensitivity-table.js'
-import { summaryOf, type Trial } from './trial.js'
+import { summaryOf } from './trial.js'
 import { bundleVariant, constantsOf, sourceOf } from './variant.js'
 import { worldOf } from './world.js'
 
@@ -32,7 +32,8 @@ async function main(): Promise<void> {
   const folder = await mkdtemp(fileURLToPath(new URL('../variant-', import.meta.url)))
   try {
     const variants = await variantsIn(folder, values.only)
-    const trials = await tryAll(
+    const trials = await tryInWorkers(
+      import.meta.url,
       variants.map(({ path }) => path),
       first,
       last,
@@ -62,41 +63,18 @@ async function variantsIn(folder: string, only: string): Promise<(Variant & { re
   return variants
 }
 
-/** Tries the worlds with all variants, on all processors. */
-async function tryAll(paths: readonly string[], first: number, last: number): Promise<Trial[]> {
-  const trials: Trial[] = []
-  let next = first
-  const work = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const worker = new Worker(new URL(import.meta.url), { workerData: paths })
-      const more = (): void => {
-        if (next <= last) worker.postMessage(next++)
-        else worker.terminate().then(() => resolve(), reject)
-      }
-      worker.on('error', reject)
-      worker.on('message', (trial: Trial) => {
-        trials.push(trial)
-        more()
-      })
-      more()
-    })
-  await Promise.all(Array.from({ length: availableParallelism() }, work))
-  return trials.sort((a, b) => a.seed - b.seed)
-}
-
 async function work(paths: readonly string[]): Promise<void> {
   const rules = new Map<string, Rule>()
   for (const path of paths) {
     const bundle = (await import(pathToFileURL(path).href)) as { readonly RULES: typeof RULES }
     rules.set(path, bundle.RULES.get('fair-clock')!)
   }
-  parentPort?.on('message', (seed: number) => {
+  answerSeeds((seed) => {
     const world = worldOf(seed, FAMILY_LISTS.first)
     const yardstick = yardstickOf(world, simulate(world, RULES.get('none')!))
     const measures: Record<string, Measures> = {}
     for (const [path, rule] of rules) measures[path] = judge(yardstick, simulate(world, rule))
-    const trial: Trial = { seed, families: world.families, measures }
-    parentPort?.postMessage(trial)
+    return { seed, families: world.families, measures }
   })
 }
 
