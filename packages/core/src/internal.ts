@@ -11,7 +11,7 @@ export { originMs, steady, systemAfter, systemClock } from './clock.js'
 export { CLOCK_PATH } from './doorman/fleet.js'
 export { withinDeadline } from './doorman/transport.js'
 export { Pool } from './escrow/fleet/pool.js'
-export { grown } from './grown.js'
+export { grown } from './escrow/ordered-sums.js'
 export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
 export {

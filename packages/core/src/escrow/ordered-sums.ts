@@ -1,5 +1,3 @@
-import { grown } from '../grown.js'
-
 /**
  * What blocks of a ranking sum up to, by their position: three amounts each, in a binary tree above the positions. Of
  * the first amount, `'least'` keeps the least instead of the sum.
@@ -416,4 +414,12 @@ export class Ranking {
     for (let position = 0; position < this.#blocks; position++) this.#sumBlock(position)
     this.#totals.pullFrom(0, this.#blocks)
   }
+}
+
+/** A larger copy, the new part filled with `value`. */
+export function grown<A extends Float64Array | Int32Array | Uint8Array>(array: A, length: number, value: number): A {
+  const larger = new (array.constructor as new (length: number) => A)(length)
+  larger.fill(value, array.length)
+  larger.set(array)
+  return larger
 }

@@ -54,7 +54,10 @@ function check(escrow: LeasedFairEscrow | FederatedFairEscrow, tenant: string, c
 }
 
 /** They ask in turn, some millisecond after millisecond, until the window ends; what each got. */
-function drain(world: World, asks: readonly (readonly [LeasedFairEscrow, string, number])[]): Record<string, number> {
+function drain(
+  world: World,
+  asks: readonly (readonly [LeasedFairEscrow | FederatedFairEscrow, string, number])[],
+): Record<string, number> {
   const got: Record<string, number> = {}
   for (const [, tenant] of asks) got[tenant] = 0
   for (; world.clock() < 999; world.advance(1))
@@ -224,8 +227,8 @@ describe('a fleet with a tree', () => {
     const shared = { pool, tree: TREE, groupOf, after: world.after }
     const [east, west] = ['east', 'west'].map((region) => new FederatedFairEscrow({ ...shared, region }))
     const got = drain(world, [
-      [east as unknown as LeasedFairEscrow, 'acme/web', 3],
-      [west as unknown as LeasedFairEscrow, 'globex/1', 3],
+      [east!, 'acme/web', 3],
+      [west!, 'globex/1', 3],
     ])
     expect(Math.abs(got['acme/web']! - 750), `acme ${got['acme/web']}`).toBeLessThanOrEqual(25)
   })

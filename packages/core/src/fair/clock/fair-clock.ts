@@ -79,7 +79,6 @@ export interface ClockBelief {
   readonly meanCost: number
   readonly usual: number
   readonly deliverable: number
-  readonly capacity: number
   readonly left: number
   readonly owed: number
   /** What is added per second to `left` and to `owed`, and what they should be, and are at most. */
@@ -374,7 +373,6 @@ export class FairClock {
       meanCost,
       usual,
       deliverable,
-      capacity: deliverable,
       left,
       owed,
       fill,

@@ -206,7 +206,6 @@ export class ClockArbiter {
     clock.start({
       ...inTheMiddle(short),
       deliverable: sum(({ deliverable }) => deliverable),
-      capacity: sum(({ capacity }) => capacity),
       rate: median(short.map(({ belief }) => belief.rate)),
     })
   }

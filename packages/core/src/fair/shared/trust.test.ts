@@ -79,7 +79,7 @@ const LIES: Record<string, Lie> = {
           ...report,
           greeting: {
             ...report.greeting,
-            belief: { ...report.greeting.belief, open: false, capacity: 1e14, deliverable: 1e14, rate: 1e14 },
+            belief: { ...report.greeting.belief, open: false, deliverable: 1e14, rate: 1e14 },
           },
         },
   'believes that there is nothing': (report) =>
@@ -89,7 +89,7 @@ const LIES: Record<string, Lie> = {
           ...report,
           greeting: {
             ...report.greeting,
-            belief: { ...report.greeting.belief, open: false, capacity: 0, deliverable: 0, rate: 1e-9 },
+            belief: { ...report.greeting.belief, open: false, deliverable: 0, rate: 1e-9 },
           },
         },
 }

@@ -94,18 +94,15 @@ export function unpackLease(value: unknown): ClockLease | undefined {
 }
 
 function packBelief(belief: ClockBelief): number[] {
-  const { time, rate, meanCost, open, looking, usual, deliverable, capacity, left, owed } = belief
+  const { time, rate, meanCost, open, looking, usual, deliverable, left, owed } = belief
   const { fill, floor, reserve, most } = belief
   const flags = (open ? 1 : 0) + (looking ? 2 : 0)
-  const rest = [usual, deliverable, capacity, left, owed, fill, floor, reserve, most]
+  const rest = [usual, deliverable, left, owed, fill, floor, reserve, most]
   return [Number(time.toPrecision(12)), short(rate), short(meanCost), flags, ...rest.map(short)]
 }
 
 function unpackBelief(value: unknown): ClockBelief {
-  const [time, rate, meanCost, flags, usual, deliverable, capacity, left, owed, fill, floor, reserve, most] = list(
-    value,
-    13,
-  )
+  const [time, rate, meanCost, flags, usual, deliverable, left, owed, fill, floor, reserve, most] = list(value, 12)
   return {
     time: number(time),
     rate: number(rate, Number.MIN_VALUE),
@@ -114,7 +111,6 @@ function unpackBelief(value: unknown): ClockBelief {
     looking: (count(flags) & 2) === 2,
     usual: number(usual, 0, 1),
     deliverable: number(deliverable, 0),
-    capacity: number(capacity, 0),
     left: number(left),
     owed: number(owed),
     fill: number(fill, 0),
