@@ -6,6 +6,8 @@ const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'doorman',
+    // Most of its time it waits for leases and elections.
+    maxWorkers: 3,
     include: ['src/**/*.test.ts'],
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,

@@ -1,7 +1,14 @@
 import { defineProject, type UserProjectConfigExport } from 'vitest/config'
 
 const config: UserProjectConfigExport = defineProject({
-  test: { name: 'redis', include: ['src/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 120_000 },
+  test: {
+    name: 'redis',
+    include: ['src/**/*.test.ts'],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    // Most of its time it waits for windows to end.
+    maxWorkers: 3,
+  },
 })
 
 export default config
