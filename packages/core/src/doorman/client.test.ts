@@ -520,14 +520,19 @@ describe('a Doorman client', () => {
       expect([second.capacity, first.tryTake(), second.tryTake()]).toEqual([10, false, true])
     })
 
-    it('are not released when somebody comes before that was sent', async () => {
+    it('are released before somebody asks anew who comes at once: a server answers none so soon that it knows', async () => {
       const office = new Office((request) => office.grant(request, 10))
       const first = office.client.rate('a', { wants: 10 })
       await office.advance(0)
       first.close()
+      const order: string[] = []
+      office.releaseAnswer = () => {
+        order.push(`released after ${office.asked.length}`)
+        return {}
+      }
       office.client.rate('a', { wants: 7 })
       await office.advance(0)
-      expect([office.released.length, office.asked.length]).toEqual([0, 2])
+      expect([order, office.asked.length]).toEqual([['released after 1'], 2])
     })
 
     it('must agree on their options, and their kind', () => {

@@ -67,7 +67,6 @@ export class Refresher {
 
   add(resource: ClientResource): void {
     this.#resources.add(resource)
-    this.#releasing.delete(resource.id)
     if (this.#failures > 0) resource.failed()
     this.soon()
   }

@@ -73,10 +73,27 @@ describe('a root with clients', () => {
     expect(cut).toMatchObject({ capacity: 50, refreshInterval: 2 })
     // It has not said so yet: the answer may have been lost.
     expect(ask(resource, 'b', 1_003, 200).capacity).toBe(0)
-    expect(ask(resource, 'a', 1_004, 200, all).capacity).toBe(50)
+    const again = ask(resource, 'a', 1_004, 200, all)
+    expect(again.capacity).toBe(50)
     expect(ask(resource, 'b', 1_005, 200).capacity).toBe(0)
-    expect(ask(resource, 'a', 1_006, 200, cut)).toMatchObject({ capacity: 50, refreshInterval: 8 })
+    expect(ask(resource, 'a', 1_006, 200, again)).toMatchObject({ capacity: 50, refreshInterval: 8 })
     expect(ask(resource, 'b', 1_007, 200)).toMatchObject({ capacity: 50, refreshInterval: 8 })
+  })
+
+  it('takes a question that comes after a later one for no sign that the later answer was not heard', () => {
+    const resource = root()
+    const first = ask(resource, 'a', 1_000, 50)
+    const raised = ask(resource, 'a', 1_003, 60, first)
+    expect(raised.capacity).toBeGreaterThan(first.capacity)
+    // Sent before that, on its way until now; nobody hears the answer.
+    const unheard = ask(resource, 'a', 1_006, 50, first)
+    expect(unheard.capacity).toBe(first.capacity)
+    expect(ask(resource, 'b', 1_007, 100).capacity).toBeLessThanOrEqual(100 - raised.capacity)
+    // The client shows what it has, which is not what it was last given.
+    const told = ask(resource, 'a', 1_009, 20, raised)
+    expect(ask(resource, 'b', 1_010, 100).capacity).toBeLessThanOrEqual(100 - raised.capacity)
+    ask(resource, 'a', 1_012, 20, told)
+    expect(ask(resource, 'b', 1_013, 100).capacity).toBeGreaterThanOrEqual(75)
   })
 
   it('believes that a decrease arrived when the parameter says so', () => {

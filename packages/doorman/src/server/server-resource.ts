@@ -121,7 +121,7 @@ export class ServerResource {
     const wants = roundUp(countable(request.wants), this.#ledger.unit)
     const priority = Math.min(request.priority, this.#rules.highestPriority)
     this.#ledger.enterClient(child, priority, this.#rules.weighted ? countable(request.weight ?? 1) : 1, wants, now)
-    return this.#decide(child, request.has !== undefined, has?.capacity ?? 0, undefined, now, inUse)
+    return this.#decide(child, request.has, has?.capacity ?? 0, undefined, now, inUse)
   }
 
   /** Another client goes by the same id, and has asked since this one last did. */
@@ -150,7 +150,7 @@ export class ServerResource {
     if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has?.expiryTime, now)
     this.#note(child)
     this.#ledger.enter(child, bucketsOf(request.wants, this.#rules, this.#ledger.unit), now)
-    const gets = this.#decide(child, request.has !== undefined, has?.capacity ?? 0, outstanding, now)
+    const gets = this.#decide(child, request.has, has?.capacity ?? 0, outstanding, now)
     const response: ServerCapacityResourceResponse = {
       resourceId: this.id,
       gets,
@@ -217,12 +217,13 @@ export class ServerResource {
   }
 
   /**
-   * The answer to a child whose wants have been entered. `claims`: it says what it has, which is `has`. `outstanding`
+   * The answer to a child whose wants have been entered. `claim`: what it says that it has; `has`: what of it is good
+   * still. `outstanding`
    * is what a server promises not to exceed, `inUse` what a client cannot let go at once, whatever its lease.
    */
   #decide(
     child: Child,
-    claims: boolean,
+    claim: Lease | undefined,
     has: number,
     outstanding: number | undefined,
     now: number,
@@ -230,6 +231,7 @@ export class ServerResource {
   ): Lease {
     this.#asked++
     const ledger = this.#ledger
+    const claims = claim !== undefined
     const leased = child.leased(now)
     const capacity = this.capacity(now)
     const reserve = this.#reserve.at(now)
@@ -256,7 +258,9 @@ export class ServerResource {
 
     // Nothing new was given, so a server may go on using what it has promised to others.
     const kept = covered ? 0 : Math.min(child.held, outstanding ?? 0)
-    const shown = claims ? Math.min(roundUp(has, ledger.unit), child.held) : leased
+    // Who shows a lease before the last one has not heard of that, or asked before it came: it may have either.
+    const isCurrent = claims && claim.expiryTime >= child.expiry
+    const shown = isCurrent ? Math.min(roundUp(has, ledger.unit), child.held) : claims ? child.held : leased
     const confirms = outstanding === undefined && this.#rules.confirm
     ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
     ledger.lease(child, granted)

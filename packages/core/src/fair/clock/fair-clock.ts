@@ -259,12 +259,12 @@ export class FairClock {
     return !this.open && Math.max(this.left, this.#owed) <= 0
   }
 
-  /** A flow at its limit is let in though nothing is left: the fair rate is too high. */
-  strain(): void {
+  /** A flow at its limit is let in though nothing is left, or `times` as many are: the fair rate is too high. */
+  strain(times = 1): void {
     if (this.open) return
     const { meanCost } = this
     const gain = (2 * GAIN_PER_SECOND * meanCost) / Math.max(this.deliverable, LEAST_RATE * meanCost)
-    this.rate *= Math.exp(-Math.min(SHADOW_STEP, gain))
+    this.rate = Math.max(LEAST_RATE * meanCost, this.rate * Math.exp(-Math.min(SHADOW_STEP, gain) * times))
   }
 
   /** A request was refused. */
@@ -561,13 +561,13 @@ export class FairClock {
   }
 
   /** A request of a known flow comes; `over`: its flow is ahead. While open, follows the rate at which a third would be. */
-  shadow(over: boolean): void {
+  shadow(over: boolean, times = 1): void {
     if (!this.open) return
     const { meanCost } = this
     const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(this.#traffic.servedPerSecond, LEAST_RATE * meanCost)
     const first = over ? SHADOW_FIRST / this.#requests : 0
     const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
-    this.rate *= Math.exp(step * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
+    this.rate *= Math.exp(step * times * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
     this.rate = Math.max(LEAST_RATE * meanCost, Math.min(meanCost / LEAST_RATE ** 2, this.rate))
   }
 

@@ -1,8 +1,8 @@
 import { requireAbove } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
-import { type Admission, type ClockBelief, FairClock } from '../clock/fair-clock.js'
+import { type ClockBelief, FairClock } from '../clock/fair-clock.js'
+import { Replay } from './replay.js'
 import {
-  type Amount,
   type ClockGreeting,
   FAR_FLOWS,
   FLOW_PERIODS,
@@ -14,7 +14,7 @@ import {
   type SlotSums,
 } from './report.js'
 import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
-import { packLease, unpackReport } from './wire.js'
+import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
 
 /** A process that was not heard of for so long is gone, or on its own: a lease is over by then. */
 const GONE_MS = 1700
@@ -26,12 +26,13 @@ const MOST_PART = 4
 const STRANGE_MS = 30_000
 /** How long after the end of a period its sums are waited for: one more report may come that has them, too. */
 const PATIENCE_PERIODS = 1.25
+/** Slots, rows and flows that are read for one period, of all processes; and of each in any case: more than any needs. */
+const MOST_READ = 100_000
+const LEAST_READ = 400
 /** After a longer pause it goes on from here. */
 const MOST_BEHIND = 20
 /** Parts of what is let in are averaged over so many periods. */
 const PART_PERIODS = 20
-/** Outcomes of what was let in longer ago tell the clock nothing but their number. */
-const REMEMBERED_SLOTS = 1000
 /** What is on its way for longer, in seconds, is not made room for. */
 const MOST_LAG = 0.3
 /** Flows whose tags are kept, and the cost asked for at which they are forgotten. */
@@ -73,8 +74,7 @@ interface SharedFlow {
  * had come to one process, and tells each what the clock believes. So capacity is measured once, where all outcomes
  * meet. It hears of no single request, and has no timer: all happens when reports come.
  *
- * The clock is the same `FairClock` that a process has alone. Within a slot, requests and outcomes are taken to be
- * spread evenly. A flow is told to others by its name: the most charged of late first, so that in time all of them are.
+ * The clock is the same `FairClock` that a process has alone. A flow is told to others by its name: the most charged of late first, so that in time all of them are.
  *
  * @see B. Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: as if all traversed one limiter
  */
@@ -86,7 +86,7 @@ export class ClockArbiter {
   readonly #waiting = new Map<number, Told[]>()
   readonly #strange = new Map<string, number>()
   readonly #allowance = new Allowance()
-  readonly #admissions = new Map<number, Admission>()
+  #replay: Replay
   #clock: FairClock | undefined
   #belief: ClockBelief | undefined
   #startedAtMs = 0
@@ -102,6 +102,7 @@ export class ClockArbiter {
   constructor(periodMs = 100) {
     requireAbove('periodMs', periodMs, 0)
     this.#periodMs = periodMs
+    this.#replay = new Replay(this.#slotMs / 1000)
   }
 
   /**
@@ -130,7 +131,11 @@ export class ClockArbiter {
       member.heard = sums.period
       const told = { member: id, sums: member.claims.possible(sums) }
       if (sums.period <= this.#period) this.#late.push(told)
-      else this.#waiting.set(sums.period, [...(this.#waiting.get(sums.period) ?? []), told])
+      else {
+        const waiting = this.#waiting.get(sums.period) ?? []
+        waiting.push(told)
+        this.#waiting.set(sums.period, waiting)
+      }
     }
     if (this.#goOn(nowMs)) return this.#leases([...this.#members.keys()], nowMs)
     return this.#leases(greeting === undefined ? [] : [id], nowMs)
@@ -138,23 +143,26 @@ export class ClockArbiter {
 
   #leases(members: readonly string[], nowMs: number): ReadonlyMap<string, string> {
     const leases = new Map<string, string>()
+    if (members.length === 0 || this.#belief === undefined) return leases
+    const shared = packSharedLease({
+      arbiter: this.#id,
+      periodMs: this.#periodMs,
+      period: this.#period,
+      belief: this.#belief,
+      members: this.#members.size,
+      flows: this.#told,
+    })
     for (const name of members) {
       const member = this.#members.get(name)
-      if (member === undefined || this.#belief === undefined) continue
-      const lease = packLease({
-        arbiter: this.#id,
-        periodMs: this.#periodMs,
-        period: this.#period,
-        belief: this.#belief,
-        members: this.#members.size,
+      if (member === undefined) continue
+      const own = packOwnLease({
         part: this.#letIn > 0 ? Math.min(1, member.letIn / this.#letIn) : 1 / this.#members.size,
         heard: member.heard,
         sentAtMs: member.sentAtMs,
         heardAtMs: member.arrivedAtMs,
         atMs: nowMs,
-        flows: this.#told,
       })
-      leases.set(name, lease)
+      leases.set(name, `${own}\n${shared}`)
     }
     return leases
   }
@@ -171,7 +179,7 @@ export class ClockArbiter {
       this.#greetings = []
       this.#waiting.clear()
       this.#flows.clear()
-      this.#admissions.clear()
+      this.#replay = new Replay(this.#slotMs / 1000)
       this.#late = []
       this.#told = []
     }
@@ -249,15 +257,15 @@ export class ClockArbiter {
   }
 
   #play(clock: FairClock, period: number): void {
-    const all = this.#believed(clock, [...(this.#waiting.get(period) ?? []), ...this.#late])
-    this.#waiting.delete(period)
+    const all = this.#believed(clock, this.#readable([...(this.#waiting.get(period) ?? []), ...this.#late]))
+    for (const each of this.#waiting.keys()) if (each <= period) this.#waiting.delete(each)
     this.#late = []
     const first = SLOTS * period
     // What comes late, or from a clock that was wrong, counts for the first slot.
     const slots: SlotSums[][] = Array.from({ length: SLOTS }, () => [])
     for (const sums of all) for (const each of sums.slots) (slots[each.slot - first] ?? slots[0]!).push(each)
     slots.forEach((sums, i) => {
-      this.#playSlot(clock, first + i, sums)
+      this.#replay.play(clock, first + i, sums)
     })
     const kept = Math.exp(-1 / PART_PERIODS)
     this.#letIn = 0
@@ -268,6 +276,17 @@ export class ClockArbiter {
     for (const member of this.#members.values())
       if (member.heard >= period && this.#letIn > 0) member.part = member.letIn / this.#letIn
     this.#charge(clock, all)
+  }
+
+  /** All but what processes said at greater length than is read of each: that counts as lost on its way. */
+  #readable(told: readonly Told[]): readonly Told[] {
+    const most = Math.max(LEAST_READ, MOST_READ / this.#members.size)
+    const read = new Map<string, number>()
+    return told.filter(({ member, sums }) => {
+      const length = (read.get(member) ?? 0) + lengthOf(sums)
+      if (length <= most) read.set(member, length)
+      return length <= most
+    })
   }
 
   /** What is believed of what the processes said of a period. */
@@ -298,57 +317,6 @@ export class ClockArbiter {
       for (const { letIn } of sums.slots) member.letIn += letIn[1]
       return { ...sums, flows: member.claims.flows(sums, others) }
     })
-  }
-
-  #playSlot(clock: FairClock, slot: number, all: readonly SlotSums[]): void {
-    const seconds = this.#slotMs / 1000
-    const start = slot * seconds
-    let now = start
-    const events: { count: number; done: number; happen: () => void }[] = []
-    const add = (count: number, happen: () => void): void => {
-      if (count > 0) events.push({ count, done: 0, happen })
-    }
-    const count = (of: 'known' | 'ahead' | 'strained' | 'settled'): number =>
-      all.reduce((sum, each) => sum + each[of], 0)
-    const letIn = total(all.map((sums) => sums.letIn))
-    const refused = total(all.map((sums) => sums.refused))
-    const steps = Math.max(1, letIn[0], refused[0])
-    clock.advance(start + (0.25 / steps) * seconds)
-    const admission = { ...(this.#admissions.get(slot - 1) ?? { at: 0, window: -1, look: 0 }) }
-    admission.at = start + seconds / 2
-    const meanCost = letIn[1] / letIn[0]
-    for (let i = 0; i < letIn[0]; i++) clock.note(admission, meanCost)
-    this.#admissions.set(slot, admission)
-    this.#admissions.delete(slot - REMEMBERED_SLOTS)
-    add(count('ahead'), () => clock.shadow(true))
-    add(count('known') - count('ahead'), () => clock.shadow(false))
-    add(count('strained'), () => clock.strain())
-    add(letIn[0], () => {
-      clock.arrives(meanCost, 1)
-      clock.letIn(meanCost)
-    })
-    add(refused[0], () => {
-      clock.arrives(refused[1] / refused[0], 1)
-      clock.refuse(refused[1] / refused[0])
-    })
-    for (const row of all.flatMap(({ ended }) => ended)) {
-      const at = Math.max(row.letIn, slot - REMEMBERED_SLOTS) * seconds
-      const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0 }
-      const isNow = row.letIn >= slot
-      const of = (): Admission => (isNow ? { ...known, at: now } : known)
-      const costOf = ([requests, cost]: Amount): number => cost / requests
-      add(row.success[0], () => clock.succeeded(costOf(row.success), of()))
-      add(row.failure[0], () => clock.failed(costOf(row.failure), of()))
-      add(row.ignored[0], () => clock.ignored(costOf(row.ignored), of()))
-    }
-    const rounds = Math.max(1, ...events.map((event) => event.count))
-    for (let i = 0; i < rounds; i++) {
-      now = start + ((i + 0.5) / rounds) * seconds
-      clock.advance(now)
-      for (const event of events)
-        for (const due = Math.round((event.count * (i + 1)) / rounds); event.done < due; event.done++) event.happen()
-    }
-    clock.settle(count('settled'))
   }
 
   #charge({ time, rate }: FairClock, all: readonly PeriodSums[]): void {
@@ -404,6 +372,6 @@ function inTheMiddle(greetings: readonly ClockGreeting[]): ClockBelief {
   return sorted[Math.floor((sorted.length - 1) / 2)]!
 }
 
-function total(amounts: readonly Amount[]): Amount {
-  return amounts.reduce<Amount>(([requests, cost], each) => [requests + each[0], cost + each[1]], [0, 0])
+function lengthOf({ slots, flows }: PeriodSums): number {
+  return slots.reduce((sum, { ended }) => sum + 1 + ended.length, flows.length)
 }

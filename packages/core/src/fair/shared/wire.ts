@@ -58,12 +58,22 @@ export function unpackReport(value: unknown): ClockReport | undefined {
   })
 }
 
-/** Two lines: what is for one process alone, and what all are told. */
+/** A lease is two lines: what is for one process alone, and what all are told. */
 export function packLease(lease: ClockLease): string {
-  const { arbiter, periodMs, period, belief, members, part, heard, sentAtMs, heardAtMs, atMs, flows } = lease
-  const own = [VERSION, short(part), heard, ms(sentAtMs), ms(heardAtMs), ms(atMs)]
+  return `${packOwnLease(lease)}\n${packSharedLease(lease)}`
+}
+
+export function packOwnLease(lease: Pick<ClockLease, 'part' | 'heard' | 'sentAtMs' | 'heardAtMs' | 'atMs'>): string {
+  const { part, heard, sentAtMs, heardAtMs, atMs } = lease
+  return JSON.stringify([VERSION, short(part), heard, ms(sentAtMs), ms(heardAtMs), ms(atMs)])
+}
+
+export function packSharedLease(
+  lease: Pick<ClockLease, 'arbiter' | 'periodMs' | 'period' | 'belief' | 'members' | 'flows'>,
+): string {
+  const { arbiter, periodMs, period, belief, members, flows } = lease
   const tags = flows.map(([flow, tag, asked]) => [flow, short(tag - belief.time), short(asked)])
-  return `${JSON.stringify(own)}\n${JSON.stringify([arbiter, periodMs, period, members, packBelief(belief), tags])}`
+  return JSON.stringify([arbiter, periodMs, period, members, packBelief(belief), tags])
 }
 
 /** `undefined` for anything that is no lease. */

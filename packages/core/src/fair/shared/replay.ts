@@ -1,0 +1,94 @@
+import type { Admission, FairClock } from '../clock/fair-clock.js'
+import type { Amount, SlotSums } from './report.js'
+
+/** Outcomes of what was let in longer ago tell the clock nothing but their number. */
+const REMEMBERED_SLOTS = 1000
+/**
+ * Calls of the clock for one slot, at most. Some 12 000 requests a second, in all processes, are played one by one; of
+ * more, as many as this stand for all. So nobody's numbers can keep the arbiter busy.
+ */
+const MOST_PLAYED = 1024
+
+type Summed = 'known' | 'ahead' | 'strained' | 'settled'
+
+/**
+ * Plays the sums of all processes into their clock, a slot at a time, as if the requests had come to one process. Within
+ * a slot, requests and outcomes are taken to be spread evenly.
+ */
+export class Replay {
+  readonly #slotSeconds: number
+  readonly #admissions = new Map<number, Admission>()
+
+  constructor(slotSeconds: number) {
+    this.#slotSeconds = slotSeconds
+  }
+
+  play(clock: FairClock, slot: number, all: readonly SlotSums[]): void {
+    const seconds = this.#slotSeconds
+    const start = slot * seconds
+    let now = start
+    const letIn = total(all.map((sums) => sums.letIn))
+    const refused = total(all.map((sums) => sums.refused))
+    const sum = (of: Summed): number => all.reduce((sum, each) => sum + each[of], 0)
+    const rows = all.flatMap(({ ended }) => ended)
+    const outcomes = total(rows.flatMap(({ success, failure, ignored }) => [success, failure, ignored]))
+    // What is let in is noted, too.
+    const calls = sum('known') + sum('strained') + 2 * letIn[0] + refused[0] + outcomes[0]
+    const each = Math.max(1, calls / MOST_PLAYED)
+    let rest = 0.5
+    /** How many calls stand for so many requests, `each` of them: what one leaves over the next one has. */
+    const played = (requests: number): number => {
+      rest += requests / each
+      const whole = Math.floor(rest)
+      rest -= whole
+      return whole
+    }
+    const events: { count: number; happen: () => void }[] = []
+    const add = (requests: number, happen: () => void): void => {
+      const count = played(requests)
+      if (count > 0) events.push({ count, happen })
+    }
+    const costOf = ([requests, cost]: Amount): number => (cost / requests) * each
+    add(sum('ahead'), () => clock.shadow(true, each))
+    add(sum('known') - sum('ahead'), () => clock.shadow(false, each))
+    add(sum('strained'), () => clock.strain(each))
+    const steps = Math.max(1, letIn[0] / each, refused[0] / each)
+    clock.advance(start + (0.25 / steps) * seconds)
+    const admission = { ...(this.#admissions.get(slot - 1) ?? { at: 0, window: -1, look: 0 }) }
+    admission.at = start + seconds / 2
+    add(letIn[0], () => {
+      clock.arrives(letIn[1] / letIn[0], 1)
+      clock.letIn(costOf(letIn))
+    })
+    for (let noted = played(letIn[0]); noted > 0; noted--) clock.note(admission, costOf(letIn))
+    this.#admissions.set(slot, admission)
+    this.#admissions.delete(slot - REMEMBERED_SLOTS)
+    add(refused[0], () => {
+      clock.arrives(refused[1] / refused[0], 1)
+      clock.refuse(costOf(refused))
+    })
+    for (const row of rows) {
+      const at = Math.max(row.letIn, slot - REMEMBERED_SLOTS) * seconds
+      const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0 }
+      const isNow = row.letIn >= slot
+      const of = (): Admission => (isNow ? { ...known, at: now } : known)
+      add(row.success[0], () => clock.succeeded(costOf(row.success), of()))
+      add(row.failure[0], () => clock.failed(costOf(row.failure), of()))
+      add(row.ignored[0], () => clock.ignored(costOf(row.ignored), of()))
+    }
+    const rounds = Math.max(1, ...events.map(({ count }) => count))
+    const due: (() => void)[][] = Array.from({ length: rounds }, () => [])
+    for (const { count, happen } of events)
+      for (let i = 0; i < count; i++) due[Math.ceil((rounds * (i + 0.5)) / count) - 1]!.push(happen)
+    for (const [i, happening] of due.entries()) {
+      now = start + ((i + 0.5) / rounds) * seconds
+      clock.advance(now)
+      for (const happen of happening) happen()
+    }
+    clock.settle(sum('settled'))
+  }
+}
+
+function total(amounts: readonly Amount[]): Amount {
+  return amounts.reduce<Amount>(([requests, cost], each) => [requests + each[0], cost + each[1]], [0, 0])
+}
