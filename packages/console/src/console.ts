@@ -14,7 +14,10 @@ import { Viewers } from './viewers.js'
 export interface FairConsole {
   (request: Request): Promise<Response>
   (request: NodeRequest, response: NodeResponse, next?: unknown): Promise<void>
-  /** Sends viewers away, and stops what was started. They come back by themselves if there is something to come to. */
+  /**
+   * For a shutdown: sends viewers away, stops what was started, and answers 503 from now on, also to those who wait for
+   * `auth`. Pages that are open come back by themselves once another process serves the same URL.
+   */
   close(): void
   /** Those who watch. */
   readonly viewers: number
@@ -47,7 +50,7 @@ const WORKER_HEADERS = {
   'content-security-policy': "default-src 'none'",
 } as const
 
-const CLOSED_TEXT = `This console has no auth, and so is only served in development.
+const NO_AUTH_TEXT = `This console has no auth, and so is only served in development.
 Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: false where something in front sees to that.
 `
 
@@ -67,12 +70,22 @@ function handlerOf<Raw>(console: Console<Raw>): FairConsole {
   async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<unknown> {
     // What a framework hands in is what its `auth` was written for.
     if (response === undefined || request instanceof Request) return console.answer(request as Request, request as Raw)
-    const asked = toRequest(request)
-    return send(await console.answer(asked, request as Raw), response, asked.method === 'HEAD')
+    return send(await answerOf(console, request), request, response)
   }
   return Object.defineProperty(Object.assign(handle, { close: () => console.close(), viewers: 0 }), 'viewers', {
     get: () => console.viewers,
   })
+}
+
+/** Middleware in front may have made of a request what can be none. */
+async function answerOf<Raw>(console: Console<Raw>, request: NodeRequest): Promise<Response> {
+  let asked: Request
+  try {
+    asked = toRequest(request)
+  } catch {
+    return text(400, 'Not a request.\n')
+  }
+  return console.answer(asked, request as Raw)
 }
 
 class Console<Raw> {
@@ -82,6 +95,9 @@ class Console<Raw> {
   readonly #viewers: Viewers
   readonly #fleet: Fleet | undefined
   readonly #key: Words | undefined
+  /** Answer those who wait for `auth`. */
+  readonly #waiting = new Set<() => void>()
+  #closed = false
 
   constructor(gate: Gate, options: ConsoleOptions<Raw>) {
     const { hashFlows = false, clock = systemClock, after = systemAfter, fleet, process = processName() } = options
@@ -102,13 +118,24 @@ class Console<Raw> {
   }
 
   close(): void {
+    this.#closed = true
     this.#viewers.close()
     this.#fleet?.close()
+    for (const answer of [...this.#waiting]) answer()
   }
 
+  /** Never rejects: nobody may be there to hear of it, and then a process ends. */
   async answer(request: Request, raw: Raw): Promise<Response> {
-    const viewer = await this.#viewer(request, raw)
-    if (viewer instanceof Response) return viewer
+    try {
+      const viewer = await this.#viewer(request, raw)
+      if (this.#closed) return text(503, 'This console is closed.\n')
+      return viewer instanceof Response ? viewer : this.#answerTo(viewer, request)
+    } catch {
+      return text(500, 'The console failed.\n')
+    }
+  }
+
+  #answerTo(viewer: string | undefined, request: Request): Response {
     const { searchParams } = new URL(request.url)
     if (searchParams.has('act')) return this.#act(request, searchParams, viewer)
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Only GET.', { allow: 'GET, HEAD' })
@@ -122,16 +149,27 @@ class Console<Raw> {
   async #viewer(request: Request, raw: Raw): Promise<string | undefined | Response> {
     const { auth } = this.#options
     if (auth === false || (auth === undefined && isDevelopment())) return undefined
-    if (auth === undefined) return text(403, CLOSED_TEXT)
+    if (auth === undefined) return text(403, NO_AUTH_TEXT)
     let known: boolean | string | undefined
     try {
-      known = await auth(request, raw)
+      known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
     } catch {
       // The error is the application's: a stranger does not see it.
       return text(500, 'auth failed.\n')
     }
     if (known === true) return undefined
     return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
+  }
+
+  /** What `auth` says, or nothing once the console is closed: it may take its time, and a server waits for its answers. */
+  #untilClosed<Said>(said: Said | Promise<Said>): Promise<Said | undefined> {
+    return new Promise((resolve, reject) => {
+      const close = (): void => resolve(undefined)
+      this.#waiting.add(close)
+      Promise.resolve(said)
+        .then(resolve, reject)
+        .finally(() => this.#waiting.delete(close))
+    })
   }
 
   #page(): Response {

@@ -42,13 +42,17 @@ export class Fleet {
 
   #tell(): void {
     this.#cancel = this.#after(EVERY_MS, () => this.#tell())
+    void this.#write()
+  }
+
+  #frame(): ProcessFrame {
     const { admitted, refused, inFlight, waiting, stages } = this.#gate.snapshot()
     const atMs = this.#timeOfDay()
     const before = this.#before
     const seconds = Math.max(1e-3, (atMs - before.atMs) / 1_000)
     this.#before = { atMs, admitted, refused }
     const { fair } = stages
-    const frame: ProcessFrame = {
+    return {
       process: this.#process,
       atMs,
       admittedPerSecond: (admitted - before.admitted) / seconds,
@@ -57,13 +61,12 @@ export class Fleet {
       waiting,
       engaged: isJson(fair) && fair['engaged'] === true,
     }
-    void this.#write(JSON.stringify(frame))
   }
 
-  /** A link that fails is tried again in a second: who misses the word sees an older one, and then none. */
-  async #write(frame: string): Promise<void> {
+  /** A link or a stage that fails is tried again in a second: until then, the others see an older frame, or none. */
+  async #write(): Promise<void> {
     try {
-      await this.#link.write(this.#process, frame)
+      await this.#link.write(this.#process, JSON.stringify(this.#frame()))
     } catch {
       // See above.
     }

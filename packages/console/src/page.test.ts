@@ -314,8 +314,8 @@ describe('the page', () => {
     await page.goto(server.url)
     await page.getByText('live', { exact: true }).waitFor()
     away = true
-    rig.console.close()
     const refused = page.waitForResponse((response) => response.status() === 403)
+    server.disconnect()
     await refused
     await page.getByText('no answer; tries again').waitFor()
     away = false

@@ -100,8 +100,9 @@ export class Viewers {
     const watch = this.#watch
     if (watch === undefined) return
     this.#cancel = this.#after(FRAME_MS, () => this.#tick())
+    const frame = this.#frameOf(watch)
+    if (frame === undefined) return
     const recorded = watch.recorded()
-    const frame: Frame = watch.frame(this.#fleet?.others())
     const id = ++this.#frames
     const text = `id: ${id}\ndata: ${JSON.stringify(frame)}\n\n`
     this.#kept.push({ id, text })
@@ -117,6 +118,15 @@ export class Viewers {
       }
       controller.enqueue(bytes)
       if (records && record !== undefined) controller.enqueue(record)
+    }
+  }
+
+  /** Undefined where a stage has answered with what throws: the next frame has this one's counts, too. */
+  #frameOf(watch: Watch): Frame | undefined {
+    try {
+      return watch.frame(this.#fleet?.others())
+    } catch {
+      return undefined
     }
   }
 }
