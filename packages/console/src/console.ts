@@ -1,7 +1,7 @@
 import type { Gate } from '@fairlead/core'
 import { keyedHash, keyFrom, keyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
 import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
-import { act } from './control.js'
+import { act, labelIn } from './control.js'
 import { Fleet } from './fleet.js'
 import { type NodeRequest, type NodeResponse, send, toRequest } from './node-bridge.js'
 import { type ConsoleOptions, requireConsoleOptions } from './options.js'
@@ -140,7 +140,7 @@ class Console<Raw> {
     if (searchParams.has('act')) return this.#act(request, searchParams, viewer)
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Only GET.', { allow: 'GET, HEAD' })
     if (searchParams.has('events')) return this.#events(request, searchParams.has('record'))
-    if (searchParams.has('why')) return this.#why(searchParams.get('why') ?? '')
+    if (searchParams.has('why')) return this.#why(searchParams.get('why'))
     if (searchParams.has('worker')) return text(200, WORKER, WORKER_HEADERS)
     return this.#page()
   }
@@ -206,26 +206,27 @@ class Console<Raw> {
     return new Response(this.#viewers.stream(Number.isFinite(lastId) ? lastId : 0, records), { headers })
   }
 
-  #why(label: string): Response {
+  #why(label: string | null): Response {
+    if (labelIn(label) === undefined) return text(400, 'why must be a flow, as JSON.\n')
     const flow = this.#flowOf(label)
     if (flow === undefined) return text(404, 'No such flow.\n')
     return text(200, JSON.stringify(this.#gate.explain(flow)), { 'content-type': 'application/json' })
   }
 
   #act(request: Request, parameters: URLSearchParams, by: string | undefined): Response {
-    const { overrides } = this.#gate
-    if (this.#options.control !== true || overrides === undefined) return text(404, 'This console only looks.\n')
+    if (this.#options.control !== true) return text(404, 'This console only looks.\n')
     if (request.method !== 'POST') return text(405, 'Only POST.', { allow: 'POST' })
     // A page elsewhere can neither read the token nor send the header, and browsers say where a request is from.
     const site = request.headers.get('sec-fetch-site')
     if (request.headers.get('x-fairlead-token') !== this.#token || (site !== null && site !== 'same-origin'))
       return text(403, 'Not from this page. Load it anew.\n')
-    const wrong = act(overrides, parameters, (label) => this.#flowOf(label), by)
-    return wrong === undefined ? new Response(null, { status: 204, headers: HEADERS }) : text(400, `${wrong}\n`)
+    const done = act(this.#gate, parameters, (label) => this.#flowOf(label), by)
+    return text(done.status, done.text)
   }
 
-  #flowOf(label: string): string | undefined {
-    if (label === '') return undefined
+  #flowOf(parameter: string | null): string | undefined {
+    const label = labelIn(parameter)
+    if (label === undefined) return undefined
     return this.#key === undefined ? label : this.#viewers.watch?.flowOf(label)
   }
 

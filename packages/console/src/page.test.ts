@@ -237,6 +237,29 @@ describe('control', () => {
     )
   })
 
+  it.each([
+    ['without a partner for a surrogate', 't\ud800', 't\ufffd'],
+    ['longer than is kept', 'k'.repeat(300), 'k'.repeat(239)],
+    ['with quotes and markup', '"<b>&amp;</b>"', '<b>&amp;</b>'],
+  ])('blocks a flow with a name %s, explains it, and blocks no other', async (_, name, innocent) => {
+    await onPage(
+      { quota: {} },
+      async ({ rig, page, second }) => {
+        await second({ [name]: 60 })
+        await page.locator('tr[data-flow] .name').click()
+        await page.getByRole('button', { name: 'Block' }).click()
+        await page.getByText('Done.').waitFor()
+        await page.getByText('Somebody blocked it, for').waitFor()
+        expect(await rig.gate.admit({ flow: name })).toMatchObject({ admitted: false, reason: 'blocked' })
+        expect(await rig.gate.admit({ flow: innocent })).toMatchObject({ admitted: true })
+        await second({ [name]: 10 })
+        await page.getByRole('button', { name: /^Undo/ }).click()
+        await expect.poll(() => rig.gate.snapshot().stages['overrides']).toEqual({})
+      },
+      { options: { auth: false, control: true } },
+    )
+  })
+
   it('is not there unless it was asked for', async () => {
     await onPage({ quota: {} }, async ({ page, second }) => {
       await second({ heavy: 60 })

@@ -61,6 +61,7 @@ export class Overrides implements Stage {
   readonly #clock: Clock
   /** Of the gates that have it; none while there is no gate. */
   #nameKey: { readonly key: Words | undefined } | undefined
+  #weighs = false
 
   constructor(options: OverridesOptions = {}) {
     requireOptions('overrides', options, ['clock'])
@@ -120,8 +121,14 @@ export class Overrides implements Stage {
     return () => void this.#listeners.delete(listener)
   }
 
+  /** True once a mechanism has asked for a weight. Until then a boost changes nothing. */
+  get weighs(): boolean {
+    return this.#weighs
+  }
+
   /** What the weight of a flow is to be multiplied by, now. */
   factor(flow: string): number {
+    this.#weighs = true
     if (this.#flows.size === 0) return 1
     const override = this.#of(flow, this.#clock())
     return override?.kind === 'boost' ? override.factor : 1
