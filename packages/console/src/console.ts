@@ -4,7 +4,7 @@ import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
 import { act, labelIn } from './control.js'
 import { Fleet } from './fleet.js'
 import { type NodeRequest, type NodeResponse, send, toRequest } from './node-bridge.js'
-import { type ConsoleOptions, requireConsoleOptions } from './options.js'
+import { type ConsoleOptions, requireConsoleOptions, type Viewer } from './options.js'
 import { Viewers } from './viewers.js'
 
 /**
@@ -150,7 +150,7 @@ class Console<Raw> {
     const { auth } = this.#options
     if (auth === false || (auth === undefined && isDevelopment())) return undefined
     if (auth === undefined) return text(403, NO_AUTH_TEXT)
-    let known: boolean | string | undefined
+    let known: Viewer
     try {
       known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
     } catch {
@@ -158,6 +158,8 @@ class Console<Raw> {
       return text(500, 'auth failed.\n')
     }
     if (known === true) return undefined
+    // `auth` may answer with the same one each time; and that of another realm is one, too.
+    if (typeof known === 'object' && known !== null && typeof known.clone === 'function') return known.clone()
     return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
   }
 

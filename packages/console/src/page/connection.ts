@@ -1,8 +1,8 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
 
-/** The page's end of a console: one URL, wherever it is mounted. */
-const url = (query: string): string => `${location.pathname}?${query}`
+/** The page's end of a console: one URL, wherever it is mounted, without a password that may stand in it. */
+const url = (query: string): string => `${location.origin}${location.pathname}?${query}`
 
 /** A flow in a URL. Names may have surrogates without a partner, which a URL cannot carry and JSON escapes. */
 const inUrl = (flow: string): string => JSON.stringify(flow)
