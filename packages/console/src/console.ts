@@ -5,6 +5,7 @@ import { act, labelIn } from './control.js'
 import { Fleet } from './fleet.js'
 import { type NodeRequest, type NodeResponse, send, toRequest } from './node-bridge.js'
 import { type ConsoleOptions, requireConsoleOptions, type Viewer } from './options.js'
+import { tellable } from './told.js'
 import { Viewers } from './viewers.js'
 
 /**
@@ -49,6 +50,10 @@ const WORKER_HEADERS = {
   'content-type': 'text/javascript; charset=utf-8',
   'content-security-policy': "default-src 'none'",
 } as const
+
+/** Stages of which something is told, one by one; and those that are ours, where names are hashed. */
+const MOST_STAGES = 32
+const OWN_STAGES: readonly string[] = ['fair', 'queue', 'overrides']
 
 const NO_AUTH_TEXT = `This console has no auth, and so is only served in development.
 Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: false where something in front sees to that.
@@ -212,7 +217,15 @@ class Console<Raw> {
     if (labelIn(label) === undefined) return text(400, 'why must be a flow, as JSON.\n')
     const flow = this.#flowOf(label)
     if (flow === undefined) return text(404, 'No such flow.\n')
-    return text(200, JSON.stringify(this.#gate.explain(flow)), { 'content-type': 'application/json' })
+    return text(200, JSON.stringify(this.#explained(flow)), { 'content-type': 'application/json' })
+  }
+
+  /** Stage by stage: what one of them says too much takes nothing from the others. */
+  #explained(flow: string): Record<string, unknown> {
+    const isHashed = this.#key !== undefined
+    const all = Object.entries(this.#gate.explain(flow)).slice(0, MOST_STAGES)
+    const told = isHashed ? all.filter(([stage]) => OWN_STAGES.includes(stage)) : all
+    return Object.fromEntries(told.map(([stage, said]) => [stage, tellable(said, isHashed)]))
   }
 
   #act(request: Request, parameters: URLSearchParams, by: string | undefined): Response {

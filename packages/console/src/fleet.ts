@@ -2,6 +2,7 @@ import type { After, Gate } from '@fairlead/core'
 import type { ProcessFrame } from './frame.js'
 import type { FleetLink } from './options.js'
 import { isJson, numberOf } from './stage-frames.js'
+import { cut, LONGEST_WORD } from './told.js'
 
 const EVERY_MS = 1_000
 /** A process that has written nothing for this long is gone. */
@@ -92,7 +93,7 @@ function processFrame(word: string): ProcessFrame | undefined {
   }
   if (!isJson(said) || typeof said['process'] !== 'string') return undefined
   return {
-    process: said['process'],
+    process: cut(said['process'], LONGEST_WORD),
     atMs: numberOf(said['atMs']) ?? 0,
     admittedPerSecond: numberOf(said['admittedPerSecond']) ?? 0,
     refusedPerSecond: numberOf(said['refusedPerSecond']) ?? 0,

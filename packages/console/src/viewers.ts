@@ -6,6 +6,8 @@ import { Watch, type WatchHost } from './watch.js'
 const FRAME_MS = 1_000
 /** Frames that a viewer who comes finds, so that the page does not begin with nothing. */
 const KEPT = 60
+/** UTF-16 units of all of them together: frames are of a few thousand, but names may be long. */
+const KEPT_UNITS = 1_000_000
 /** Frames that a viewer may leave unread before it is sent away: it comes back by itself. */
 const MOST_UNREAD = 8
 
@@ -28,6 +30,7 @@ export class Viewers {
   #watch: Watch | undefined
   #cancel = (): void => {}
   #kept: { readonly id: number; readonly text: string }[] = []
+  #keptUnits = 0
   #frames = 0
 
   constructor(gate: Gate, host: WatchHost, after: After, fleet: Fleet | undefined) {
@@ -94,6 +97,7 @@ export class Viewers {
     this.#watch.stop()
     this.#watch = undefined
     this.#kept = []
+    this.#keptUnits = 0
   }
 
   #tick(): void {
@@ -106,7 +110,9 @@ export class Viewers {
     const id = ++this.#frames
     const text = `id: ${id}\ndata: ${JSON.stringify(frame)}\n\n`
     this.#kept.push({ id, text })
-    if (this.#kept.length > KEPT) this.#kept.shift()
+    this.#keptUnits += text.length
+    while (this.#kept.length > KEPT || (this.#keptUnits > KEPT_UNITS && this.#kept.length > 1))
+      this.#keptUnits -= this.#kept.shift()!.text.length
     const bytes = this.#encoder.encode(text)
     const record = recorded && this.#encoder.encode(`event: record\ndata: ${JSON.stringify(recorded)}\n\n`)
     for (const viewer of [...this.#viewers]) {
