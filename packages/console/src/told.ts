@@ -22,7 +22,7 @@ type Told = Readonly<Record<string, unknown>>
 
 /** A text, or as much of it as is told. */
 export function cut(text: string, longest: number): string {
-  return text.length <= longest ? text : `${text.slice(0, longest - 1)}…`
+  return text.length <= longest ? text : `${text.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /**
