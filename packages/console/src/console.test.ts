@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
-import { createGate, type GateEvent, Overrides, refuse, type Stage } from '@fairlead/core'
+import { createGate, type Gate, type GateEvent, type GateOptions, Overrides, refuse, type Stage } from '@fairlead/core'
 import { settled, World } from '@fairlead/core/testing'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { Events } from './fixtures/events.js'
@@ -30,7 +30,7 @@ describe('who may see it', () => {
   it('is nobody without auth, but in development', async () => {
     const rig = new Rig({ quota: {} }, {})
     vi.stubEnv('NODE_ENV', 'production')
-    for (const query of ['', '?events', '?why=a', '?worker', '?act=block&flow=a&forMs=1000']) {
+    for (const query of ['', '?events', '?why=%22a%22', '?worker', '?act=block&flow="a"&forMs=1000']) {
       const answer = await get(rig, query)
       expect(answer.status).toBe(403)
       expect(await answer.text()).toContain('auth')
@@ -42,7 +42,7 @@ describe('who may see it', () => {
 
   it('is who auth says, asked about every request', async () => {
     const rig = new Rig({ quota: {} }, { auth: async (request) => request.headers.get('x-key') === 'right' })
-    for (const query of ['', '?events', '?why=a', '?worker']) {
+    for (const query of ['', '?events', '?why=%22a%22', '?worker']) {
       expect((await get(rig, query)).status).toBe(403)
       const answer = await get(rig, query, { headers: { 'x-key': 'right' } })
       expect(answer.status).toBe(200)
@@ -267,7 +267,7 @@ describe('a frame', () => {
     gate.admit({ flow: 'a', cost: 2 })
     world.advance(1_000)
     const { refusals } = await events.frame()
-    expect(refusals.map(({ detail }) => detail)).toEqual([{}, { tenant: hashFlows ? '' : 'acme', left: 3 }])
+    expect(refusals.map(({ detail }) => detail)).toEqual([{}, hashFlows ? {} : { tenant: 'acme', left: 3 }])
     page.close()
   })
 
@@ -286,8 +286,10 @@ describe('a frame', () => {
     expect(frame.flows.map(({ flow }: { flow: string }) => flow)).toHaveLength(2)
     const waiter = frame.queue.flows[0].flow
     expect(waiter).toMatch(/^#[0-9a-f]{8}$/)
-    expect(await (await get(rig, `?why=${encodeURIComponent(waiter)}`)).json()).toMatchObject({ queue: { waiting: 1 } })
-    expect((await get(rig, '?why=secret-waiter')).status).toBe(404)
+    expect(await (await get(rig, `?why=${encodeURIComponent(JSON.stringify(waiter))}`)).json()).toMatchObject({
+      queue: { waiting: 1 },
+    })
+    expect((await get(rig, '?why=%22secret-waiter%22')).status).toBe(404)
     const again = new Rig({ quota: {} }, { auth: false, hashFlows: 'pepper' })
     const others = await watch(again)
     await again.second({ 'secret-waiter': 1 })
@@ -333,7 +335,7 @@ describe('control', () => {
   it('is off unless it is asked for', async () => {
     const rig = new Rig({ quota: {} })
     expect(await tokenOf(rig)).toBe('')
-    const answer = await get(rig, '?act=block&flow=a&forMs=1000', {
+    const answer = await get(rig, '?act=block&flow="a"&forMs=1000', {
       method: 'POST',
       headers: { 'x-fairlead-token': '' },
     })
@@ -348,17 +350,17 @@ describe('control', () => {
     const token = await tokenOf(rig)
     const act = async (query: string): Promise<number> =>
       (await get(rig, `?${query}`, { method: 'POST', headers: { 'x-fairlead-token': token } })).status
-    expect(await act('act=block&flow=a&forMs=5000')).toBe(204)
+    expect(await act('act=block&flow="a"&forMs=5000')).toBe(200)
     expect(await rig.gate.admit({ flow: 'a' })).toMatchObject({ admitted: false, reason: 'blocked' })
     rig.world.advance(5_000)
     expect(await rig.gate.admit({ flow: 'a' })).toMatchObject({ admitted: true })
-    expect(await act('act=hold&flow=a&forMs=5000&costPerSecond=1')).toBe(204)
-    expect(await act('act=boost&flow=b&forMs=5000&factor=2')).toBe(204)
+    expect(await act('act=hold&flow="a"&forMs=5000&costPerSecond=1')).toBe(200)
+    expect(await act('act=boost&flow="b"&forMs=5000&factor=2')).toBe(200)
     expect(rig.gate.snapshot().stages['overrides']).toMatchObject({
       a: { kind: 'hold', costPerSecond: 1 },
       b: { factor: 2 },
     })
-    expect(await act('act=clear&flow=a')).toBe(204)
+    expect(await act('act=clear&flow="a"')).toBe(200)
     const told = changes.map(
       (event) => event.type === 'override' && [event.change.kind, event.change.flow, event.change.by],
     )
@@ -369,15 +371,75 @@ describe('control', () => {
       ['clear', 'a', 'ann'],
     ])
     for (const wrong of [
-      'act=melt&flow=a&forMs=5000',
-      'act=block&flow=&forMs=5000',
-      'act=block&flow=a',
-      'act=block&flow=a&forMs=1e12',
-      'act=boost&flow=a&forMs=5000&factor=0',
-      'act=hold&flow=a&forMs=5000',
+      'act=melt&flow="a"&forMs=5000',
+      'act=block&flow=""&forMs=5000',
+      'act=block&flow=a&forMs=5000',
+      'act=block&flow=5&forMs=5000',
+      'act=block&flow={}&forMs=5000',
+      'act=block&forMs=5000',
+      'act=block&flow="a"',
+      'act=block&flow="a"&forMs=1e12',
+      'act=boost&flow="a"&forMs=5000&factor=0',
+      'act=hold&flow="a"&forMs=5000',
     ])
       expect([wrong, await act(wrong)]).toEqual([wrong, 400])
     expect(changes).toHaveLength(4)
+  })
+
+  it('acts on the flow that was shown and on no other, whatever its name, and explains it', async () => {
+    const long = 'k'.repeat(300)
+    const names = [
+      't\ud800',
+      '\udc00t',
+      '\ud800'.repeat(256),
+      long,
+      `${'k'.repeat(238)}${'😀'.repeat(20)}`,
+      '__proto__',
+      '"a"',
+    ]
+    const innocents = ['t\ufffd', '\ufffdt', '\ufffd'.repeat(256), 'k'.repeat(239), 'a', 'constructor']
+    for (const name of names) {
+      const rig = new Rig({ quota: {} }, { auth: false, control: true })
+      const token = await tokenOf(rig)
+      const events = await watch(rig)
+      await rig.second({ [name]: 2 })
+      const message = (await events.next())!
+      const label: string = JSON.parse(message.data).flows[0].flow
+      const ask = (query: Record<string, string>, method = 'GET'): Promise<Response> =>
+        get(rig, `?${new URLSearchParams(query)}`, { method, headers: { 'x-fairlead-token': token } })
+      const flow = JSON.stringify(label)
+      const blocked = await ask({ act: 'block', flow, forMs: '60000' }, 'POST')
+      expect([blocked.status, await blocked.text()]).toEqual([200, 'Done.'])
+      expect(await rig.gate.admit({ flow: name })).toMatchObject({ admitted: false, reason: 'blocked' })
+      for (const innocent of innocents) (await rig.run(innocent)).finish('success')
+      expect(await (await ask({ why: flow })).json()).toMatchObject({ overrides: { kind: 'block' } })
+      expect((await ask({ act: 'clear', flow }, 'POST')).status).toBe(200)
+      ;(await rig.run(name)).finish('success')
+      await events.leave()
+    }
+  })
+
+  it('does not say that it is done where nothing holds', async () => {
+    const sayOf = async (gate: Gate, query: string): Promise<[number, string]> => {
+      const page = fairConsole(gate, { auth: false, control: true })
+      const html = await (await page(new Request(URL_OF))).text()
+      const headers = { 'x-fairlead-token': /content="([0-9a-f]{32})"/.exec(html)![1]! }
+      const answer = await page(new Request(`${URL_OF}?${query}`, { method: 'POST', headers }))
+      return [answer.status, await answer.text()]
+    }
+    const gateWith = (options: GateOptions): Gate => createGate({ overrides: new Overrides(), ...options })
+    const boost = 'act=boost&flow="a"&forMs=5000&factor=2'
+    expect(await sayOf(gateWith({}), 'act=clear&flow="a"')).toEqual([409, 'There is nothing to undo any more.'])
+    expect(await sayOf(gateWith({}), boost)).toEqual([200, 'Done.'])
+    const own = { weightOf: () => 1 }
+    for (const fair of [false, own] as const)
+      expect(await sayOf(gateWith({ fair }), boost)).toEqual([
+        200,
+        'Set, but no stage of this gate has asked for a weight so far: until one does, nothing changes.',
+      ])
+    const deaf = gateWith({})
+    deaf.explain = () => ({})
+    expect(await sayOf(deaf, 'act=block&flow="a"&forMs=5000')).toEqual([409, 'It was set, and does not hold.'])
   })
 
   it('obeys its own page only', async () => {
@@ -386,7 +448,7 @@ describe('control', () => {
     const other = await tokenOf(new Rig({ quota: {} }, { auth: false, control: true }))
     expect(other).not.toBe(token)
     const ask = async (init: RequestInit): Promise<number> =>
-      (await get(rig, '?act=block&flow=a&forMs=5000', init)).status
+      (await get(rig, '?act=block&flow="a"&forMs=5000', init)).status
     expect(await ask({ method: 'POST' })).toBe(403)
     expect(await ask({ method: 'POST', headers: { 'x-fairlead-token': other } })).toBe(403)
     expect(await ask({ method: 'POST', headers: { 'x-fairlead-token': token, 'sec-fetch-site': 'cross-site' } })).toBe(

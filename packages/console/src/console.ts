@@ -1,10 +1,11 @@
 import type { Gate } from '@fairlead/core'
 import { keyedHash, keyFrom, keyOf, originMs, systemAfter, systemClock, type Words } from '@fairlead/core/internal'
 import { SCRIPT, SCRIPT_HASH, STYLE, STYLE_HASH, WORKER } from '#assets'
-import { act } from './control.js'
+import { act, labelIn } from './control.js'
 import { Fleet } from './fleet.js'
 import { type NodeRequest, type NodeResponse, send, toRequest } from './node-bridge.js'
-import { type ConsoleOptions, requireConsoleOptions } from './options.js'
+import { type ConsoleOptions, requireConsoleOptions, type Viewer } from './options.js'
+import { tellable } from './told.js'
 import { Viewers } from './viewers.js'
 
 /**
@@ -14,7 +15,10 @@ import { Viewers } from './viewers.js'
 export interface FairConsole {
   (request: Request): Promise<Response>
   (request: NodeRequest, response: NodeResponse, next?: unknown): Promise<void>
-  /** Sends viewers away, and stops what was started. They come back by themselves if there is something to come to. */
+  /**
+   * For a shutdown: sends viewers away, stops what was started, and answers 503 from now on, also to those who wait for
+   * `auth`. Pages that are open come back by themselves once another process serves the same URL.
+   */
   close(): void
   /** Those who watch. */
   readonly viewers: number
@@ -47,7 +51,11 @@ const WORKER_HEADERS = {
   'content-security-policy': "default-src 'none'",
 } as const
 
-const CLOSED_TEXT = `This console has no auth, and so is only served in development.
+/** Stages of which something is told, one by one; and those that are ours, where names are hashed. */
+const MOST_STAGES = 32
+const OWN_STAGES: readonly string[] = ['fair', 'queue', 'overrides']
+
+const NO_AUTH_TEXT = `This console has no auth, and so is only served in development.
 Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: false where something in front sees to that.
 `
 
@@ -67,12 +75,22 @@ function handlerOf<Raw>(console: Console<Raw>): FairConsole {
   async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<unknown> {
     // What a framework hands in is what its `auth` was written for.
     if (response === undefined || request instanceof Request) return console.answer(request as Request, request as Raw)
-    const asked = toRequest(request)
-    return send(await console.answer(asked, request as Raw), response, asked.method === 'HEAD')
+    return send(await answerOf(console, request), request, response)
   }
   return Object.defineProperty(Object.assign(handle, { close: () => console.close(), viewers: 0 }), 'viewers', {
     get: () => console.viewers,
   })
+}
+
+/** Middleware in front may have made of a request what can be none. */
+async function answerOf<Raw>(console: Console<Raw>, request: NodeRequest): Promise<Response> {
+  let asked: Request
+  try {
+    asked = toRequest(request)
+  } catch {
+    return text(400, 'Not a request.\n')
+  }
+  return console.answer(asked, request as Raw)
 }
 
 class Console<Raw> {
@@ -82,6 +100,9 @@ class Console<Raw> {
   readonly #viewers: Viewers
   readonly #fleet: Fleet | undefined
   readonly #key: Words | undefined
+  /** Answer those who wait for `auth`. */
+  readonly #waiting = new Set<() => void>()
+  #closed = false
 
   constructor(gate: Gate, options: ConsoleOptions<Raw>) {
     const { hashFlows = false, clock = systemClock, after = systemAfter, fleet, process = processName() } = options
@@ -102,18 +123,29 @@ class Console<Raw> {
   }
 
   close(): void {
+    this.#closed = true
     this.#viewers.close()
     this.#fleet?.close()
+    for (const answer of [...this.#waiting]) answer()
   }
 
+  /** Never rejects: nobody may be there to hear of it, and then a process ends. */
   async answer(request: Request, raw: Raw): Promise<Response> {
-    const viewer = await this.#viewer(request, raw)
-    if (viewer instanceof Response) return viewer
+    try {
+      const viewer = await this.#viewer(request, raw)
+      if (this.#closed) return text(503, 'This console is closed.\n')
+      return viewer instanceof Response ? viewer : this.#answerTo(viewer, request)
+    } catch {
+      return text(500, 'The console failed.\n')
+    }
+  }
+
+  #answerTo(viewer: string | undefined, request: Request): Response {
     const { searchParams } = new URL(request.url)
     if (searchParams.has('act')) return this.#act(request, searchParams, viewer)
     if (request.method !== 'GET' && request.method !== 'HEAD') return text(405, 'Only GET.', { allow: 'GET, HEAD' })
     if (searchParams.has('events')) return this.#events(request, searchParams.has('record'))
-    if (searchParams.has('why')) return this.#why(searchParams.get('why') ?? '')
+    if (searchParams.has('why')) return this.#why(searchParams.get('why'))
     if (searchParams.has('worker')) return text(200, WORKER, WORKER_HEADERS)
     return this.#page()
   }
@@ -122,16 +154,29 @@ class Console<Raw> {
   async #viewer(request: Request, raw: Raw): Promise<string | undefined | Response> {
     const { auth } = this.#options
     if (auth === false || (auth === undefined && isDevelopment())) return undefined
-    if (auth === undefined) return text(403, CLOSED_TEXT)
-    let known: boolean | string | undefined
+    if (auth === undefined) return text(403, NO_AUTH_TEXT)
+    let known: Viewer
     try {
-      known = await auth(request, raw)
+      known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
     } catch {
       // The error is the application's: a stranger does not see it.
       return text(500, 'auth failed.\n')
     }
     if (known === true) return undefined
+    // `auth` may answer with the same one each time; and that of another realm is one, too.
+    if (typeof known === 'object' && known !== null && typeof known.clone === 'function') return known.clone()
     return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
+  }
+
+  /** What `auth` says, or nothing once the console is closed: it may take its time, and a server waits for its answers. */
+  #untilClosed<Said>(said: Said | Promise<Said>): Promise<Said | undefined> {
+    return new Promise((resolve, reject) => {
+      const close = (): void => resolve(undefined)
+      this.#waiting.add(close)
+      Promise.resolve(said)
+        .then(resolve, reject)
+        .finally(() => this.#waiting.delete(close))
+    })
   }
 
   #page(): Response {
@@ -168,26 +213,35 @@ class Console<Raw> {
     return new Response(this.#viewers.stream(Number.isFinite(lastId) ? lastId : 0, records), { headers })
   }
 
-  #why(label: string): Response {
+  #why(label: string | null): Response {
+    if (labelIn(label) === undefined) return text(400, 'why must be a flow, as JSON.\n')
     const flow = this.#flowOf(label)
     if (flow === undefined) return text(404, 'No such flow.\n')
-    return text(200, JSON.stringify(this.#gate.explain(flow)), { 'content-type': 'application/json' })
+    return text(200, JSON.stringify(this.#explained(flow)), { 'content-type': 'application/json' })
+  }
+
+  /** Stage by stage: what one of them says too much takes nothing from the others. */
+  #explained(flow: string): Record<string, unknown> {
+    const isHashed = this.#key !== undefined
+    const all = Object.entries(this.#gate.explain(flow)).slice(0, MOST_STAGES)
+    const told = isHashed ? all.filter(([stage]) => OWN_STAGES.includes(stage)) : all
+    return Object.fromEntries(told.map(([stage, said]) => [stage, tellable(said, isHashed)]))
   }
 
   #act(request: Request, parameters: URLSearchParams, by: string | undefined): Response {
-    const { overrides } = this.#gate
-    if (this.#options.control !== true || overrides === undefined) return text(404, 'This console only looks.\n')
+    if (this.#options.control !== true) return text(404, 'This console only looks.\n')
     if (request.method !== 'POST') return text(405, 'Only POST.', { allow: 'POST' })
     // A page elsewhere can neither read the token nor send the header, and browsers say where a request is from.
     const site = request.headers.get('sec-fetch-site')
     if (request.headers.get('x-fairlead-token') !== this.#token || (site !== null && site !== 'same-origin'))
       return text(403, 'Not from this page. Load it anew.\n')
-    const wrong = act(overrides, parameters, (label) => this.#flowOf(label), by)
-    return wrong === undefined ? new Response(null, { status: 204, headers: HEADERS }) : text(400, `${wrong}\n`)
+    const done = act(this.#gate, parameters, (label) => this.#flowOf(label), by)
+    return text(done.status, done.text)
   }
 
-  #flowOf(label: string): string | undefined {
-    if (label === '') return undefined
+  #flowOf(parameter: string | null): string | undefined {
+    const label = labelIn(parameter)
+    if (label === undefined) return undefined
     return this.#key === undefined ? label : this.#viewers.watch?.flowOf(label)
   }
 

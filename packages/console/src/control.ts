@@ -1,36 +1,65 @@
-import type { Overrides } from '@fairlead/core'
+import type { Gate } from '@fairlead/core'
+import { isJson } from './stage-frames.js'
 
 const ACTS = ['boost', 'hold', 'block', 'clear'] as const
 /** A day. For longer, change the options of the gate. */
 const LONGEST_MS = 86_400_000
 const MOST_FACTOR = 1_000
 
-/** What a viewer wants done to a flow, or what is wrong with the request. */
+/** What came of an action, in words; `status` is that of the answer. */
+export interface Done {
+  readonly status: 200 | 400 | 409
+  readonly text: string
+}
+
+/** Does to a flow what a viewer wants, and says what came of it: not that it is done, if nothing holds. */
 export function act(
-  overrides: Overrides,
+  gate: Gate,
   parameters: URLSearchParams,
-  flowOf: (label: string) => string | undefined,
+  flowOf: (label: string | null) => string | undefined,
   by: string | undefined,
-): string | undefined {
+): Done {
+  const overrides = gate.overrides!
   const kind = ACTS.find((each) => each === parameters.get('act'))
-  const flow = flowOf(parameters.get('flow') ?? '')
-  if (kind === undefined) return `act must be one of ${ACTS.join(', ')}`
-  if (flow === undefined) return 'flow must be one that the page shows'
-  if (kind === 'clear') {
-    overrides.clear(flow, by)
-    return undefined
-  }
+  const flow = flowOf(parameters.get('flow'))
+  if (kind === undefined) return wrong(`act must be one of ${ACTS.join(', ')}`)
+  if (flow === undefined) return wrong('flow must be one that the page shows, as JSON')
+  if (kind === 'clear')
+    return overrides.clear(flow, by) ? done('Done.') : { status: 409, text: 'There is nothing to undo any more.' }
   const forMs = Number(parameters.get('forMs'))
-  if (!(forMs >= 1_000 && forMs <= LONGEST_MS)) return `forMs must be from 1000 to ${LONGEST_MS}`
+  if (!(forMs >= 1_000 && forMs <= LONGEST_MS)) return wrong(`forMs must be from 1000 to ${LONGEST_MS}`)
   if (kind === 'block') overrides.block(flow, forMs, by)
   else if (kind === 'boost') {
     const factor = Number(parameters.get('factor'))
-    if (!(factor >= 1 / MOST_FACTOR && factor <= MOST_FACTOR)) return `factor must be from .001 to ${MOST_FACTOR}`
+    if (!(factor >= 1 / MOST_FACTOR && factor <= MOST_FACTOR))
+      return wrong(`factor must be from .001 to ${MOST_FACTOR}`)
     overrides.boost(flow, factor, forMs, by)
   } else {
     const costPerSecond = Number(parameters.get('costPerSecond'))
-    if (!(costPerSecond > 0 && costPerSecond < Number.POSITIVE_INFINITY)) return 'costPerSecond must be above 0'
+    if (!(costPerSecond > 0 && costPerSecond < Number.POSITIVE_INFINITY)) return wrong('costPerSecond must be above 0')
     overrides.hold(flow, costPerSecond, forMs, by)
   }
-  return undefined
+  const { overrides: held } = gate.explain(flow)
+  if (!isJson(held) || held['kind'] !== kind) return { status: 409, text: 'It was set, and does not hold.' }
+  if (kind === 'boost' && !overrides.weighs)
+    return done('Set, but no stage of this gate has asked for a weight so far: until one does, nothing changes.')
+  return done('Done.')
+}
+
+/** The label that a viewer names a flow by: a URL carries it as JSON. Undefined where it is not one. */
+export function labelIn(parameter: string | null): string | undefined {
+  try {
+    const label: unknown = JSON.parse(parameter ?? '')
+    return typeof label === 'string' && label !== '' ? label : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function done(text: string): Done {
+  return { status: 200, text }
+}
+
+function wrong(text: string): Done {
+  return { status: 400, text }
 }

@@ -2,6 +2,7 @@ import type { After, Gate } from '@fairlead/core'
 import type { ProcessFrame } from './frame.js'
 import type { FleetLink } from './options.js'
 import { isJson, numberOf } from './stage-frames.js'
+import { cut, LONGEST_WORD } from './told.js'
 
 const EVERY_MS = 1_000
 /** A process that has written nothing for this long is gone. */
@@ -42,13 +43,17 @@ export class Fleet {
 
   #tell(): void {
     this.#cancel = this.#after(EVERY_MS, () => this.#tell())
+    void this.#write()
+  }
+
+  #frame(): ProcessFrame {
     const { admitted, refused, inFlight, waiting, stages } = this.#gate.snapshot()
     const atMs = this.#timeOfDay()
     const before = this.#before
     const seconds = Math.max(1e-3, (atMs - before.atMs) / 1_000)
     this.#before = { atMs, admitted, refused }
     const { fair } = stages
-    const frame: ProcessFrame = {
+    return {
       process: this.#process,
       atMs,
       admittedPerSecond: (admitted - before.admitted) / seconds,
@@ -57,13 +62,12 @@ export class Fleet {
       waiting,
       engaged: isJson(fair) && fair['engaged'] === true,
     }
-    void this.#write(JSON.stringify(frame))
   }
 
-  /** A link that fails is tried again in a second: who misses the word sees an older one, and then none. */
-  async #write(frame: string): Promise<void> {
+  /** A link or a stage that fails is tried again in a second: until then, the others see an older frame, or none. */
+  async #write(): Promise<void> {
     try {
-      await this.#link.write(this.#process, frame)
+      await this.#link.write(this.#process, JSON.stringify(this.#frame()))
     } catch {
       // See above.
     }
@@ -89,7 +93,7 @@ function processFrame(word: string): ProcessFrame | undefined {
   }
   if (!isJson(said) || typeof said['process'] !== 'string') return undefined
   return {
-    process: said['process'],
+    process: cut(said['process'], LONGEST_WORD),
     atMs: numberOf(said['atMs']) ?? 0,
     admittedPerSecond: numberOf(said['admittedPerSecond']) ?? 0,
     refusedPerSecond: numberOf(said['refusedPerSecond']) ?? 0,

@@ -4,6 +4,7 @@
  * @module @fairlead/console
  */
 
+export { basicAuth } from './basic-auth.js'
 export { type FairConsole, fairConsole } from './console.js'
 export type {
   BudgetFrame,
@@ -18,5 +19,5 @@ export type {
   RefusalFrame,
   SignalFrame,
 } from './frame.js'
-export type { NodeRequest, NodeResponse } from './node-bridge.js'
-export type { Auth, ConsoleOptions, FleetLink } from './options.js'
+export type { NodeRequest, NodeResponse, NodeSocket } from './node-bridge.js'
+export type { Auth, ConsoleOptions, FleetLink, Viewer } from './options.js'

@@ -43,7 +43,7 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
           return page.viewers
         })
         .toBe(0)
-      const why = await ask('/fairlead?why=a', headers)
+      const why = await ask('/fairlead?why=%22a%22', headers)
       expect(await why.json()).toMatchObject({ fair: { engaged: false } })
     } finally {
       page.close()

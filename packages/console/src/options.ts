@@ -1,11 +1,14 @@
 import type { After, Clock, Gate } from '@fairlead/core'
 import { requireBoolean, requireFunction, requireOptions, requireText, show } from '@fairlead/core/internal'
 
-/** Says who may see a console: nobody (`false`), somebody (`true`), or who it is, for the audit. */
-export type Auth<Raw = unknown> = (
-  request: Request,
-  raw: Raw,
-) => boolean | string | undefined | Promise<boolean | string | undefined>
+/**
+ * What `auth` says: nobody (`false`, nothing or an empty text), somebody (`true`), who it is, for the audit; or an answer
+ * of your own, for example a redirect to your login.
+ */
+export type Viewer = boolean | string | undefined | Response
+
+/** Says who may see a console. {@link basicAuth} makes one that asks the browser for a password. */
+export type Auth<Raw = unknown> = (request: Request, raw: Raw) => Viewer | Promise<Viewer>
 
 /** Where processes with the same gate leave word for each other: a hash on Redis, say. May fail; is asked again. */
 export interface FleetLink {

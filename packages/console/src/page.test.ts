@@ -6,9 +6,9 @@ import { settled, World } from '@fairlead/core/testing'
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { onPageOf, textOf, type View, violations, withBrowser } from './fixtures/browser.js'
-import { mounts } from './fixtures/mounts.js'
+import { type Mounted, mounts } from './fixtures/mounts.js'
 import { Rig, type Script } from './fixtures/script.js'
-import { type ConsoleOptions, fairConsole } from './index.js'
+import { basicAuth, type ConsoleOptions, fairConsole } from './index.js'
 import { KEPT_FRAMES } from './views/view.js'
 
 const browser = withBrowser()
@@ -237,6 +237,29 @@ describe('control', () => {
     )
   })
 
+  it.each([
+    ['without a partner for a surrogate', 't\ud800', 't\ufffd'],
+    ['longer than is kept', 'k'.repeat(300), 'k'.repeat(239)],
+    ['with quotes and markup', '"<b>&amp;</b>"', '<b>&amp;</b>'],
+  ])('blocks a flow with a name %s, explains it, and blocks no other', async (_, name, innocent) => {
+    await onPage(
+      { quota: {} },
+      async ({ rig, page, second }) => {
+        await second({ [name]: 60 })
+        await page.locator('tr[data-flow] .name').click()
+        await page.getByRole('button', { name: 'Block' }).click()
+        await page.getByText('Done.').waitFor()
+        await page.getByText('Somebody blocked it, for').waitFor()
+        expect(await rig.gate.admit({ flow: name })).toMatchObject({ admitted: false, reason: 'blocked' })
+        expect(await rig.gate.admit({ flow: innocent })).toMatchObject({ admitted: true })
+        await second({ [name]: 10 })
+        await page.getByRole('button', { name: /^Undo/ }).click()
+        await expect.poll(() => rig.gate.snapshot().stages['overrides']).toEqual({})
+      },
+      { options: { auth: false, control: true } },
+    )
+  })
+
   it('is not there unless it was asked for', async () => {
     await onPage({ quota: {} }, async ({ page, second }) => {
       await second({ heavy: 60 })
@@ -314,8 +337,8 @@ describe('the page', () => {
     await page.goto(server.url)
     await page.getByText('live', { exact: true }).waitFor()
     away = true
-    rig.console.close()
     const refused = page.waitForResponse((response) => response.status() === 403)
+    server.disconnect()
     await refused
     await page.getByText('no answer; tries again').waitFor()
     away = false
@@ -323,6 +346,49 @@ describe('the page', () => {
     await page.getByText('live', { exact: true }).waitFor()
     await page.close()
     server.close()
+  })
+})
+
+describe('basicAuth, in a real browser', () => {
+  const server = async (): Promise<{ rig: Rig; mounted: Mounted }> => {
+    const rig = new Rig({ quota: {} }, { auth: basicAuth({ ann: 'pässword: 1' }), control: true })
+    return { rig, mounted: await mounts['Express']!(rig.console) }
+  }
+
+  it.each([
+    ['asked for them', (origin: string) => origin, { username: 'ann', password: 'pässword: 1' }],
+    ['given them in the URL', (origin: string) => origin.replace('//', `//ann:${encodeURIComponent('pässword: 1')}@`)],
+  ])('lets somebody in who was %s, to the page, its events and its acts', async (_, urlOf, httpCredentials?) => {
+    const { rig, mounted } = await server()
+    const changes: unknown[] = []
+    rig.gate.observe((event) => event.type === 'override' && changes.push(event.change.by))
+    const context = await browser().newContext(httpCredentials && { httpCredentials })
+    const page = await context.newPage()
+    expect((await page.goto(`${urlOf(mounted.origin)}/fairlead`))?.status()).toBe(200)
+    await expect.poll(() => rig.console.viewers).toBe(1)
+    await rig.second({ heavy: 60 })
+    await page.locator('tr[data-flow="heavy"] .name').click()
+    await page.getByRole('button', { name: 'Block' }).click()
+    await page.getByText('Done.').waitFor()
+    expect(changes).toEqual(['ann'])
+    await context.close()
+    rig.console.close()
+    await mounted.close()
+  })
+
+  it.each([
+    ['with a wrong password', { username: 'ann', password: 'password: 1' }],
+    ['with a wrong name', { username: 'bob', password: 'pässword: 1' }],
+  ])('lets nobody in %s', async (_, httpCredentials) => {
+    const { rig, mounted } = await server()
+    const context = await browser().newContext({ httpCredentials })
+    const answer = await (await context.newPage()).goto(`${mounted.origin}/fairlead`)
+    expect(answer?.status()).toBe(401)
+    expect((await mounted.ask('/fairlead?events')).headers.get('www-authenticate')).toContain('Basic realm=')
+    expect(rig.console.viewers).toBe(0)
+    await context.close()
+    rig.console.close()
+    await mounted.close()
   })
 })
 

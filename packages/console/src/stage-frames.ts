@@ -1,4 +1,10 @@
 import type { BudgetFrame, FairFrame, LeaseFrame, OverrideFrame, QueueFrame, SignalFrame } from './frame.js'
+import { cut, LONGEST_NAME, LONGEST_WORD } from './told.js'
+
+/** Entries of a list, and signals, that a frame shows; a curve has 21 points. */
+const LISTED = 20
+const SIGNALS = 16
+const POINTS = 64
 
 /** The stages' snapshots, of which nothing is known here but what is looked for. */
 type Json = Readonly<Record<string, unknown>>
@@ -34,7 +40,7 @@ export function queueFrame(stage: unknown, label: (flow: string) => string): Que
     running: numberOf(stage['running']) ?? 0,
     drainPerSecond: known.length > 0 ? known.reduce((sum, drain) => sum + drain, 0) : null,
     flows: listOf(stage['flows']).map((flow) => ({
-      flow: label(textOf(flow['flow'])),
+      flow: label(nameOf(flow['flow'])),
       waiting: numberOf(flow['waiting']) ?? 0,
       oldestMs: numberOf(flow['oldestMs']) ?? 0,
       running: numberOf(flow['running']) ?? 0,
@@ -51,10 +57,10 @@ export function queueFrame(stage: unknown, label: (flow: string) => string): Que
   }
 }
 
-export function signalFrames(stage: unknown): SignalFrame[] {
+export function signalFrames(stage: unknown, isHashed: boolean): SignalFrame[] {
   if (!isJson(stage)) return []
-  return listOf(stage['signals']).map((signal) => ({
-    name: textOf(signal['name']),
+  return listOf(stage['signals'], SIGNALS).map((signal) => ({
+    name: textOf(signal['name'], LONGEST_WORD),
     from: numberOf(signal['from']) ?? 0,
     to: numberOf(signal['to']) ?? 1,
     load: numberOf(signal['load']),
@@ -62,7 +68,8 @@ export function signalFrames(stage: unknown): SignalFrame[] {
     probability: numberOf(signal['probability']) ?? 0,
     probabilities: numbersOf(signal['probabilities']),
     curve: numbersOf(signal['curve']),
-    problem: typeof signal['problem'] === 'string' ? signal['problem'] : null,
+    // What a source threw may have a name in it.
+    problem: typeof signal['problem'] !== 'string' ? null : isHashed ? 'has a problem' : textOf(signal['problem']),
   }))
 }
 
@@ -79,7 +86,7 @@ export function budgetFrame(stage: unknown, label: (flow: string) => string): Bu
     borrowed: numberOf(stage['borrowed']),
     storeErrors: numberOf(stage['storeErrors']) ?? 0,
     heaviest: listOf(stage['heaviest']).map((tenant) => ({
-      tenant: label(textOf(tenant['tenant'])),
+      tenant: label(nameOf(tenant['tenant'])),
       used: numberOf(tenant['used']) ?? 0,
       guarantee: numberOf(tenant['guarantee']) ?? 0,
       waiting: tenant['waiting'] === true,
@@ -126,14 +133,19 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function listOf(value: unknown): Json[] {
-  return Array.isArray(value) ? value.filter(isJson) : []
+function listOf(value: unknown, most = LISTED): Json[] {
+  return Array.isArray(value) ? value.slice(0, most).filter(isJson) : []
 }
 
 function numbersOf(value: unknown): number[] {
-  return Array.isArray(value) ? value.map((each) => numberOf(each) ?? 0) : []
+  return Array.isArray(value) ? value.slice(0, POINTS).map((each) => numberOf(each) ?? 0) : []
 }
 
-function textOf(value: unknown): string {
+function textOf(value: unknown, longest = LONGEST_NAME): string {
+  return typeof value === 'string' ? cut(value, longest) : ''
+}
+
+/** A flow's name is whole, or it would be another's. */
+function nameOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

@@ -6,6 +6,8 @@ import { Watch, type WatchHost } from './watch.js'
 const FRAME_MS = 1_000
 /** Frames that a viewer who comes finds, so that the page does not begin with nothing. */
 const KEPT = 60
+/** UTF-16 units of all of them together: frames are of a few thousand, but names may be long. */
+const KEPT_UNITS = 1_000_000
 /** Frames that a viewer may leave unread before it is sent away: it comes back by itself. */
 const MOST_UNREAD = 8
 
@@ -28,6 +30,7 @@ export class Viewers {
   #watch: Watch | undefined
   #cancel = (): void => {}
   #kept: { readonly id: number; readonly text: string }[] = []
+  #keptUnits = 0
   #frames = 0
 
   constructor(gate: Gate, host: WatchHost, after: After, fleet: Fleet | undefined) {
@@ -94,18 +97,22 @@ export class Viewers {
     this.#watch.stop()
     this.#watch = undefined
     this.#kept = []
+    this.#keptUnits = 0
   }
 
   #tick(): void {
     const watch = this.#watch
     if (watch === undefined) return
     this.#cancel = this.#after(FRAME_MS, () => this.#tick())
+    const frame = this.#frameOf(watch)
+    if (frame === undefined) return
     const recorded = watch.recorded()
-    const frame: Frame = watch.frame(this.#fleet?.others())
     const id = ++this.#frames
     const text = `id: ${id}\ndata: ${JSON.stringify(frame)}\n\n`
     this.#kept.push({ id, text })
-    if (this.#kept.length > KEPT) this.#kept.shift()
+    this.#keptUnits += text.length
+    while (this.#kept.length > KEPT || (this.#keptUnits > KEPT_UNITS && this.#kept.length > 1))
+      this.#keptUnits -= this.#kept.shift()!.text.length
     const bytes = this.#encoder.encode(text)
     const record = recorded && this.#encoder.encode(`event: record\ndata: ${JSON.stringify(recorded)}\n\n`)
     for (const viewer of [...this.#viewers]) {
@@ -117,6 +124,15 @@ export class Viewers {
       }
       controller.enqueue(bytes)
       if (records && record !== undefined) controller.enqueue(record)
+    }
+  }
+
+  /** Undefined where a stage has answered with what throws: the next frame has this one's counts, too. */
+  #frameOf(watch: Watch): Frame | undefined {
+    try {
+      return watch.frame(this.#fleet?.others())
+    } catch {
+      return undefined
     }
   }
 }

@@ -74,6 +74,89 @@ describe('views as HTML', () => {
       expect(viewAsHtml(name, props), name).not.toContain('<heavy>')
   })
 
+  /** The same with each text or number another. */
+  const changed = (value: unknown, change: (leaf: unknown) => unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return change(value)
+    if (Array.isArray(value)) return value.map((each) => changed(each, change))
+    return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, changed(each, change)]))
+  }
+  const viewsOf = (frames: readonly Frame[]): readonly (readonly [keyof Views, object])[] => [
+    ['state', { frames }],
+    ['river', { frames, width: 300 }],
+    ['flows', { frames }],
+    ['waiting', { frames }],
+    ['capacity', { frames, width: 300 }],
+    ['shedding', { signals: frames.at(-1)!.shed, width: 300 }],
+    ['budget', { frames }],
+    ['refusals', { refusals: frames.at(-1)!.refusals }],
+    ['processes', { frames }],
+  ]
+  /** A frame that has something for every view. */
+  const full = (frame: Frame): Frame => ({
+    ...frame,
+    queue: { ...frame.queue!, waiting: 3, flows: [{ flow: '<heavy>', waiting: 3, oldestMs: 2_000, running: 1 }] },
+    lease: { id: 'db', capacity: 5, wants: 6, by: 'lease', endsInMs: 1_000 },
+    overrides: [{ flow: '<heavy>', kind: 'hold', factor: 1, costPerSecond: 5, leftMs: 1_000 }],
+    fleet: [
+      { process: 'p', atMs: 0, admittedPerSecond: 1, refusedPerSecond: 2, inFlight: 3, waiting: 4, engaged: true },
+    ],
+  })
+
+  it.each([
+    ['to turn the rest around', '\u202e', '\\u202e'],
+    ['to be isolated', '\u2067', '\\u2067'],
+    ['of no width', '\u200b', '\\u200b'],
+    ['of a line', '\n', '\\u000a'],
+    ['of a terminal', '\u001b', '\\u001b'],
+    ['without a partner', '\ud800', '\\ud800'],
+    ['of a tag', '\u{e0041}', '\\u{e0041}'],
+  ])('show a character %s in a name as what it is', (_, character, escaped) => {
+    const name = `ac${character}me`
+    const named = changed(frames.map(full), (leaf) => (typeof leaf === 'string' ? name : leaf)) as Frame[]
+    for (const [view, props] of viewsOf(named)) {
+      const html = viewAsHtml(view, props as never)
+      expect(html, view).not.toContain(character)
+      // The capacity has no names.
+      expect(html.includes(`ac${escaped}me`), view).toBe(true)
+    }
+  })
+
+  it('cut no character of a long name in two', () => {
+    const name = `${'k'.repeat(23)}😀${'k'.repeat(20)}`
+    const named = changed(frames, (leaf) => (leaf === '<heavy>' ? name : leaf)) as Frame[]
+    expect(text(viewAsHtml('state', { frames: named }))).toContain(`60 %: ${'k'.repeat(23)}….`)
+  })
+
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY])(
+    'draw what they can where a number is %s, and no such number',
+    (odd) => {
+      const times = (frame: Frame, i: number): Frame => ({ ...frame, atMs: 1e12 + 1_000 * i })
+      const all = (changed(frames.map(full), (leaf) => (typeof leaf === 'number' ? odd : leaf)) as Frame[]).map(times)
+      const views = [
+        ...viewsOf(all),
+        ...viewsOf([...frames.map(full).map(times), all.at(-1)!]),
+        [
+          'bar',
+          {
+            parts: [
+              { value: odd, colour: 'red' },
+              { value: 1, from: odd, colour: 'red' },
+            ],
+            most: odd,
+            mark: odd,
+          },
+        ],
+        ['lines', { lines: [{ values: [1, odd, 2], colour: 'red' }], width: 100 }],
+        ['lines', { lines: [{ values: [odd], colour: 'red' }], width: odd, height: odd }],
+        ['river', { frames, width: odd, spanMs: odd }],
+      ] as const
+      for (const [view, props] of views) expect(viewAsHtml(view, props as never), view).not.toMatch(/NaN|Infinity/)
+      expect(
+        viewAsHtml('lines', { lines: [{ values: [1, odd, 2], colour: 'red' }], width: 100, height: 12 }),
+      ).toContain('points="0.0,6.0 100.0,1.0"')
+    },
+  )
+
   it('are a bar with parts of its length, and lines as high as their values', () => {
     const bar = viewAsHtml('bar', { parts: [{ value: 30, from: 10, colour: 'red' }], most: 40, mark: 20, label: 'b' })
     expect(bar).toContain('x="25%" width="75%" height="14" rx="4" fill="red"')

@@ -20,11 +20,19 @@ import {
   queueFrame,
   signalFrames,
 } from './stage-frames.js'
+import { cut, LONGEST_NAME, LONGEST_WORD, tellable, WordCounts } from './told.js'
 
 /** Refusals that a frame shows. */
 const SAMPLED = 8
-/** Requests that a frame records at most. */
+/** Reasons for refusals that a frame has one by one. */
+const REASONS = 32
+/** Overrides that a frame shows beside those of its flows: the latest. */
+const OVERRIDES = 32
+/** Processes of a fleet that a frame shows. */
+const PROCESSES = 100
+/** Requests that a frame records at most, and UTF-16 units of all names in it. */
 const MOST_RECORDED = 5_000
+const MOST_RECORDED_UNITS = 100_000
 /** What was counted of times counts half after so long: an operator looks for ten seconds. */
 const HALVE_MS = 3_000
 
@@ -60,10 +68,10 @@ export class Watch {
   #failed = 0
   #refusals: RefusalFrame[] = []
   #refusalCount = 0
-  #refusedBy = new Map<string, number>()
+  #refusedBy = new WordCounts()
   #framedMs: number
   #halvedMs: number
-  #record: { names: Map<string, number>; rows: number[]; dropped: number } | undefined
+  #record: { names: Map<string, number>; rows: number[]; units: number; dropped: number } | undefined
 
   constructor(gate: Gate, host: WatchHost) {
     this.#gate = gate
@@ -90,14 +98,14 @@ export class Watch {
   /** From now on, {@link recorded} has what ended since it was called last; or not any more. */
   set recording(on: boolean) {
     if (!on) this.#record = undefined
-    else this.#record ??= { names: new Map(), rows: [], dropped: 0 }
+    else this.#record ??= { names: new Map(), rows: [], units: 0, dropped: 0 }
   }
 
   /** What ended since the last call, while recording. */
   recorded(): RecordFrame | undefined {
     const record = this.#record
     if (record === undefined) return undefined
-    this.#record = { names: new Map(), rows: [], dropped: 0 }
+    this.#record = { names: new Map(), rows: [], units: 0, dropped: 0 }
     const flows = [...record.names.keys()]
     const weights = flows.map((flow) => this.#explained(flow).weight)
     return { names: flows.map(this.#host.label), weights, rows: record.rows, dropped: record.dropped }
@@ -105,12 +113,15 @@ export class Watch {
 
   /** All since the last frame. */
   frame(fleet: readonly ProcessFrame[] = []): Frame {
-    const { clock, timeOfDay, label, process } = this.#host
+    const { clock, timeOfDay, label, isHashed, process } = this.#host
     const nowMs = clock()
     const { stages, name, ...counts } = this.#gate.snapshot()
+    const flows = this.#flowFrames()
+    const shown = new Set(flows.map(({ flow }) => flow))
+    const overrides = overrideFrames(stages['overrides'], label)
     const frame: Frame = {
-      gate: name,
-      process,
+      gate: cut(name, LONGEST_NAME),
+      process: cut(process, LONGEST_NAME),
       atMs: timeOfDay(),
       seconds: Math.max(1e-3, (nowMs - this.#framedMs) / 1_000),
       closed: counts.closed,
@@ -121,19 +132,19 @@ export class Watch {
       inFlight: counts.inFlight,
       waiting: counts.waiting,
       stageErrors: counts.stageErrors,
-      refusedBy: Object.fromEntries(this.#refusedBy),
+      refusedBy: this.#refusedBy.top(REASONS),
       flowCount: this.#flows.at(nowMs),
-      flows: this.#flowFrames(),
+      flows,
       waits: Object.fromEntries([...this.#waits].map(([stage, waits]) => [stage, quantiles(waits)])),
       durations: quantiles(this.#durations),
       refusals: this.#refusals,
       fair: fairFrame(stages['fair']),
       queue: queueFrame(stages['queue'], label),
-      shed: signalFrames(stages['shed']),
+      shed: signalFrames(stages['shed'], isHashed),
       budget: budgetFrame(stages['budget'], label),
       lease: leaseFrame(stages['doorman'], stages['queue']),
-      overrides: overrideFrames(stages['overrides'], label),
-      fleet,
+      overrides: overrides.filter(({ flow }, i) => i >= overrides.length - OVERRIDES || shown.has(flow)),
+      fleet: fleet.slice(0, PROCESSES),
     }
     this.#begin(nowMs)
     return frame
@@ -148,7 +159,7 @@ export class Watch {
     this.#failed = 0
     this.#refusals = []
     this.#refusalCount = 0
-    this.#refusedBy = new Map()
+    this.#refusedBy = new WordCounts()
     if (nowMs - this.#halvedMs < HALVE_MS) return
     this.#halvedMs = nowMs
     this.#durations.fade(0.5)
@@ -190,8 +201,9 @@ export class Watch {
         this.#keep(event.flow, event.cost, OUTCOMES.indexOf(event.outcome), event.durationMs, event.waitedMs)
     } else if (event.type === 'refused') this.#hearRefusal(event)
     else if (event.type === 'waited') {
-      const waits = this.#waits.get(event.stage) ?? new DurationHistogram()
-      this.#waits.set(event.stage, waits)
+      const stage = cut(event.stage, LONGEST_WORD)
+      const waits = this.#waits.get(stage) ?? new DurationHistogram()
+      this.#waits.set(stage, waits)
       waits.add(event.waitedMs)
     }
   }
@@ -203,8 +215,7 @@ export class Watch {
     const record = this.#heavy.asks(flow, cost)
     record.refused += cost
     const { stage, reason, retryAfterMs, detail } = refusal
-    const key = `${stage}:${reason}`
-    this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
+    this.#refusedBy.add(`${cut(stage, LONGEST_WORD)}:${cut(reason, LONGEST_WORD)}`)
     if (this.#record !== undefined) this.#keep(flow, cost, OUTCOMES.indexOf('refused'), 0, waitedMs)
     // A fair sample of the frame's refusals, however many there are: Vitter's algorithm R.
     const place = this.#refusalCount++
@@ -212,17 +223,27 @@ export class Watch {
     if (at >= SAMPLED) return
     const atMs = this.#host.timeOfDay()
     const retry = Number.isFinite(retryAfterMs) ? retryAfterMs : null
-    const told = tellable(detail, this.#host.isHashed)
-    this.#refusals[at] = { id, atMs, flow: this.#host.label(flow), stage, reason, retryAfterMs: retry, detail: told }
+    this.#refusals[at] = {
+      id,
+      atMs,
+      flow: this.#host.label(flow),
+      stage: cut(stage, LONGEST_WORD),
+      reason: cut(reason, LONGEST_WORD),
+      retryAfterMs: retry,
+      detail: tellable(detail, this.#host.isHashed),
+    }
   }
 
   #keep(flow: string, cost: number, outcome: number, durationMs: number, waitedMs: number): void {
     const record = this.#record!
-    if (record.rows.length >= 5 * MOST_RECORDED) {
+    const known = record.names.get(flow)
+    const units = known === undefined ? flow.length : 0
+    if (record.rows.length >= 5 * MOST_RECORDED || record.units + units > MOST_RECORDED_UNITS) {
       record.dropped++
       return
     }
-    const name = record.names.get(flow) ?? record.names.size
+    record.units += units
+    const name = known ?? record.names.size
     record.names.set(flow, name)
     const askedMs = this.#host.timeOfDay() - durationMs - waitedMs
     record.rows.push(name, Math.round(10 * askedMs) / 10, cost, outcome, Math.round(100 * durationMs) / 100)
@@ -251,18 +272,5 @@ function* namesIn(stages: Readonly<Record<string, unknown>>): Generator<string> 
       const name: unknown = isJson(each) ? (each['flow'] ?? each['tenant']) : undefined
       if (typeof name === 'string') yield name
     }
-  }
-}
-
-type Told = Readonly<Record<string, unknown>>
-
-/** What may be told of a refusal's detail: a stage of the user's own may say what is no JSON, or a flow's name. */
-function tellable(detail: Told, isHashed: boolean): Told {
-  try {
-    return JSON.parse(
-      JSON.stringify(detail, (_, value: unknown) => (isHashed && typeof value === 'string' ? '' : value)),
-    )
-  } catch {
-    return {}
   }
 }

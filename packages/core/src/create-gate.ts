@@ -67,7 +67,7 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
    */
   weightOf?: WeightOf
   /**
-   * Secret by which flow names of 256 UTF-16 units or more are shortened, not empty: the same in all processes of a
+   * Secret by which flow names of more than 256 UTF-16 units are shortened, not empty: the same in all processes of a
    * fleet that share a budget between such names. @default a random one for the process
    */
   nameSecret?: string

@@ -1,8 +1,11 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
 
-/** The page's end of a console: one URL, wherever it is mounted. */
-const url = (query: string): string => `${location.pathname}?${query}`
+/** The page's end of a console: one URL, wherever it is mounted, without a password that may stand in it. */
+const url = (query: string): string => `${location.origin}${location.pathname}?${query}`
+
+/** A flow in a URL. Names may have surrogates without a partner, which a URL cannot carry and JSON escapes. */
+const inUrl = (flow: string): string => JSON.stringify(flow)
 
 export interface Connection {
   /** True where the console was given `control`. */
@@ -21,15 +24,15 @@ export function connect(): Connection {
     canAct: token !== undefined,
     workerUrl: url('worker'),
     async explain(flow) {
-      const answer = await fetch(url(`why=${encodeURIComponent(flow)}`))
+      const answer = await fetch(url(`why=${encodeURIComponent(inUrl(flow))}`))
       return answer.ok ? ((await answer.json()) as Record<string, unknown>) : {}
     },
     async act(kind, flow, parameters) {
-      const query = new URLSearchParams({ act: kind, flow, ...parameters })
+      const query = new URLSearchParams({ act: kind, flow: inUrl(flow), ...parameters })
       const headers = { 'x-fairlead-token': token ?? '' }
       try {
         const answer = await fetch(url(query.toString()), { method: 'POST', headers })
-        return answer.ok ? 'Done.' : await answer.text()
+        return await answer.text()
       } catch {
         return 'The server does not answer.'
       }

@@ -4,6 +4,7 @@ import type { Frame, RecordFrame, RefusalFrame } from '../frame.js'
 import { Flows } from '../views/flows.js'
 import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from '../views/panels.js'
 import { RiverPanel } from '../views/river.js'
+import { drawSafely } from '../views/safe.js'
 import { useSeen } from '../views/seen.js'
 import { StateBanner } from '../views/state.js'
 import { KEPT_FRAMES } from '../views/view.js'
@@ -133,6 +134,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
 
 const root = document.querySelector<HTMLElement>('#console')
 if (root !== null) {
+  drawSafely()
   root.textContent = ''
   render(<App connection={connect()} />, root)
 }

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
 import { ceiling, River } from '../views/charts.js'
-import { count, duration, number, percent, riverOf, type Shares, servedBy } from '../views/view.js'
+import { count, duration, number, percent, riverOf, type Shares, servedBy, shortened } from '../views/view.js'
 import type { Connection } from './connection.js'
 import type { Answer, Question } from './what-if-worker.js'
 
@@ -125,7 +125,7 @@ export function WhatIf(props: Props): JSX.Element {
             </label>
             {loud.map(({ flow, weight }) => (
               <label key={flow}>
-                weight of {flow.length > 20 ? `${flow.slice(0, 20)}…` : flow}
+                weight of {shortened(flow, 20)}
                 <input
                   type="number"
                   min="0.001"

@@ -273,12 +273,14 @@ export function River(props: {
 
 /** Lines so small that they need no axes, the newest at the right. */
 export function Lines({ lines, width = 90, height = 22, label }: LinesProps): JSX.Element {
-  const most = Math.max(Number.MIN_VALUE, ...lines.flatMap(({ values }) => values))
+  const most = Math.max(Number.MIN_VALUE, ...lines.flatMap(({ values }) => values.filter(Number.isFinite)))
   const pointsOf = (values: readonly number[]): string =>
     values
-      .map((value, i) => {
+      .flatMap((value, i) => {
         const x = (i / Math.max(1, values.length - 1)) * width
-        return `${x.toFixed(1)},${(height - 1 - (value / most) * (height - 2)).toFixed(1)}`
+        return Number.isFinite(value)
+          ? [`${x.toFixed(1)},${(height - 1 - (value / most) * (height - 2)).toFixed(1)}`]
+          : []
       })
       .join(' ')
   return (

@@ -6,10 +6,13 @@ import { Flows } from './flows.js'
 import { Budget, Capacity, Fleet, Refusals, Shedding, WaitingRoom } from './panels.js'
 import type { Views } from './props.js'
 import { RiverPanel } from './river.js'
+import { drawSafely } from './safe.js'
 import { useSeen } from './seen.js'
 import { StateBanner } from './state.js'
 
 const SPAN_MS = 120_000
+
+drawSafely()
 
 const VIEWS: { readonly [Name in keyof Views]: ComponentType<Views[Name]> } = {
   state({ frames }) {

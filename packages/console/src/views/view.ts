@@ -94,10 +94,10 @@ export function sharesOf(frames: readonly Frame[]): Shares {
   for (const frame of last)
     for (const flow of frame.flows) {
       const known = sums.get(flow.flow) ?? { asked: 0, served: 0, refused: 0, failed: 0 }
-      known.asked += flow.asked / seconds
-      known.served += flow.served / seconds
-      known.refused += flow.refused / seconds
-      known.failed += flow.failed / seconds
+      known.asked += amountOf(flow.asked) / seconds
+      known.served += amountOf(flow.served) / seconds
+      known.refused += amountOf(flow.refused) / seconds
+      known.failed += amountOf(flow.failed) / seconds
       sums.set(flow.flow, known)
       newest.set(flow.flow, flow)
     }
@@ -107,7 +107,7 @@ export function sharesOf(frames: readonly Frame[]): Shares {
   )
   const of = (what: 'asked' | 'refused' | 'failed'): number =>
     Math.max(0, total[what] - names.reduce((all, name) => all + sums.get(name)![what], 0))
-  const unnamed = Math.max(0, (latest?.flowCount ?? 0) - names.length)
+  const unnamed = Math.max(0, amountOf(latest?.flowCount ?? 0) - names.length)
   const others = { flows: unnamed, asked: of('asked'), refused: of('refused'), failed: of('failed') }
   const alone = new Set(names.filter((name) => failsAlone(sums.get(name)!, total, seconds)))
   const ownFailures = sum([...alone], (name) => sums.get(name)!.failed)
@@ -115,7 +115,7 @@ export function sharesOf(frames: readonly Frame[]): Shares {
   const short = failed > FAILING * (total.served + failed) || last.some((frame) => shortages(frame).length > 0)
   const got = Math.max(0, total.asked - total.refused - failed)
   const demands = [...names.map((name) => sums.get(name)!.asked), others.asked]
-  const weights = [...names.map((name) => newest.get(name)!.weight), Math.max(1, others.flows)]
+  const weights = [...names.map((name) => amountOf(newest.get(name)!.weight) || 1), Math.max(1, others.flows)]
   const entitled = short ? weightedMaxMin(demands, weights, got) : demands
   const flows = names.map((flow, i): Share => {
     const { asked, served, refused, failed } = sums.get(flow)!
@@ -233,8 +233,13 @@ function namesOf(heavy: readonly Share[]): string {
   const names = [...heavy]
     .sort((a, b) => b.asked - a.asked)
     .slice(0, NAMED)
-    .map(({ flow }) => (flow.length > LONG ? `${flow.slice(0, LONG)}…` : flow))
+    .map(({ flow }) => shortened(flow, LONG))
   return heavy.length > NAMED ? `${names.join(', ')} and others` : listed(names)
+}
+
+/** At most so much of a name, in UTF-16 units, and no half of a character. */
+export function shortened(name: string, most: number): string {
+  return name.length > most ? `${name.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…` : name
 }
 
 /** When the present shortage began, and whether that was seen; undefined if there is none. */
@@ -323,8 +328,13 @@ export function capacityOf({ fair, queue, served, seconds }: Frame): number | nu
   return measured > 0.1 * (served / seconds) ? measured : null
 }
 
+/** What is no amount, in frames of somebody's own, counts nothing. */
+function amountOf(value: number): number {
+  return Number.isFinite(value) ? value : 0
+}
+
 export function sum<T>(list: readonly T[], of: (item: T) => number): number {
-  return list.reduce((total, item) => total + of(item), 0)
+  return list.reduce((total, item) => total + amountOf(of(item)), 0)
 }
 
 function unique(list: readonly string[]): string[] {
@@ -346,7 +356,7 @@ export function count(amount: number, thing: string): string {
 
 /** Three digits at most, and thousands by letter. */
 export function number(value: number): string {
-  if (!Number.isFinite(value)) return '∞'
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? '–' : value < 0 ? '−∞' : '∞'
   const size = Math.abs(value)
   if (size >= 1e6) return `${trimmed(value / 1e6)}\u00a0M`
   if (size >= 1e4) return `${trimmed(value / 1e3)}\u00a0k`
@@ -365,12 +375,14 @@ export function rate(perSecond: number): string {
 
 /** Never 0 % or 100 % where that is not quite so. */
 export function percent(share: number): string {
+  if (!Number.isFinite(share)) return '–'
   if (share > 0 && share < 0.005) return '<1\u00a0%'
   if (share < 1 && share > 0.995) return '>99\u00a0%'
   return `${Math.round(100 * share)}\u00a0%`
 }
 
 export function duration(ms: number): string {
+  if (!Number.isFinite(ms)) return '–'
   const [value, unit] = durationParts(ms)
   return `${value}\u00a0${unit}`
 }

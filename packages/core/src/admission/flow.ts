@@ -10,17 +10,23 @@ let ownKey: Words | undefined
 const words: Words = { a: 0, b: 0 }
 
 /**
- * The name by which a flow is known inside: itself, unless it is so long that keeping and comparing it would be a
- * burden. Then its head and a keyed 64-bit hash of the whole: two long names stay two flows, and nobody who does not
- * know the key can choose a name that is another's. Only such a name is of the greatest length, so no name that is given
- * is one. Without `key`, under one that this process draws for itself. O(length).
+ * The name by which a flow is known inside: the name itself up to {@link MAX_FLOW_LENGTH} units, which includes every
+ * name that was shortened before. Of a longer name: its head, and a keyed 64-bit hash of the whole. Two long names stay
+ * two flows, and without the key nobody can make a name that is another's, unless somebody showed it to them. A pair of
+ * surrogates is not cut in two. Without `key`, the hash has a key that this process draws for itself. O(length).
  */
 export function flowName(flow: string, key?: Words): string {
-  if (flow.length < MAX_FLOW_LENGTH) return flow
+  if (flow.length <= MAX_FLOW_LENGTH) return flow
   // Not before the first long name comes: some platforms have no randomness until the first request.
   ownKey ??= keyFrom(secretRandom)
   keyedHash(flow, key ?? ownKey, words)
-  return `${flow.slice(0, MAX_FLOW_LENGTH - HASH_LENGTH)}~${hex(words.a)}${hex(words.b)}`
+  return `${headOf(flow, MAX_FLOW_LENGTH - HASH_LENGTH)}~${hex(words.a)}${hex(words.b)}`
+}
+
+/** The first `length` units, or one less where the cut would go through a pair of surrogates. */
+function headOf(flow: string, length: number): string {
+  const isPair = flow.codePointAt(length - 1)! > 0xffff
+  return flow.slice(0, isPair ? length - 1 : length)
 }
 
 /** The key that all processes have which are given the same secret. */

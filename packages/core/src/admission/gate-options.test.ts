@@ -118,23 +118,40 @@ describe('flows', () => {
     const seen: string[] = []
     const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
     const long = 'x'.repeat(1 << 20)
-    for (const flow of [long, `${long}y`, 'x'.repeat(255), '__proto__']) admitNow(gate, flow)
-    expect(new Set(seen).size).toBe(4)
+    for (const flow of [long, `${long}y`, 'x'.repeat(257), 'x'.repeat(256), '__proto__']) admitNow(gate, flow)
+    expect(new Set(seen).size).toBe(5)
     for (const flow of seen) expect(flow.length).toBeLessThanOrEqual(256)
-    expect(seen.slice(2)).toEqual(['x'.repeat(255), '__proto__'])
+    expect(seen.slice(3)).toEqual(['x'.repeat(256), '__proto__'])
     admitNow(gate, long)
     expect(seen.at(-1)).toBe(seen[0])
   })
 
-  it('of any length cannot be made to look like another: neither by the same hash nor by the short name itself', () => {
+  it('of any length cannot be made to look like another by the same hash, and a short name that was shown is itself', () => {
     const seen: string[] = []
     const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
     const head = 'x'.repeat(300)
     admitNow(gate, `${head}tenant-acme-production`)
     // The same hash by two-lane murmur3, whatever its seed.
     admitNow(gate, `${head}tena\u{cf63}\u{6164}\u{e70a}\u{413}c\u{5480}e-production`)
+    expect(new Set(seen).size).toBe(2)
     admitNow(gate, seen[0]!)
-    expect(new Set(seen).size).toBe(3)
+    expect(seen[2]).toBe(seen[0])
+  })
+
+  it('that are long are not cut inside a pair of surrogates', () => {
+    const seen: string[] = []
+    const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
+    for (let before = 230; before < 245; before++) {
+      const flow = `${'k'.repeat(before)}${'😀'.repeat(20)}`
+      admitNow(gate, flow)
+      const [name] = seen.splice(0) as [string]
+      expect(name).not.toMatch(/\p{Surrogate}/u)
+      expect(name.length).toBeGreaterThanOrEqual(255)
+      expect(flow.startsWith(name.slice(0, name.lastIndexOf('~')))).toBe(true)
+    }
+    // One that was never a pair stays what it was.
+    admitNow(gate, `${'k'.repeat(238)}\ud83d${'k'.repeat(20)}`)
+    expect(seen[0]).toMatch(/k\ud83d~[0-9a-f]{16}$/)
   })
 
   it('that are long are named by the secret: alike where it is the same, else not', () => {

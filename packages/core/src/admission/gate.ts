@@ -95,6 +95,7 @@ export class Gate {
   ) {
     this.name = name
     this.overrides = overrides
+    overrides?.shortenBy(nameKey)
     overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
@@ -116,7 +117,7 @@ export class Gate {
     requireAbove('cost', cost, 0)
     if (resource !== undefined) requireText('resource', resource)
     if (priority !== 0) requireInteger('priority', priority, -2, 2)
-    const name = first.length < MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
+    const name = first.length <= MAX_FLOW_LENGTH ? first : flowName(first, this.#nameKey)
     const visit = new Visit(
       this,
       ++this.#asked,

@@ -99,4 +99,45 @@ describe('a flow that is held', () => {
     expect(gate.admit({ flow: 'heavy', exempt: true })).toMatchObject({ admitted: true })
     expect(() => overrides.hold('heavy', 0, 1)).toThrow(/costPerSecond must be a number > 0, got 0/)
   })
+
+  describe.each([undefined, 'fleet-secret'])('of a name too long to be kept, with nameSecret %s', (nameSecret) => {
+    const long = `${'k'.repeat(300)}`
+    const gateWith = (overrides: Overrides) =>
+      createGate({ fair: false, overrides, ...(nameSecret !== undefined && { nameSecret }) })
+
+    it.each([
+      ['by the name', () => long],
+      ['by the name that was shown', (seen: string) => seen],
+    ])('hold, are explained and are cleared %s', (_, nameOf) => {
+      const overrides = new Overrides()
+      const gate = gateWith(overrides)
+      let seen = ''
+      gate.observe((event) => {
+        if (event.type === 'admitted') seen = event.flow
+      })
+      gate.admit({ flow: long })
+      expect(seen.length).toBe(256)
+      const name = nameOf(seen)
+      overrides.block(name, 5_000, 'ann')
+      expect(gate.admit({ flow: long })).toMatchObject({ admitted: false, reason: 'blocked' })
+      expect(gate.explain(name)['overrides']).toMatchObject({ kind: 'block' })
+      expect(overrides.explain(name)).toMatchObject({ kind: 'block' })
+      expect(Object.keys(overrides.snapshot())).toEqual([seen])
+      expect(overrides.clear(name)).toBe(true)
+      expect(gate.admit({ flow: long })).toMatchObject({ admitted: true })
+    })
+
+    it('hold if they were set before there was a gate', () => {
+      const overrides = new Overrides()
+      overrides.block(long, 5_000)
+      expect(gateWith(overrides).admit({ flow: long })).toMatchObject({ admitted: false, reason: 'blocked' })
+      expect(gateWith(overrides).admit({ flow: long })).toMatchObject({ admitted: false, reason: 'blocked' })
+    })
+
+    it('are not shared by gates that shorten names differently', () => {
+      const overrides = new Overrides()
+      gateWith(overrides)
+      expect(() => createGate({ fair: false, overrides, nameSecret: 'another' })).toThrow(/nameSecret/)
+    })
+  })
 })

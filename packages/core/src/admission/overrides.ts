@@ -1,4 +1,5 @@
 import { type Clock, steady, systemClock } from '../clock.js'
+import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
@@ -58,12 +59,29 @@ export class Overrides implements Stage {
   readonly #flows = new Map<string, Override>()
   readonly #listeners = new Set<(change: OverrideChange) => void>()
   readonly #clock: Clock
+  /** Of the gates that have it; none while there is no gate. */
+  #nameKey: { readonly key: Words | undefined } | undefined
+  #weighs = false
 
   constructor(options: OverridesOptions = {}) {
     requireOptions('overrides', options, ['clock'])
     const { clock = systemClock } = options
     requireFunction('clock', clock)
     this.#clock = steady(clock)
+  }
+
+  /**
+   * @internal Names are shortened as the gate does it from now on, and so are those that were given before. Throws a
+   * `TypeError` if another gate with another `nameSecret` has it: what is decided would hold in one of them only.
+   */
+  shortenBy(key: Words | undefined): void {
+    const known = this.#nameKey
+    if (known !== undefined && (known.key?.a !== key?.a || known.key?.b !== key?.b))
+      throw new TypeError('overrides must not be shared by gates with different nameSecrets')
+    this.#nameKey = { key }
+    const before = [...this.#flows]
+    this.#flows.clear()
+    for (const [flow, override] of before) this.#flows.set(this.#nameOf(flow), override)
   }
 
   /** Refuses all that the flow asks, for `forMs` milliseconds, above 0. Exempt requests pass. */
@@ -91,7 +109,7 @@ export class Overrides implements Stage {
 
   /** The flow is one like all others again. False if it was. */
   clear(flow: string, by?: string): boolean {
-    const name = flowName(flow)
+    const name = this.#nameOf(flow)
     if (!this.#flows.delete(name)) return false
     this.#tell({ flow: name, kind: 'clear', factor: undefined, costPerSecond: undefined, forMs: undefined, by })
     return true
@@ -103,8 +121,14 @@ export class Overrides implements Stage {
     return () => void this.#listeners.delete(listener)
   }
 
+  /** True once a mechanism has asked for a weight. Until then a boost changes nothing. */
+  get weighs(): boolean {
+    return this.#weighs
+  }
+
   /** What the weight of a flow is to be multiplied by, now. */
   factor(flow: string): number {
+    this.#weighs = true
     if (this.#flows.size === 0) return 1
     const override = this.#of(flow, this.#clock())
     return override?.kind === 'boost' ? override.factor : 1
@@ -127,7 +151,7 @@ export class Overrides implements Stage {
   /** What is different for a flow, if anything is. */
   explain(flow: string): OverrideSnapshot | undefined {
     const nowMs = this.#clock()
-    const override = this.#of(flow, nowMs)
+    const override = this.#of(this.#nameOf(flow), nowMs)
     return override && shown(override, nowMs)
   }
 
@@ -151,7 +175,7 @@ export class Overrides implements Stage {
   ): void {
     requireText('flow', flow)
     requireAbove('forMs', forMs, 0)
-    const name = flowName(flow)
+    const name = this.#nameOf(flow)
     this.#flows.delete(name)
     // The one that was set longest ago makes room.
     if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
@@ -170,6 +194,10 @@ export class Overrides implements Stage {
 
   #tell(change: OverrideChange): void {
     for (const listener of this.#listeners) listener(change)
+  }
+
+  #nameOf(flow: string): string {
+    return this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key)
   }
 
   #of(flow: string, nowMs: number): Override | undefined {

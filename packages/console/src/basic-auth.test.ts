@@ -1,0 +1,51 @@
+import { createGate } from '@fairlead/core'
+import { describe, expect, it } from 'vitest'
+import { basicAuth, fairConsole } from './index.js'
+
+const page = fairConsole(createGate(), { auth: basicAuth({ ann: 'right', ['__proto__']: 'odd' }) })
+const ask = async (authorization?: string): Promise<number> =>
+  (await page(new Request('http://host/', { headers: authorization === undefined ? {} : { authorization } }))).status
+const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+
+describe('basicAuth', () => {
+  it('knows a name by its password alone', async () => {
+    expect(await ask(basic('ann:right'))).toBe(200)
+    expect(await ask(basic('ann:right').replace('Basic', 'basic'))).toBe(200)
+    expect(await ask(basic('__proto__:odd'))).toBe(200)
+    for (const wrong of [
+      undefined,
+      '',
+      'Basic',
+      'Basic !!!',
+      'Bearer YW5uOnJpZ2h0',
+      basic('ann:'),
+      basic('ann'),
+      basic(':'),
+      basic('ann:right '),
+      basic('ann:righ'),
+      basic('bob:right'),
+      basic('bob:'),
+      basic('constructor:'),
+      basic('toString:undefined'),
+    ])
+      expect([wrong, await ask(wrong)]).toEqual([wrong, 401])
+  })
+
+  it('is not made without a password', () => {
+    expect(() => basicAuth({})).toThrow('needs a name')
+    expect(() => basicAuth({ ann: undefined })).toThrow('password of "ann" must be a non-empty string')
+    expect(() => basicAuth({ ann: '' })).toThrow('password of "ann" must be a non-empty string')
+    expect(() => basicAuth({ 'a:b': 'x' })).toThrow('colon')
+    expect(() => basicAuth({ '': 'x' })).toThrow('colon')
+  })
+})
+
+it('auth may answer by itself, each time with the same response', async () => {
+  const login = new Response(null, { status: 302, headers: { location: '/login' } })
+  const console = fairConsole(createGate(), { auth: () => login })
+  for (let i = 0; i < 2; i++) {
+    const answer = await console(new Request('http://host/?events'))
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/login'])
+  }
+  expect(console.viewers).toBe(0)
+})
