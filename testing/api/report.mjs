@@ -30,8 +30,11 @@ export function load(app) {
 const fileOf = (name) => `${name.replace('@fairlead/', '').replaceAll('/', '-')}.txt`
 
 function reportOf(module) {
-  return `${byName(module.children).flatMap(linesOf).join('\n')}\n`
+  return `${byName(module.children).flatMap(linesOf).map(sorted).join('\n')}\n`
 }
+
+/** The compiler lists the words of a union in the order in which it met them anywhere. */
+const sorted = (line) => line.replace(/"[^"]*"(?: \| "[^"]*")+/g, (words) => words.split(' | ').sort().join(' | '))
 
 const byName = (list = []) => [...list].sort((a, b) => (a.name < b.name ? -1 : 1))
 

@@ -31,7 +31,7 @@ function shown(text: unknown): unknown {
  * A name or a word of anybody's as people see it: two that differ look different, and neither turns around what stands
  * beside it.
  */
-export function visible(text: string): string {
+function visible(text: string): string {
   return text.replace(UNSEEN, (character) => {
     const code = character.codePointAt(0)!.toString(16)
     return code.length > 4 ? `\\u{${code}}` : `\\u${code.padStart(4, '0')}`
