@@ -80,7 +80,7 @@ export class LiveLoad {
    * in use, garbage included, and `used` is all that is in use: no more is held than that.
    */
   load(inFlight: number, most: number, used: number): number {
-    const held = Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
+    const held = this.#heldAtMost(most)
     let lowest = used
     for (const collection of this.#last) {
       const more = inFlight - collection.inFlight
@@ -88,6 +88,15 @@ export class LiveLoad {
       lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
     }
     return Math.max(lowest, this.least(inFlight, held))
+  }
+
+  /** What {@link load} is at most by the line alone, whatever is in use. */
+  most(inFlight: number, most: number = Number.POSITIVE_INFINITY): number {
+    return this.least(inFlight, this.#heldAtMost(most))
+  }
+
+  #heldAtMost(most: number): number {
+    return Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
   }
 
   /**

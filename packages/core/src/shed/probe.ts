@@ -1,4 +1,5 @@
 import { show } from '../options.js'
+import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
 import { Reservation } from './reservation.js'
 import { riseOf } from './shedder.js'
@@ -10,6 +11,8 @@ const FAST_START_MS = 50
 const STARTED = 3
 /** Sampling periods without a good reading after which a signal no longer refuses anybody. */
 const STALE_AFTER = 10
+/** Decisions for which the load is not estimated again, if not even that many admissions could have anybody refused. */
+const CALM_DECISIONS = 32
 /** What a snapshot tells the chances of. */
 const PRIORITIES = [-2, -1, 0, 1, 2]
 const CURVE_STEPS = 21
@@ -26,7 +29,10 @@ export interface SignalSnapshot {
   reserved: number
   /** Taken off for memory that an allocator keeps. */
   relief: number
-  /** Load at the last decision: observed + reserved - relief; null while there is nothing to go by. */
+  /**
+   * What the next request meets: observed + reserved - relief. Of a live signal, what the last one met. Null while there
+   * is nothing to go by.
+   */
   load: number | null
   /** Chance of refusal that this load means for an ordinary request. */
   probability: number
@@ -68,6 +74,9 @@ export class Probe {
   #goodAtMs: number = Number.NaN
   #pushedAtMs: number = Number.NaN
   #restsOnPushed = false
+  /** Decisions left that need no estimate, as long as the curve is this one. */
+  #calm = 0
+  #calmBy: Curve | undefined
   #badSamples = 0
   #stale = false
   #badReason: string | undefined
@@ -87,10 +96,21 @@ export class Probe {
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
-    if (this.#live || (nowMs - this.#triedAtMs >= this.#periodMs() && this.signal.due !== false))
+    if (this.#live) {
       this.#sample(nowMs, inFlight)
-    if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
-    else this.#estimate(inFlight)
+      this.load = this.#stale ? Number.NaN : this.#reading
+      return this.chance(rise)
+    }
+    const isDue = nowMs - this.#triedAtMs >= this.#periodMs
+    if (!isDue && this.#calm > 0 && this.#calmBy === this.signal.curve) {
+      this.#calm--
+      return 0
+    }
+    if (isDue && this.signal.due !== false) this.#sample(nowMs, inFlight)
+    this.#estimate(inFlight)
+    this.#calmBy = this.signal.curve
+    this.#calm =
+      this.#most(inFlight + CALM_DECISIONS) < startOf(this.#calmBy, riseOf(-2, undefined)) ? CALM_DECISIONS : 0
     return this.chance(rise)
   }
 
@@ -119,6 +139,11 @@ export class Probe {
     this.#pushed?.undo()
   }
 
+  /** Whether its load depends on what was let in since the reading. */
+  get reserves(): boolean {
+    return !this.#live
+  }
+
   /** Takes a reading that the signal offers of its own accord. Nothing says that the timed one must be good too. */
   push(reading: number, nowMs: number, inFlight: number): void {
     if (!isGood(reading)) {
@@ -126,6 +151,7 @@ export class Probe {
       return
     }
     this.#pushed ??= new LiveLoad()
+    this.#calm = 0
     const held = this.#pushed.held * inFlight
     this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
@@ -138,6 +164,7 @@ export class Probe {
       this.#bad(reading)
       return
     }
+    this.#calm = 0
     this.#collected.sample(reading, inFlight)
     this.#timed?.collected(reading, inFlight, this.#collected.held)
     this.#good(reading, nowMs)
@@ -149,7 +176,8 @@ export class Probe {
     return Number.isNaN(this.#reading) ? Number.NaN : Math.max(0, nowMs - readAtMs)
   }
 
-  snapshot(nowMs: number): SignalSnapshot {
+  snapshot(nowMs: number, inFlight: number): SignalSnapshot {
+    if (!this.#live) this.#estimate(inFlight)
     const { curve, kind = 'reserved', name } = this.signal
     const held = this.#restsOnPushed ? this.#pushed?.held : undefined
     return {
@@ -181,7 +209,7 @@ export class Probe {
     return (this.#restsOnPushed ? this.#pushedRelief : this.#relief)?.amount ?? 0
   }
 
-  #periodMs(): number {
+  get #periodMs(): number {
     const starting = this.#timed !== undefined && this.#timed.samples < STARTED
     return starting ? Math.min(FAST_START_MS, this.#everyMs) : this.#everyMs
   }
@@ -230,6 +258,13 @@ export class Probe {
     this.load = predicted - (this.#pushedRelief?.amount ?? 0)
     this.reserved = predicted - this.#pushed.observed
     this.#restsOnPushed = true
+  }
+
+  /** What the load is at most, without another reading, once `inFlight` requests run, {@link CALM_DECISIONS} of them new. */
+  #most(inFlight: number): number {
+    const used = this.#reading + (this.#timed?.most(CALM_DECISIONS) ?? 0)
+    const least = this.#collected.least(inFlight, this.#timed?.size)
+    return Math.max(used, least, this.#pushed?.most(inFlight, this.#timed?.growth) ?? 0)
   }
 
   #bad(reading: unknown): void {

@@ -142,6 +142,12 @@ export class Reservation {
     return Math.max(0, Math.min(gross, gross - given + margin * spread))
   }
 
+  /** What {@link reserved} is at most, once so many `more` have been admitted, whatever finishes meanwhile. */
+  most(more: number): number {
+    const admitted = this.#admitted + more
+    return this.size * (admitted + Math.sqrt(admitted))
+  }
+
   /**
    * What an admission added where readings rose, large rises counting more. Where a collection frees what finishes do
    * not, or what was freed is used again, falls and stretches without a change make up for admissions, and least

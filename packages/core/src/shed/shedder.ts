@@ -64,6 +64,8 @@ export class LoadShedder implements Stage {
   readonly #random: Random
   readonly #trickleMs: number
   readonly #probes: readonly Probe[]
+  /** Those that count what was let in since their reading. */
+  readonly #reserving: readonly Probe[]
   readonly #hold: Hold
   readonly #totals = { admitted: 0, refused: 0, finished: 0 }
   #exempted = 0
@@ -86,6 +88,7 @@ export class LoadShedder implements Stage {
     this.#random = random
     this.#trickleMs = trickleMs
     this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs))
+    this.#reserving = this.#probes.filter((probe) => probe.reserves)
     this.#hold = {
       finish: (_outcome: Outcome) => this.#finish(),
       undo: (_refusal: Refusal) => this.#undo(),
@@ -129,7 +132,7 @@ export class LoadShedder implements Stage {
       inFlight: this.#inFlight,
       exempted: this.#exempted,
       trickled: this.#trickled,
-      signals: this.#probes.map((probe) => probe.snapshot(nowMs)),
+      signals: this.#probes.map((probe) => probe.snapshot(nowMs, this.#inFlight)),
     }
   }
 
@@ -174,7 +177,7 @@ export class LoadShedder implements Stage {
     }
     this.#totals.admitted++
     this.#inFlight++
-    for (const probe of this.#probes) probe.admit()
+    for (const probe of this.#reserving) probe.admit()
     return true
   }
 
@@ -197,14 +200,14 @@ export class LoadShedder implements Stage {
     if (this.#inFlight === 0) return
     this.#inFlight--
     this.#totals.finished++
-    for (const probe of this.#probes) probe.finish()
+    for (const probe of this.#reserving) probe.finish()
   }
 
   /** Nothing ran: what the request was expected to take is given back, and no finish is learned from. */
   #undo(): void {
     if (this.#inFlight === 0) return
     this.#inFlight--
-    for (const probe of this.#probes) probe.undo()
+    for (const probe of this.#reserving) probe.undo()
   }
 }
 
