@@ -44,13 +44,11 @@ export interface ShedSnapshot {
 }
 
 /**
- * Refuses a share of requests at random that grows with the load of this process, so that it never takes on more than
- * it can hold, and lets in all that it can.
+ * Refuses a random share of requests that grows with the load of this process.
  *
- * The load is one or several signals; the request meets the largest of their probabilities, and one draw decides.
- * A request is let in at least every `trickleMs`, so that what is known about load never goes out of date, and no
- * reading, however wrong, closes a service for good. Exempt requests are let in always; they count, because they use
- * memory too.
+ * The load is one or several signals. The largest of their probabilities counts, and one draw decides. At least one
+ * request is admitted every `trickleMs`, so that readings stay current, and no wrong reading closes a service for ever.
+ * Exempt requests are always admitted; they count, because they use memory too.
  *
  * A stage of a gate, and useful alone by {@link LoadShedder.tryAdmit}. It has no timer: a signal is sampled by the
  * first decision after `sampleEveryMs`. A decision that takes no sample allocates nothing unless it refuses.
@@ -164,7 +162,7 @@ export class LoadShedder implements Stage {
     if (exempt) {
       this.#exempted++
     } else {
-      // random() < 1, so that 0 lets everyone in and 1 nobody.
+      // random() < 1, so a probability of 1 refuses always.
       if (this.#probability > 0 && this.#random() < this.#probability) {
         if (nowMs - this.#admittedAtMs < this.#trickleMs) {
           this.#totals.refused++
@@ -212,9 +210,8 @@ export class LoadShedder implements Stage {
 }
 
 /**
- * Load shedding for `createGate({ shed })`: refuses at random what the process cannot take. Each gate that is given it
- * has a shedder of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
- * checked when the gate is made.
+ * Load shedding for `createGate({ shed })`. Each gate makes a shedder of its own from it. Throws a `TypeError` on an
+ * unknown option; values are checked when the gate is made.
  */
 export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
   requireOptions('shed', options, SHED_OPTIONS)
