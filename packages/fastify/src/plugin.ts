@@ -76,7 +76,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
     }
     const [request, reply] = visit.target
     if (!decision.admitted) {
-      // A client that has left cannot read an answer. While it waited, a time-out of somebody else's may have answered.
+      // A client that has left cannot read an answer. While it waited, some other timeout may have answered.
       if (decision.reason !== 'gone' && !reply.sent && !reply.raw.headersSent)
         refuse(request, reply, admission.refusal(decision), options.handler, admission)
       return
@@ -165,7 +165,7 @@ function refuse(
   }
 }
 
-/** Sends the problem document. A response that somebody has begun can only be cut off, lest it hang. */
+/** Sends the problem document. A response that has been started already is destroyed, because it would hang. */
 function sendProblem(reply: FastifyReply, { status, body }: HttpRefusal): void {
   if (!reply.raw.headersSent) reply.code(status).type(PROBLEM_JSON).send(body)
   else if (!reply.raw.writableEnded) reply.raw.destroy()

@@ -39,7 +39,7 @@ export async function refuse(
 export function answerNobody(c: Context): void {
   if (c.finalized) c.res.body?.cancel().catch(() => {})
   const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
-  // Before somebody has asked for the body, it would write without a look at the headers.
+  // Until the body has been read once, it would write without looking at the headers.
   if (nothing.body === null) c.res = nothing
 }
 

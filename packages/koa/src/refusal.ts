@@ -12,7 +12,7 @@ export async function setRefusal(
   handler: HttpOptions<[Context]>['handler'],
   admission: HttpAdmission<[Context]>,
 ): Promise<void> {
-  // While it waited, a timeout of somebody else's may have answered.
+  // While it waited, some other timeout may have answered.
   if (ctx.headerSent) return
   refuseBody(ctx.req, ctx.res)
   ctx.status = refusal.status
@@ -26,7 +26,8 @@ export async function setRefusal(
   } catch (cause) {
     admission.warn('handler failed: the problem document was sent instead.', cause)
     if (!ctx.headerSent) setProblem(ctx, refusal)
-    // What has been begun can only be cut off, lest it hang. Over HTTP/2, without an error it would look whole.
+    // A response that has been started is destroyed, because it would hang; without an error it would look complete
+    // over HTTP/2.
     else if (!ctx.res.writableEnded) ctx.res.destroy(new Error('The handler of a refusal failed', { cause }))
   }
 }

@@ -36,7 +36,7 @@ export function exchangeOf(context: ExecutionContext): Exchange | undefined {
   return exchange(request, request?.res)
 }
 
-/** Those who share a response: the fields of a GraphQL operation, each with a visit of its own. */
+/** Visits that share a response: the fields of a GraphQL operation. */
 const audiences = new WeakMap<NodeResponse, Set<EndListener>>()
 
 /** {@link onResponseEnd} for many listeners to one response: they leave a single listener on it. */
@@ -111,7 +111,7 @@ export function addressOf(context: ExecutionContext): string | undefined {
   }
 }
 
-/** The headers of an HTTP request whose platform was not told to trust those of proxies; undefined if it was. */
+/** The headers of an HTTP request if the platform trusts no proxies; undefined if it does. */
 export function headersOf(context: ExecutionContext): Readonly<Record<string, unknown>> | undefined {
   if (context.getType() !== 'http') return undefined
   const request: HttpRequest = context.getArgByIndex(0)

@@ -1,3 +1,4 @@
+import { loadavg } from 'node:os'
 import type { Section } from '../report/section.js'
 import { type Comparison, type Cost, PROCESSES, SLICE, WARM_UP } from './compare.js'
 import type { Framework } from './framework.js'
@@ -32,7 +33,8 @@ export function sectionOf(name: string, framework: Framework, comparison: Compar
         'bare route that each of them serves as well, with which its mode is compared, ' +
         `after ${WARM_UP.toLocaleString('en')} to each that are not measured; ` +
         `${pinned ? 'servers and load on a processor each' : 'on whichever processor was free'}; everything else on ` +
-        `this machine kept ${others.toFixed(2)} processors busy. The quieter rounds are those that cost all servers ` +
+        `this machine kept ${others.toFixed(2)} processors busy, at a load average of ${loadavg()[1]!.toFixed(0)} over ` +
+        'five minutes. The quieter rounds are those that cost all servers ' +
         'together least: neighbours on the host slow them all. Limiters are set up as their documentation says, ' +
         'with a limit that nobody reaches; by address all of the load is one key, by header each flow is its own. ' +
         'Requests per second and p99 are as the load sees them, which asks again as soon as it is answered.',

@@ -30,18 +30,20 @@ export async function publish(section: Section, machine: string, save: boolean):
   for (const path of await saveQuotes()) console.log(`wrote ${path}`)
 }
 
+/** A section as it was kept last; undefined if it never was. */
+export async function kept(file: string): Promise<Measured | undefined> {
+  const path = join(FIGURES, `${file}.json`)
+  const exists = await access(path).then(
+    () => true,
+    () => false,
+  )
+  return exists ? (JSON.parse(await readFile(path, 'utf8')) as Measured) : undefined
+}
+
 /** Makes the page from the sections that have been kept. */
 async function writePage(): Promise<void> {
-  const kept: Measured[] = []
-  for (const file of CHAPTERS) {
-    const path = join(FIGURES, `${file}.json`)
-    const exists = await access(path).then(
-      () => true,
-      () => false,
-    )
-    if (exists) kept.push(JSON.parse(await readFile(path, 'utf8')) as Measured)
-  }
-  await write(join(DOCS, 'benchmarks.md'), page(kept))
+  const sections = await Promise.all(CHAPTERS.map(kept))
+  await write(join(DOCS, 'benchmarks.md'), page(sections.filter((section) => section !== undefined)))
 }
 
 async function write(path: string, content: string): Promise<void> {

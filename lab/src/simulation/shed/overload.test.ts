@@ -2,7 +2,7 @@ import { LoadShedder, linear, logistic, step } from '@fairlead/core'
 import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { CollectedHeap, PlainMemory, StickyMemory } from './memory.js'
-import { byLiveHeap, byMeter, none, RANGE } from './policies.js'
+import { byLiveHeap, byMeter, byWhatIsHeld, none, RANGE } from './policies.js'
 import { average, pareto, rareLarge, SPIKE, type Stretch, simulate } from './simulate.js'
 
 const SEEDS = 20
@@ -69,6 +69,21 @@ describe('memory, four times the demand for 30 s', { timeout: 60_000 }, () => {
       outOfMemory(SPIKE, makeShedder) - outOfMemory(quiet, makeShedder)
     expect(added(shed)).toBeLessThan(0.35 * added(none))
   })
+
+  it.each([
+    [0.75, 1.8, 170, 190],
+    [0.62, 1.2, 130, 155],
+  ])(
+    'runs out of single requests even by what is held at each moment, let in below %f',
+    (most, times, least, served) => {
+      const makeShedder = byWhatIsHeld(most)
+      const scenario = { sigma: 0, drawSize: pareto(1.5), demand: SPIKE, makeMemory: plain, makeShedder }
+      const result = average(SEEDS_OF_HEAVY_TAILS, scenario)
+      expect(result.outOfMemory).toBeGreaterThan(times)
+      expect(result.goodput).toBeGreaterThan(least)
+      expect(result.goodput).toBeLessThan(served)
+    },
+  )
 
   it('never runs out when the overload begins with the first request', () => {
     const demand: Stretch[] = [{ untilMs: 60_000, perSecond: 800 }]

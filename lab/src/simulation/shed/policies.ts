@@ -1,5 +1,5 @@
 import type { LoadSignal, Random, SignalHost, SignalKind } from '@fairlead/core'
-import { type Curve, LoadShedder, logistic } from '@fairlead/core'
+import { type Curve, LoadShedder, logistic, step } from '@fairlead/core'
 import type { ManualClock } from '@fairlead/core/testing'
 import { CollectedHeap, type Memory } from './memory.js'
 
@@ -27,6 +27,15 @@ export function byMeter(
       read: (now) => memory.reading(now),
     }
     return new LoadShedder({ signal, sampleEveryMs, clock, random })
+  }
+}
+
+/** Knows what is held at each moment, and no sizes beforehand: everybody is let in below `most`, nobody above. */
+export function byWhatIsHeld(most: number): MakeShedder {
+  const curve = step({ from: most, to: most + Number.EPSILON })
+  return (memory, clock, random) => {
+    const signal: LoadSignal = { name: 'memory', kind: 'live', curve, read: (now) => memory.reading(now) }
+    return new LoadShedder({ signal, trickleMs: Number.MAX_VALUE, clock, random })
   }
 }
 

@@ -9,7 +9,10 @@ export interface FixedSnapshot {
   inFlight: number
 }
 
-/** A capacity that stays as it is until you `resize` it: `limit` slots, an integer of at least 1. Learns nothing; O(1), allocates nothing. */
+/**
+ * A capacity that stays as it is until you `resize` it: `limit` slots, an integer of at least 1. Learns nothing; O(1),
+ * allocates nothing.
+ */
 export function fixed(limit: number): FixedCapacity {
   requireInteger('limit', limit, 1)
   return new FixedCapacity(limit)
@@ -69,7 +72,7 @@ export class FixedCapacity implements Capacity {
 const ROUNDING = 1e-9
 
 /**
- * The slots of a capacity: how many are taken, and which listeners want to know when there are more. No clock; O(1) but for
+ * The slots of a capacity: how many are taken, and the listeners to call when slots come free. No clock; O(1) except
  * the listeners.
  */
 export class Slots extends AvailabilityListeners {
@@ -104,7 +107,7 @@ export class Slots extends AvailabilityListeners {
     this.#holders++
   }
 
-  /** Gives slots back; `false` if none are taken. Tells nobody yet. */
+  /** Gives slots back; `false` if none are taken. Calls no listener yet. */
   giveBack(width: number): boolean {
     if (this.#holders === 0) return false
     this.#holders--

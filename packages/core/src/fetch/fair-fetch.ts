@@ -19,12 +19,12 @@ export interface FairFetch<Rest extends readonly unknown[]> {
   readonly gate: Gate
 }
 
-/** A permit ends after a minute at the latest: servers may throw an answer away, and tell nobody. */
+/** A permit ends after a minute at the latest: servers may discard an answer without notice. */
 const PERMIT_TIMEOUT_MS = 60_000
-/** The status of an answer that nobody can read any more. */
+/** The status of an answer to a client that has left. */
 const CLIENT_GONE = 499
 
-/** Where a request keeps the status of its answer, for those who judge it afterwards. */
+/** Key of a request's answered status, which decides its outcome. */
 const STATUS = Symbol('status')
 
 interface Answered {
@@ -43,8 +43,8 @@ interface WorkerContext {
  * A permit is kept until the handler has settled and the body of its answer was read, broke or was cancelled. The
  * handler finds it by `fairOf(request)`. It rejects as the handler does, except that a `ResourceExhaustedError` is
  * answered 503. Without options: FAIR between client addresses, where the server tells them; on Node and Bun, load
- * shedding by memory and event-loop delay; and permits that end after a minute. Starts nothing before the first request.
- * Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ * shedding by memory and event-loop delay; and permits that end after a minute. Starts nothing before the first
+ * request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairFetch<Rest extends readonly unknown[] = []>(
   handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
@@ -130,8 +130,8 @@ function hostOf([host]: readonly unknown[]): Host | undefined {
 }
 
 /**
- * Adds fields to an answer. Where one is there already, this goes to its list. What was fetched from elsewhere is copied,
- * because nothing can be added to it.
+ * Adds fields to an answer. Where one is there already, this goes to its list. What was fetched from elsewhere is
+ * copied, because nothing can be added to it.
  */
 function tell(response: Response, fields: Fields | undefined): Response {
   if (fields === undefined) return response

@@ -1,10 +1,12 @@
 import { type Flow, firstOf } from '../path.js'
 import type { Warnings } from './mistakes.js'
 
-/** Flows of addresses begin with this, and no name that the option `flow` gives is one of them: see {@link namedFlow}. */
+/**
+ * Flows of addresses begin with this, and no name that the option `flow` gives is one of them: see {@link namedFlow}.
+ */
 const PREFIX = 'ip:'
 
-/** The flow of requests whose client's address is not known: one for all of them. */
+/** The one flow of all requests without a known client address. */
 export const UNKNOWN_ADDRESS = 'ip:unknown'
 
 const MOST_REMEMBERED = 1_000
@@ -13,8 +15,8 @@ const MOST_REMEMBERED = 1_000
 const ANSWERED_WITHOUT = 10
 
 /**
- * The flow of a name, or a path, that may have come from a client: itself, unless its first name begins like an address's; then it gets
- * that beginning once more. So nobody gets at the account of an address by sending it as a key.
+ * The flow of a name or path, which a client may have chosen. A first name that begins with the prefix of addresses
+ * gets the prefix a second time, so that no client reaches the account of an address by sending it as a key.
  */
 export function namedFlow(flow: Flow): Flow {
   const first = firstOf(flow)
@@ -69,8 +71,8 @@ export class AddressFlows {
   }
 
   /**
-   * A request that was to be named by its address was answered to its end. Its client was there, but for a few whose
-   * reset came while the answer was on its way.
+   * A request that is named by address was answered to its end. Its client was connected, with rare exceptions: a reset
+   * that arrived while the answer was on its way.
    */
   answered(hadAddress: boolean): void {
     this.#without = hadAddress ? 0 : this.#without + 1

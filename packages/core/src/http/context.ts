@@ -1,12 +1,12 @@
 import type { FairRequest } from './visit.js'
 
-/** What work that was begun for somebody may want to know of them: a visit is one. */
+/** The request on whose behalf some work runs; a visit is one. */
 export interface Caller {
-  /** Whose it is, and how much it matters; undefined as long as nothing was admitted. */
+  /** Its flow and priority; undefined until it is admitted. */
   readonly permit:
     | { readonly flow: string; readonly path?: readonly string[] | undefined; readonly priority: number }
     | undefined
-  /** Fires when nobody waits for it any more. */
+  /** Fires when the client is gone. */
   readonly signal: AbortSignal | undefined
 }
 
@@ -25,8 +25,8 @@ interface Global {
 let storage: Storage | undefined
 
 /**
- * From now on handlers carry their request with them, for {@link callerNow}. Not before somebody wants to know: on Node
- * 20 and 22 it makes every promise of the process dearer. Does nothing where the runtime has no `AsyncLocalStorage`.
+ * From now on, async work of a handler carries its request, for {@link callerNow}. Called only on demand, because on
+ * Node 20 and 22 it slows down every promise of the process. Does nothing if the runtime has no `AsyncLocalStorage`.
  */
 export function carryCallers(): void {
   if (storage !== undefined) return
@@ -35,12 +35,12 @@ export function carryCallers(): void {
   if (Known !== undefined) storage = new Known()
 }
 
-/** For whom this runs, as far as anybody carries it. */
+/** The request on whose behalf the current code runs, if it is carried. */
 export function callerNow(): Caller | undefined {
   return storage?.getStore()
 }
 
-/** Does the work for somebody. */
+/** Runs `work` on behalf of `caller`. */
 export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T {
   return storage === undefined ? work(...args) : storage.run(caller, work, ...args)
 }

@@ -41,7 +41,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     if (problem !== undefined) this.warn(problem)
   }
 
-  /** Sees to it that no more is read of a large body, whose request is refused. To be called before that is answered. */
+  /** Stops the reading of a refused request's large body. To be called before the refusal is answered. */
   refuseBody(request: NodeUpload, response: RefusalHead): void {
     refuseBody(request, response)
   }
@@ -57,11 +57,11 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   }
 
   /**
-   * Answers a refused request: status and `Retry-After`, then what the user's handler writes, or the problem document.
-   * The rest of a large body is not read. A client that has left gets no answer: nobody could read it.
+   * Answers a refused request: status and `Retry-After`, then the user's handler, or the problem document. The rest of
+   * a large body is not read. A client that has left gets no answer.
    */
   refuse(target: Target, refused: Refusal, request: NodeUpload, response: NodeAnswer): void {
-    // While it waited, a timeout of somebody else's may have answered.
+    // While it waited, some other timeout may have answered.
     if (refused.reason === 'gone' || response.headersSent) return
     const refusal = this.refusal(refused)
     this.refuseBody(request, response)
@@ -84,7 +84,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   }
 }
 
-/** Sends the problem document. A response that somebody has begun can only be cut off, lest it hang. */
+/** Sends the problem document. A response that has been started already is destroyed, because it would hang. */
 function sendProblem(response: NodeAnswer, { status, body }: HttpRefusal): void {
   if (response.headersSent) {
     if (!response.writableEnded) response.destroy()
@@ -106,8 +106,9 @@ export interface NodeHead {
 }
 
 /**
- * Adds fields to a response at the moment its head is written, by the handler, or by an error handler that has taken all
- * fields away before, too. `fields` is asked then, with the status. Where one is there already, this goes to its list.
+ * Adds fields to a response at the moment its head is written, by the handler, or by an error handler that has taken
+ * all fields away before, too. `fields` is asked then, with the status. Where one is there already, this goes to its
+ * list.
  */
 export function onResponseHead(response: NodeHead, fields: (status: number) => Fields | undefined): void {
   const { writeHead } = response
@@ -124,7 +125,7 @@ function add(response: NodeHead, fields: Fields = {}): void {
   }
 }
 
-/** Bytes of a body that are read after a refusal, so that its connection can be used again: 1 MiB. */
+/** Longest body that is read after a refusal, so that its connection can be reused: 1 MiB. */
 const MOST_READ = 2 ** 20
 /** How long a client has to read the answer before its connection is closed. */
 const LINGER_MS = 1_000
@@ -138,7 +139,7 @@ interface ClosingSocket {
   destroy(): unknown
 }
 
-/** A request of Node whose body may still be coming. */
+/** A request of Node with a body that may not have arrived yet. */
 export interface NodeUpload extends NodeRequest {
   readonly socket: NodeRequest['socket'] & ClosingSocket
   readonly headers: {
@@ -155,15 +156,15 @@ export interface RefusalHead {
 }
 
 /**
- * Sees to it, before a refusal is answered, that what is still to come of a large body is not read: Node would read it
- * to its end, at full speed, to use the connection again. Bodies that say they have at most 1 MiB are worth that. For others the answer
- * says `Connection: close`, nothing more is read once it is sent, and a second later the connection is closed; at once,
- * and the client might lose the answer, because what is unread then resets the connection. Over HTTP/2
- * Node resets the stream when the answer is sent.
+ * Called before a refusal is answered: stops the reading of a large body. Node would read it to its end, at full speed,
+ * to reuse the connection. A declared length of at most 1 MiB is worth that. For other bodies the answer says
+ * `Connection: close`, nothing is read after it is sent, and the connection is closed a second later. Closing it at
+ * once would reset it because of the unread data, and the client might lose the answer. Over HTTP/2 Node resets the
+ * stream when the answer is sent.
  */
 export function refuseBody(request: NodeUpload, response: RefusalHead, after: After = systemAfter): void {
   if (request.stream !== undefined || request.complete || response.headersSent) return
-  // Of a request that has just come nobody knows yet that it is complete, even without a body.
+  // A request that has just arrived is not complete yet, even without a body.
   const { 'content-length': length, 'transfer-encoding': encoding } = request.headers
   if (encoding === undefined && !(Number(length) > MOST_READ)) return
   response.setHeader('Connection', 'close')
@@ -171,7 +172,7 @@ export function refuseBody(request: NodeUpload, response: RefusalHead, after: Af
   socket.destroySoon = () => {
     socket.end()
     socket.pause()
-    // Node throws away what is left of a body that nobody reads, and for that has the socket read on.
+    // To discard the rest of an unread body, Node resumes the socket.
     socket.resume = () => socket
     after(LINGER_MS, () => socket.destroy())
   }

@@ -60,15 +60,15 @@ export interface NodeResponse {
   on(event: 'close' | 'socket', listener: () => void): unknown
 }
 
-/** Hears how a response ended. An object and not a function, so that callers need no closure per request. */
+/** Is told how a response ended. An object instead of a function, so that callers need no closure per request. */
 export interface EndListener {
   /** Once. `aborted`: the client left, or the server cut it off; its status then means nothing. */
   responseEnded(aborted: boolean): void
-  /** Who waits for what the request holds. */
+  /** Whether others wait for what the request holds. */
   contest?(): Contest
-  /** The handler is done and the client takes its time to read: the request holds nothing that others wait for. */
+  /** The handler is done, and only the client's reading is left: the request holds nothing that others wait for. */
   answered?(): void
-  /** It cannot be known whether the client is still there, because what it has sent is not read. */
+  /** Whether the client has left cannot be known, because its data is not read. */
   unheard?(): void
 }
 
@@ -90,7 +90,7 @@ const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nCo
 export class OpenResponse {
   readonly request: NodeRequest
   readonly response: NodeResponse
-  /** Forgotten at the end: Node may keep a connection, with all listeners, long after its client has left. */
+  /** Dropped at the end: Node may keep a connection, with all listeners, long after its client has left. */
   listener: EndListener
   readonly patience: Patience
   readonly peer: Peer
@@ -139,7 +139,7 @@ export class OpenResponse {
     this.listener[what]?.()
   }
 
-  /** Ends it because of its client. Said first: a response that is destroyed may look as if it had been sent. */
+  /** Cuts the client off. The end is reported first, because a destroyed response may look as if it had been sent. */
   cut(): void {
     const { socket, stream } = this.request
     const { headersSent } = this.response
@@ -165,7 +165,7 @@ export class Peer {
   waiting = 0
   /** It is among those that the sweep looks at. */
   listed = false
-  /** Bytes read because nobody else did. */
+  /** Bytes read ahead of the handler. */
   readAhead = 0
   isReading = false
   keepsAlive = false
@@ -221,7 +221,7 @@ export function wasAborted(request: NodeRequest, response: NodeResponse): boolea
   return !wasSent || request.aborted
 }
 
-/** Something else than a request of Node's, for tests without a socket: its response closes before it has finished. */
+/** An imitation of a request, in tests without a socket: its response closes before it finishes. */
 export function isImitation({ socket, stream }: NodeRequest): boolean {
   return stream === undefined && typeof socket.isPaused !== 'function'
 }

@@ -17,34 +17,34 @@ import {
 
 /** How often open responses are looked at. */
 const SWEEP_MS = 500
-/** What is read of bodies that no handler reads, to hear whether the client has left: of one connection, and in all. */
+/** Bytes read ahead of bodies that no handler reads, to detect that the client has left: per connection, and in all. */
 const MOST_READ_AHEAD = 4 * 2 ** 20
 const MOST_READ_AHEAD_IN_ALL = 32 * 2 ** 20
 /** Steps of the read-ahead in which nothing has come before it rests until the next sweep. */
 const IDLE_STEPS = 3
 /** Requests of one connection that may wait for their turn; more, and it is closed. */
 const MOST_PIPELINED = 100
-/** How long a connection of HTTP/1.1 is silent before the system asks whether its other end still exists. */
+/** Silence on a connection of HTTP/1.1 after which TCP keep-alive probes its peer. */
 const KEEP_ALIVE_MS = 15_000
 
 /**
- * Hears how responses end, also where Node does not.
+ * Detects how responses end, also in cases that Node does not report.
  *
- * The response's own `close` tells, except for a pipelined request that still queues behind another when the
- * connection dies: on Node 20 and 22 nothing but the socket says so. Over HTTP/2 the stream says what its response may
- * not (the answer to a HEAD that was piped), and on Node 20 the connection what its streams may not (one that died
- * while they were written to). Each connection gets a single listener. `finish`, and the events of the request, lie: a
- * request closes when its body was read, `finish` may never come, or may come although the client is gone.
+ * The `close` event of the response is the source, with three exceptions. A pipelined request may still queue behind
+ * another when the connection dies: on Node 20 and 22 only the socket closes. Over HTTP/2 the stream may close where
+ * its response does not (a piped answer to HEAD); on Node 20 the connection may close where its streams do not (it died
+ * during a write). Each connection gets a single listener. `finish` and the events of the request are not reliable: a
+ * request closes when its body was read, and `finish` may never come, or come although the client has left.
  *
- * What no event tells is found by a sweep, twice a second while responses are open:
+ * A sweep, twice a second while responses are open, finds the cases without any event:
  *
- * - Node stops reading a connection when nobody reads the body that it carries, and then never hears that the client
- *   has left. So we let it read on, up to a bound; what comes waits for the handler as it would otherwise have. Beyond
- *   the bound nothing can be known, and a connection that is silent for as long as a client may be is `unheard`.
- * - Node before 26 may forget to close a stream of HTTP/2 whose client left in the middle of a write. The stream knows.
- * - The other end may be gone without a word: the system asks it (keep-alive), over HTTP/2 we do (ping).
- * - A client may be there and keep the request waiting, for its body or by not reading the answer: see {@link Patience}.
- *   It is cut off: answered 408 where nothing was sent yet, else its connection is closed or its stream reset.
+ * - Node stops reading a connection while a handler does not read the body, and then never detects that the client has
+ *   left. So the sweep makes it read on, up to a bound; the data waits for the handler as it would otherwise. Beyond the
+ *   bound the state of the client cannot be known: after the client timeout without progress the response is `unheard`.
+ * - Node before 26 may forget to close an HTTP/2 stream if its client left in the middle of a write. The stream knows.
+ * - The peer may disappear without closing the connection: TCP keep-alive detects that; over HTTP/2 a ping does.
+ * - A client may keep the request waiting, for its body or by not reading the answer: see {@link Patience}. It is cut
+ *   off: answered 408 if nothing was sent yet, else its connection is closed or its stream reset.
  *
  * Costs less than half a microsecond per request, and as much per open response and sweep.
  */
@@ -67,8 +67,8 @@ export class ResponseWatch {
    * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
    * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
    *
-   * A pipelined request gives a promise: fulfilled when the responses before it have been sent, or its own has ended.
-   * Until then nothing that it could be given would reach its client, so it should not be given anything.
+   * For a pipelined request it returns a promise, fulfilled when the responses before it have been sent, or its own has
+   * ended. Until then no answer could reach the client, so the request should not be admitted.
    */
   watch(
     request: NodeRequest,
@@ -207,7 +207,7 @@ export class ResponseWatch {
     }
   }
 
-  /** The client keeps a request waiting: for its body, or because it does not read the answer. */
+  /** The client keeps a request waiting: by not sending its body, or by not reading the answer. */
   #keptWaiting(open: OpenResponse, why: 'body' | 'reader', stillMs: number, nowMs: number): void {
     const { listener, patience, response } = open
     open.owedSinceMs ??= nowMs
@@ -227,7 +227,7 @@ export class ResponseWatch {
     return peer.readAhead < MOST_READ_AHEAD && this.#readAhead < MOST_READ_AHEAD_IN_ALL
   }
 
-  /** Lets Node read on from a connection that it has stopped reading, until nothing comes any more. */
+  /** Makes Node read on from a connection that it has paused, until no more data arrives. */
   #readOn(peer: Peer, socket: Socket, steps: number): void {
     if (peer.isReading) return
     peer.isReading = true

@@ -29,16 +29,16 @@ export interface FairRequest {
 /** Says how a response that was sent to its end ended. */
 export interface Judge<Target extends readonly unknown[]> {
   readonly gate: Gate
-  /** Asked once, when the response was sent and nobody holds the permit any more. Must not throw. */
+  /** Called once, when the response was sent and the permit has no holder left. Must not throw. */
   outcome(visit: HttpVisit<Target>): Outcome
 }
 
 /**
  * One request between its admission and its release, whatever the framework.
  *
- * The release rule: the permit ends, once, when the response has ended *and* nobody holds it any more. An adapter
- * that can see its handler settle says so, and the permit is held for as long as it runs; one that cannot leaves that
- * to its users. `target` is what a handler of the framework gets.
+ * The release rule: the permit ends once, when the response has ended *and* the permit has no holder left. An adapter
+ * that sees its handler settle holds the permit until then; other adapters leave holding to their users. `target` is
+ * the arguments of the framework's handlers.
  */
 export class HttpVisit<Target extends readonly unknown[]> implements FairRequest, EndListener {
   readonly target: Target
@@ -64,7 +64,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.target = target
   }
 
-  /** True once the response was cut off: there is nobody to answer. */
+  /** True once the response was cut off: no answer can arrive. */
   get isGone(): boolean {
     return this.#end === 'aborted'
   }
@@ -103,8 +103,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   /**
-   * Does what is behind the adapter: keeps the permit until it has settled, hears what it throws, and gives back what it
-   * gives. Work inside knows for whom it is done.
+   * Runs the handler behind the adapter: keeps the permit until it has settled, notes its error, and returns its
+   * result. Work inside it carries this request.
    */
   run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
     this.handlerStarted()
@@ -189,7 +189,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 }
 
-/** Whether somebody's answer comes later. */
+/** Whether `value` is a promise or like one. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

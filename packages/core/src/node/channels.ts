@@ -30,7 +30,9 @@ export interface EngagedMessage {
   readonly engaged: boolean
 }
 
-/** The context of `tracingChannel('fairlead:admit')`: one admission that has to wait, from when it does to its decision. */
+/**
+ * The context of `tracingChannel('fairlead:admit')`: one admission that has to wait, from when it does to its decision.
+ */
 export interface AdmitContext {
   readonly gate: Gate
   readonly flow: string
@@ -71,6 +73,6 @@ export function tellEngaged(gate: Gate, stages: readonly Stage[]): void {
 
 /** An admission waits for its decision. */
 export function tellWaiting(decision: Promise<Decision>, context: AdmitContext): void {
-  // Bun does not know whether somebody listens.
+  // Bun cannot tell whether there are subscribers.
   if (waits !== undefined && waits.hasSubscribers !== false) waits.tracePromise(() => decision, context)
 }

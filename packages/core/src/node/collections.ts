@@ -44,8 +44,8 @@ export class Collections {
     this.#decidedAtMs = nowMs
     this.#unwatch ??= this.#watch(() => {
       this.#ended()
-      // What was live then stands when decisions come again: garbage alone must not refuse the requests whose
-      // allocations bring the next collection.
+      // The last live size still holds when decisions resume: garbage alone must not refuse requests, because their
+      // allocations are what triggers the next collection.
       if (clock() - this.#decidedAtMs > IDLE_MS) this.close()
     })
   }
@@ -56,7 +56,7 @@ export class Collections {
   }
 }
 
-/** Calls `turned` once all that the event loop has at hand has run, and no later than that. */
+/** Calls `turned` at the end of the current turn of the event loop. */
 export type AfterTurn = (turned: () => void) => void
 
 export const afterTurn: AfterTurn = (turned) => {
@@ -65,7 +65,7 @@ export const afterTurn: AfterTurn = (turned) => {
 
 /**
  * Whether the event loop has turned since the last reading. One turn may decide hundreds of requests before the first
- * of them has taken any memory; a second reading within it would show none of them, and they would be forgotten.
+ * of them takes any memory. A second reading in the same turn would show none of them, and discard their reserve.
  */
 export class Turn {
   over = true
@@ -92,34 +92,34 @@ declare const WebAssembly: { Memory: new (descriptor: { initial: number }) => ob
 /** V8 begins to collect when buffers of 64 MiB have come since it did last; in pages of 64 KiB. */
 const COLLECTING_PAGES = 1_040
 
-/** Asks the engine to collect garbage soon. Makes nothing resident. */
+/** Makes V8 collect garbage soon. Adds nothing to the resident set. */
 export function collectSoon(): void {
   try {
-    // Never touched, so the kernel gives no memory for it; but the engine counts it, and finds it time to collect.
+    // Never touched, so the kernel commits no memory; V8 counts it as external memory all the same.
     new WebAssembly.Memory({ initial: COLLECTING_PAGES })
   } catch {
-    // Not even addresses are to be had.
+    // The address space is exhausted.
   }
 }
 
 /** Least time from one request for a collection to the next, in milliseconds. */
 const COLLECT_EVERY_MS = 250
 /**
- * Time until the next collection where one has freed little, in milliseconds per byte of objects. Marking them takes about
- * half a millisecond a megabyte, which is a twentieth of this.
+ * Time until the next collection after one that freed little, in milliseconds per byte of objects. Marking takes about
+ * half a millisecond per megabyte, a twentieth of this.
  */
 const COLLECT_SELDOM_MS = 10 / 2 ** 20
 /** Share of the limit. */
 const LITTLE = 0.05
 
 /**
- * Has the engine collect when memory is short. When requests are refused nothing allocates: garbage would stay for good,
- * and requests be refused for it.
+ * Triggers collections while memory is short. Refused requests allocate nothing, so without this, garbage would stay
+ * for ever, and would go on refusing requests.
  */
 export class Garbage {
   readonly #collect: () => void
   #nextMs: number = Number.NEGATIVE_INFINITY
-  /** Share in use when last asked for, and the least since. */
+  /** Share in use at the last triggered collection, and the least since. */
   #then = 1
   #least = 0
 

@@ -6,13 +6,13 @@ import { eventLoopDelaySignal } from './event-loop.js'
 import { heapSignal } from './heap.js'
 import { memorySignal } from './memory.js'
 
-/** Where a queue bounds what runs, the event loop is late by what it lets run at once: that is no emergency yet. */
+/** Behind a queue the loop is late by the requests that the queue starts together: no emergency yet. */
 const BEHIND_A_QUEUE = { from: 100, to: 500 }
 
 /**
- * What a server on Node sheds by when nobody says otherwise: memory, V8's heap and event-loop delay. Fresh ones at each call.
- * `queued`: requests wait in a queue for capacity, which keeps the loop in bounds by itself where handlers wait for
- * something; shedding is then left for handlers that only compute, from 100 ms on.
+ * The signals of the default load shedding on Node: memory, V8's heap and event-loop delay; new ones at each call.
+ * With `queued`, requests wait in a queue for capacity, which bounds the loop's delay where handlers mostly wait.
+ * Shedding then serves handlers that only compute, and starts at a delay of 100 ms.
  */
 export function defaultSignals(queued = false): LoadSignal[] {
   const delay = eventLoopDelaySignal(queued ? { curve: logistic(BEHIND_A_QUEUE) } : {})

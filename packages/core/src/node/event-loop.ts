@@ -20,7 +20,7 @@ const LEAST_THROTTLED_MS = 1
 const FROM_REQUESTS = 3
 const LEAST_FROM_MS = 10
 const MOST_FROM_MS = 200
-/** Where it starts while nobody knows what requests cost. */
+/** Where refusing starts until the cost of a request is known. */
 const FIRST_FROM_MS = 50
 
 /** Options of {@link eventLoopDelaySignal}. */
@@ -32,31 +32,31 @@ export interface EventLoopDelayOptions {
   curve?: Curve
   /** Timer of the heartbeat. @default setTimeout, unref'd */
   after?: After
-  /** Time that the event loop has been active in all, in milliseconds. @default performance.eventLoopUtilization */
+  /** Total time that the event loop has been active, in milliseconds. @default performance.eventLoopUtilization */
   activeMs?: () => number
   /**
-   * Time that this thread has been ready to run in all and was not let, in milliseconds; 0 where nobody knows.
+   * Total time that this thread was ready to run but had no processor, in milliseconds; 0 if unknown.
    * @default what Linux counts, about 1 µs a call, once a beat
    */
   waitedMs?: () => number
   /**
-   * Time that a CPU quota has held this process up in all, in milliseconds: part of `waitedMs` that counts as lateness.
-   * Asked for when `waitedMs` has grown by a millisecond. @default what the cgroups with a quota count
+   * Total time for which a CPU quota has stopped this process, in milliseconds: the part of `waitedMs` that counts as
+   * lateness. Read when `waitedMs` has grown by a millisecond. @default what the cgroups with a quota count
    */
   throttledMs?: () => number
 }
 
 /**
- * How late the event loop is, in milliseconds: a heartbeat, smoothed, and read live at each decision.
+ * The delay of the event loop, in milliseconds: the smoothed lateness of a heartbeat, read at each decision.
  *
- * A beat is a timer of 10 ms; what it is late by, requests are late by too. At a decision, a beat that is overdue
- * counts as if it came now: one turn of the loop may read hundreds of requests, and all would otherwise be decided by
- * a number from before that turn.
+ * The heartbeat is a timer of 10 ms; requests are as late as the timer. An overdue beat counts at a decision as if it
+ * came now. Otherwise one turn of the loop, which may read hundreds of requests, would judge all of them by a value
+ * from before that turn.
  *
- * Time in which other processes kept the thread from running is no lateness of its own, and does not count: refusing
- * requests would not give it back. Time that a CPU quota took does count, since our own work had used the quota up.
+ * Time for which other processes kept the thread from running does not count, because refusing requests would not give
+ * it back. Time for which a CPU quota stopped the thread does count: our own work had used up the quota.
  *
- * The first decision starts the heart; it stops after a second without any, and never keeps a process alive.
+ * The first decision starts the heartbeat. It stops after a second without decisions and never keeps a process alive.
  */
 export function eventLoopDelaySignal(options: EventLoopDelayOptions = {}): LoadSignal {
   requireOptions('eventLoopDelaySignal', options, ['curve', 'after', 'activeMs', 'waitedMs', 'throttledMs'])
@@ -113,7 +113,7 @@ class EventLoopDelaySignal implements LoadSignal {
 
   read(nowMs: number): number {
     const host = this.#host
-    // Closed, or nobody's: no heart beats, so nothing is late.
+    // Closed or not attached: there is no heartbeat, so nothing is late.
     if (host === undefined) return 0
     this.#decidedAtMs = nowMs
     if (this.#stop === undefined) this.#start(nowMs, host)
@@ -169,7 +169,7 @@ class EventLoopDelaySignal implements LoadSignal {
   }
 }
 
-/** Time that the thread was ready and did not run, less what a quota took. */
+/** Time that the thread was ready but did not run, less the part that a quota took. */
 class TakenByOthers {
   readonly #waitedMs: () => number
   readonly #throttledMs: () => number
@@ -185,10 +185,10 @@ class TakenByOthers {
   ms(): number {
     const waited = this.#waitedMs()
     const newly = waited - this.#waited
-    // A quota takes milliseconds at least: less is not worth opening a file for.
+    // A quota stops a thread for milliseconds at least: less is not worth reading a file.
     if (newly < LEAST_THROTTLED_MS) return this.#ms + newly
     const throttled = this.#throttledMs()
-    // Groups count the time of all their processors; no more of it can be ours than the thread has waited.
+    // Groups sum up all processors; at most the time that this thread waited is its own.
     if (newly >= 0) this.#ms += newly - Math.min(newly, Math.max(0, throttled - this.#throttled))
     this.#waited = waited
     this.#throttled = throttled
@@ -196,7 +196,9 @@ class TakenByOthers {
   }
 }
 
-/** A loop that turns once per request is late by what requests cost, without any overload: heavy ones need room. */
+/**
+ * A loop that turns once per request is late by the cost of a request without any overload: heavy requests need room.
+ */
 function curveFor(costMs: number): Curve {
   return curveFrom(Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS))
 }
@@ -213,8 +215,8 @@ const COST_GAIN = 0.3
 /**
  * CPU time per request that ran.
  *
- * To refuse a request costs something too, and nobody knows how much: at most what one that ran costs. So a window says
- * between which two values the cost is, and what is known moves there only as far as it must.
+ * Refusing a request costs CPU time too: an unknown amount, at most the cost of a request that ran. So each window
+ * bounds the cost from both sides, and the estimate moves only as far as needed to lie between them.
  */
 class RequestCost {
   /** CPU milliseconds per request; 0 until learned. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { undo } from '../shed/fixtures/bench.js'
 import { LoadShedder } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { type Heap, heapSignal } from './index.js'
@@ -31,7 +32,7 @@ describe('heapSignal', () => {
     const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock, random: () => 0 })
     const load = () => {
       clock.advance(100)
-      shedder.tryAdmit()
+      undo(shedder, clock())
       return shedder.snapshot().signals[0]?.load
     }
     state.used = 0.9

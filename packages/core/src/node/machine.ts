@@ -49,10 +49,10 @@ export const thisMachine: Machine = {
 /** Text of a small file, or undefined if it cannot be read. */
 export type ReadFile = (path: string) => string | undefined
 
-/** A control group, of this process or one above it, whose memory is limited. */
+/** A control group with a memory limit: this process's own or one above it. */
 export interface LimitedGroup {
   limitBytes: number
-  /** Memory that the group needs: what it uses, less cached file pages that nobody touched lately; NaN if unknown. */
+  /** Memory in use by the group, without inactive file cache; NaN if unknown. */
   workingSetBytes(): number
 }
 

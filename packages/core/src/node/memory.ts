@@ -4,25 +4,25 @@ import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { Collections, Garbage, Turn } from './collections.js'
 import { type LimitedGroup, limitedGroups, type Machine, thisMachine } from './machine.js'
 
-/** How long a limit is taken to stand, in milliseconds: limits of running containers can be changed. */
+/** Time between two looks for limits, in milliseconds: limits of running containers can change. */
 const LIMITS_STAND_MS = 10_000
 
 /** Options of {@link memorySignal}. */
 export interface MemorySignalOptions {
   /** Chance of refusal by share of the limit in use. @default logistic({ from: 0.75, to: 0.95 }) */
   curve?: Curve
-  /** What this process may use, compared with its resident set, instead of the container's or the machine's memory. */
+  /** Limit for the resident set of this process, in place of the container's or the machine's memory. */
   limitBytes?: number
-  /** Where the numbers come from. @default this machine */
+  /** Source of the numbers. @default this machine */
   machine?: Machine
 }
 
 /**
  * Share of the memory limit in use, from 0 to 1, as the kernel sees it.
  *
- * The limit is that of the container (cgroup v2 or v1, whichever group above is fullest), else of the runtime, else the
- * machine's memory. Cached files count only as far as they are in use. A reading costs a small file read, or two
- * for each limited group; the limits are looked for every ten seconds.
+ * The limit is that of the container (cgroup v2 or v1, the fullest of the groups above), else that of the runtime, else
+ * the machine's memory. Inactive file cache does not count. A reading costs one small file read, or two for each
+ * limited group; limits are looked up every ten seconds.
  */
 export function memorySignal(options: MemorySignalOptions = {}): LoadSignal {
   requireOptions('memorySignal', options, ['curve', 'limitBytes', 'machine'])
@@ -118,7 +118,7 @@ class MemorySignal implements LoadSignal {
     this.#foundAtMs = nowMs
   }
 
-  /** Share of `limit` that is resident. Says once, and then refuses nobody, if that limit cannot be one. */
+  /** Resident share of `limit`. A limit above the physical memory is reported once and then ignored. */
   #shareOf(limit: number, rss: number): number {
     const physical = this.#physicalBytes
     if (limit > 0 && limit <= physical) {
@@ -149,38 +149,44 @@ class MemorySignal implements LoadSignal {
   }
 }
 
-/** Share of the machine's memory that could not be had without swapping; undefined where the kernel does not say. */
+/** Share of the machine's memory that is not available without swapping; undefined if the kernel does not report it. */
 function shareOfMachine(meminfo: string | undefined): number | undefined {
   const total = Number(/^MemTotal: +(\d+) kB$/m.exec(meminfo ?? '')?.[1])
   const available = Number(/^MemAvailable: +(\d+) kB$/m.exec(meminfo ?? '')?.[1])
   return total > 0 && available >= 0 ? Math.max(0, 1 - available / total) : undefined
 }
 
-/** Garbage is collected before anybody is refused: from this share of where refusing starts. */
+/** Garbage is collected before requests are refused: from this share of the load at which refusing starts. */
 const COLLECT_FROM = 0.8
 
 /** Bytes allocated, as a share of the limit, after which an older proof counts for a third. */
 const PROOF_FADES = 0.1
 /** Share of the limit that may be filled up by trusting that what is kept will be used again. */
 const HIGHEST = 0.98
-/** Most of what is kept that is ever trusted to be used again. */
+/** Upper bound of the share of kept memory that is trusted to be reused. */
 const MOST_REUSED = 0.9
-/** How much of what is kept is of no use after all, for each byte that the process became larger than it had ever been. */
+/**
+ * How much of what is kept is of no use after all, for each byte that the process became larger than it had ever been.
+ */
 const RETREAT = 4
-/** Part of the way that the base goes down at each sample: what is allocated and not yet touched is not resident either. */
+/**
+ * Part of the way that the base goes down at each sample: what is allocated and not yet touched is not resident either.
+ */
 const SETTLE = 0.1
 
 /**
- * How much of a process's resident memory it could use again without becoming larger.
+ * How much of a process's resident memory it could reuse without growing.
  *
- * What is freed may stay with the allocator, and resident, for good. It is no shortage as far as new allocations are put
- * there. How far they are is measured: which part of what was newly in use did not make the resident set grow. Nothing is
- * believed before it was seen.
+ * Freed memory may stay resident with the allocator for ever. It is no shortage as far as new allocations reuse it. The
+ * reused share is measured: the part of newly used memory that did not make the resident set grow. It is 0 until
+ * measured.
  */
 class Allocator {
   /** Bytes that were in use, are not, and are resident still; at least 0. */
   kept = 0
-  /** Share of what is allocated that is put where something was freed, from 0 to 1; measured while something is kept. */
+  /**
+   * Share of what is allocated that is put where something was freed, from 0 to 1; measured while something is kept.
+   */
   reused = 0
 
   /** Bytes that the process may have. */

@@ -15,21 +15,20 @@ interface Collection {
 }
 
 /**
- * What requests hold, from what is live when a collection ends. Between collections garbage cannot be told from what is
- * held, so what is live now is predicted: a line through what was live and how many requests ran then says what each of
- * them holds.
+ * Estimates the live memory between collections, when it cannot be told from garbage. A weighted regression of the live
+ * size after each collection on the number of requests in flight gives the memory that one request holds.
  *
- * From each of the last collections follows a bound of what is live now: what was live then, what has come since, less
- * what has gone, and a margin for those that came and went being of other sizes. A collection that left garbage gives a
- * bound that is too high, so the lowest counts. But requests that have just come hold less than they will; so where
- * more run than in the mean, the line itself, drawn on from the mean, is a bound from below.
+ * Each of the last collections gives an upper bound of the live size now: the live size then, plus requests that came
+ * since, minus requests that ended, plus a margin for their different sizes. A collection that left garbage gives too
+ * high a bound, so the lowest bound counts. New requests hold less than they will later. So if more requests run than
+ * on average, the regression line, extrapolated from the means, is a lower bound.
  *
- * Handed counts and readings, it has no clock and starts nothing; each call is O(1).
+ * It is given counts and readings, has no clock and starts nothing; each call is O(1).
  */
 export class LiveLoad {
   /** The last reading. */
   observed: number = Number.NaN
-  /** What one request holds; at least 0. */
+  /** Memory that one request holds; at least 0. */
   held = 0
   samples = 0
 
@@ -76,11 +75,11 @@ export class LiveLoad {
   }
 
   /**
-   * What is live now, as far as one can be sure, while `inFlight` requests run. `most` is what a request adds to what is
-   * in use, garbage included, and `used` is all that is in use: no more is held than that.
+   * What is live now, as far as one can be sure, while `inFlight` requests run. `most` is what a request adds to what
+   * is in use, garbage included, and `used` is all that is in use: no more is held than that.
    */
   load(inFlight: number, most: number, used: number): number {
-    const held = Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
+    const held = this.#heldAtMost(most)
     let lowest = used
     for (const collection of this.#last) {
       const more = inFlight - collection.inFlight
@@ -88,6 +87,15 @@ export class LiveLoad {
       lowest = Math.min(lowest, collection.live + (more > 0 ? held : this.held) * more + MARGIN * spread)
     }
     return Math.max(lowest, this.least(inFlight, held))
+  }
+
+  /** What {@link load} is at most by the line alone, whatever is in use. */
+  most(inFlight: number, most: number = Number.POSITIVE_INFINITY): number {
+    return this.least(inFlight, this.#heldAtMost(most))
+  }
+
+  #heldAtMost(most: number): number {
+    return Math.max(this.held, Math.min(most, this.held + MARGIN * this.#doubt))
   }
 
   /**

@@ -1,4 +1,5 @@
 import { show } from '../options.js'
+import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
 import { Reservation } from './reservation.js'
 import { riseOf } from './shedder.js'
@@ -10,6 +11,10 @@ const FAST_START_MS = 50
 const STARTED = 3
 /** Sampling periods without a good reading after which a signal no longer refuses anybody. */
 const STALE_AFTER = 10
+/**
+ * Decisions that need no new estimate if even this many admissions could not raise the load to where refusing starts.
+ */
+const CALM_DECISIONS = 32
 /** What a snapshot tells the chances of. */
 const PRIORITIES = [-2, -1, 0, 1, 2]
 const CURVE_STEPS = 21
@@ -22,11 +27,14 @@ export interface SignalSnapshot {
   to: number
   /** Last good reading; null before the first. */
   observed: number | null
-  /** Part of `load` that stands for what was admitted since the reading it rests on. */
+  /** Part of `load` for requests admitted since the reading that it is based on. */
   reserved: number
-  /** Taken off for memory that an allocator keeps. */
+  /** Discount for memory that running requests do not explain. */
   relief: number
-  /** Load at the last decision: observed + reserved - relief; null while there is nothing to go by. */
+  /**
+   * What the next request meets: observed + reserved - relief. Of a live signal, what the last one met. Null while
+   * there is nothing to go by.
+   */
   load: number | null
   /** Chance of refusal that this load means for an ordinary request. */
   probability: number
@@ -34,15 +42,15 @@ export interface SignalSnapshot {
   probabilities: number[]
   /** Its curve, for pictures: the chance of refusal of an ordinary request at 21 even steps from `from` to `to`. */
   curve: number[]
-  /** Age of the reading that `load` rests on; null before the first. */
+  /** Age of the reading that `load` is based on, in milliseconds; null before the first. */
   ageMs: number | null
-  /** Learned from such readings: what one admission adds, and one finish takes away. */
+  /** Learned: how much one admission adds to the load, and how much one finish takes away. */
   growth: number
   release: number
   badSamples: number
   /** True if there was no good reading for 10 sampling periods: the signal is ignored until there is one. */
   stale: boolean
-  /** Why the signal says nothing, or what the last bad sample was; null if all is well. */
+  /** Why the signal has no readings, or the last bad sample; null if all is well. */
   problem: string | null
 }
 
@@ -68,6 +76,9 @@ export class Probe {
   #goodAtMs: number = Number.NaN
   #pushedAtMs: number = Number.NaN
   #restsOnPushed = false
+  /** Decisions left that need no estimate, as long as the curve is this one. */
+  #calm = 0
+  #calmBy: Curve | undefined
   #badSamples = 0
   #stale = false
   #badReason: string | undefined
@@ -87,10 +98,21 @@ export class Probe {
 
   /** Chance that this signal refuses a request of this `rise` at `nowMs`; reads the signal first if that is due. */
   probability(nowMs: number, inFlight: number, rise: number): number {
-    if (this.#live || (nowMs - this.#triedAtMs >= this.#periodMs() && this.signal.due !== false))
+    if (this.#live) {
       this.#sample(nowMs, inFlight)
-    if (this.#live) this.load = this.#stale ? Number.NaN : this.#reading
-    else this.#estimate(inFlight)
+      this.load = this.#stale ? Number.NaN : this.#reading
+      return this.chance(rise)
+    }
+    const isDue = nowMs - this.#triedAtMs >= this.#periodMs
+    if (!isDue && this.#calm > 0 && this.#calmBy === this.signal.curve) {
+      this.#calm--
+      return 0
+    }
+    if (isDue && this.signal.due !== false) this.#sample(nowMs, inFlight)
+    this.#estimate(inFlight)
+    this.#calmBy = this.signal.curve
+    this.#calm =
+      this.#most(inFlight + CALM_DECISIONS) < startOf(this.#calmBy, riseOf(-2, undefined)) ? CALM_DECISIONS : 0
     return this.chance(rise)
   }
 
@@ -119,6 +141,11 @@ export class Probe {
     this.#pushed?.undo()
   }
 
+  /** Whether its load depends on what was let in since the reading. */
+  get reserves(): boolean {
+    return !this.#live
+  }
+
   /** Takes a reading that the signal offers of its own accord. Nothing says that the timed one must be good too. */
   push(reading: number, nowMs: number, inFlight: number): void {
     if (!isGood(reading)) {
@@ -126,6 +153,7 @@ export class Probe {
       return
     }
     this.#pushed ??= new LiveLoad()
+    this.#calm = 0
     const held = this.#pushed.held * inFlight
     this.#pushedRelief?.sample(reading, held, nowMs - this.#pushedAtMs, this.signal.curve)
     this.#pushed.sample(reading, inFlight)
@@ -138,6 +166,7 @@ export class Probe {
       this.#bad(reading)
       return
     }
+    this.#calm = 0
     this.#collected.sample(reading, inFlight)
     this.#timed?.collected(reading, inFlight, this.#collected.held)
     this.#good(reading, nowMs)
@@ -149,7 +178,8 @@ export class Probe {
     return Number.isNaN(this.#reading) ? Number.NaN : Math.max(0, nowMs - readAtMs)
   }
 
-  snapshot(nowMs: number): SignalSnapshot {
+  snapshot(nowMs: number, inFlight: number): SignalSnapshot {
+    if (!this.#live) this.#estimate(inFlight)
     const { curve, kind = 'reserved', name } = this.signal
     const held = this.#restsOnPushed ? this.#pushed?.held : undefined
     return {
@@ -181,7 +211,7 @@ export class Probe {
     return (this.#restsOnPushed ? this.#pushedRelief : this.#relief)?.amount ?? 0
   }
 
-  #periodMs(): number {
+  get #periodMs(): number {
     const starting = this.#timed !== undefined && this.#timed.samples < STARTED
     return starting ? Math.min(FAST_START_MS, this.#everyMs) : this.#everyMs
   }
@@ -215,7 +245,7 @@ export class Probe {
     this.#badReason = undefined
   }
 
-  /** A broken meter must not close the service: with nothing to go by, the load is unknown, and refuses nobody. */
+  /** A broken meter must not close the service: without good readings the load is unknown, and nothing is refused. */
   #estimate(inFlight: number): void {
     const reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
     const least = this.#collected.least(inFlight, this.#timed?.size)
@@ -232,6 +262,16 @@ export class Probe {
     this.#restsOnPushed = true
   }
 
+  /**
+   * What the load is at most, without another reading, once `inFlight` requests run, {@link CALM_DECISIONS} of them
+   * new.
+   */
+  #most(inFlight: number): number {
+    const used = this.#reading + (this.#timed?.most(CALM_DECISIONS) ?? 0)
+    const least = this.#collected.least(inFlight, this.#timed?.size)
+    return Math.max(used, least, this.#pushed?.most(inFlight, this.#timed?.growth) ?? 0)
+  }
+
   #bad(reading: unknown): void {
     this.#badSamples++
     this.#badReason = reading instanceof Error ? `read threw: ${reading.message}` : `bad sample: ${show(reading)}`
@@ -246,28 +286,28 @@ function numberOrNull(value: number): number | null {
   return Number.isFinite(value) ? value : null
 }
 
-/** Time in which relief makes up for most of what it is to make up for, in milliseconds. */
+/** Time constant of the discount, in milliseconds. */
 const RELIEF_MS = 10_000
-/** How much faster relief goes than the reading rises. */
+/** The discount shrinks by this multiple of a rise. */
 const RETREAT = 4
-/** Longest time between two samples that counts: without traffic nothing is shown. */
+/** Longest time between two samples that counts: a pause without traffic proves nothing. */
 const LONGEST_STEP_MS = 1_000
 
 /**
- * What to take off a reading that is high although hardly any requests run that could hold it: memory which an
- * allocator keeps, garbage that nobody has collected, what the service keeps for itself. To refuse requests frees none
- * of it, and may well keep it there, since it is their allocations that have it collected or used again.
+ * The discount of a reading that is high although hardly any requests run: memory that an allocator keeps, garbage that
+ * is not collected yet, and memory of the service's own. Refusing requests frees none of it, and can even preserve it,
+ * because allocations of requests are what gets it collected or reused.
  *
- * Relief grows slowly while what running requests do not explain is in the range, and goes quickly when the reading
- * rises above what it was before. No clock; O(1).
+ * The discount grows slowly while the part that running requests do not explain is in the range of the curve. It
+ * shrinks quickly when that part exceeds its earlier maximum. No clock; O(1).
  */
 export class Relief {
-  /** To be taken off the reading; at least 0, and never so much that what requests do not hold ends below `from`. */
+  /** The discount: at least 0, and at most the unexplained part's excess over `from`. */
   amount = 0
 
   #highest: number = Number.NEGATIVE_INFINITY
 
-  /** Takes a good reading, `held` of which running requests explain, `elapsedMs` after the one before. */
+  /** Takes a good reading, `elapsedMs` after the one before; `held` is the part that running requests explain. */
   sample(reading: number, held: number, elapsedMs: number, { from }: { from: number }): void {
     const unheld = reading - held
     const excess = unheld - from

@@ -18,13 +18,13 @@ const SURPRISE = 4
 const UNSURE_SAMPLES = 3
 
 /**
- * What was let in since the last sample, at the size that requests turned out to have: a sampled load is always old,
- * and overload kills in the time between two samples.
+ * The reserve for requests admitted since the last sample, at the size learned from earlier ones: a sampled load is
+ * always old, and an overload can kill between two samples.
  *
- * From each sample it learns how much an admission adds and how much a finish takes away, by least squares over what
- * changed between samples, and how far off that is. Requests of even sizes are then reserved net of what finished;
- * the heavier the tail of their sizes, the closer the reserve comes to everything admitted. The reserve is never
- * negative. It is handed counts and readings, has no clock and starts nothing; each call is O(1).
+ * From the changes between samples it learns by least squares how much one admission adds and one finish takes away,
+ * and the error of that estimate. For requests of even sizes the reserve is net of finished requests. The heavier the
+ * tail of sizes, the nearer it comes to the sum of all admitted requests. It is never negative. It is given counts and
+ * readings, has no clock and starts nothing; each call is O(1).
  *
  * Readings are in any unit; `limit` is the reading at which nothing is left, in that unit.
  */
@@ -127,8 +127,8 @@ export class Reservation {
   }
 
   /**
-   * What to add to the last sample now, at least 0; `inFlight` is the number of requests running now, and `reusable` what
-   * they may take without a rise.
+   * What to add to the last sample now, at least 0; `inFlight` is the number of requests running now, and `reusable`
+   * what they may take without a rise.
    */
   reserved(inFlight: number, reusable = 0): number {
     const requests = this.#admitted + this.#finished
@@ -140,6 +140,12 @@ export class Reservation {
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
     const given = Math.max(this.release * this.#finished, Math.min(reusable, this.rise * this.#finished))
     return Math.max(0, Math.min(gross, gross - given + margin * spread))
+  }
+
+  /** Upper bound of {@link reserved} after `more` further admissions, whatever finishes meanwhile. */
+  most(more: number): number {
+    const admitted = this.#admitted + more
+    return this.size * (admitted + Math.sqrt(admitted))
   }
 
   /**

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { manualClock } from '../testing/manual-clock.js'
 import { logistic } from './curve.js'
@@ -60,6 +61,50 @@ describe('sampling', () => {
     const { shedder, state } = bench()
     shedder.snapshot()
     expect(state.reads).toBe(0)
+  })
+
+  it('refuses exactly those who meet a load that refuses, however calm it was', () => {
+    const burst = fc.record({
+      rise: fc.double({ min: -0.2, max: 0.2, noNaN: true }),
+      asks: fc.integer({ min: 0, max: 60 }),
+      finishes: fc.double({ min: 0, max: 1, noNaN: true }),
+      collected: fc.boolean(),
+    })
+    fc.assert(
+      fc.property(
+        fc.array(burst, { minLength: 5, maxLength: 40 }),
+        fc.constantFrom(-2, -1, 0, 1, 2),
+        (bursts, priority) => {
+          let host: SignalHost | undefined
+          const clock = manualClock(5_000)
+          let load = 0.1
+          const signal: LoadSignal = {
+            name: 'load',
+            curve: logistic({ from: 0.5, to: 0.9 }),
+            read: () => load,
+            attach: (one) => {
+              host = one
+            },
+          }
+          const shedder = new LoadShedder({ signal, trickleMs: 1e9, clock, random: () => 0 })
+          const running: (() => void)[] = []
+          shedder.tryAdmit()
+          for (const { rise, asks, finishes, collected } of bursts) {
+            load = Math.min(1, Math.max(0, load + rise))
+            if (collected) host?.push(0.9 * load)
+            clock.advance(100)
+            // The first takes the reading; then nothing changes but what runs.
+            for (let i = 0; i < asks; i++) {
+              const chance = shedder.snapshot().signals[0]?.probabilities[priority + 2] ?? 0
+              const decision = shedder.tryAdmit({ priority })
+              if (i > 0) expect(decision.admitted).toBe(chance === 0)
+              if (decision.admitted) running.push(decision.finish)
+            }
+            for (const finish of running.splice(0, Math.floor(finishes * running.length))) finish()
+          }
+        },
+      ),
+    )
   })
 
   it('reserves what was let in since', () => {

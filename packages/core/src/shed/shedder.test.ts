@@ -179,7 +179,6 @@ describe('as a stage', () => {
     for (let i = 0; i < 100; i++) {
       undo(shedder, clock())
     }
-    shedder.tryAdmit()
     expect(signal()?.reserved).toBeCloseTo(0.001, 4)
   })
 

@@ -44,13 +44,11 @@ export interface ShedSnapshot {
 }
 
 /**
- * Refuses a share of requests at random that grows with the load of this process, so that it never takes on more than
- * it can hold, and lets in all that it can.
+ * Refuses a random share of requests that grows with the load of this process.
  *
- * The load is one or several signals; the request meets the largest of their probabilities, and one draw decides.
- * A request is let in at least every `trickleMs`, so that what is known about load never goes out of date, and no
- * reading, however wrong, closes a service for good. Exempt requests are let in always; they count, because they use
- * memory too.
+ * The load is one or several signals. The largest of their probabilities counts, and one draw decides. At least one
+ * request is admitted every `trickleMs`, so that readings stay current, and no wrong reading closes a service for ever.
+ * Exempt requests are always admitted; they count, because they use memory too.
  *
  * A stage of a gate, and useful alone by {@link LoadShedder.tryAdmit}. It has no timer: a signal is sampled by the
  * first decision after `sampleEveryMs`. A decision that takes no sample allocates nothing unless it refuses.
@@ -64,6 +62,8 @@ export class LoadShedder implements Stage {
   readonly #random: Random
   readonly #trickleMs: number
   readonly #probes: readonly Probe[]
+  /** Those that count what was let in since their reading. */
+  readonly #reserving: readonly Probe[]
   readonly #hold: Hold
   readonly #totals = { admitted: 0, refused: 0, finished: 0 }
   #exempted = 0
@@ -86,6 +86,7 @@ export class LoadShedder implements Stage {
     this.#random = random
     this.#trickleMs = trickleMs
     this.#probes = signals.map((signal) => new Probe(signal, sampleEveryMs))
+    this.#reserving = this.#probes.filter((probe) => probe.reserves)
     this.#hold = {
       finish: (_outcome: Outcome) => this.#finish(),
       undo: (_refusal: Refusal) => this.#undo(),
@@ -129,7 +130,7 @@ export class LoadShedder implements Stage {
       inFlight: this.#inFlight,
       exempted: this.#exempted,
       trickled: this.#trickled,
-      signals: this.#probes.map((probe) => probe.snapshot(nowMs)),
+      signals: this.#probes.map((probe) => probe.snapshot(nowMs, this.#inFlight)),
     }
   }
 
@@ -161,7 +162,7 @@ export class LoadShedder implements Stage {
     if (exempt) {
       this.#exempted++
     } else {
-      // random() < 1, so that 0 lets everyone in and 1 nobody.
+      // random() < 1, so a probability of 1 refuses always.
       if (this.#probability > 0 && this.#random() < this.#probability) {
         if (nowMs - this.#admittedAtMs < this.#trickleMs) {
           this.#totals.refused++
@@ -174,7 +175,7 @@ export class LoadShedder implements Stage {
     }
     this.#totals.admitted++
     this.#inFlight++
-    for (const probe of this.#probes) probe.admit()
+    for (const probe of this.#reserving) probe.admit()
     return true
   }
 
@@ -197,21 +198,20 @@ export class LoadShedder implements Stage {
     if (this.#inFlight === 0) return
     this.#inFlight--
     this.#totals.finished++
-    for (const probe of this.#probes) probe.finish()
+    for (const probe of this.#reserving) probe.finish()
   }
 
   /** Nothing ran: what the request was expected to take is given back, and no finish is learned from. */
   #undo(): void {
     if (this.#inFlight === 0) return
     this.#inFlight--
-    for (const probe of this.#probes) probe.undo()
+    for (const probe of this.#reserving) probe.undo()
   }
 }
 
 /**
- * Load shedding for `createGate({ shed })`: refuses at random what the process cannot take. Each gate that is given it
- * has a shedder of its own. Throws a `TypeError` on an option that does not exist; what an option's value may be is
- * checked when the gate is made.
+ * Load shedding for `createGate({ shed })`. Each gate makes a shedder of its own from it. Throws a `TypeError` on an
+ * unknown option; values are checked when the gate is made.
  */
 export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
   requireOptions('shed', options, SHED_OPTIONS)
