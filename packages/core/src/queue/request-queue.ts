@@ -5,6 +5,7 @@ import { type Clock, steady } from '../clock.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
+import { FlowSlots } from './flow-slots.js'
 import {
   bandIndexOf,
   classNameOf,
@@ -27,7 +28,7 @@ import {
   SHORTAGE,
   type Terms,
 } from './queued-request.js'
-import { FlowSlots, SlotSupply } from './slots.js'
+import { SlotSupply } from './slots.js'
 import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
