@@ -92,7 +92,10 @@ export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs:
   const checked = requireFlow(flow)
   if (cost !== undefined) requireCost('cost', cost)
   if (width !== undefined) requireWidth('width', width)
-  if (units !== undefined) requireUnits('units', units)
+  if (units !== undefined) {
+    requireUnits('units', units)
+    if (settings.pool === undefined) throw new RangeError(`units needs a queue with a pool, got ${units}`)
+  }
   requireInteger('priority', priority, -2, 2)
   if (band !== undefined) requireInteger('band', band, 0, settings.bands.length - 1)
   requireBoolean('exempt', exempt)
