@@ -39,6 +39,7 @@ export class FlowSlots {
   readonly #perFlowUnits: number
   readonly #slots: readonly MaxMin<FlowRecord>[]
   readonly #units: readonly MaxMin<FlowRecord>[]
+  #changes = 0
   #waitingFlows = 0
   #waiting = 0
 
@@ -123,7 +124,7 @@ export class FlowSlots {
     // As slots are rounded up, so is its part of the pool: to whole requests.
     return (
       units === 0 ||
-      (record.units < larger(this.#units, record, poolLimit) - ROUNDING &&
+      (record.units < this.#larger(this.#units, record, poolLimit) - ROUNDING &&
         record.units + units <= this.#perFlowUnits + ROUNDING)
     )
   }
@@ -142,7 +143,7 @@ export class FlowSlots {
   }
 
   #share(record: FlowRecord, limit: number): number {
-    return Math.max(1, Math.ceil(larger(this.#slots, record, limit) - ROUNDING))
+    return Math.max(1, Math.ceil(this.#larger(this.#slots, record, limit) - ROUNDING))
   }
 
   /** A request comes to those of a flow, or goes from them. */
@@ -153,8 +154,7 @@ export class FlowSlots {
     record.cost = kept * (record.cost + change * expected)
     record.wantedWidth = kept * (record.wantedWidth + change * width)
     record.wantedUnits = kept * (record.wantedUnits + change * units)
-    for (const each of this.#slots) each.changed()
-    for (const each of this.#units) each.changed()
+    this.#changes++
   }
 
   #open({ flow, weight, most }: QueuedRequest): FlowRecord {
@@ -169,8 +169,8 @@ export class FlowSlots {
   #close(flow: string, { requests }: FlowRecord): void {
     if (requests === 0) this.#flows.delete(flow)
   }
-}
 
-function larger(shares: readonly MaxMin<FlowRecord>[], record: FlowRecord, amount: number): number {
-  return Math.max(...shares.map((each) => each.shareOf(record, amount)))
+  #larger(shares: readonly MaxMin<FlowRecord>[], record: FlowRecord, amount: number): number {
+    return Math.max(...shares.map((each) => each.shareOf(record, amount, this.#changes)))
+  }
 }

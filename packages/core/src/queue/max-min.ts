@@ -18,29 +18,29 @@ export class MaxMin<M> {
   readonly #due: (member: M) => number
   #level = 0
   #amount = 0
-  #changes = Number.POSITIVE_INFINITY
+  /** The changes that there had been when the level was worked out. */
+  #changes = Number.NEGATIVE_INFINITY
 
-  /** `wants` and `due` may change; then {@link changed} is to be called. */
   constructor(members: ReadonlyMap<string, M>, wants: (member: M) => number, due: (member: M) => number) {
     this.#members = members
     this.#wants = wants
     this.#due = due
   }
 
-  /** A member came, went or changed. */
-  changed(): void {
-    this.#changes++
-  }
-
-  /** The share of a member, where there is this much. More than it wants if all can have what they want. */
-  shareOf(member: M, amount: number): number {
-    if (amount !== this.#amount || this.#changes >= STALE * this.#members.size) this.#refresh(amount)
+  /**
+   * The share of a member, where there is this much, and members have come, gone or changed so often. More than it wants if
+   * all can have what they want.
+   */
+  shareOf(member: M, amount: number, changes: number): number {
+    if (amount !== this.#amount || changes - this.#changes >= STALE * this.#members.size) {
+      this.#changes = changes
+      this.#refresh(amount)
+    }
     return this.#level === Number.POSITIVE_INFINITY ? this.#level : this.#level * this.#due(member)
   }
 
   #refresh(amount: number): void {
     this.#amount = amount
-    this.#changes = 0
     for (let pass = 0; pass < PASSES; pass++) {
       let [rest, due] = [amount, 0]
       for (const member of this.#members.values()) {
