@@ -5,7 +5,7 @@ import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
 
 /** What one flow has: its running requests, oldest first, and its waiting ones. */
-interface FlowRecord {
+export interface FlowRecord {
   /** As its last arrival had them. */
   weight: number
   most: number
@@ -68,7 +68,7 @@ export class FlowSlots {
   }
 
   waitsNoMore(request: QueuedRequest): void {
-    const record = this.#flows.get(request.flow)!
+    const record = request.record!
     this.#count(record, request, -1)
     this.#waiting--
     if (--record.waiting === 0) this.#waitingFlows--
@@ -84,7 +84,7 @@ export class FlowSlots {
   }
 
   ends(request: QueuedRequest): void {
-    const record = this.#flows.get(request.flow)!
+    const record = request.record!
     this.#count(record, request, -1)
     record.running.delete(request)
     const isLast = record.running.first === undefined
@@ -96,6 +96,11 @@ export class FlowSlots {
   /** Slots that a flow's running requests take. */
   held(flow: string): number {
     return this.#flows.get(flow)?.width ?? 0
+  }
+
+  /** Requests of a flow that wait. */
+  waiting(flow: string): number {
+    return this.#flows.get(flow)?.waiting ?? 0
   }
 
   /** Whether more than one flow waits, so that one may be passed over for another. */
@@ -117,8 +122,9 @@ export class FlowSlots {
   }
 
   /** Whether the request is within its flow's share of the slots and units there are, which counts while others wait. */
-  isWithinShare({ flow, width, units }: QueuedRequest, limit: number, poolLimit: number): boolean {
-    const record = this.#flows.get(flow)!
+  isWithinShare(request: QueuedRequest, limit: number, poolLimit: number): boolean {
+    const { width, units } = request
+    const record = request.record!
     if (record.width === 0) return true
     if (record.width + width > Math.min(record.most, this.#share(record, limit))) return false
     // As slots are rounded up, so is its part of the pool: to whole requests.
@@ -157,11 +163,24 @@ export class FlowSlots {
     this.#changes++
   }
 
-  #open({ flow, weight, most }: QueuedRequest): FlowRecord {
+  #open(request: QueuedRequest): FlowRecord {
+    const { flow, weight, most } = request
     let record = this.#flows.get(flow)
+    request.record = record
     if (record !== undefined) return record
-    const nothing = { waiting: 0, width: 0, units: 0, wantedWidth: 0, wantedUnits: 0, requests: 0, cost: 0 }
-    record = { weight, most, running: new LinkedList(), ...nothing }
+    record = {
+      weight,
+      most,
+      running: new LinkedList(),
+      waiting: 0,
+      width: 0,
+      units: 0,
+      wantedWidth: 0,
+      wantedUnits: 0,
+      requests: 0,
+      cost: 0,
+    }
+    request.record = record
     this.#flows.set(flow, record)
     return record
   }

@@ -256,8 +256,8 @@ export class RequestQueue implements Stage {
 
   /** Refuses a request whose turn would not come in time. */
   #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
-    const { path, band, arrivedMs: nowMs } = request
-    if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
+    const { flow, path, band, arrivedMs: nowMs } = request
+    if (this.#settings.newestFirst || this.#slots.waiting(flow) < LONG_BACKLOG) return undefined
     const outlook = band.outlook(path, nowMs)
     if (outlook === undefined) return undefined
     const { standing, expectedMs } = outlook
