@@ -79,7 +79,7 @@ export class PlainRoundRobin<T> {
         continue
       }
       if (flow.requests.length === 0 && flow.deficit >= 0) {
-        this.#leave(flow)
+        this.#turnPassed(flow)
         continue
       }
       if (flow.requests[0] && isDead(flow.requests[0].item)) {
@@ -99,7 +99,7 @@ export class PlainRoundRobin<T> {
         }
       }
       if (covers(flow, cost) || this.#inAdvance(flow, cost)) return this.#serve(flow)
-      if (flow.requests.length === 0 && flow.deficit >= 0) this.#leave(flow)
+      if (flow.requests.length === 0 && flow.deficit >= 0) this.#turnPassed(flow)
       else this.#pass(flow)
     }
     for (const flow of this.flows) this.#leave(flow)
@@ -151,7 +151,7 @@ export class PlainRoundRobin<T> {
   #emptied(flow: PlainFlow<T>): void {
     flow.deficit = Math.min(0, flow.deficit)
     flow.costly = false
-    const passes = this.#sparseFirst && flow.served !== 'no'
+    const passes = this.#sparseFirst && (flow.served !== 'no' || flow.credited)
     if (!passes && flow.deficit === 0) this.#leave(flow)
     else if (this.#fresh.includes(flow) || (flow.served === 'now' && this.#round.includes(flow))) this.#pass(flow)
   }
@@ -160,6 +160,13 @@ export class PlainRoundRobin<T> {
     if (flow.served === 'last turn') flow.served = 'no'
     this.#takeOut(flow)
     this.#nextRound.push(flow)
+  }
+
+  /** Nothing waits, and nothing is owed. A flow may be new again only in a round that has not credited it. */
+  #turnPassed(flow: PlainFlow<T>): void {
+    flow.deficit = 0
+    if (this.#sparseFirst && flow.credited) this.#pass(flow)
+    else this.#leave(flow)
   }
 
   #leave(flow: PlainFlow<T>): void {

@@ -220,8 +220,10 @@ function bandsFrom(bands: readonly BandOptions[]): readonly BandSettings[] {
 function bandFrom(band: unknown, index: number): BandSettings {
   const name = `bands[${index}]`
   requireOptions(name, band, ['minShare', 'share', 'lendable', 'most'])
-  const { minShare = 0, share = 0, lendable = 1, most = 1 } = band as BandOptions
-  if (share === 0 && lendable !== 1) throw new RangeError(`${name}.lendable needs a share of which it is a part`)
+  const { minShare = 0, share = 0, lendable: given, most = 1 } = band as BandOptions
+  if (share === 0 && given !== undefined)
+    throw new RangeError(`${name}.lendable needs a share of which it is a part, got ${show(given)} of ${show(share)}`)
+  const lendable = given ?? 1
   requireNumber(`${name}.minShare`, minShare, 0)
   requireNumber(`${name}.share`, share, 0, 1)
   requireNumber(`${name}.lendable`, lendable, 0, 1)

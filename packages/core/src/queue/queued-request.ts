@@ -14,6 +14,7 @@ import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
+import type { FlowRecord } from './flow-slots.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
@@ -92,7 +93,10 @@ export function passageOf(request: QueueRequest, settings: QueueSettings, nowMs:
   const checked = requireFlow(flow)
   if (cost !== undefined) requireCost('cost', cost)
   if (width !== undefined) requireWidth('width', width)
-  if (units !== undefined) requireUnits('units', units)
+  if (units !== undefined) {
+    requireUnits('units', units)
+    if (settings.pool === undefined) throw new RangeError(`units needs a queue with a pool, got ${units}`)
+  }
   requireInteger('priority', priority, -2, 2)
   if (band !== undefined) requireInteger('band', band, 0, settings.bands.length - 1)
   requireBoolean('exempt', exempt)
@@ -175,6 +179,8 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   startedMs = 0
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
+  /** What its flow has, while it waits or runs; written by `FlowSlots` alone. */
+  record: FlowRecord | undefined = undefined
   /** Set when it starts after it waited. */
   drained: Drained | undefined = undefined
   /** The signal that it listens to. */

@@ -5,6 +5,7 @@ import { type Clock, steady } from '../clock.js'
 import type { Refused } from '../sfq/index.js'
 import { LEAST_COST, MOST_COST } from '../sfq/options.js'
 import { Durations, UNKNOWN_MS } from './estimates.js'
+import { FlowSlots } from './flow-slots.js'
 import {
   bandIndexOf,
   classNameOf,
@@ -27,7 +28,7 @@ import {
   SHORTAGE,
   type Terms,
 } from './queued-request.js'
-import { FlowSlots, SlotSupply } from './slots.js'
+import { SlotSupply } from './slots.js'
 import type { RequestQueueSnapshot } from './snapshot.js'
 import { WaitingList } from './waiting-list.js'
 
@@ -255,8 +256,8 @@ export class RequestQueue implements Stage {
 
   /** Refuses a request whose turn would not come in time. */
   #refuseHopeless(request: QueuedRequest, waitMs: number): Refusal | undefined {
-    const { path, band, arrivedMs: nowMs } = request
-    if (this.#settings.newestFirst || band.queue.waiting < LONG_BACKLOG) return undefined
+    const { flow, path, band, arrivedMs: nowMs } = request
+    if (this.#settings.newestFirst || this.#slots.waiting(flow) < LONG_BACKLOG) return undefined
     const outlook = band.outlook(path, nowMs)
     if (outlook === undefined) return undefined
     const { standing, expectedMs } = outlook

@@ -3,8 +3,10 @@ import type { Permit } from '../admission/index.js'
 import { type FixedCapacity, fixed, pausable } from '../capacity/index.js'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
+import { World } from '../testing/world.js'
 import { queueOf } from './fixtures/queue-of.js'
 import type { QueueOptions } from './index.js'
+import { RequestQueue } from './request-queue.js'
 import { requestQueue } from './stage.js'
 
 /** A gate with a queue; `ask` says of whom, `running` who runs, in the order in which they started. */
@@ -61,6 +63,52 @@ describe('slots of a flow', () => {
     await ask(...'bbbbbb', ...'aaaaaa')
     for (let i = 0; i < 4; i++) await end('b')
     expect([...flows()].sort().join('')).toBe('aaab')
+  })
+
+  /** What is served per weight of flows of these costs, each always waiting or, with a pause, asking again after it. */
+  async function served(flows: readonly { cost: number; weight: number; pauseMs?: number }[]): Promise<number[]> {
+    const world = new World()
+    const queue = new RequestQueue({
+      concurrency: 16,
+      maxWaitMs: 1e6,
+      weightOf: (flow) => flows[Number(flow)]!.weight,
+      clock: world.clock,
+      after: world.after,
+    })
+    const got = flows.map(() => 0)
+    const again = async (index: number): Promise<void> => {
+      const { cost, weight, pauseMs } = flows[index]!
+      for (;;) {
+        const permit = await queue.enter({ flow: `${index}`, cost })
+        if (!permit.admitted) return
+        got[index]! += cost / weight
+        await new Promise<void>((resolve) => void world.after(10, resolve))
+        permit.finish()
+        if (pauseMs !== undefined) await new Promise<void>((resolve) => void world.after(pauseMs, resolve))
+      }
+    }
+    for (const [index, { pauseMs }] of flows.entries())
+      for (let i = 0; i < (pauseMs === undefined ? 40 : 1); i++) void again(index)
+    for (let ms = 0; ms < 3_000; ms++) {
+      await world.advance(1)
+      await settled()
+    }
+    queue.close()
+    return got
+  }
+
+  it.each([
+    ['one that wants less than a slot', [{ cost: 0.001, weight: 1, pauseMs: 20 }]],
+    ['one of the same costs', [{ cost: 0.1, weight: 1, pauseMs: 1 }]],
+    ['three with much weight', Array.from({ length: 3 }, () => ({ cost: 0.1, weight: 100, pauseMs: 3 }))],
+  ])('are max-min: flows of other costs and weights have equal shares beside %s', async (_, light) => {
+    const heavy = [
+      { cost: 0.1, weight: 1 },
+      { cost: 1, weight: 1 },
+      { cost: 1, weight: 2 },
+    ]
+    const [first, ...others] = (await served([...heavy, ...light])).slice(0, heavy.length)
+    for (const each of others) expect(Math.abs(each / first! - 1)).toBeLessThan(0.03)
   })
 
   it('are used by whoever wants them, where all have their share', async () => {
@@ -168,6 +216,9 @@ describe('who waits for what a permit holds', () => {
     const permits = running.map(({ permit }) => permit)
     const contests = (): string[] => permits.map((permit) => permit.contest())
     expect(contests()).toEqual(new Array(4).fill('none'))
+    // It wants one slot.
+    await ask('b')
+    expect(contests()).toEqual(['others-wait', 'others-wait', 'others-wait', 'over-share'])
     await ask('b')
     expect(contests()).toEqual(['others-wait', 'others-wait', 'over-share', 'over-share'])
     await ask('c', 'd', 'e', 'f')

@@ -6,9 +6,10 @@ import type { Refused, Ticket } from '../sfq/index.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, Bands } from './bands.js'
 import { type Durations, UNKNOWN_MS } from './estimates.js'
+import type { FlowSlots } from './flow-slots.js'
 import type { QueueSettings } from './options.js'
 import type { QueuedRequest, QueueReason } from './queued-request.js'
-import { Backfill, type FlowSlots, type SlotSupply } from './slots.js'
+import { Backfill, type SlotSupply } from './slots.js'
 import type { BandSnapshot, Passing, WaitingFlow } from './snapshot.js'
 
 /** Age of a flow's backlog from which on its newest request is served first: this, and this many mean durations. */

@@ -18,6 +18,8 @@ const ROUNDS_AHEAD = 16
  * before fill the capacity. Those beyond are forgotten at once, by which nobody gains.
  */
 const MOST_PASSING = 4_096
+/** Rounds in a row that may serve nobody, each brought up to the next that should, before they are doubled. */
+const VAIN_ROUNDS = 8
 /** Turns, at what they are worth now, that a lane keeps beyond its head: the quantum may have fallen since. */
 const MOST_TURNS = 16
 
@@ -69,6 +71,8 @@ export class Ring<T> {
   #round = 1
   #quantum = 0
   #servedInRound = true
+  /** Rounds in a row that served nobody though, by the numbers, they should have. */
+  #vain = 0
   /** The credit of all lanes with costly heads, less the debt of all lanes that owe. */
   #pool = 0
 
@@ -148,7 +152,7 @@ export class Ring<T> {
       else if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) passed = lane
       else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
       else if (head !== undefined) return head
-      else this.#leave(lane)
+      else this.#turnPassed(lane)
     }
     return undefined
   }
@@ -166,8 +170,8 @@ export class Ring<T> {
     if (lane.deficit > 0) lane.deficit = 0
     lane.costly = false
     this.#pay(lane)
-    // Served in this turn or, between two turns, in the last one.
-    const passes = this.#rules.sparseFirst && lane.served >= lane.round - 1
+    // Served in this turn or, between two turns, in the last one; or credited in this round.
+    const passes = this.#rules.sparseFirst && (lane.served >= lane.round - 1 || lane.credited === this.#round)
     if (lane.deficit === 0 && !passes) {
       this.#leave(lane)
       return
@@ -235,6 +239,17 @@ export class Ring<T> {
     this.keep(lane)
   }
 
+  /**
+   * The turn of an empty lane without debt. If this round's credit has paid the debt, it stays for another: else it could
+   * be new in the same round, and be credited twice.
+   */
+  #turnPassed(lane: Lane<T>): void {
+    if (this.#rules.sparseFirst && lane.credited === this.#round) {
+      lane.deficit = 0
+      this.#toEnd(lane)
+    } else this.#leave(lane)
+  }
+
   /** A lane that was passed over for whole rounds is credited for them as all others were. */
   #catchUp(lane: Lane<T>): void {
     const missed = this.#round - lane.round - (lane.credited === lane.round ? 1 : 0)
@@ -270,11 +285,17 @@ export class Ring<T> {
   #beginRound(round: number): void {
     this.#round = round
     this.#quantum = this.#rules.quantum.value
-    if (!this.#servedInRound) this.#skipRounds()
+    if (this.#servedInRound) this.#vain = 0
+    else this.#skipRounds()
     this.#servedInRound = false
   }
 
-  /** Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served. */
+  /**
+   * Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served.
+   *
+   * That can be too few: the pool gains less once a debt is paid, and what a turn is worth may be lost beside a deficit
+   * that is 10^16 times as large. So rounds in vain are doubled, and each call takes a bounded number of them.
+   */
   #skipRounds(): void {
     const { costs } = this.#rules
     // What the pool gains in a round, at most.
@@ -296,12 +317,20 @@ export class Ring<T> {
       const needed = Math.min((cost - lane.deficit) / worth, Math.max(untilPaid, untilShort))
       rounds = Math.min(rounds, Math.ceil(needed))
     }
+    if (rounds > 0 && ++this.#vain > VAIN_ROUNDS) rounds = Math.max(rounds, 2 ** (this.#vain - VAIN_ROUNDS))
     if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
       next = lane.next
-      if (lane.count > 0 || lane.deficit < 0) credit(lane, (rounds - 1) * this.#worth(lane))
+      const owes = lane.deficit < 0
+      const worth = this.#worth(lane)
+      if (lane.count > 0 || owes) credit(lane, (rounds - 1) * worth)
+      if (lane.count === 0 && lane.deficit >= 0) {
+        // Whose debt was paid by the last of these rounds leaves after the next.
+        const stays = this.#rules.sparseFirst && owes && lane.deficit < worth * CLOSE
+        lane.deficit = 0
+        if (!stays) this.#leave(lane)
+      }
       this.#pay(lane)
-      if (lane.count === 0 && lane.deficit >= 0) this.#leave(lane)
     }
   }
 }

@@ -208,6 +208,54 @@ describe('the new list', () => {
   })
 })
 
+describe('a flow that has one request at a time, and asks again when it likes', () => {
+  /** What such a flow is served, as a part of what flows of cost 1 that always wait are; `cost` shows when it is served. */
+  function gain(cost: number, declared: number, pause: number, weight: number, options: FairQueueOptions): number {
+    const heavy = Array.from({ length: 10 }, (_, i) => `heavy-${i}`)
+    const queue = new FairQueue<string>({ ...options, weightOf: (name) => (name === 'paced' ? weight : 1) })
+    for (const name of heavy) for (let i = 0; i < 2; i++) queue.enqueue(name, name)
+    let [paced, others, askAt] = [0, 0, 0]
+    for (let at = 0; at < 6_000; at++) {
+      if (at >= askAt) {
+        queue.enqueue('paced', 'paced', declared)
+        askAt = Number.POSITIVE_INFINITY
+      }
+      const ticket = queue.dequeue()!
+      if (ticket.item === 'paced') {
+        paced += cost
+        queue.settle(ticket, cost)
+        askAt = at + 1 + pause
+      } else {
+        others++
+        queue.settle(ticket, 1)
+        queue.enqueue(ticket.item, ticket.item)
+      }
+    }
+    return (paced * heavy.length) / (others * weight)
+  }
+
+  it.each<[string, FairQueueOptions]>([
+    ['perFlow', {}],
+    ['as asked', { estimates: 'asked' }],
+    ['one queue', { queues: 1, random: seededRandom(1) }],
+    ['64 queues', { queues: 64, random: seededRandom(1) }],
+  ])('gains nothing by its costs, its word or its pauses, %s', (_, options) => {
+    for (const [cost, declared] of [
+      [1, 1],
+      [1.5, 1.5],
+      [2, 2],
+      [2.2, 2.2],
+      [4, 4],
+      [2, 1],
+      [3, 1],
+      [1, 2],
+    ] as const)
+      for (const weight of [1, 4])
+        for (const pause of [0, 3, 9, 10, 11, 12, 13, 20, 22, 25])
+          expect(gain(cost, declared, pause, weight, options)).toBeLessThan(1.02)
+  })
+})
+
 describe('the dead', () => {
   const live = fc.boolean()
   const lines = fc.array(fc.array(fc.record({ cost: fraction(20), live }), { maxLength: 12 }), { maxLength: 5 })
@@ -393,6 +441,43 @@ describe('costly requests', () => {
 })
 
 describe('rounds that serve nobody', () => {
+  it('are so few, whatever the weights, the costs and the requests that may not start, that a call asks a lane 40 times at most', () => {
+    const flow = fc.nat(4)
+    const step = fc.record({
+      flow,
+      tenPower: fc.integer({ min: -9, max: 12 }),
+      weightPower: fc.integer({ min: -9, max: 12 }),
+      serves: fc.boolean(),
+      barred: fc.array(flow, { maxLength: 3 }),
+      settled: fc.option(fc.integer({ min: -9, max: 12 })),
+    })
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+        const weights = [1, 1, 1, 1, 1]
+        const queue = new FairQueue<string>({ weightOf: (name) => weights[Number(name)]! })
+        let asked = 0
+        const alive = (): boolean => {
+          asked++
+          return false
+        }
+        const serve = (barred: readonly number[]): Ticket<string> | undefined => {
+          asked = 0
+          const ticket = queue.dequeue(alive, (name) => !barred.includes(Number(name)))
+          expect(asked).toBeLessThanOrEqual(5 * 40)
+          return ticket
+        }
+        for (const { flow: which, tenPower, weightPower, serves, barred, settled } of steps) {
+          weights[which] = 10 ** weightPower
+          queue.enqueue(`${which}`, `${which}`, 10 ** tenPower)
+          const ticket = serves ? serve(barred) : undefined
+          if (ticket !== undefined && settled !== null) queue.settle(ticket, 10 ** settled)
+        }
+        while (serve([]) !== undefined);
+      }),
+      { numRuns: RUNS },
+    )
+  })
+
   it('are not walked', () => {
     const queue = new FairQueue<string>()
     for (let i = 0; i < 200; i++) queue.enqueue(`${i}`, 'small', 1)
