@@ -9,6 +9,9 @@ export const MOST_FLOWS = 16
 export const FAR_FLOWS = 4
 export const NEAR_CREDIT = 0.5
 
+/** Of the random names of processes and arbiters: 64 bits tell them apart, and go with every message. */
+export const NAME_LENGTH = 16
+
 /** Sums per flow fade over so many periods. */
 export const FLOW_PERIODS = 10
 
