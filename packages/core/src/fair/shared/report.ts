@@ -1,5 +1,6 @@
 import type { After } from '../../clock.js'
 import type { ClockBelief } from '../clock/fair-clock.js'
+import type { SharedClock } from './member.js'
 
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
@@ -115,4 +116,9 @@ export interface ClockLink {
    * with the next request, and the arbiter waits for the process of which that is the last.
    */
   readonly after?: After
+  /**
+   * Brought along by the links that share where the bundle for workers and browsers has nothing of it; none of your own
+   * needs one.
+   */
+  readonly clock?: typeof SharedClock
 }
