@@ -1,10 +1,17 @@
 /**
- * One budget for many workers, in a Durable Object.
+ * One budget for many workers, and one sense of fairness for many isolates, in Durable Objects.
  *
  * @module @fairlead/cloudflare
  */
 
 export { type DurableObjectContext, EscrowPool, type SqlRows } from './escrow-pool.js'
+export {
+  type DurableObjectFleetOptions,
+  durableObjectFleet,
+  FleetClock,
+  type FleetClockLike,
+  type FleetClockNamespaceLike,
+} from './fleet-clock.js'
 export {
   type DurableObjectLike,
   type DurableObjectNamespaceLike,

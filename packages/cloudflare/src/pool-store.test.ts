@@ -1,48 +1,15 @@
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import type { LeaseAnswer, LeaseCall, PoolStore } from '@fairlead/core/escrow'
 import { poolStoreContract } from '@fairlead/testing'
-import { build } from 'esbuild'
-import { Miniflare } from 'miniflare'
+import type { Miniflare } from 'miniflare'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startWorkers } from './fixtures/start-workers.js'
 import { DurableObjectPoolStore, type DurableObjectPoolStoreOptions } from './index.js'
 
 let workers: Miniflare
 beforeAll(async () => {
-  process.env['MINIFLARE_WORKERD_PATH'] ??= workerdPath()
-  workers = await start()
+  workers = await startWorkers()
 })
 afterAll(() => workers.dispose())
-
-/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
-function workerdPath(): string {
-  const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
-  const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))
-  const name = `@cloudflare/workerd-${process.platform}-${process.arch === 'x64' ? '64' : process.arch}`
-  return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), 'bin/workerd')
-}
-
-async function start(): Promise<Miniflare> {
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('./fixtures/worker.ts', import.meta.url))],
-    bundle: true,
-    format: 'esm',
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    conditions: ['workerd', 'worker', 'browser'],
-    target: 'es2022',
-    write: false,
-  })
-  const one = new Miniflare({
-    modules: true,
-    script: outputFiles[0]!.text,
-    compatibilityDate: '2026-07-01',
-    durableObjects: { POOLS: { className: 'EscrowPool', useSQLite: true } },
-  })
-  await one.ready
-  return one
-}
 
 let generation = 0
 const store: PoolStore = {

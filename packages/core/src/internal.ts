@@ -12,6 +12,7 @@ export { CLOCK_PATH } from './doorman/fleet.js'
 export { withinDeadline } from './doorman/transport.js'
 export { Pool } from './escrow/fleet/pool.js'
 export { grown } from './escrow/ordered-sums.js'
+export { type ClockAnswer, ClockDesk } from './fair/shared/clock-desk.js'
 export { keyedHash, keyFrom, type Words } from './hash.js'
 export { hastenResponses } from './http/response-end.js'
 export {

@@ -1,4 +1,5 @@
 import { systemAfter } from '../clock.js'
+import { SharedClock } from '../fair/shared/member.js'
 import type { ClockLink } from '../fair/shared/report.js'
 import { type HttpTransportOptions, httpPosts, type Post } from './transport.js'
 
@@ -32,6 +33,7 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   let isClosed = false
   return {
     after: systemAfter,
+    clock: SharedClock,
     join(name, hear) {
       const seat = new Seat(posts, name, hear)
       if (isClosed) seat.close()

@@ -153,7 +153,8 @@ function sharedSettings(options: SharedOptions | false | undefined, isPlatforms:
   const { name, link = processLink() } = options ?? {}
   if (name !== undefined) requireText('fair.shared.name', name)
   if (link === undefined) return undefined
-  if (!canShare) throw new TypeError('fair.shared.link: processes share a clock in Node and Bun only')
+  if (!canShare && link.clock === undefined)
+    throw new TypeError('fair.shared.link: here only doormanFleet shares clocks')
   requireFunction('fair.shared.link.join', link.join)
   if (name !== undefined || options?.link !== undefined) return { ...options, name: name ?? 'default', link }
   return takeDefaultName() ? { name: 'default', link } : undefined

@@ -1,13 +1,12 @@
 import { FairTracker } from '@fairlead/core'
 import { doormanFleet } from '@fairlead/core/doorman'
-import { CLOCK_PATH } from '@fairlead/core/internal'
+import { CLOCK_PATH, ClockDesk } from '@fairlead/core/internal'
 import { manualClock } from '@fairlead/core/testing'
 import { until } from '@fairlead-testing/waiting'
 import { afterEach, describe, expect, it } from 'vitest'
 import { fairShare } from '../fixtures/repository.js'
 import type { DoormanOptions } from '../options.js'
 import { type Doorman, startDoorman } from '../start-doorman.js'
-import { ClockDesk } from './clock-desk.js'
 
 const ends: (() => unknown)[] = []
 afterEach(async () => {

@@ -1,9 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { CapacityError } from '@fairlead/core/doorman'
-import { CLOCK_PATH } from '@fairlead/core/internal'
+import { CLOCK_PATH, type ClockAnswer, type ClockDesk } from '@fairlead/core/internal'
 import type { Credentials } from '../access.js'
 import { bodyOf, credentialsOf, send, sendError } from '../http/capacity-handler.js'
-import type { ClockAnswer, ClockDesk } from './clock-desk.js'
 
 /** What it takes to serve shared clocks. */
 export interface ClockHandlerSettings {

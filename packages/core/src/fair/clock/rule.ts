@@ -93,7 +93,8 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#live = new TagSketch(levels, bucketsPerLevel)
     this.#twin = new TagSketch(levels, bucketsPerLevel)
     const { shared } = settings
-    if (shared !== undefined) this.#shared = new SharedClock(this.#clock, settings, shared, time, this)
+    if (shared !== undefined)
+      this.#shared = new (shared.link.clock ?? SharedClock)(this.#clock, settings, shared, time, this)
   }
 
   /** @internal Tags are told from another beginning, `by` later. */

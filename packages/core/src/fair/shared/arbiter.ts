@@ -8,6 +8,7 @@ import {
   FLOW_PERIODS,
   type FlowTag,
   MOST_FLOWS,
+  NAME_LENGTH,
   NEAR_CREDIT,
   type PeriodSums,
   SLOTS,
@@ -79,7 +80,7 @@ interface SharedFlow {
  * @see B. Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: as if all traversed one limiter
  */
 export class ClockArbiter {
-  readonly #id: string = randomId(systemRandom)
+  readonly #id: string = randomId(systemRandom).slice(0, NAME_LENGTH)
   readonly #periodMs: number
   readonly #members = new Map<string, Member>()
   readonly #flows = new Map<string, SharedFlow>()

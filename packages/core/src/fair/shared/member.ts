@@ -12,6 +12,7 @@ import {
   FLOW_PERIODS,
   type FlowCharge,
   MOST_FLOWS,
+  NAME_LENGTH,
   NEAR_CREDIT,
   type PeriodSums,
   SLOTS,
@@ -219,7 +220,7 @@ export class SharedClock {
   }
 
   #greet(nowMs: number): void {
-    if (this.#id === '') this.#id = randomId(systemRandom)
+    if (this.#id === '') this.#id = randomId(systemRandom).slice(0, NAME_LENGTH)
     this.#greetedAtMs = nowMs
     const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
     this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })

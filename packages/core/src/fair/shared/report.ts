@@ -1,5 +1,6 @@
 import type { After } from '../../clock.js'
 import type { ClockBelief } from '../clock/fair-clock.js'
+import type { SharedClock } from './member.js'
 
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
@@ -8,6 +9,9 @@ export const SLOTS = 5
 export const MOST_FLOWS = 16
 export const FAR_FLOWS = 4
 export const NEAR_CREDIT = 0.5
+
+/** Of the random names of processes and arbiters: 64 bits tell them apart, and go with every message. */
+export const NAME_LENGTH = 16
 
 /** Sums per flow fade over so many periods. */
 export const FLOW_PERIODS = 10
@@ -112,4 +116,9 @@ export interface ClockLink {
    * with the next request, and the arbiter waits for the process of which that is the last.
    */
   readonly after?: After
+  /**
+   * Brought along by the links that share where the bundle for workers and browsers has nothing of it; none of your own
+   * needs one.
+   */
+  readonly clock?: typeof SharedClock
 }

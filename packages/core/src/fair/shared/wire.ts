@@ -26,7 +26,7 @@ export const LONGEST_NAME: number = 256
 const MOST_REQUESTS = 20_000
 const MOST_COST = 1e15
 /** Changes whenever the lists do: processes of two versions are on their own. */
-const VERSION = 2
+const VERSION = 3
 
 export function packReport({ member, sentAtMs, greeting, periods }: ClockReport): string {
   return JSON.stringify([
@@ -144,11 +144,18 @@ function packSlot(
   { slot, letIn, refused, known, ahead, strained, settled, ended }: SlotSums,
   first: number,
 ): unknown[] {
-  const rows = ended.map((row) => [slot - row.letIn, ...[row.success, row.failure, row.ignored].map(packAmount)])
-  // Of three amounts the last are mostly none.
-  for (const row of rows) while (row.at(-1) === 0) row.pop()
-  const sums = [packAmount(letIn), packAmount(refused), known, ahead, strained, short(settled)]
-  return [slot - first, ...sums, ...rows]
+  const rows = ended.map((row) =>
+    withoutZeros([slot - row.letIn, ...[row.success, row.failure, row.ignored].map(packAmount)]),
+  )
+  // Mostly all flows are known, and those that are ahead are refused: then the last numbers are none.
+  const asked = letIn[0] + refused[0]
+  const rest = [asked - known, refused[0] - ahead, strained, short(settled)]
+  return withoutZeros([slot - first, packAmount(letIn), packAmount(refused), rows, ...rest])
+}
+
+function withoutZeros(list: unknown[]): unknown[] {
+  while (list.at(-1) === 0) list.pop()
+  return list
 }
 
 function unpackPeriod(value: unknown): PeriodSums {
@@ -165,18 +172,21 @@ function unpackPeriod(value: unknown): PeriodSums {
 }
 
 function unpackSlot(value: unknown, first: number): SlotSums {
-  const [at, letIn, refused, known, ahead, strained, settled, ...ended] = list(value, 7 + MOST_ENDED)
+  const [at = 0, letIn = 0, refused = 0, ended = [], unknown = 0, passed = 0, strained = 0, settled = 0] = list(
+    value,
+    8,
+  )
   const slot = first + number(at)
+  const sums = { letIn: amount(letIn), refused: amount(refused) }
   return {
     slot,
-    letIn: amount(letIn),
-    refused: amount(refused),
-    known: count(known),
-    ahead: count(ahead),
+    ...sums,
+    known: count(sums.letIn[0] + sums.refused[0] - number(unknown)),
+    ahead: count(sums.refused[0] - number(passed)),
     strained: count(strained),
     settled: number(settled),
-    ended: ended.map((row): Ended => {
-      const [age, success = 0, failure = 0, ignored = 0] = list(row, 4)
+    ended: list(ended, MOST_ENDED).map((row): Ended => {
+      const [age = 0, success = 0, failure = 0, ignored = 0] = list(row, 4)
       const letInAt = slot - number(age)
       return { letIn: letInAt, success: amount(success), failure: amount(failure), ignored: amount(ignored) }
     }),

@@ -1,4 +1,5 @@
-import { ClockArbiter } from '@fairlead/core'
+import type { After, Clock } from '../../clock.js'
+import { ClockArbiter } from './arbiter.js'
 
 /** What a process that has reported is told; nothing if there is no news. */
 export interface ClockAnswer {
@@ -37,10 +38,10 @@ interface Seat {
  */
 export class ClockDesk {
   readonly #clocks = new Map<string, Kept>()
-  readonly #now: () => number
-  readonly #after: (ms: number, fn: () => void) => () => void
+  readonly #now: Clock
+  readonly #after: After
 
-  constructor(now: () => number, after: (ms: number, fn: () => void) => () => void) {
+  constructor(now: Clock, after: After) {
     this.#now = now
     this.#after = after
   }
