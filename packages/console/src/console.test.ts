@@ -85,9 +85,9 @@ describe('the page', () => {
     expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
   })
 
-  it('takes at most 60 kB over the wire', async () => {
+  it('takes 25 kB over the wire', async () => {
     const html = await (await get(new Rig({ quota: {} }))).text()
-    expect(gzipSync(html).length).toBeLessThanOrEqual(60_000)
+    expect(gzipSync(html).length).toBeLessThanOrEqual(25_500)
   })
 
   it('is not confused by the name of a gate', async () => {

@@ -1,6 +1,7 @@
 /** What is needed of a request's connection, over HTTP/1 or 2. */
 export interface NodeSocket {
   readonly destroyed?: boolean
+  /** Calls `listener` at the next `event`. */
   once(event: string, listener: () => void): unknown
 }
 

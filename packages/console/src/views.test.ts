@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import { gzipSync } from 'node:zlib'
 import { chromiumPath } from '@fairlead-testing/servers'
 import { build } from 'esbuild'
 import { type Browser, chromium } from 'playwright-core'
@@ -177,6 +178,17 @@ describe('views on a page of somebody else', () => {
     browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })
   })
   afterAll(() => browser.close())
+
+  it('are 24 kB gzipped, all together', async () => {
+    const stdin = {
+      contents: `export * from '@fairlead/console/views'`,
+      resolveDir: createRequire(import.meta.url)
+        .resolve('@fairlead/console/package.json')
+        .replace('package.json', ''),
+    }
+    const built = await build({ stdin, bundle: true, minify: true, write: false, format: 'esm', platform: 'browser' })
+    expect(gzipSync(built.outputFiles[0]!.text).length).toBeLessThanOrEqual(24_500)
+  })
 
   it('are drawn, change with what they are given, answer to keys, leave the page alone, and go', async () => {
     const { outputFiles } = await build({
