@@ -115,7 +115,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
       [{ holds: Number.POSITIVE_INFINITY }, /holds/],
       [{ spent: -1 }, /spent/],
       [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
-      [{ mark: { epoch: 0, rev: 0.5, total: 0, members: 0, expected: 0 } }, /mark\.rev/],
+      [{ mark: { epoch: 0, rev: 0.5, total: 0, ahead: 0, members: 0 } }, /mark\.rev/],
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN, ask: 0 }] }, /rate/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask/],

@@ -70,7 +70,7 @@ export class Members {
         seq: 0,
         win: -1,
         holds: 0,
-        mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+        mark: { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 },
       }
     )
   }

@@ -29,6 +29,8 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
+/** From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least. */
+const ENDING = 3 / 4
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
@@ -108,7 +110,7 @@ export class PoolMember {
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
-      isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
+      isOpen: () => !this.#isClosed && this.#isOpen(this.#now()),
       sign: (isIdle) =>
         void this.tell(undefined, isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
@@ -117,7 +119,7 @@ export class PoolMember {
   /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
     const ask: Ask = { tenant, shown, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     this.#usedAtMs = nowMs
     this.#isClosed = false
     if (this.#account.hasFailed) this.#makeDo(nowMs)
@@ -130,7 +132,7 @@ export class PoolMember {
   /** By what is known here. */
   peek(tenant: string, cost: number): LeasedDecision {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     const terms = this.#terms
     const open = this.#isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
@@ -145,7 +147,7 @@ export class PoolMember {
 
   /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
     let [rest, draws] = [actualCost - ticket.charged, 0]
     const when = ticket.settleIn(win)
@@ -169,7 +171,7 @@ export class PoolMember {
     }
     const wish = (): Wish => {
       draws++
-      this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#clock(), false)
+      this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#now(), false)
       return this.#wish(this.#need, 0, tenant)
     }
     return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: charge, giveUp: owe })
@@ -178,15 +180,15 @@ export class PoolMember {
   /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
     const part = Math.min(costSoFar - ticket.charged, this.#credit)
-    if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    if (part <= 0 || !this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
     ticket.charge(part - this.#ledger.settle(ticket.slot, part))
   }
 
   /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
-    if (!this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    if (!this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
     this.#ledger.settle(ticket.slot, -amount)
-    this.#pulse.start(this.#clock())
+    this.#pulse.start(this.#now())
   }
 
   /** The pool's window of the last answer. */
@@ -196,7 +198,7 @@ export class PoolMember {
 
   /** What may be spent at once. */
   get spare(): number {
-    return this.#isOpen(this.#clock()) ? Math.max(0, this.#credit) : 0
+    return this.#isOpen(this.#now()) ? Math.max(0, this.#credit) : 0
   }
 
   /** Why the store failed last. */
@@ -212,12 +214,12 @@ export class PoolMember {
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
   note(tenant: string, cost: number, isRefused: boolean): void {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#clock(), isRefused)
+    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#now(), isRefused)
   }
 
   /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
   tell(tenant?: string, back = 0): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#clock()))
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#now()))
   }
 
   /** From the next call to the store on, with a quantum that is the same part of it. */
@@ -232,19 +234,19 @@ export class PoolMember {
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     if (!this.#isOpen(nowMs)) return undefined
     const leave = (): Wish => {
       const heaviest = this.#ledger.heaviest(MOST_REPORTED)
       const tenants = heaviest.map(({ tenant, used }) => lastReport(tenant || OTHERS, this.#wholeWeight(tenant), used))
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
+      return { need: 0, back: Math.max(0, this.#credit), ahead: 0, spent: this.#used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
-    const open = this.#isOpen(this.#clock())
+    const open = this.#isOpen(this.#now())
     const { win, granted, held, calls: storeCalls, share, failure } = this.#account
     const { tenants, weight } = this.#ledger
     return {
@@ -254,6 +256,14 @@ export class PoolMember {
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
       lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
+  }
+
+  /** The time, once a window that is over has been left, where something was drawn ahead for the next one. */
+  #now(): number {
+    const nowMs = this.#clock()
+    this.#account.moveTo(nowMs, () => this.#credit)
+    if (this.#isOpen(nowMs)) this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    return nowMs
   }
 
   get #used(): number {
@@ -390,7 +400,7 @@ export class PoolMember {
     return {
       cost: ask.cost,
       wish: (behind) => {
-        const nowMs = this.#clock()
+        const nowMs = this.#now()
         ask.draws++
         this.#note(ask, nowMs, false)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
@@ -425,9 +435,19 @@ export class PoolMember {
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
+  /** What to hold of the next window, so that its first checks find what they spend until a lease can be there. */
+  #wantsAhead(nowMs: number): number {
+    const { roundTripMs, gapMs } = this.#account
+    const elapsed = this.#elapsed(nowMs)
+    if (roundTripMs <= 0 || elapsed < ENDING || this.#used <= 0) return 0
+    const ms = 2 * AHEAD * roundTripMs + gapMs
+    const mean = (this.#used * ms) / (elapsed * this.#terms.windowMs)
+    return Math.max(this.#terms.quantum, mean, this.#pace.spentIn(ms, this.#used, nowMs))
+  }
+
   /** The name by which the pool knows a tenant. */
   #nameOf(tenant: string): string {
-    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+    return this.#isOpen(this.#now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
   }
 
   #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
@@ -437,14 +457,14 @@ export class PoolMember {
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     const isOpen = this.#isOpen(nowMs)
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
     const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
     const { members } = this.#account
     const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
-    return { need, back, spent: all.used, ...report }
+    return { need, back, ahead: this.#wantsAhead(nowMs), spent: all.used, ...report }
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {
