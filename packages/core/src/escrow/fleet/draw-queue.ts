@@ -104,17 +104,17 @@ export interface Errand<Result> {
   /** What the next lease is to bring; others wait behind this one, for `behind` together. */
   wish(behind: number): Wish
   /** The result, once there is enough; nothing, if more has to be drawn. */
-  attempt(nowMs: number): Result | undefined
+  attempt(): Result | undefined
   /** The result if the store fails. */
-  giveUp(nowMs: number): Result
+  giveUp(): Result
 }
 
 /** Somebody who waits for a lease. */
 interface Waiter {
   readonly errand: Errand<unknown>
   /** Tries to be done; false if more has to be drawn. */
-  attempt(nowMs: number): boolean
-  giveUp(nowMs: number): void
+  attempt(): boolean
+  giveUp(): void
 }
 
 /**
@@ -151,8 +151,8 @@ export class DrawQueue {
         return result
       }
       // Whoever tries a store again that has failed does not wait for it.
-      if (this.#account.hasFailed) return errand.giveUp(nowMs)
-      const result = errand.attempt(this.#clock())
+      if (this.#account.hasFailed) return errand.giveUp()
+      const result = errand.attempt()
       if (result !== undefined) return result
     }
   }
@@ -166,17 +166,16 @@ export class DrawQueue {
       }
       const waiter: Waiter = {
         errand,
-        attempt: (nowMs) => {
-          const result = errand.attempt(nowMs)
+        attempt: () => {
+          const result = errand.attempt()
           if (result === undefined) return false
           finish(result)
           return true
         },
-        giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
+        giveUp: () => finish(errand.giveUp()),
       }
       const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
-        const nowMs = this.#clock()
-        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
+        if (!waiter.attempt()) waiter.giveUp()
       })
       this.#waiters.add(waiter)
     })
@@ -195,16 +194,15 @@ export class DrawQueue {
 
   #serve(): void {
     for (const waiter of this.#waiters)
-      while (!waiter.attempt(this.#clock())) {
-        const nowMs = this.#clock()
+      while (!waiter.attempt()) {
         const { errand } = waiter
-        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => this.#wishOf(errand), nowMs)
+        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => this.#wishOf(errand), this.#clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return
         }
         if (this.#account.hasFailed) {
-          waiter.giveUp(nowMs)
+          waiter.giveUp()
           break
         }
       }

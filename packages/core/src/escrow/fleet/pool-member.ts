@@ -125,7 +125,7 @@ export class PoolMember {
     if (this.#account.hasFailed) this.#makeDo(nowMs)
     const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
     this.#pulse.start(nowMs)
-    this.#drawAhead(ask, nowMs)
+    if (!(decision instanceof Promise) && decision.allowed) this.#drawAhead(ask, decision.remaining, nowMs)
     return decision
   }
 
@@ -174,7 +174,7 @@ export class PoolMember {
       this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#now(), false)
       return this.#wish(this.#need, 0, tenant)
     }
-    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: charge, giveUp: owe })
+    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: () => charge(this.#now()), giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
@@ -413,22 +413,24 @@ export class PoolMember {
         const isTooMuch = back > 0 || this.#refusalOf(ask, forAll, nowMs) !== undefined
         return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
       },
-      attempt: (nowMs) => this.#decide(ask, nowMs),
-      giveUp: (nowMs) => this.#declared(ask, nowMs),
+      attempt: () => this.#decide(ask, this.#now()),
+      giveUp: () => this.#declared(ask, this.#now()),
     }
   }
 
-  /** What will be spent here until a lease can be there. */
+  /** What will be spent here until a lease can be there: in no time of which it is unknown in which window it is. */
   #spentMeanwhile(nowMs: number): number {
-    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
+    const { roundTripMs, usableUntilMs, gapMs } = this.#account
+    const ms = AHEAD * roundTripMs
+    return this.#pace.spentIn(nowMs + 2 * ms < usableUntilMs ? ms : ms + gapMs, this.#used, nowMs)
   }
 
-  /** Draws for what will be spent until a lease can be there, before it lacks. */
-  #drawAhead(ask: Ask, nowMs: number): void {
+  /** Draws for what will be spent until a lease can be there, before it lacks; `remaining` is left for who asks. */
+  #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
-    if (this.#credit >= mark) return
+    if (Math.min(this.#credit, remaining) >= mark) return
     const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
     if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
