@@ -119,6 +119,7 @@ if now ~= win then
   if now ~= win + 1 then ahead = 0 end
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
   win, granted, since, ahead, level, slot = now, ahead, ahead, 0, HUGE, 0
+  if lostEpoch == epoch then since = 0 end
   if not isListening then
     lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = -1, 0, 0, -1, -1, -1
   end
@@ -305,16 +306,15 @@ local function loan(left, free)
   end
   return 0
 end
-local function leastAndTurn()
-  local least, turn = HUGE, HUGE
+local function turn()
+  local least = HUGE
   for _, strata in ipairs({lineBefore, line}) do
     for i = 1, #strata do
       local one = strata[i]
-      least = min(least, one[4] / one[3])
-      turn = min(turn, (one[4] + one[5] + one[2] * AHEAD * quantum) / one[3])
+      least = min(least, (one[4] + one[5] + one[2] * AHEAD * quantum) / one[3])
     end
   end
-  return least, max(level, turn)
+  return max(level, least)
 end
 
 -- The answer: a new one, the last one again, or none to a call that comes after a later one.
@@ -436,8 +436,7 @@ local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
-local least, turn = leastAndTurn()
-local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, part, turn, least, room,
+local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, part, turn(), room,
   me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then

@@ -74,13 +74,13 @@ function answerOf(reply: unknown): LeaseAnswer {
     throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
   const numbers = reply.map(Number)
   const [win, leftMs, epoch, rev, total, allAhead, members, ...rest] = numbers
-  const [grant, ahead, held, part, turn, least, room, waitMs, ...places] = rest
-  if (numbers.length < 15 || !numbers.every(Number.isFinite))
+  const [grant, ahead, held, part, turn, room, waitMs, ...places] = rest
+  if (numbers.length < 14 || !numbers.every(Number.isFinite))
     throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
   return {
     ...{ win: win!, leftMs: leftMs! },
     mark: { epoch: epoch!, rev: rev!, total: total!, ahead: allAhead!, members: members! },
-    ...{ grant: grant!, ahead: ahead!, held: held!, part: part!, turn: turn!, least: least!, room: room!, waitMs: waitMs! },
+    ...{ grant: grant!, ahead: ahead!, held: held!, part: part!, turn: turn!, room: room!, waitMs: waitMs! },
     shares: places.filter((_place, at) => at % 2 === 0),
     used: places.filter((_place, at) => at % 2 === 1),
   }

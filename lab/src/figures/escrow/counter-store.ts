@@ -46,7 +46,6 @@ export class CounterStore implements PoolStore {
       held: 0,
       part: 1,
       turn: Number.MAX_VALUE,
-      least: Number.MAX_VALUE,
       room: 0,
       waitMs,
       shares,

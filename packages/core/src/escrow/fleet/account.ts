@@ -132,7 +132,6 @@ export class PoolAccount {
   #spare = 0
   #held = 0
   #turn = Number.MAX_VALUE
-  #least = Number.MAX_VALUE
   #heldAtMs = 0
   #heldPassed = 0
   #isLent = false
@@ -203,11 +202,6 @@ export class PoolAccount {
   /** When the credit ends, on this process's clock. */
   get usableUntilMs(): number {
     return this.#usableUntilMs
-  }
-
-  /** The least that a tenant in line has used per weight, in the whole pool; the largest number if none is. */
-  get least(): number {
-    return this.#least
   }
 
   /** True while the credit is this member's last known share, because the store is away. */
@@ -338,7 +332,14 @@ export class PoolAccount {
       const wished = wish()
       // Time has passed meanwhile.
       if (this.#isOpening) return this.#untilOpen(nowMs)
-      sent = { call: this.#next(wished), firstSentMs: nowMs, sentMs: nowMs, isRepeated: false, done: undefined, end: () => {} }
+      sent = {
+        call: this.#next(wished),
+        firstSentMs: nowMs,
+        sentMs: nowMs,
+        isRepeated: false,
+        done: undefined,
+        end: () => {},
+      }
       this.#sent = sent
     } else sent.isRepeated = true
     this.#sentMs = nowMs
@@ -418,7 +419,7 @@ export class PoolAccount {
 
   #enter({ call, isRepeated }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
     const { windowMs } = this.#terms
-    const { win, leftMs, mark, grant, ahead, held, part, turn, least } = answer
+    const { win, leftMs, mark, grant, ahead, held, part, turn } = answer
     const said = call.ahead ?? 0
     // The same call, sent again, may be answered otherwise in the next window: what it draws ahead is not sure.
     const drawn = isRepeated ? Math.min(ahead, said) : ahead
@@ -441,7 +442,6 @@ export class PoolAccount {
     this.#mark = mark
     this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
     this.#ahead = drawn
-    this.#least = least
     this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
     this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + windowMs * CLOCK_RATE)
     if (nowMs >= this.#usableUntilMs) {
@@ -480,12 +480,12 @@ function failureOf(error: unknown): StoreFailure {
 /** A store that answers nonsense has failed. */
 function isAnswer(answer: LeaseAnswer): boolean {
   if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, ahead, held, part, turn, least, room, waitMs, shares, used } = answer
+  const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
   const isMark =
     typeof mark === 'object' &&
     mark !== null &&
     [mark.epoch, mark.rev, mark.total, mark.ahead, mark.members].every(isAmount)
-  const areAmounts = [leftMs, grant, ahead, held, part, turn, least, room, waitMs].every(isAmount)
+  const areAmounts = [leftMs, grant, ahead, held, part, turn, room, waitMs].every(isAmount)
   return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
 }
 

@@ -196,7 +196,9 @@ export class DrawQueue {
     for (const waiter of this.#waiters)
       while (!waiter.attempt()) {
         const { errand } = waiter
-        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => this.#wishOf(errand), this.#clock())
+        const lease = this.#account.hasFailed
+          ? undefined
+          : this.#account.draw(() => this.#wishOf(errand), this.#clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return

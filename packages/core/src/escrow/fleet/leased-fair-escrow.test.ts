@@ -21,7 +21,6 @@ const ANSWER: LeaseAnswer = {
     held: 0,
     part: 1,
     turn: Number.MAX_VALUE,
-    least: Number.MAX_VALUE,
     room: 0,
     waitMs: 0,
   },

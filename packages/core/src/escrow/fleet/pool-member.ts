@@ -430,7 +430,8 @@ export class PoolMember {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
-    if (Math.min(this.#credit, remaining) >= mark) return
+    // In a tree, what remains to a tenant depends on the pools above.
+    if (Math.min(this.#credit, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
     const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
     if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
@@ -441,7 +442,8 @@ export class PoolMember {
   #wantsAhead(nowMs: number): number {
     const { roundTripMs, gapMs } = this.#account
     const elapsed = this.#elapsed(nowMs)
-    if (roundTripMs <= 0 || elapsed < ENDING || this.#used <= 0) return 0
+    // In a tree the pool above would have to begin the same window at the same moment.
+    if (this.#settings.tree !== undefined || roundTripMs <= 0 || elapsed < ENDING || this.#used <= 0) return 0
     const ms = 2 * AHEAD * roundTripMs + gapMs
     const mean = (this.#used * ms) / (elapsed * this.#terms.windowMs)
     return Math.max(this.#terms.quantum, mean, this.#pace.spentIn(ms, this.#used, nowMs))

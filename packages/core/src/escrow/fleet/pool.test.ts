@@ -8,7 +8,17 @@ describe('the pool', () => {
     const { ask, drain } = rig(poolTerms({ ...TERMS, limit: 25 }))
     expect(ask('p', 1)).toEqual({
       ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10, ahead: 0, members: 1 } },
-      ...{ grant: 10, ahead: 0, held: 15, part: 1, turn: Number.MAX_VALUE, least: Number.MAX_VALUE, room: 15, waitMs: 0, shares: [1], used: [0] },
+      ...{
+        grant: 10,
+        ahead: 0,
+        held: 15,
+        part: 1,
+        turn: Number.MAX_VALUE,
+        room: 15,
+        waitMs: 0,
+        shares: [1],
+        used: [0],
+      },
     })
     expect(drain({ p: 1 })).toEqual({ p: 15 })
   })

@@ -157,7 +157,7 @@ export class Pool {
       ahead: member.next,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
-      ...this.#turn(call.pool.quantum),
+      turn: this.#turn(call.pool.quantum),
       room: isLast ? member.room : 0,
       waitMs: member.waitMs,
       shares: places.map(({ part }) => part),
@@ -166,15 +166,12 @@ export class Pool {
     }
   }
 
-  /** The least that those in line have used; and up to where credit may be spent, a little ahead of them. */
-  #turn(quantum: number): { readonly least: number; readonly turn: number } {
+  /** Up to where credit may be spent: a little ahead of who is in line with the least. */
+  #turn(quantum: number): number {
     let least = Number.MAX_VALUE
-    let turn = Number.MAX_VALUE
-    for (const { count, weight, used, ask } of this.#tenants.line()) {
-      least = Math.min(least, used / weight)
-      turn = Math.min(turn, (used + ask + count * AHEAD * quantum) / weight)
-    }
-    return { least, turn: Math.max(this.#head.level, turn) }
+    for (const { count, weight, used, ask } of this.#tenants.line())
+      least = Math.min(least, (used + ask + count * AHEAD * quantum) / weight)
+    return Math.max(this.#head.level, least)
   }
 
   /** A little back is no time passed. More than a window back: the clock was wrong before, and a window begins anew. */
@@ -205,7 +202,8 @@ export class Pool {
     }
     this.#head.win = win
     this.#head.granted = isNext ? this.#head.ahead : 0
-    this.#head.since = this.#head.granted
+    // In an epoch that began with a loss, nothing was granted ahead.
+    this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
     this.#head.level = Number.MAX_VALUE
     if (!isListening) {
@@ -293,7 +291,8 @@ export class Pool {
       head.lostMs = head.nowMs
     }
     // All that could know have called, and nothing was granted in this window.
-    if (isLost && this.#unheard() === 0 && head.granted === 0) head.lostMs = head.nowMs - LONGEST_GRACE * graceOf(windowMs)
+    if (isLost && this.#unheard() === 0 && head.granted === 0)
+      head.lostMs = head.nowMs - LONGEST_GRACE * graceOf(windowMs)
   }
 
   /** For how long nothing is granted yet, because members have to be heard that may know of more. */

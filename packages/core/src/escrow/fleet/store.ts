@@ -139,8 +139,6 @@ export interface LeaseAnswer {
    * others. The largest number there is while nobody is in line.
    */
   readonly turn: number
-  /** The least that a tenant in line has used per weight; the largest number there is while nobody is in line. */
-  readonly least: number
   /** What is left after that, and not kept for other tenants than the first of the call; 0 if that named none. */
   readonly room: number
   /** When to ask again for what was refused; 0 if nothing was. */
