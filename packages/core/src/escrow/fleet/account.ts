@@ -1,7 +1,9 @@
 import type { After, Clock } from '../../clock.js'
+import { countdown } from './draw-queue.js'
 import { type Refusal, Refusals, type Request } from './reports.js'
 import {
   fuzzOf,
+  isAnswer,
   type LeaseAnswer,
   type LeaseCall,
   type PoolMark,
@@ -12,33 +14,6 @@ import {
   type StoreFailureKind,
   type TenantReport,
 } from './store.js'
-
-const STEPS = 4
-const MOST_STEPS = 4 * STEPS
-const LATE_MS = 5
-
-/**
- * Calls `end` after `ms` in which this process was running; cancelled by calling what it returns. The time is counted
- * in steps. One that took much longer than it should counts for nothing, because the process stood still, and an answer
- * that has arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
- */
-export function countdown(ms: number, clock: Clock, after: After, end: () => void): () => void {
-  const stepMs = ms / STEPS
-  let restMs = ms
-  let steps = 0
-  let fromMs = clock()
-  const ring = (): void => {
-    const nowMs = clock()
-    const tookMs = nowMs - fromMs
-    fromMs = nowMs
-    steps++
-    if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
-    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
-    else cancel = after(Math.min(stepMs, restMs), ring)
-  }
-  let cancel = after(stepMs, ring)
-  return () => cancel()
-}
 
 /** What a lease is to bring, and what it says of this member's tenants. */
 export interface Wish {
@@ -475,20 +450,4 @@ export class PoolAccount {
 function failureOf(error: unknown): StoreFailure {
   const message = error instanceof Error ? error.message : String(error)
   return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
-}
-
-/** A store that answers nonsense has failed. */
-function isAnswer(answer: LeaseAnswer): boolean {
-  if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
-  const isMark =
-    typeof mark === 'object' &&
-    mark !== null &&
-    [mark.epoch, mark.rev, mark.total, mark.ahead, mark.members].every(isAmount)
-  const areAmounts = [leftMs, grant, ahead, held, part, turn, room, waitMs].every(isAmount)
-  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
-}
-
-function isAmount(value: number): boolean {
-  return Number.isFinite(value) && value >= 0
 }

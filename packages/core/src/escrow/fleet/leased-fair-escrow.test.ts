@@ -192,6 +192,32 @@ describe('a leased escrow', () => {
   })
 })
 
+describe('costs that are known afterwards', () => {
+  it("are reserved as a tenant's settlements have told, unless it is to cost what it asks", () => {
+    const spentBy = (estimates: 'learned' | 'asked'): number => {
+      const { check, escrow } = direct({ estimates })
+      for (let at = 0; at < 8; at++) void escrow.settle(check('a', 10), 30)
+      const before = escrow.snapshot().used
+      const decision = check('a', 10)
+      expect(decision).toMatchObject({ allowed: true, cost: 10 })
+      const spent = escrow.snapshot().used - before
+      void escrow.settle(decision, 30)
+      expect(escrow.snapshot().used).toBe(9 * 30)
+      return spent
+    }
+    expect(spentBy('learned')).toBe(30)
+    expect(spentBy('asked')).toBe(10)
+  })
+
+  it('says what remains in costs as they are asked', () => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 8; at++) void escrow.settle(check('a', 10), 20)
+    const { remaining } = escrow.peek('a', 1)
+    expect(escrow.peek('a', remaining).allowed).toBe(true)
+    expect(remaining).toBeLessThanOrEqual((1_000 - 160) / 2)
+  })
+})
+
 describe('the end of a window', () => {
   it('comes when as much has passed since the call was sent as was left, less a thousandth', async () => {
     const { store, check, answers, world } = held({ storeTimeoutMs: 500 })

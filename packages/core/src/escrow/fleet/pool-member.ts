@@ -1,6 +1,7 @@
 import { type Clock, steady } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
+import { Estimates } from '../estimates.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type StoreFailure, type Wish } from './account.js'
@@ -42,6 +43,8 @@ interface Ask {
   /** For whom: one of its own, if the tenant is a group. */
   readonly shown: string
   readonly weight: number
+  /** What it asked with; `cost` is what is reserved for that. */
+  readonly asked: number
   readonly cost: number
   /** Leases that were drawn for it. */
   draws: number
@@ -60,6 +63,7 @@ export class PoolMember {
   readonly #queue: DrawQueue
   readonly #reports: Reports
   readonly #debts: Debts
+  readonly #estimates: Estimates | undefined
   readonly #pulse: Pulse
   readonly #pace: Pace = new Pace()
   readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
@@ -84,6 +88,7 @@ export class PoolMember {
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(terms.windowMs, maxTenants)
     this.#debts = new Debts(maxTenants)
+    this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
@@ -118,7 +123,7 @@ export class PoolMember {
 
   /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
-    const ask: Ask = { tenant, shown, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
+    const ask = this.#askOf(tenant, cost, shown)
     const nowMs = this.#now()
     this.#usedAtMs = nowMs
     this.#isClosed = false
@@ -131,16 +136,16 @@ export class PoolMember {
 
   /** By what is known here. */
   peek(tenant: string, cost: number): LeasedDecision {
-    const weight = weightFrom(this.#settings.weightOf, tenant)
+    const ask = this.#askOf(tenant, cost)
     const nowMs = this.#now()
     const terms = this.#terms
     const open = this.#isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
-      new LeasedTicket(this.#owner, this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
+      this.#ticket(ask, reason, retryMs, judged, resetAtMs, nowMs)
     if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
     if (!open) return answer(undefined, 0)
-    const verdict = this.#judge({ tenant, shown: tenant, weight, cost, draws: 0 }, nowMs, true)
+    const verdict = this.#judge(ask, nowMs, true)
     const { judged } = this.#ledger
     return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
@@ -152,6 +157,8 @@ export class PoolMember {
     let [rest, draws] = [actualCost - ticket.charged, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
+    // What a group spends for one of its own says nothing of the group's costs.
+    if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
     const owe = (): Settled => this.#debts.add(tenant, rest)
     if (when === 'late' || !this.#isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     const weight = weightFrom(this.#settings.weightOf, tenant)
@@ -171,7 +178,7 @@ export class PoolMember {
     }
     const wish = (): Wish => {
       draws++
-      this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#now(), false)
+      this.#note({ tenant, weight, cost: rest }, this.#now(), false)
       return this.#wish(this.#need, 0, tenant)
     }
     return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: () => charge(this.#now()), giveUp: owe })
@@ -189,6 +196,26 @@ export class PoolMember {
     if (!this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
     this.#ledger.settle(ticket.slot, -amount)
     this.#pulse.start(this.#now())
+  }
+
+  #askOf(tenant: string, asked: number, shown: string = tenant): Ask {
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    const cost = this.#estimates?.reserve(tenant, asked, this.#terms.limit) ?? asked
+    return { tenant, shown, weight, asked, cost, draws: 0 }
+  }
+
+  #ticket(
+    { tenant, shown, asked, cost }: Ask,
+    reason: LeasedReason | undefined,
+    retryMs: number,
+    judged: Judgement | undefined,
+    resetAtMs: number,
+    nowMs: number,
+  ): LeasedTicket {
+    const left = judged?.remaining ?? 0
+    const remaining = this.#estimates?.askable(tenant, left, this.#terms.limit) ?? left
+    const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
+    return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
   }
 
   /** The pool's window of the last answer. */
@@ -214,7 +241,7 @@ export class PoolMember {
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
   note(tenant: string, cost: number, isRefused: boolean): void {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#now(), isRefused)
+    this.#note({ tenant, weight, cost }, this.#now(), isRefused)
   }
 
   /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
@@ -342,6 +369,7 @@ export class PoolMember {
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
+    this.#estimates?.admit(ask.tenant)
     this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
     const name = this.#nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
@@ -392,8 +420,7 @@ export class PoolMember {
       if (reason !== 'never') this.#note(ask, nowMs, true)
     }
     const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
-    const { tenant, shown, cost } = ask
-    return new LeasedTicket(this.#owner, this, shown, cost, reason, retryAfterMs, judged, resetAtMs, nowMs, tenant)
+    return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
@@ -454,7 +481,7 @@ export class PoolMember {
     return this.#isOpen(this.#now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
   }
 
-  #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
+  #note({ tenant, weight, cost }: Pick<Ask, 'tenant' | 'weight' | 'cost'>, nowMs: number, isRefused: boolean): void {
     const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
     const name = this.#nameOf(tenant)
     this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)

@@ -230,3 +230,19 @@ export function requireLease(call: LeaseCall): void {
   }
   if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
 }
+
+/** A store that answers nonsense has failed. */
+export function isAnswer(answer: LeaseAnswer): boolean {
+  if (typeof answer !== 'object' || answer === null) return false
+  const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
+  const isMark =
+    typeof mark === 'object' &&
+    mark !== null &&
+    [mark.epoch, mark.rev, mark.total, mark.ahead, mark.members].every(isAmount)
+  const areAmounts = [leftMs, grant, ahead, held, part, turn, room, waitMs].every(isAmount)
+  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
+}
+
+function isAmount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0
+}
