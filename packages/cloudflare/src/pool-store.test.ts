@@ -41,7 +41,7 @@ describe('the store in Durable Objects', () => {
     const call = (): LeaseCall => {
       const none = { weight: 0, used: 0 }
       const pool = { name: 'p', limit: 1, windowMs: 1, quantum: 1 }
-      const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+      const mark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
       return {
         pool,
         member: 'm',

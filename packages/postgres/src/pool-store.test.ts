@@ -27,7 +27,7 @@ let calls = 0
 function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
   const member = `m${calls++}`
   const none = { weight: 0, used: 0 }
-  const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+  const mark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
   return {
     ...{ pool: TERMS, member, seq: 1, win: -1, holds: 0, spent: 0, mark, quiet: none },
     ...{ tenants: [{ tenant: member, weight: 1, used: 0, rate: 1, ask: 0 }], need: 10, ...more },

@@ -6,9 +6,8 @@ import { LEASE_SUMS } from './lease-sums.js'
  *
  * One hash per pool:
  *
- * - `head`: window, latest time seen, epoch, rev, granted, since, level, when a loss was noticed, in which epoch, members
- *   heard since and to be heard, the same of the window before, window, epoch and rev of the best informed, slot of time,
- *   members
+ * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, when a loss was noticed,
+ *   in which epoch, members heard since and to be heard, window, epoch and rev of the best informed, slot of time, members
  * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER below
@@ -24,15 +23,16 @@ local limit, windowMs, quantum = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(
 local name, seq, knownWin = ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
 local holds, spent = tonumber(ARGV[7]), tonumber(ARGV[8])
 local markEpoch, markRev = tonumber(ARGV[9]), tonumber(ARGV[10])
-local markTotal, markMembers, markExpected = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
+local markTotal, markAhead, markMembers = tonumber(ARGV[11]), tonumber(ARGV[12]), tonumber(ARGV[13])
 local quietWeight, quietUsed = tonumber(ARGV[14]), tonumber(ARGV[15])
 local need, leftSaid = tonumber(ARGV[16]), tonumber(ARGV[17])
-local FIRST_TENANT, TENANT = 18, 5
+local saidAhead, wants = tonumber(ARGV[18]), tonumber(ARGV[19])
+local FIRST_TENANT, TENANT = 20, 5
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local MEMBER = {'seenMs', 'hasCalled', 'granted', 'idle', 'quietWeight', 'quietUsed',
+local MEMBER = {'seenMs', 'hasCalled', 'granted', 'ahead', 'idle', 'quietWeight', 'quietUsed',
   'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
   'seq', 'grant', 'held', 'room', 'waitMs'}
 local SUMS = {
@@ -44,10 +44,10 @@ local function memberOf(line)
   for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
   return m
 end
-local function newMember(seenMs, seq, weight)
+local function newMember(seenMs, seq, weight, granted)
   local m = {}
   for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
-  m.seenMs, m.seq, m.quietWeight = seenMs, seq, weight
+  m.seenMs, m.seq, m.quietWeight, m.granted = seenMs, seq, weight, granted
   return m
 end
 local function read(fields)
@@ -72,16 +72,25 @@ end
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
-local win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch
-local heard, awaited, heardOfLast, awaitedOfLast, informedWin, informedEpoch, informedRev, slot, count
+local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
+local heard, awaited, informedWin, informedEpoch, informedRev, slot, count
 local members, number = {}, nil
 local active, line, lineBefore = {}, {}, {}
 if headLine then
-  win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast,
+  win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
     informedWin, informedEpoch, informedRev, slot, count = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
-  win, nowMs, count = -2, storeMs, 0
+  win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
+end
+local function unheard() return max(0, awaited - heard) end
+-- For how long nothing is granted yet, because members have to be heard that may know of more.
+local function restOfGrace()
+  if lostEpoch ~= epoch then return 0 end
+  local restMs = lostMs + graceMs - nowMs
+  if restMs > 0 then return restMs end
+  if unheard() > 0 then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
+  return 0
 end
 local now = floor(nowMs / windowMs)
 if now ~= win then
@@ -100,16 +109,20 @@ if now ~= win then
       local m = memberOf(lines[i])
       local weight = weightOf(m)
       if m.hasCalled == 1 and weight > 0 then
-        members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight)
+        members[#members + 1] = newMember(now * windowMs, m.seq - 0.5, weight, m.ahead)
         kept[#members] = names[i]
       end
     end
   end
   if headLine then redis.call('DEL', key) end
+  local isListening = now == win + 1 and restOfGrace() > 0
+  if now ~= win + 1 then ahead = 0 end
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
-  win, granted, since, level = now, 0, 0, HUGE
-  lostMs, lostEpoch, heard, awaited, heardOfLast, awaitedOfLast = 0, -1, 0, 0, 0, 0
-  informedWin, informedEpoch, informedRev, slot = -1, -1, -1, 0
+  win, granted, since, ahead, level, slot = now, ahead, ahead, 0, HUGE, 0
+  if lostEpoch == epoch then since = 0 end
+  if not isListening then
+    lostEpoch, heard, awaited, informedWin, informedEpoch, informedRev = -1, 0, 0, -1, -1, -1
+  end
   count = #members
   for i = 1, count do
     write(kept[i], i)
@@ -134,7 +147,7 @@ if #writes > 0 then for i = 1, count do changed[i] = true end end
 if not number then
   count = count + 1
   number = count
-  members[number] = newMember(nowMs, 0, 0)
+  members[number] = newMember(nowMs, 0, 0, 0)
   changed[number] = true
   write('id:' .. name, number)
 end
@@ -187,57 +200,46 @@ local function readTenants()
 end
 if seq >= me.seq then readTenants() end
 
-local function unheard() return max(0, awaited - heard) end
-local function unheardOfLast() return max(0, awaitedOfLast - heardOfLast) end
 local function hold()
-  local held = 0
-  if isHere then held = holds end
-  local more = held - me.granted
-  me.granted = held
+  local isOfLast = knownWin >= 0 and knownWin == win - 1
+  local held, heldAhead = 0, 0
+  if isHere then held, heldAhead = holds, saidAhead elseif isOfLast then held = saidAhead end
+  local more, moreAhead = held - me.granted, heldAhead - me.ahead
+  me.granted, me.ahead = held, heldAhead
   if isHere and markEpoch == epoch and markRev >= rev then
-    epoch = max(epoch + 1, floor(nowMs))
-    since, heard, awaited, heardOfLast, awaitedOfLast = 0, 0, 0, 0, 0
-    informedWin, informedEpoch, informedRev = -1, -1, -1
+    epoch, since, informedWin = max(epoch + 1, floor(nowMs)), 0, -1
   end
-  local isOfLast = knownWin >= 0 and knownWin == win - 1 and epoch >= floor(win * windowMs)
-  local isLost = (isHere or isOfLast) and markEpoch ~= epoch
+  local isLost = (isHere or (isOfLast and epoch >= floor(win * windowMs))) and markEpoch ~= epoch
   if isLost then
-    local total, known = 0, 0
-    if isHere then total = markTotal end
-    for i = 1, count do known = known + members[i].granted end
-    granted = max(granted, total + since, known)
-    if isHere then heard = heard + 1 else heardOfLast = heardOfLast + 1 end
+    local known, knownAhead = 0, 0
+    for i = 1, count do known, knownAhead = known + members[i].granted, knownAhead + members[i].ahead end
+    if isHere then
+      granted = max(granted, markTotal + since, known)
+      ahead = max(ahead, markAhead, knownAhead)
+    else
+      granted = max(granted, markAhead + since, known)
+      ahead = max(ahead, knownAhead)
+    end
+    heard = heard + 1
     if knownWin > informedWin then informedEpoch = -1 end
     local isLater = markEpoch > informedEpoch or (markEpoch == informedEpoch and markRev > informedRev)
     if knownWin >= informedWin and isLater then
-      informedWin, informedEpoch, informedRev = knownWin, markEpoch, markRev
-      if isHere then awaited, awaitedOfLast = markMembers, markExpected else awaited, awaitedOfLast = 0, markMembers end
+      informedWin, informedEpoch, informedRev, awaited = knownWin, markEpoch, markRev, markMembers
     end
   else
-    granted = granted + more
-    since = since + more
+    granted, since, ahead = granted + more, since + more, ahead + moreAhead
   end
-  if (isLost or more > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
-  if isLost and unheard() + unheardOfLast() == 0 and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
-end
--- For how long nothing is granted yet, because members have to be heard that may know of more.
-local function restOfGrace()
-  if lostEpoch ~= epoch then return 0 end
-  local restMs = lostMs + graceMs - nowMs
-  if restMs > 0 then return restMs end
-  if unheard() + unheardOfLast() > 0 then return max(0, min(restMs + (LONGEST_GRACE - 1) * graceMs, graceMs / 4)) end
-  return 0
+  if (isLost or max(more, moreAhead) > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
+  if isLost and unheard() == 0 and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end
 end
 local function witnesses()
-  local sinceMs, atWork, expected = nowMs - graceMs, 0, 0
-  if restOfGrace() > 0 then atWork, expected = unheard(), unheardOfLast() end
+  local sinceMs, atWork = nowMs - graceMs, 0
+  if restOfGrace() > 0 then atWork = unheard() end
   for i = 1, count do
     local m = members[i]
-    if m.seenMs > sinceMs and weightOf(m) > 0 then
-      if m.hasCalled == 1 then atWork = atWork + 1 else expected = expected + 1 end
-    end
+    if m.seenMs > sinceMs and weightOf(m) > 0 then atWork = atWork + 1 end
   end
-  return atWork, expected
+  return atWork
 end
 
 local function report(field, weight, used, rate, ask)
@@ -403,6 +405,13 @@ if seq > me.seq then
     since = since + grant
   end
   me.grant = grant
+  if wants > me.ahead and isHere and not leftSaid and lostEpoch ~= epoch then
+    local present, mine = 0, 0
+    for i = 1, count do if isPresent(members[i]) then present = present + weightOf(members[i]) end end
+    if present > 0 then mine = (limit * weightOf(me)) / present end
+    local some = min(min(wants, mine) - me.ahead, limit - ahead)
+    if some > 0 then me.ahead, ahead = me.ahead + some, ahead + some end
+  end
   me.held = min(max(0, left - grant), max(0, memberClaim(me, now, elapsed) - me.idle))
   for field, tenant in pairs(tenants) do write(field, join(tenant)) end
 end
@@ -412,8 +421,8 @@ for i in pairs(changed) do
   for j = 1, #MEMBER do list[j] = m[MEMBER[j]] end
   write('m:' .. i, join(list))
 end
-write('head', join({win, nowMs, epoch, rev, granted, since, level, lostMs, lostEpoch, heard, awaited, heardOfLast,
-  awaitedOfLast, informedWin, informedEpoch, informedRev, slot, count}))
+write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
+  informedWin, informedEpoch, informedRev, slot, count}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))
@@ -427,8 +436,8 @@ local weights = 0
 for i = 1, count do if isPresent(members[i]) then weights = weights + weightOf(members[i]) end end
 local part = 0
 if weights > 0 then part = weightOf(me) / weights end
-local atWork, expected = witnesses()
-local answer = {win, leftMs, epoch, rev, granted, atWork, expected, grant, me.held, part, turn(), room, me.waitMs}
+local answer = {win, leftMs, epoch, rev, granted, ahead, witnesses(), grant, me.ahead, me.held, part, turn(), room,
+  me.waitMs}
 for i = 1, #answer do answer[i] = text(answer[i]) end
 if isLast then
   for i = FIRST_TENANT, #ARGV, TENANT do

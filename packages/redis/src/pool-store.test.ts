@@ -29,7 +29,7 @@ function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
       win: -1,
       holds: 0,
       spent: 0,
-      mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      mark: { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 },
     },
     ...{ quiet: none, tenants: [{ tenant: member, weight: 1, used: 0, rate: 1, ask: 0 }], need: 1_000, ...more },
   }

@@ -54,12 +54,11 @@ export class RedisPoolStore implements PoolStore {
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
     const { name, limit, windowMs, quantum } = poolTerms(call.pool)
     requireLease(call)
-    const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = '' } = call
+    const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = '', ahead = 0, wants = 0 } = call
     const args = [
-      ...[limit, windowMs, quantum, member, seq, win, holds, spent, mark.epoch, mark.rev, mark.total],
-      mark.members,
-      mark.expected,
-      ...[quiet.weight, quiet.used, need, left],
+      ...[limit, windowMs, quantum, member, seq, win, holds, spent],
+      ...[mark.epoch, mark.rev, mark.total, mark.ahead, mark.members],
+      ...[quiet.weight, quiet.used, need, left, ahead, wants],
     ]
     for (const { tenant, weight, used, rate, ask } of tenants) args.push(tenant, weight, used, rate, ask)
     try {
@@ -74,16 +73,14 @@ function answerOf(reply: unknown): LeaseAnswer {
   if (!Array.isArray(reply))
     throw new PoolStoreError('not-a-client', `the client answered a script with ${typeof reply}, not with a list`)
   const numbers = reply.map(Number)
-  const [win, leftMs, epoch, rev, total, members, expected, grant, held, part, turn, room, waitMs, ...places] = numbers
-  if (numbers.length < 13 || !numbers.every(Number.isFinite))
+  const [win, leftMs, epoch, rev, total, allAhead, members, ...rest] = numbers
+  const [grant, ahead, held, part, turn, room, waitMs, ...places] = rest
+  if (numbers.length < 14 || !numbers.every(Number.isFinite))
     throw new PoolStoreError('other', 'Redis answered a lease with no numbers')
   return {
-    ...{
-      win: win!,
-      leftMs: leftMs!,
-      mark: { epoch: epoch!, rev: rev!, total: total!, members: members!, expected: expected! },
-    },
-    ...{ grant: grant!, held: held!, part: part!, turn: turn!, room: room!, waitMs: waitMs! },
+    ...{ win: win!, leftMs: leftMs! },
+    mark: { epoch: epoch!, rev: rev!, total: total!, ahead: allAhead!, members: members! },
+    ...{ grant: grant!, ahead: ahead!, held: held!, part: part!, turn: turn!, room: room!, waitMs: waitMs! },
     shares: places.filter((_place, at) => at % 2 === 0),
     used: places.filter((_place, at) => at % 2 === 1),
   }

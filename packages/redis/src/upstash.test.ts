@@ -28,7 +28,7 @@ function storeOf(client = upstash(server.url)): RedisPoolStore {
 
 function call(name: string, member = 'm'): LeaseCall {
   const none = { weight: 0, used: 0 }
-  const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+  const mark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
   return {
     ...{ pool: poolTerms({ name, limit: 1_000, windowMs: 60_000 }), member, seq: 1, win: -1, holds: 0, spent: 0, mark },
     ...{ quiet: none, tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: 0 }], need: 1 },

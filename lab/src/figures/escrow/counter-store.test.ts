@@ -12,7 +12,7 @@ const call = {
     win: 0,
     holds: 0,
     spent: 0,
-    mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+    mark: { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 },
   },
   ...{ quiet: none, tenants },
 }

@@ -35,13 +35,14 @@ export class CounterStore implements PoolStore {
       this.#answered.set(member, last)
     }
     const waitMs = last.grant > 0 || need === 0 ? 0 : leftMs
-    const mark = { epoch: 1, rev: 1, total: pool.limit - this.#left, members: this.#answered.size, expected: 0 }
+    const mark = { epoch: 1, rev: 1, total: pool.limit - this.#left, ahead: 0, members: this.#answered.size }
     const [shares, used] = [tenants.map(() => 1), tenants.map((tenant) => tenant.used)]
     return {
       win,
       leftMs,
       mark,
       grant: last.grant,
+      ahead: 0,
       held: 0,
       part: 1,
       turn: Number.MAX_VALUE,

@@ -101,21 +101,20 @@ describe('a fleet on one pool, while all ask', () => {
     ['0.89', 9, 'two tenants of its own'],
     ['0.67', 12, 'the same two tenants'],
   ])(
-    'waits for no lease inside a window, 50 ms away, and calls for one admission in a hundred at most: %s of the limit, a request per %d ms, each process has %s',
+    'waits for no lease after the first one, 50 ms away, and calls for one admission in a hundred at most: %s of the limit, a request per %d ms, each process has %s',
     async (part, everyMs, whose) => {
       const [limit, windowMs] = [20_000, 20_000]
       const processes = [0, 1, 2, 3].map((at) =>
         ['a', 'b'].map((name) => greedy(whose === 'the same two tenants' ? name : `${name}${at}`, 1, { everyMs })),
       )
-      const shared = { limit, windowMs, quantum: limit / 100, windows: 2, processes, storeTimeoutMs: 500 }
+      const shared = { limit, windowMs, quantum: limit / 100, windows: 3, processes, storeTimeoutMs: 500 }
       const result = await run({ ...shared, weather: { roundTripMs: [50, 50] } })
       for (const { admitted, calls } of result.windows) {
         expect(admitted).toBeGreaterThan((Number(part) - 0.05) * limit)
         expect(calls).toBeLessThanOrEqual(0.01 * admitted)
       }
-      // A window ends a thousandth early by a process's clock; then its first lease takes a round trip, or two.
-      const early = windowMs / 1_000 + 50
-      for (const atMs of result.waitsMs) expect((atMs + early) % windowMs).toBeLessThan(early + 150)
+      // Over the end of a window, too: what its first checks spend was drawn before.
+      for (const atMs of result.waitsMs) expect(atMs).toBeLessThan(150)
       expect(result.slowestMs).toBeLessThanOrEqual(100.1)
     },
   )

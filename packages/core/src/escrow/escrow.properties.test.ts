@@ -11,6 +11,9 @@ import { type Trace, traces } from './fixtures/trace.js'
 import { FLAT, type Grouping, groupings, isStranger, treeOf, withoutStrangers } from './fixtures/trees.js'
 import { hierarchy } from './hierarchy.js'
 
+/** A failing trace is told as it is: to make it shorter takes minutes. Its seed and path run it again. */
+const RUNS = { ...propertyRuns(), endOnFailure: true }
+
 const show = (decision: EscrowDecision): string => JSON.stringify(decision)
 
 /** An escrow and the plain rule, side by side. */
@@ -193,7 +196,7 @@ describe.each([
   it('decides as the plain rule does', () => {
     fc.assert(
       fc.property(randomTraces, forms, (trace, grouping) => new Pair(trace, grouping).run(trace)),
-      propertyRuns(),
+      RUNS,
     )
   })
 
@@ -226,7 +229,7 @@ describe.each([
         // All of them, one after the other.
         for (const [name, claim] of claims) if (claim > 1e-3) expect(pair.check(name, claim).allowed).toBe(true)
       }),
-      propertyRuns(),
+      RUNS,
     )
   })
 
@@ -252,7 +255,7 @@ describe.each([
           }
         }
       }),
-      propertyRuns(),
+      RUNS,
     )
   })
 
@@ -288,7 +291,7 @@ describe.each([
         // A check may be off by the tolerance, and so may what is left and what is claimed, as the invariants allow.
         if (asking.length > 0) expect(plain.left).toBeLessThan(largest + held(plain.root) + 3 * plain.tolerance)
       }),
-      propertyRuns(),
+      RUNS,
     )
   })
 })

@@ -53,6 +53,7 @@ function decisions({ processes = 1, ...form }: (typeof FORMS)[string], isFleet: 
       ? new LeasedFairEscrow({
           ...{ pool: 'golden', limit: 200, windowMs: WINDOW_MS, quantum: 5, store, weightOf, clock, random },
           after: () => () => {},
+          estimates: 'asked',
         })
       : new WeightedFairEscrow({ limit: 200, windowMs: WINDOW_MS, weightOf, clock, ...form }),
   )

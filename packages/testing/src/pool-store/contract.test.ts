@@ -101,7 +101,7 @@ describe('the contract notices a store that', () => {
         } catch {
           const tenants = [{ tenant: 'b', weight: 1, used: 0, rate: 1, ask: 0 }]
           const none = { weight: 0, used: 0 }
-          const mark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+          const mark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
           const said = { quiet: none, tenants, mark, holds: 0, spent: 0 }
           return lease({
             pool: { name: 'b', limit: 1_000, windowMs: 1_000, quantum: 1 },

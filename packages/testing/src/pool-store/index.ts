@@ -112,10 +112,12 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
       [{ win: Number.NaN }, /win/],
       [{ need: -1 }, /need/],
       [{ left: -1 }, /left/],
+      [{ ahead: -1 }, /ahead/],
+      [{ wants: Number.NaN }, /wants/],
       [{ holds: Number.POSITIVE_INFINITY }, /holds/],
       [{ spent: -1 }, /spent/],
       [{ quiet: { weight: Number.NaN, used: 0 } }, /quiet\.weight/],
-      [{ mark: { epoch: 0, rev: 0.5, total: 0, members: 0, expected: 0 } }, /mark\.rev/],
+      [{ mark: { epoch: 0, rev: 0.5, total: 0, ahead: 0, members: 0 } }, /mark\.rev/],
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: Number.NaN, ask: 0 }] }, /rate/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask/],
@@ -138,6 +140,17 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.equal((await all.ask('b', 300)).grant, 0)
     await all.ask('a', 0, { back: 700 })
     assert.equal((await all.ask('b', 300)).grant, 300)
+  })
+
+  add('grants credit of the next window out of its budget, to each member up to its part', async () => {
+    const all = members(terms(LONG_MS))
+    await all.ask('a', 10, { weight: 3 })
+    const { ahead } = await all.ask('b', 10, { wants: 400 })
+    assert.equal(ahead, 250)
+    const later = await all.ask('a', 10, { weight: 3, wants: 800 })
+    assert.equal(later.ahead, 750)
+    assert.deepEqual([later.mark.ahead, later.mark.total], [1_000, 30])
+    assert.equal((await all.ask('b', 10, { ahead: 0 })).mark.ahead, 750)
   })
 
   if (forget !== undefined)
@@ -180,8 +193,9 @@ async function play(all: Members, seed: number): Promise<void> {
     // As the pool of a group is asked.
     const left = random() < 0.2 ? { left: 40 * random() } : {}
     const some = { weight: upTo(3), used: upTo(40) }
+    const wants = random() < 0.3 ? 100 * random() : 0
     // The last two report tenants that others have, too, and some that they do not name.
-    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4), ...left })
-    else await all.ask(name, need, { back, tenants, quiet: some, ...left })
+    if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4), wants, ...left })
+    else await all.ask(name, need, { back, tenants, quiet: some, wants, ...left })
   }
 }

@@ -6,6 +6,7 @@ interface Known {
   seq: number
   win: number
   holds: number
+  ahead: number
   mark: PoolMark
 }
 
@@ -31,24 +32,26 @@ export class Members {
     need: number,
     { weight = 1, back = 0, ...more }: Partial<LeaseCall> & { weight?: number; back?: number } = {},
   ): LeaseCall {
-    const { win, holds, mark, seq } = this.#knownOf(member)
-    this.#known.set(member, { win, holds, mark, seq: seq + 1 })
+    const { win, holds, ahead, mark, seq } = this.#knownOf(member)
+    this.#known.set(member, { win, holds, ahead, mark, seq: seq + 1 })
     const left = Math.max(0, holds - back)
     const tenants: TenantReport[] = [{ tenant: `of ${member}`, weight, used: left, rate: 1, ask: 0 }]
     const none = { weight: 0, used: 0 }
     return {
       ...{ pool: this.terms, member, seq: seq + 1, win, holds: left, spent: left, mark },
-      ...{ quiet: none, tenants, need, ...more },
+      ...{ quiet: none, tenants, need, ahead, ...more },
     }
   }
 
   async send(call: LeaseCall): Promise<LeaseAnswer> {
     const answer = await this.#stores[this.log.length % this.#stores.length]!.lease(call)
     const { seq } = this.#knownOf(call.member)
-    const { win, mark, grant } = answer
+    const { win, mark, grant, ahead } = answer
     // Only the answer to the last call is looked at.
-    if (seq === call.seq)
-      this.#known.set(call.member, { seq, win, mark, holds: (call.win === win ? call.holds : 0) + grant })
+    if (seq === call.seq) {
+      const held = call.win === win ? call.holds : call.win === win - 1 ? (call.ahead ?? 0) : 0
+      this.#known.set(call.member, { seq, win, mark, ahead, holds: held + grant })
+    }
     this.log.push({ call, answer })
     return answer
   }
@@ -70,7 +73,8 @@ export class Members {
         seq: 0,
         win: -1,
         holds: 0,
-        mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+        ahead: 0,
+        mark: { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 },
       }
     )
   }

@@ -1,7 +1,9 @@
 import type { After, Clock } from '../../clock.js'
+import { countdown } from './draw-queue.js'
 import { type Refusal, Refusals, type Request } from './reports.js'
 import {
   fuzzOf,
+  isAnswer,
   type LeaseAnswer,
   type LeaseCall,
   type PoolMark,
@@ -13,38 +15,13 @@ import {
   type TenantReport,
 } from './store.js'
 
-const STEPS = 4
-const MOST_STEPS = 4 * STEPS
-const LATE_MS = 5
-
-/**
- * Calls `end` after `ms` in which this process was running; cancelled by calling what it returns. The time is counted
- * in steps. One that took much longer than it should counts for nothing, because the process stood still, and an answer
- * that has arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
- */
-export function countdown(ms: number, clock: Clock, after: After, end: () => void): () => void {
-  const stepMs = ms / STEPS
-  let restMs = ms
-  let steps = 0
-  let fromMs = clock()
-  const ring = (): void => {
-    const nowMs = clock()
-    const tookMs = nowMs - fromMs
-    fromMs = nowMs
-    steps++
-    if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
-    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
-    else cancel = after(Math.min(stepMs, restMs), ring)
-  }
-  let cancel = after(stepMs, ring)
-  return () => cancel()
-}
-
 /** What a lease is to bring, and what it says of this member's tenants. */
 export interface Wish {
   readonly need: number
   /** Credit that is handed back. */
   readonly back: number
+  /** Credit to hold of the next window. */
+  readonly ahead: number
   readonly spent: number
   readonly quiet: Stake
   readonly tenants: readonly TenantReport[]
@@ -73,24 +50,28 @@ interface Sent {
   readonly call: LeaseCall
   readonly firstSentMs: number
   sentMs: number
+  /** It was sent again. */
+  isRepeated: boolean
   /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
   done: Promise<void> | undefined
   end: () => void
 }
 
-/** The store's clock may run this much faster than ours: share of the window by which credit ends early. */
+/** The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or later. */
 const CLOCK_RATE = 1 / 1_000
 
 /** What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too. */
 const FADING = 3 / 4
 
-const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
 
 /**
  * A member's account with a pool: what it was granted in the present window, and one lease at a time to get more.
  *
  * - Credit ends when `leftMs` have passed since the call was *sent*, on this process's monotonic clock: not after the
  *   window ends in the store, whatever the wall clocks say. An answer that comes later than that is dropped.
+ * - Credit of the next window, which was drawn ahead, is there when this window may have ended. From then on until it
+ *   has certainly ended, a round trip later, what is spent is spent of both windows, and nothing is sent.
  * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
  *   a new one takes its place. What it handed back is gone from the moment it is sent.
  * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
@@ -116,6 +97,14 @@ export class PoolAccount {
   #startMs = 0
   #usableUntilMs: number = Number.NEGATIVE_INFINITY
   #granted = 0
+  /** Credit of the next window; and whether the present one was begun with such, and no answer yet. */
+  #ahead = 0
+  #isBegunAhead = false
+  /** When this window has ended at the latest, on this process's clock. */
+  #overByMs: number = Number.POSITIVE_INFINITY
+  /** Until then the window before may not have ended, of which so much credit was left. */
+  #opensMs: number = Number.NEGATIVE_INFINITY
+  #spare = 0
   #held = 0
   #turn = Number.MAX_VALUE
   #heldAtMs = 0
@@ -156,9 +145,23 @@ export class PoolAccount {
     return this.#win
   }
 
-  /** Credit of the window, spent or not, less what was handed back. */
+  /** Credit of the window, spent or not, less what was handed back; while it may not have begun, what may be spent. */
   get granted(): number {
-    return this.#granted
+    return this.#isOpening ? Math.min(this.#granted, this.#spare) : this.#granted
+  }
+
+  get #isOpening(): boolean {
+    return this.#opensMs > Number.NEGATIVE_INFINITY
+  }
+
+  /** How long it will be unknown whether this window is over, when it ends. */
+  get gapMs(): number {
+    return this.#overByMs - this.#usableUntilMs
+  }
+
+  /** True if there is credit of the next window. */
+  get isAhead(): boolean {
+    return this.#ahead > 0
   }
 
   /** What the pool kept for this member beyond that, when it last answered. */
@@ -198,7 +201,7 @@ export class PoolAccount {
 
   /** Members of the pool, as far as is known. */
   get members(): number {
-    return this.#mark.members + this.#mark.expected
+    return this.#mark.members
   }
 
   /** Calls to the store. */
@@ -244,21 +247,51 @@ export class PoolAccount {
     return this.#refusals.of(request, nowMs)
   }
 
+  /** Goes on to the next window with what was drawn ahead, once this one, of which `spare` is left, may have ended. */
+  moveTo(nowMs: number, spare: () => number): void {
+    const { windowMs } = this.#terms
+    const endsMs = this.#usableUntilMs
+    if (this.#ahead > 0 && nowMs >= endsMs && nowMs < endsMs + windowMs * (1 - CLOCK_RATE)) {
+      this.#spare = Math.max(0, spare())
+      this.#opensMs = this.#overByMs
+      this.#overByMs += windowMs * (1 + CLOCK_RATE)
+      this.#win++
+      this.#granted = this.#ahead
+      this.#ahead = 0
+      this.#isBegunAhead = true
+      this.#mark = { ...this.#mark, total: this.#mark.ahead, ahead: 0 }
+      this.#begin(this.#startMs + windowMs)
+      this.#usableUntilMs = endsMs + windowMs * (1 - CLOCK_RATE)
+    }
+    if (nowMs >= this.#opensMs) this.#opensMs = Number.NEGATIVE_INFINITY
+  }
+
+  #begin(startMs: number): void {
+    this.#startMs = startMs
+    this.#held = 0
+    this.#turn = Number.MAX_VALUE
+    this.#refusals.clear()
+    this.#listener.began(startMs)
+  }
+
   /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
   lend(nowMs: number): void {
     const { windowMs, limit } = this.#terms
+    const share = this.share * limit
+    if (this.#isBegunAhead && !this.#isLent) {
+      this.#isLent = true
+      this.#granted = Math.max(this.#granted, share)
+    }
     if (this.#win < 0 || nowMs < this.#startMs + windowMs) return
     const windows = Math.floor((nowMs - this.#startMs) / windowMs)
     this.#win += windows
-    this.#startMs += windows * windowMs
-    this.#mark = { ...this.#mark, total: 0 }
+    this.#mark = { ...this.#mark, total: 0, ahead: 0 }
     this.#isLent = true
-    this.#granted = this.share * limit
-    this.#held = 0
-    this.#turn = Number.MAX_VALUE
+    this.#granted = share
+    this.#ahead = 0
+    this.#opensMs = Number.NEGATIVE_INFINITY
+    this.#begin(this.#startMs + windows * windowMs)
     this.#usableUntilMs = this.#startMs + windowMs
-    this.#refusals.clear()
-    this.#listener.began(this.#startMs)
   }
 
   /**
@@ -268,25 +301,42 @@ export class PoolAccount {
   draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
     if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
+    if (this.#isOpening) return this.#untilOpen(nowMs)
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
-      sent = { call: this.#next(wish()), firstSentMs: nowMs, sentMs: nowMs, done: undefined, end: () => {} }
+      const wished = wish()
+      // Time has passed meanwhile.
+      if (this.#isOpening) return this.#untilOpen(nowMs)
+      sent = {
+        call: this.#next(wished),
+        firstSentMs: nowMs,
+        sentMs: nowMs,
+        isRepeated: false,
+        done: undefined,
+        end: () => {},
+      }
       this.#sent = sent
-    }
+    } else sent.isRepeated = true
     this.#sentMs = nowMs
     sent.sentMs = nowMs
     this.#send(sent, nowMs)
     return sent.done
   }
 
-  #next({ need, back, spent, quiet, tenants }: Wish): LeaseCall {
+  #untilOpen(nowMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#after(Math.max(0, this.#opensMs - nowMs), resolve)
+    })
+  }
+
+  #next({ need, back, ahead: wants, spent, quiet, tenants }: Wish): LeaseCall {
     if (!this.#isLent) this.#granted -= back
     const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
     const seq = ++this.#seq
     const { win } = this
     return {
       ...{ pool: this.#terms, member: this.#member, seq, win, holds, spent, mark: this.#mark },
-      ...{ quiet, tenants, need },
+      ...{ quiet, tenants, need, ahead: this.#ahead, wants },
     }
   }
 
@@ -342,24 +392,33 @@ export class PoolAccount {
     sent.end()
   }
 
-  #enter({ call }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
+  #enter({ call, isRepeated }: Sent, answer: LeaseAnswer, sentMs: number, nowMs: number): void {
     const { windowMs } = this.#terms
-    const { win, leftMs, mark, grant, held, part, turn } = answer
+    const { win, leftMs, mark, grant, ahead, held, part, turn } = answer
+    const said = call.ahead ?? 0
+    // The same call, sent again, may be answered otherwise in the next window: what it draws ahead is not sure.
+    const drawn = isRepeated ? Math.min(ahead, said) : ahead
+    if (this.#isBegunAhead && win === this.#win - 1) {
+      if (call.win === win) this.#granted += drawn - said
+      return
+    }
     const endMs = sentMs + Math.min(leftMs, windowMs)
     if (win !== this.#win) {
       this.#partBefore = win === this.#win + 1 ? this.#part : 0
       this.#win = win
-      this.#startMs = endMs - windowMs
       this.#usableUntilMs = Number.NEGATIVE_INFINITY
-      this.#turn = Number.MAX_VALUE
-      this.#refusals.clear()
-      this.#listener.began(this.#startMs)
-    }
+      this.#overByMs = Number.POSITIVE_INFINITY
+      this.#begin(endMs - windowMs)
+    } else if (this.#isBegunAhead) this.#partBefore = this.#part
+    this.#isBegunAhead = false
+    this.#opensMs = Number.NEGATIVE_INFINITY
     this.#isLent = false
     this.#part = part
     this.#mark = mark
-    this.#granted = call.win === win ? call.holds : 0
+    this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
+    this.#ahead = drawn
     this.#usableUntilMs = Math.max(this.#usableUntilMs, endMs - windowMs * CLOCK_RATE)
+    this.#overByMs = Math.min(this.#overByMs, nowMs + leftMs + windowMs * CLOCK_RATE)
     if (nowMs >= this.#usableUntilMs) {
       // What is left of the window is too short to be of use.
       const everybody = { tenant: '', weight: 0, share: 0, need: 0 }
@@ -391,20 +450,4 @@ export class PoolAccount {
 function failureOf(error: unknown): StoreFailure {
   const message = error instanceof Error ? error.message : String(error)
   return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
-}
-
-/** A store that answers nonsense has failed. */
-function isAnswer(answer: LeaseAnswer): boolean {
-  if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, held, part, turn, room, waitMs, shares, used } = answer
-  const isMark =
-    typeof mark === 'object' &&
-    mark !== null &&
-    [mark.epoch, mark.rev, mark.total, mark.members, mark.expected].every(isAmount)
-  const areAmounts = [leftMs, grant, held, part, turn, room, waitMs].every(isAmount)
-  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
-}
-
-function isAmount(value: number): boolean {
-  return Number.isFinite(value) && value >= 0
 }

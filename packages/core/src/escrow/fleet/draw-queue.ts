@@ -1,5 +1,5 @@
 import type { After, Clock } from '../../clock.js'
-import { countdown, type PoolAccount, type Wish } from './account.js'
+import type { PoolAccount, Wish } from './account.js'
 
 /** The most that is drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
@@ -97,6 +97,33 @@ export class Pulse {
   }
 }
 
+const STEPS = 4
+const MOST_STEPS = 4 * STEPS
+const LATE_MS = 5
+
+/**
+ * Calls `end` after `ms` in which this process was running; cancelled by calling what it returns. The time is counted
+ * in steps. One that took much longer than it should counts for nothing, because the process stood still, and an answer
+ * that has arrived meanwhile is read before the next step ends. Ends after 16 steps at the latest.
+ */
+export function countdown(ms: number, clock: Clock, after: After, end: () => void): () => void {
+  const stepMs = ms / STEPS
+  let restMs = ms
+  let steps = 0
+  let fromMs = clock()
+  const ring = (): void => {
+    const nowMs = clock()
+    const tookMs = nowMs - fromMs
+    fromMs = nowMs
+    steps++
+    if (tookMs <= 1.5 * stepMs + LATE_MS) restMs -= tookMs
+    if (restMs <= 1e-6 || steps >= MOST_STEPS) end()
+    else cancel = after(Math.min(stepMs, restMs), ring)
+  }
+  let cancel = after(stepMs, ring)
+  return () => cancel()
+}
+
 /** What somebody draws for, and how it ends. */
 export interface Errand<Result> {
   /** What it is for. */
@@ -104,17 +131,17 @@ export interface Errand<Result> {
   /** What the next lease is to bring; others wait behind this one, for `behind` together. */
   wish(behind: number): Wish
   /** The result, once there is enough; nothing, if more has to be drawn. */
-  attempt(nowMs: number): Result | undefined
+  attempt(): Result | undefined
   /** The result if the store fails. */
-  giveUp(nowMs: number): Result
+  giveUp(): Result
 }
 
 /** Somebody who waits for a lease. */
 interface Waiter {
   readonly errand: Errand<unknown>
   /** Tries to be done; false if more has to be drawn. */
-  attempt(nowMs: number): boolean
-  giveUp(nowMs: number): void
+  attempt(): boolean
+  giveUp(): void
 }
 
 /**
@@ -151,8 +178,8 @@ export class DrawQueue {
         return result
       }
       // Whoever tries a store again that has failed does not wait for it.
-      if (this.#account.hasFailed) return errand.giveUp(nowMs)
-      const result = errand.attempt(this.#clock())
+      if (this.#account.hasFailed) return errand.giveUp()
+      const result = errand.attempt()
       if (result !== undefined) return result
     }
   }
@@ -166,17 +193,16 @@ export class DrawQueue {
       }
       const waiter: Waiter = {
         errand,
-        attempt: (nowMs) => {
-          const result = errand.attempt(nowMs)
+        attempt: () => {
+          const result = errand.attempt()
           if (result === undefined) return false
           finish(result)
           return true
         },
-        giveUp: (nowMs) => finish(errand.giveUp(nowMs)),
+        giveUp: () => finish(errand.giveUp()),
       }
       const cancel = countdown(this.#timeoutMs, this.#clock, this.#after, () => {
-        const nowMs = this.#clock()
-        if (!waiter.attempt(nowMs)) waiter.giveUp(nowMs)
+        if (!waiter.attempt()) waiter.giveUp()
       })
       this.#waiters.add(waiter)
     })
@@ -195,16 +221,17 @@ export class DrawQueue {
 
   #serve(): void {
     for (const waiter of this.#waiters)
-      while (!waiter.attempt(this.#clock())) {
-        const nowMs = this.#clock()
+      while (!waiter.attempt()) {
         const { errand } = waiter
-        const lease = this.#account.hasFailed ? undefined : this.#account.draw(() => this.#wishOf(errand), nowMs)
+        const lease = this.#account.hasFailed
+          ? undefined
+          : this.#account.draw(() => this.#wishOf(errand), this.#clock())
         if (lease !== undefined) {
           this.#serveAfter(lease)
           return
         }
         if (this.#account.hasFailed) {
-          waiter.giveUp(nowMs)
+          waiter.giveUp()
           break
         }
       }

@@ -15,8 +15,9 @@ const ANSWER: LeaseAnswer = {
   ...{
     win: 0,
     leftMs: 1,
-    mark: { epoch: 1, rev: 1, total: 1, members: 1, expected: 0 },
+    mark: { epoch: 1, rev: 1, total: 1, ahead: 0, members: 1 },
     grant: 1,
+    ahead: 0,
     held: 0,
     part: 1,
     turn: Number.MAX_VALUE,
@@ -32,7 +33,7 @@ function otherCall(more: Partial<LeaseCall>): LeaseCall {
   return {
     ...{ pool: { ...SHARED, name: 'api' }, member: 'other', seq: 1, win: -1, holds: 0, spent: 0 },
     ...{
-      mark: { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 },
+      mark: { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 },
       quiet: none,
       tenants: [],
       need: 0,
@@ -111,7 +112,7 @@ describe('a leased escrow', () => {
   ])('among %d members names %d tenants in a call, as each may be at all members', async (members, names) => {
     const { store, check } = held({ quantum: 300 })
     check('first', 1)
-    await store.last.answer({ mark: { epoch: 1, rev: 1, total: 300, members, expected: 0 } })
+    await store.last.answer({ mark: { epoch: 1, rev: 1, total: 300, ahead: 0, members } })
     for (let at = 0; at < 70; at++) check(`t${at}`, 1)
     check('heavy', 1_000)
     expect(store.last.call.tenants).toHaveLength(names)
@@ -188,6 +189,32 @@ describe('a leased escrow', () => {
     world.advance(50)
     check('a', 60)
     expect(store.calls).toHaveLength(5)
+  })
+})
+
+describe('costs that are known afterwards', () => {
+  it("are reserved as a tenant's settlements have told, unless it is to cost what it asks", () => {
+    const spentBy = (estimates: 'learned' | 'asked'): number => {
+      const { check, escrow } = direct({ estimates })
+      for (let at = 0; at < 8; at++) void escrow.settle(check('a', 10), 30)
+      const before = escrow.snapshot().used
+      const decision = check('a', 10)
+      expect(decision).toMatchObject({ allowed: true, cost: 10 })
+      const spent = escrow.snapshot().used - before
+      void escrow.settle(decision, 30)
+      expect(escrow.snapshot().used).toBe(9 * 30)
+      return spent
+    }
+    expect(spentBy('learned')).toBe(30)
+    expect(spentBy('asked')).toBe(10)
+  })
+
+  it('says what remains in costs as they are asked', () => {
+    const { check, escrow } = direct()
+    for (let at = 0; at < 8; at++) void escrow.settle(check('a', 10), 20)
+    const { remaining } = escrow.peek('a', 1)
+    expect(escrow.peek('a', remaining).allowed).toBe(true)
+    expect(remaining).toBeLessThanOrEqual((1_000 - 160) / 2)
   })
 })
 
@@ -623,7 +650,10 @@ describe('a store that fails', () => {
       for (let step = 0; step < 50; step++) {
         for (let ask = 0; ask < 30; ask++)
           for (const [at, escrow] of escrows.entries())
-            if ((await escrow.check(`t${at}`, 1)).allowed) admitted[window]!++
+            void Promise.resolve(escrow.check(`t${at}`, 1)).then(({ allowed }) => {
+              if (allowed) admitted[window]!++
+            })
+        await settled()
         world.advance(20)
       }
     }

@@ -274,6 +274,8 @@ export interface Head {
   /** Credit granted to all members together in this window, and what of that since the epoch began. */
   granted: number
   since: number
+  /** Credit granted to all of them together in the next window. */
+  ahead: number
   /** What a weight of 1 was guaranteed at the last call. */
   level: number
   /** When the pool noticed that it does not know of everything that was granted; and in which epoch. */
@@ -282,9 +284,6 @@ export interface Head {
   /** Members of an earlier epoch that have called since, and those that should. */
   heard: number
   awaited: number
-  /** The same of those that knew the window before only. */
-  heardOfLast: number
-  awaitedOfLast: number
   /** Which window, epoch and answer the best informed of them knew. */
   informedWin: number
   informedEpoch: number
@@ -295,8 +294,6 @@ export interface Head {
 export const NOT_LOST = {
   heard: 0,
   awaited: 0,
-  heardOfLast: 0,
-  awaitedOfLast: 0,
   informedWin: -1,
   informedEpoch: -1,
   informedRev: -1,
@@ -310,6 +307,7 @@ export function newHead(): Head {
     rev: 0,
     granted: 0,
     since: 0,
+    ahead: 0,
     level: Number.MAX_VALUE,
     lostMs: 0,
     lostEpoch: -1,
@@ -323,6 +321,8 @@ export interface Member extends Weighed {
   seenMs: number
   hasCalled: boolean
   granted: number
+  /** Credit of the next window. */
+  next: number
   /** Credit that it had not spent. */
   idle: number
   /** Tenants that it did not report by name. */
@@ -338,12 +338,13 @@ export interface Member extends Weighed {
   waitMs: number
 }
 
-export function newMember(seenMs: number, seq: number, weight: number): Member {
+export function newMember(seenMs: number, seq: number, weight: number, granted: number): Member {
   const none = { weight: 0, used: 0 }
   return {
     seenMs,
     hasCalled: false,
-    granted: 0,
+    granted,
+    next: 0,
     idle: 0,
     quiet: { weight, used: 0 },
     behind: { ...none },

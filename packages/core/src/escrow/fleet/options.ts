@@ -74,7 +74,7 @@ export class LeasedTicket implements LeasedDecision {
 
   /**
    * `judged` is what the ledger made of this; none if it was not asked. It is allowed if there is nothing to wait for.
-   * `payer` spent for it: the tenant, or a group of it.
+   * `payer` spent for it: the tenant, or a group of it; `reserved` is what was spent for it, where that is not the cost.
    */
   constructor(
     owner: object,
@@ -87,14 +87,15 @@ export class LeasedTicket implements LeasedDecision {
     resetAtMs: number,
     nowMs: number,
     payer: string = tenant,
+    reserved: number = cost,
+    remaining: number = judged?.remaining ?? 0,
   ) {
-    const remaining = judged?.remaining ?? 0
     this.#owner = owner
     this.#member = member
     this.#payer = payer
     this.tenant = tenant
     this.cost = cost
-    this.#charged = cost
+    this.#charged = reserved
     this.allowed = retryAfterMs === 0
     this.reason = reason
     this.borrowed = this.allowed && judged?.verdict === 'borrows'
@@ -173,6 +174,11 @@ export interface DrawingOptions {
    * every check. @default all of them are refused
    */
   groupOf?: (tenant: string) => string | undefined
+  /**
+   * What a call spends until it is settled: `'learned'`, what settlements in this process have said of the tenant's
+   * costs, as in one process; or `'asked'`, the cost that it asks with. @default 'learned'
+   */
+  estimates?: 'learned' | 'asked'
   /** Active tenants known by name, and one more that all others share, with weight 1; in a tree, in each group. @default 10000 */
   maxTenants?: number
   /**
@@ -224,6 +230,7 @@ const DRAWING = [
   'tree',
   'groupOf',
   'maxTenants',
+  'estimates',
   'onStoreError',
   'storeTimeoutMs',
   'onStoreFailure',
@@ -240,6 +247,7 @@ export interface DrawingSettings {
   readonly tree: Hierarchy | undefined
   readonly groupOf: ((tenant: string) => string | undefined) | undefined
   readonly maxTenants: number
+  readonly estimates: 'learned' | 'asked'
   readonly onStoreError: OnStoreError
   readonly storeTimeoutMs: number
   readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
@@ -256,18 +264,19 @@ export function drawingSettings(
 ): Omit<DrawingSettings, 'terms' | 'member' | 'store'> {
   requireOptions(name, options, [...DRAWING, ...own])
   const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
-  const { onStoreFailure, tree, groupOf } = options
+  const { onStoreFailure, tree, groupOf, estimates = 'learned' } = options
   const { clock = clockOfPool, after = systemAfter } = options
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
   requirePlaces(tree, groupOf)
   requireInteger('maxTenants', maxTenants, 1)
+  requireOneOf('estimates', estimates, ['learned', 'asked'])
   requireOneOf('onStoreError', onStoreError, ['refuse', 'admit', 'last-share', 'local-share'])
   if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
   requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
   requireFunction('clock', clock)
   requireFunction('after', after)
   return {
-    ...{ weightOf, tree, groupOf, maxTenants, storeTimeoutMs, onStoreFailure, clock, after },
+    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure, clock, after },
     onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
   }
 }

@@ -1,6 +1,7 @@
 import { type Clock, steady } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
+import { Estimates } from '../estimates.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type StoreFailure, type Wish } from './account.js'
@@ -29,6 +30,8 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
+/** From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least. */
+const ENDING = 3 / 4
 /** The name of the tenant that all share for whom there is no room. */
 const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
@@ -40,6 +43,8 @@ interface Ask {
   /** For whom: one of its own, if the tenant is a group. */
   readonly shown: string
   readonly weight: number
+  /** What it asked with; `cost` is what is reserved for that. */
+  readonly asked: number
   readonly cost: number
   /** Leases that were drawn for it. */
   draws: number
@@ -58,6 +63,7 @@ export class PoolMember {
   readonly #queue: DrawQueue
   readonly #reports: Reports
   readonly #debts: Debts
+  readonly #estimates: Estimates | undefined
   readonly #pulse: Pulse
   readonly #pace: Pace = new Pace()
   readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
@@ -82,6 +88,7 @@ export class PoolMember {
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
     this.#reports = new Reports(terms.windowMs, maxTenants)
     this.#debts = new Debts(maxTenants)
+    this.#estimates = settings.estimates === 'learned' ? new Estimates(maxTenants) : undefined
     this.#account = new PoolAccount(terms, member, store, this.#clock, after, storeTimeoutMs, {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
@@ -108,7 +115,7 @@ export class PoolMember {
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
-      isOpen: () => !this.#isClosed && this.#isOpen(this.#clock()),
+      isOpen: () => !this.#isClosed && this.#isOpen(this.#now()),
       sign: (isIdle) =>
         void this.tell(undefined, isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
     })
@@ -116,40 +123,42 @@ export class PoolMember {
 
   /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
-    const ask: Ask = { tenant, shown, weight: weightFrom(this.#settings.weightOf, tenant), cost, draws: 0 }
-    const nowMs = this.#clock()
+    const ask = this.#askOf(tenant, cost, shown)
+    const nowMs = this.#now()
     this.#usedAtMs = nowMs
     this.#isClosed = false
     if (this.#account.hasFailed) this.#makeDo(nowMs)
     const decision = this.#decide(ask, nowMs) ?? this.#queue.run(this.#errandOf(ask))
     this.#pulse.start(nowMs)
-    this.#drawAhead(ask, nowMs)
+    if (!(decision instanceof Promise) && decision.allowed) this.#drawAhead(ask, decision.remaining, nowMs)
     return decision
   }
 
   /** By what is known here. */
   peek(tenant: string, cost: number): LeasedDecision {
-    const weight = weightFrom(this.#settings.weightOf, tenant)
-    const nowMs = this.#clock()
+    const ask = this.#askOf(tenant, cost)
+    const nowMs = this.#now()
     const terms = this.#terms
     const open = this.#isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
-      new LeasedTicket(this.#owner, this, tenant, cost, reason, retryMs, judged, resetAtMs, nowMs)
+      this.#ticket(ask, reason, retryMs, judged, resetAtMs, nowMs)
     if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
     if (!open) return answer(undefined, 0)
-    const verdict = this.#judge({ tenant, shown: tenant, weight, cost, draws: 0 }, nowMs, true)
+    const verdict = this.#judge(ask, nowMs, true)
     const { judged } = this.#ledger
     return isRefusal(verdict) ? answer(verdict, Math.max(1, judged.retryMs), judged) : answer(undefined, 0, judged)
   }
 
   /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
     let [rest, draws] = [actualCost - ticket.charged, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
+    // What a group spends for one of its own says nothing of the group's costs.
+    if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
     const owe = (): Settled => this.#debts.add(tenant, rest)
     if (when === 'late' || !this.#isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     const weight = weightFrom(this.#settings.weightOf, tenant)
@@ -169,24 +178,44 @@ export class PoolMember {
     }
     const wish = (): Wish => {
       draws++
-      this.#note({ tenant, shown: tenant, weight, cost: rest, draws }, this.#clock(), false)
+      this.#note({ tenant, weight, cost: rest }, this.#now(), false)
       return this.#wish(this.#need, 0, tenant)
     }
-    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: charge, giveUp: owe })
+    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: () => charge(this.#now()), giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
     const part = Math.min(costSoFar - ticket.charged, this.#credit)
-    if (part <= 0 || !this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    if (part <= 0 || !this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
     ticket.charge(part - this.#ledger.settle(ticket.slot, part))
   }
 
   /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
-    if (!this.#isOpen(this.#clock()) || !ticket.isOpenIn(this.#account.win)) return
+    if (!this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
     this.#ledger.settle(ticket.slot, -amount)
-    this.#pulse.start(this.#clock())
+    this.#pulse.start(this.#now())
+  }
+
+  #askOf(tenant: string, asked: number, shown: string = tenant): Ask {
+    const weight = weightFrom(this.#settings.weightOf, tenant)
+    const cost = this.#estimates?.reserve(tenant, asked, this.#terms.limit) ?? asked
+    return { tenant, shown, weight, asked, cost, draws: 0 }
+  }
+
+  #ticket(
+    { tenant, shown, asked, cost }: Ask,
+    reason: LeasedReason | undefined,
+    retryMs: number,
+    judged: Judgement | undefined,
+    resetAtMs: number,
+    nowMs: number,
+  ): LeasedTicket {
+    const left = judged?.remaining ?? 0
+    const remaining = this.#estimates?.askable(tenant, left, this.#terms.limit) ?? left
+    const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
+    return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
   }
 
   /** The pool's window of the last answer. */
@@ -196,7 +225,7 @@ export class PoolMember {
 
   /** What may be spent at once. */
   get spare(): number {
-    return this.#isOpen(this.#clock()) ? Math.max(0, this.#credit) : 0
+    return this.#isOpen(this.#now()) ? Math.max(0, this.#credit) : 0
   }
 
   /** Why the store failed last. */
@@ -212,12 +241,12 @@ export class PoolMember {
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
   note(tenant: string, cost: number, isRefused: boolean): void {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    this.#note({ tenant, shown: tenant, weight, cost, draws: 0 }, this.#clock(), isRefused)
+    this.#note({ tenant, weight, cost }, this.#now(), isRefused)
   }
 
   /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
   tell(tenant?: string, back = 0): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#clock()))
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#now()))
   }
 
   /** From the next call to the store on, with a quantum that is the same part of it. */
@@ -232,19 +261,19 @@ export class PoolMember {
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     if (!this.#isOpen(nowMs)) return undefined
     const leave = (): Wish => {
       const heaviest = this.#ledger.heaviest(MOST_REPORTED)
       const tenants = heaviest.map(({ tenant, used }) => lastReport(tenant || OTHERS, this.#wholeWeight(tenant), used))
-      return { need: 0, back: Math.max(0, this.#credit), spent: this.#used, quiet: NONE, tenants }
+      return { need: 0, back: Math.max(0, this.#credit), ahead: 0, spent: this.#used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
-    const open = this.#isOpen(this.#clock())
+    const open = this.#isOpen(this.#now())
     const { win, granted, held, calls: storeCalls, share, failure } = this.#account
     const { tenants, weight } = this.#ledger
     return {
@@ -254,6 +283,14 @@ export class PoolMember {
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
       lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
+  }
+
+  /** The time, once a window that is over has been left, where something was drawn ahead for the next one. */
+  #now(): number {
+    const nowMs = this.#clock()
+    this.#account.moveTo(nowMs, () => this.#credit)
+    if (this.#isOpen(nowMs)) this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    return nowMs
   }
 
   get #used(): number {
@@ -332,6 +369,7 @@ export class PoolMember {
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
+    this.#estimates?.admit(ask.tenant)
     this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
     const name = this.#nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
@@ -382,15 +420,14 @@ export class PoolMember {
       if (reason !== 'never') this.#note(ask, nowMs, true)
     }
     const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
-    const { tenant, shown, cost } = ask
-    return new LeasedTicket(this.#owner, this, shown, cost, reason, retryAfterMs, judged, resetAtMs, nowMs, tenant)
+    return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
   #errandOf(ask: Ask): Errand<LeasedDecision> {
     return {
       cost: ask.cost,
       wish: (behind) => {
-        const nowMs = this.#clock()
+        const nowMs = this.#now()
         ask.draws++
         this.#note(ask, nowMs, false)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
@@ -403,48 +440,62 @@ export class PoolMember {
         const isTooMuch = back > 0 || this.#refusalOf(ask, forAll, nowMs) !== undefined
         return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
       },
-      attempt: (nowMs) => this.#decide(ask, nowMs),
-      giveUp: (nowMs) => this.#declared(ask, nowMs),
+      attempt: () => this.#decide(ask, this.#now()),
+      giveUp: () => this.#declared(ask, this.#now()),
     }
   }
 
-  /** What will be spent here until a lease can be there. */
+  /** What will be spent here until a lease can be there: in no time of which it is unknown in which window it is. */
   #spentMeanwhile(nowMs: number): number {
-    return this.#pace.spentIn(AHEAD * this.#account.roundTripMs, this.#used, nowMs)
+    const { roundTripMs, usableUntilMs, gapMs } = this.#account
+    const ms = AHEAD * roundTripMs
+    return this.#pace.spentIn(nowMs + 2 * ms < usableUntilMs ? ms : ms + gapMs, this.#used, nowMs)
   }
 
-  /** Draws for what will be spent until a lease can be there, before it lacks. */
-  #drawAhead(ask: Ask, nowMs: number): void {
+  /** Draws for what will be spent until a lease can be there, before it lacks; `remaining` is left for who asks. */
+  #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
     const mark = this.#spentMeanwhile(nowMs)
-    if (this.#credit >= mark) return
+    // In a tree, what remains to a tenant depends on the pools above.
+    if (Math.min(this.#credit, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
     const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
     if (this.#refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
-  /** The name by which the pool knows a tenant. */
-  #nameOf(tenant: string): string {
-    return this.#isOpen(this.#clock()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  /** What to hold of the next window, so that its first checks find what they spend until a lease can be there. */
+  #wantsAhead(nowMs: number): number {
+    const { roundTripMs, gapMs } = this.#account
+    const elapsed = this.#elapsed(nowMs)
+    // In a tree the pool above would have to begin the same window at the same moment.
+    if (this.#settings.tree !== undefined || roundTripMs <= 0 || elapsed < ENDING || this.#used <= 0) return 0
+    const ms = 2 * AHEAD * roundTripMs + gapMs
+    const mean = (this.#used * ms) / (elapsed * this.#terms.windowMs)
+    return Math.max(this.#terms.quantum, mean, this.#pace.spentIn(ms, this.#used, nowMs))
   }
 
-  #note({ tenant, weight, cost }: Ask, nowMs: number, isRefused: boolean): void {
+  /** The name by which the pool knows a tenant. */
+  #nameOf(tenant: string): string {
+    return this.#isOpen(this.#now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  }
+
+  #note({ tenant, weight, cost }: Pick<Ask, 'tenant' | 'weight' | 'cost'>, nowMs: number, isRefused: boolean): void {
     const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
     const name = this.#nameOf(tenant)
     this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
-    const nowMs = this.#clock()
+    const nowMs = this.#now()
     const isOpen = this.#isOpen(nowMs)
     const name = tenant === undefined ? undefined : this.#nameOf(tenant)
     const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
     const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
     const { members } = this.#account
     const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
-    return { need, back, spent: all.used, ...report }
+    return { need, back, ahead: this.#wantsAhead(nowMs), spent: all.used, ...report }
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {

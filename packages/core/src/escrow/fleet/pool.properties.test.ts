@@ -6,7 +6,7 @@ import { rig, TERMS } from './fixtures/rig.js'
 import type { LeaseCall, PoolMark } from './store.js'
 import { poolTerms } from './store.js'
 
-const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, members: 0, expected: 0 }
+const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
 
 describe('whatever the members do', () => {
   const step = fc.record({

@@ -7,8 +7,18 @@ describe('the pool', () => {
   it('grants whole quanta, and the remainder', () => {
     const { ask, drain } = rig(poolTerms({ ...TERMS, limit: 25 }))
     expect(ask('p', 1)).toEqual({
-      ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10, members: 1, expected: 0 } },
-      ...{ grant: 10, held: 15, part: 1, turn: Number.MAX_VALUE, room: 15, waitMs: 0, shares: [1], used: [0] },
+      ...{ win: 0, leftMs: 1_000, mark: { epoch: 1, rev: 1, total: 10, ahead: 0, members: 1 } },
+      ...{
+        grant: 10,
+        ahead: 0,
+        held: 15,
+        part: 1,
+        turn: Number.MAX_VALUE,
+        room: 15,
+        waitMs: 0,
+        shares: [1],
+        used: [0],
+      },
     })
     expect(drain({ p: 1 })).toEqual({ p: 15 })
   })
@@ -230,7 +240,7 @@ describe('the pool', () => {
       [{ spent: -1 }, /spent must be/],
       [{ quiet: { weight: -1, used: 0 } }, /quiet.weight must be/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: 0, rate: 1, ask: -1 }] }, /ask must be/],
-      [{ mark: { epoch: 0, rev: -1, total: 0, members: 0, expected: 0 } }, /mark.rev must be/],
+      [{ mark: { epoch: 0, rev: -1, total: 0, ahead: 0, members: 0 } }, /mark.rev must be/],
       [{ tenants: [{ tenant: '', weight: 1, used: 0, rate: 1, ask: 0 }] }, /tenant must be/],
       [{ tenants: [{ tenant: 'a', weight: 0, used: 0, rate: 1, ask: 0 }] }, /weight must be/],
       [{ tenants: [{ tenant: 'a', weight: 1, used: -1, rate: 1, ask: 0 }] }, /used must be/],
@@ -276,11 +286,11 @@ describe('a store that has lost its memory', () => {
     const { ask, forget, clock } = fleet()
     forget()
     // b knows of itself and of a, and that they are two.
-    expect(ask('b', 1)).toMatchObject({ grant: 0, mark: { total: 500, members: 2, expected: 0 } })
+    expect(ask('b', 1)).toMatchObject({ grant: 0, mark: { total: 500, ahead: 0, members: 2 } })
     clock.advance(1.5 * graceOf(1_000))
     expect(ask('b', 500)).toMatchObject({ grant: 0, waitMs: graceOf(1_000) / 4 })
     // Of c it hears from c alone.
-    expect(ask('c', 1)).toMatchObject({ grant: 0, mark: { total: 600, members: 3, expected: 0 } })
+    expect(ask('c', 1)).toMatchObject({ grant: 0, mark: { total: 600, ahead: 0, members: 3 } })
     expect(ask('b', 400).grant).toBe(0)
     expect(ask('a', 1).grant).toBeGreaterThan(0)
   })

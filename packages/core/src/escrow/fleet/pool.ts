@@ -154,6 +154,7 @@ export class Pool {
       leftMs: (win + 1) * windowMs - this.#head.nowMs,
       mark: this.#mark(windowMs),
       grant: isLast ? member.grant : 0,
+      ahead: member.next,
       held: member.held,
       part: weights > 0 ? weightOf(member) / weights : 0,
       turn: this.#turn(call.pool.quantum),
@@ -184,31 +185,38 @@ export class Pool {
 
   #begin(win: number, windowMs: number): void {
     const startMs = win * windowMs
+    const isNext = win === this.#head.win + 1
     // Its last call, if it is sent again, is a new one here; those before it are not.
     for (const [name, member] of this.#members) {
       const weight = weightOf(member)
-      if (win === this.#head.win + 1 && member.hasCalled && weight > 0)
-        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight))
+      if (isNext && member.hasCalled && weight > 0)
+        this.#members.set(name, newMember(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
+    // Whoever has not been heard by then may hold credit that was drawn ahead.
+    const isListening = isNext && this.#graceMs(windowMs) > 0
     // Nobody was there for a whole window: a store may have dropped the pool by now.
     if (win > this.#head.win + 1) {
       this.#head.epoch = Math.max(1, Math.floor(this.#head.nowMs))
       this.#head.rev = 0
     }
     this.#head.win = win
-    this.#head.granted = 0
-    this.#head.since = 0
+    this.#head.granted = isNext ? this.#head.ahead : 0
+    // In an epoch that began with a loss, nothing was granted ahead.
+    this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
+    this.#head.ahead = 0
     this.#head.level = Number.MAX_VALUE
-    this.#head.lostEpoch = -1
-    Object.assign(this.#head, NOT_LOST)
+    if (!isListening) {
+      this.#head.lostEpoch = -1
+      Object.assign(this.#head, NOT_LOST)
+    }
     this.#tenants.clear()
   }
 
   #memberOf({ member: name }: LeaseCall): Member {
     let member = this.#members.get(name)
     if (member === undefined) {
-      member = newMember(this.#head.nowMs, 0, 0)
+      member = newMember(this.#head.nowMs, 0, 0, 0)
       this.#members.set(name, member)
     }
     return member
@@ -235,49 +243,56 @@ export class Pool {
   }
 
   /** What the member holds is what it says; that shows, too, whether the pool knows of everything that was granted. */
-  #hold(member: Member, { pool, win, holds, mark }: LeaseCall): void {
+  #hold(member: Member, { pool, win, holds, ahead = 0, mark }: LeaseCall): void {
+    const head = this.#head
     const { limit, windowMs } = pool
-    const held = win === this.#head.win ? holds : 0
+    const isHere = win === head.win
+    const isOfLast = win >= 0 && win === head.win - 1
+    const held = isHere ? holds : isOfLast ? ahead : 0
+    const heldAhead = isHere ? ahead : 0
     const more = held - member.granted
+    const moreAhead = heldAhead - member.next
     member.granted = held
-    if (win === this.#head.win && mark.epoch === this.#head.epoch && mark.rev >= this.#head.rev) {
-      this.#head.epoch = Math.max(this.#head.epoch + 1, Math.floor(this.#head.nowMs))
-      this.#head.since = 0
-      this.#head.informedWin = -1
+    member.next = heldAhead
+    if (isHere && mark.epoch === head.epoch && mark.rev >= head.rev) {
+      head.epoch = Math.max(head.epoch + 1, Math.floor(head.nowMs))
+      head.since = 0
+      head.informedWin = -1
     }
     // A member of the window before knows another epoch, too, if the pool began anew in this one.
-    const isOfLast = win >= 0 && win === this.#head.win - 1 && this.#head.epoch >= Math.floor(this.#head.win * windowMs)
-    const isLost = (win === this.#head.win || isOfLast) && mark.epoch !== this.#head.epoch
+    const isOld = isOfLast && head.epoch >= Math.floor(head.win * windowMs)
+    const isLost = (isHere || isOld) && mark.epoch !== head.epoch
     if (isLost) {
-      const total = win === this.#head.win ? mark.total : 0
       let known = 0
-      for (const { granted } of this.#members.values()) known += granted
-      this.#head.granted = Math.max(this.#head.granted, total + this.#head.since, known)
-      if (win === this.#head.win) this.#head.heard++
-      else this.#head.heardOfLast++
-      if (win > this.#head.informedWin) this.#head.informedEpoch = -1
-      const isLater =
-        mark.epoch === this.#head.informedEpoch
-          ? mark.rev > this.#head.informedRev
-          : mark.epoch > this.#head.informedEpoch
-      if (win >= this.#head.informedWin && isLater) {
-        this.#head.informedWin = win
-        this.#head.informedEpoch = mark.epoch
-        this.#head.informedRev = mark.rev
-        this.#head.awaited = win === this.#head.win ? mark.members : 0
-        this.#head.awaitedOfLast = win === this.#head.win ? mark.expected : mark.members
+      let knownAhead = 0
+      for (const other of this.#members.values()) {
+        known += other.granted
+        knownAhead += other.next
+      }
+      const total = isHere ? mark.total : mark.ahead
+      head.granted = Math.max(head.granted, total + head.since, known)
+      head.ahead = Math.max(head.ahead, isHere ? mark.ahead : 0, knownAhead)
+      head.heard++
+      if (win > head.informedWin) head.informedEpoch = -1
+      const isLater = mark.epoch === head.informedEpoch ? mark.rev > head.informedRev : mark.epoch > head.informedEpoch
+      if (win >= head.informedWin && isLater) {
+        head.informedWin = win
+        head.informedEpoch = mark.epoch
+        head.informedRev = mark.rev
+        head.awaited = mark.members
       }
     } else {
-      this.#head.granted += more
-      this.#head.since += more
+      head.granted += more
+      head.since += more
+      head.ahead += moreAhead
     }
-    if ((isLost || more > fuzzOf(limit)) && this.#head.lostEpoch !== this.#head.epoch) {
-      this.#head.lostEpoch = this.#head.epoch
-      this.#head.lostMs = this.#head.nowMs
+    if ((isLost || Math.max(more, moreAhead) > fuzzOf(limit)) && head.lostEpoch !== head.epoch) {
+      head.lostEpoch = head.epoch
+      head.lostMs = head.nowMs
     }
     // All that could know have called, and nothing was granted in this window.
-    if (isLost && this.#unheard() + this.#unheardOfLast() === 0 && this.#head.granted === 0)
-      this.#head.lostMs = this.#head.nowMs - LONGEST_GRACE * graceOf(windowMs)
+    if (isLost && this.#unheard() === 0 && head.granted === 0)
+      head.lostMs = head.nowMs - LONGEST_GRACE * graceOf(windowMs)
   }
 
   /** For how long nothing is granted yet, because members have to be heard that may know of more. */
@@ -287,29 +302,20 @@ export class Pool {
     const restMs = this.#head.lostMs + graceMs - this.#head.nowMs
     if (restMs > 0) return restMs
     const mostMs = restMs + (LONGEST_GRACE - 1) * graceMs
-    return this.#unheard() + this.#unheardOfLast() > 0 ? Math.max(0, Math.min(mostMs, graceMs / 4)) : 0
+    return this.#unheard() > 0 ? Math.max(0, Math.min(mostMs, graceMs / 4)) : 0
   }
 
   #unheard(): number {
     return Math.max(0, this.#head.awaited - this.#head.heard)
   }
 
-  #unheardOfLast(): number {
-    return Math.max(0, this.#head.awaitedOfLast - this.#head.heardOfLast)
-  }
-
   /** What to call again with: it shows, one day, that the pool has lost its memory, and who is to be heard then. */
   #mark(windowMs: number): PoolMark {
     const sinceMs = this.#head.nowMs - graceOf(windowMs)
-    const isGrace = this.#graceMs(windowMs) > 0
-    let members = isGrace ? this.#unheard() : 0
-    let expected = isGrace ? this.#unheardOfLast() : 0
-    for (const member of this.#members.values()) {
-      if (member.seenMs <= sinceMs || weightOf(member) <= 0) continue
-      if (member.hasCalled) members++
-      else expected++
-    }
-    return { epoch: this.#head.epoch, rev: this.#head.rev, total: this.#head.granted, members, expected }
+    let members = this.#graceMs(windowMs) > 0 ? this.#unheard() : 0
+    for (const member of this.#members.values()) if (member.seenMs > sinceMs && weightOf(member) > 0) members++
+    const { epoch, rev, granted: total, ahead } = this.#head
+    return { epoch, rev, total, ahead, members }
   }
 
   #answer(member: Member, call: LeaseCall): void {
@@ -375,8 +381,22 @@ export class Pool {
       this.#head.since += grant
     }
     member.grant = grant
+    this.#grantAhead(member, call, present)
     const rest = Math.max(0, left - grant)
     member.held = Math.min(rest, Math.max(0, claimOfMember(member, level, elapsed) - member.idle))
+  }
+
+  /** Credit of the next window, up to the member's part of it. A pool that has lost its memory grants none. */
+  #grantAhead(member: Member, { pool, win, left, wants = 0 }: LeaseCall, present: readonly Member[]): void {
+    const head = this.#head
+    if (wants <= member.next || win !== head.win || left !== undefined || head.lostEpoch === head.epoch) return
+    let weights = 0
+    for (const other of present) weights += weightOf(other)
+    const most = weights > 0 ? (pool.limit * weightOf(member)) / weights : 0
+    const some = Math.min(Math.min(wants, most) - member.next, pool.limit - head.ahead)
+    if (some <= 0) return
+    member.next += some
+    head.ahead += some
   }
 
   /** What is granted beyond the claim: in turn all that is free, up to a quantum; else what is not owed to others. */

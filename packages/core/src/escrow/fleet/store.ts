@@ -76,12 +76,11 @@ export interface PoolMark {
   readonly epoch: number
   /** Counts the pool's answers in that time. */
   readonly rev: number
-  /** Credit granted to all members in the window. */
+  /** Credit granted to all members in the window, and in the next one. */
   readonly total: number
-  /** Members at work in the window, which will tell a store that has lost its memory what they know. */
+  readonly ahead: number
+  /** Members at work, which will tell a store that has lost its memory what they know. */
   readonly members: number
-  /** Those of the window before that have not called in this one yet, while it has just begun. */
-  readonly expected: number
 }
 
 /**
@@ -113,6 +112,10 @@ export interface LeaseCall {
    * what its tenants are guaranteed, while the pool above has to give what is granted.
    */
   readonly left?: number
+  /** Credit of the window after `win` that the member holds. @default 0 */
+  readonly ahead?: number
+  /** How much of that it wants to hold, so that its first checks in that window wait for nothing. @default 0 */
+  readonly wants?: number
 }
 
 /** The pool's answer. */
@@ -125,6 +128,8 @@ export interface LeaseAnswer {
   readonly mark: PoolMark
   /** New credit: at least what was needed, or 0. */
   readonly grant: number
+  /** Credit of the window after `win` that the member holds now. */
+  readonly ahead: number
   /** What the pool keeps for the member beyond what it was granted. Fades as the window passes. */
   readonly held: number
   /** The member's part of all weight at the pool, from 0 to 1. */
@@ -196,7 +201,7 @@ export function mostReported(members: number): number {
 
 /** Checks a call, for authors of stores. Throws what {@link PoolStore.lease} says. */
 export function requireLease(call: LeaseCall): void {
-  const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0 } = call
+  const { member, seq, win, holds, spent, mark, quiet, tenants, need, left = 0, ahead = 0, wants = 0 } = call
   requireText('member', member)
   requireInteger('seq', seq, 1)
   requireInteger('win', win, -1)
@@ -205,12 +210,14 @@ export function requireLease(call: LeaseCall): void {
   requireNumber('mark.epoch', mark.epoch, 0)
   requireInteger('mark.rev', mark.rev, 0)
   requireNumber('mark.total', mark.total, 0)
+  requireNumber('mark.ahead', mark.ahead, 0)
   requireInteger('mark.members', mark.members, 0)
-  requireInteger('mark.expected', mark.expected, 0)
   requireNumber('quiet.weight', quiet.weight, 0)
   requireNumber('quiet.used', quiet.used, 0)
   requireNumber('need', need, 0)
   requireNumber('left', left, 0)
+  requireNumber('ahead', ahead, 0)
+  requireNumber('wants', wants, 0)
   if (!Array.isArray(tenants)) throw new TypeError(`tenants must be an array, got ${typeof tenants}`)
   if (tenants.length > MOST_REPORTED)
     throw new RangeError(`tenants must be at most ${MOST_REPORTED}, got ${tenants.length}`)
@@ -222,4 +229,20 @@ export function requireLease(call: LeaseCall): void {
     requireNumber('ask', ask, 0)
   }
   if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
+}
+
+/** A store that answers nonsense has failed. */
+export function isAnswer(answer: LeaseAnswer): boolean {
+  if (typeof answer !== 'object' || answer === null) return false
+  const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
+  const isMark =
+    typeof mark === 'object' &&
+    mark !== null &&
+    [mark.epoch, mark.rev, mark.total, mark.ahead, mark.members].every(isAmount)
+  const areAmounts = [leftMs, grant, ahead, held, part, turn, room, waitMs].every(isAmount)
+  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
+}
+
+function isAmount(value: number): boolean {
+  return Number.isFinite(value) && value >= 0
 }
