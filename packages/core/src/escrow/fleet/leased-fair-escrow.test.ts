@@ -267,6 +267,34 @@ describe('the end of a window', () => {
     expect(answers[2]?.allowed).toBe(true)
   })
 
+  it('is passed with credit that was drawn ahead, spent of both windows until this one is certainly over', async () => {
+    const { store, check, answers, world, escrow } = held({ storeTimeoutMs: 500 })
+    world.advance(700)
+    check('a', 97)
+    world.stall(20)
+    await store.last.answer()
+    world.advance(80)
+    check('a', 100)
+    world.stall(20)
+    await store.last.answer()
+    expect(store.last.call.wants).toBeGreaterThanOrEqual(100)
+    expect(answers.map((one) => one?.allowed)).toEqual([true, true])
+    const left = escrow.snapshot().granted - escrow.snapshot().used
+    const calls = store.calls.length
+    // 180 were left when the store answered, some time between 800 and 820.
+    world.stall(999.5 - 820)
+    check('a', left)
+    check('a', 1)
+    await settled()
+    expect(answers[2]?.allowed).toBe(true)
+    expect(escrow.snapshot().win).toBe(1)
+    expect(answers[3]).toBeUndefined()
+    expect(store.calls).toHaveLength(calls)
+    world.advance(25)
+    await settled()
+    expect(answers[3]?.allowed).toBe(true)
+  })
+
   it('is not worth a lease when it is less than a thousandth away', () => {
     const { check, escrow, world } = direct({ windowMs: 10_000 })
     world.advance(9_995)
