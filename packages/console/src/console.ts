@@ -132,9 +132,10 @@ class Console<Raw> {
   /** Never rejects: nobody may be there to hear of it, and then a process ends. */
   async answer(request: Request, raw: Raw): Promise<Response> {
     try {
-      const viewer = await this.#viewer(request, raw)
+      const known = await this.#viewer(request, raw)
       if (this.#closed) return text(503, 'This console is closed.\n')
-      return viewer instanceof Response ? viewer : this.#answerTo(viewer, request)
+      // By its form and not by its class: there may be several classes of responses, and a mistake would let it in.
+      return 'answer' in known ? known.answer : this.#answerTo(known.viewer, request)
     } catch {
       return text(500, 'The console failed.\n')
     }
@@ -150,22 +151,22 @@ class Console<Raw> {
     return this.#page()
   }
 
-  /** Who asks, for the audit; or why there is no answer. */
-  async #viewer(request: Request, raw: Raw): Promise<string | undefined | Response> {
+  /** Who asks, for the audit; or the answer to one that is not let in. */
+  async #viewer(request: Request, raw: Raw): Promise<{ viewer: string | undefined } | { answer: Response }> {
     const { auth } = this.#options
-    if (auth === false || (auth === undefined && isDevelopment())) return undefined
-    if (auth === undefined) return text(403, NO_AUTH_TEXT)
+    if (auth === false || (auth === undefined && isDevelopment())) return { viewer: undefined }
+    if (auth === undefined) return { answer: text(403, NO_AUTH_TEXT) }
     let known: Viewer
     try {
       known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
+      // `auth` may give the same one each time.
+      if (typeof known === 'object' && known !== null) return { answer: known.clone() }
     } catch {
       // The error is the application's: a stranger does not see it.
-      return text(500, 'auth failed.\n')
+      return { answer: text(500, 'auth failed.\n') }
     }
-    if (known === true) return undefined
-    // `auth` may answer with the same one each time; and that of another realm is one, too.
-    if (typeof known === 'object' && known !== null && typeof known.clone === 'function') return known.clone()
-    return typeof known === 'string' && known !== '' ? known : text(403, 'Not for you.\n')
+    if (known === true) return { viewer: undefined }
+    return typeof known === 'string' && known !== '' ? { viewer: known } : { answer: text(403, 'Not for you.\n') }
   }
 
   /** What `auth` says, or nothing once the console is closed: it may take its time, and a server waits for its answers. */

@@ -6,7 +6,7 @@ import express from 'express'
 import { describe, expect, it } from 'vitest'
 import { Events } from './fixtures/events.js'
 import { mounts, served } from './fixtures/mounts.js'
-import { fairConsole } from './index.js'
+import { basicAuth, fairConsole } from './index.js'
 
 describe.each(Object.entries(mounts))('in %s', (_, mount) => {
   it('serves the page, its events and nothing to strangers, and hears a viewer leave', async () => {
@@ -50,6 +50,25 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
       await close()
     }
   })
+})
+
+it.each(Object.entries(mounts))('gives the answer of auth itself to strangers, in %s', async (_, mount) => {
+  for (const auth of [basicAuth({ ann: 'right' }), () => new Response('no', { status: 401 })]) {
+    const page = fairConsole(createGate(), { auth })
+    const { ask, close } = await mount(page)
+    for (const path of ['/fairlead', '/fairlead?events', '/fairlead?why="a"'])
+      for (const headers of [{}, { authorization: 'Basic YW5uOndyb25n' }])
+        expect((await ask(path, headers)).status).toBe(401)
+    expect(page.viewers).toBe(0)
+    await close()
+  }
+})
+
+it('lets nobody in for what auth returns by mistake', async () => {
+  for (const said of [{}, [], 1, 0, null, Symbol('x'), () => true, { status: 200 }]) {
+    const page = fairConsole(createGate(), { auth: () => said as never })
+    expect((await page(new Request('http://host/'))).status).toBeGreaterThanOrEqual(403)
+  }
 })
 
 it('hands auth what the framework gave', async () => {
