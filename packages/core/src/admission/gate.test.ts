@@ -19,6 +19,17 @@ describe('admitting', () => {
     expect(two.heard).toEqual(['admit', 'finish success 1'])
   })
 
+  it('counts a bounded number of reasons by themselves, and loses no refusal', () => {
+    let asked = 0
+    const stage: Stage = { name: 'one', admit: () => refuse('one', `${asked++}`, false, 0) }
+    const gate = gateOf([stage])
+    for (let i = 0; i < 5_000; i++) void gate.admit({ flow: 'a' })
+    const { refused, refusedBy } = gate.snapshot()
+    expect(refused).toBe(5_000)
+    expect(Object.keys(refusedBy)).toHaveLength(1_001)
+    expect(refusedBy).toMatchObject({ 'one:0': 1, 'one:999': 1, 'other:other': 4_000 })
+  })
+
   it('settles what a request really cost', () => {
     const { stage, heard } = recorder('one')
     const gate = gateOf([stage])

@@ -24,7 +24,7 @@ export interface GateSnapshot {
   readonly waiting: number
   readonly admitted: number
   readonly refused: number
-  /** Refusals by `stage:reason`. */
+  /** Refusals by `stage:reason`; beyond the first 1000 such pairs, all others as `other:other`. */
   readonly refusedBy: Readonly<Record<string, number>>
   readonly finished: Readonly<Record<Outcome, number>>
   /** Of those finished as `ignored`, permits that ended because their lease did. */
@@ -37,8 +37,11 @@ export interface GateSnapshot {
   readonly stages: Readonly<Record<string, unknown>>
 }
 
-/** A flow is the only one there is if no other has asked for so long. */
+/** Time without a request of any other flow after which a flow is the only one there is. */
 const ALONE_MS = 60_000
+/** Pairs of stage and reason that are counted by themselves: a stage of the user's may put names or numbers into one. */
+const MOST_REASONS = 1_000
+const OTHER_REASONS = 'other:other'
 const CLOSED: Refusal = Object.freeze(refuse('gate', 'closed', false, 1_000))
 const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
 /** Stands for a stage that keeps nothing of this request, or failed and is passed by. */
@@ -371,7 +374,8 @@ export class Gate {
 
   #refuse(visit: Visit, refusal: Refusal): Refusal {
     this.#refused++
-    const key = `${refusal.stage}:${refusal.reason}`
+    const told = `${refusal.stage}:${refusal.reason}`
+    const key = this.#refusedBy.size < MOST_REASONS || this.#refusedBy.has(told) ? told : OTHER_REASONS
     this.#refusedBy.set(key, (this.#refusedBy.get(key) ?? 0) + 1)
     for (let i = visit.held - 1; i >= 0; i--) this.#undo(this.#stages[i]!, visit.hold(i), refusal)
     const { id, flow, cost, waitedMs } = visit
