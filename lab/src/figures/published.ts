@@ -150,6 +150,7 @@ function loads({ part }: Effort, tell: Tell): Load[] {
       rows: [
         row('first come', engine.firstCome),
         row('VTC, inside the engine', () => engine.tokenCounter()),
+        row('VTC that knows the lengths', () => engine.tokenCounter({ knows: true })),
         row('our queue, inside the engine', () => engine.ours()),
         row(`our queue, a gateway of ${GATEWAY_SLOTS} slots before a first-come engine`, () =>
           engine.ours(GATEWAY_SLOTS),
