@@ -300,17 +300,17 @@ export class FairClock {
     if (!this.open) this.#take(due)
   }
 
-  /** A request that was let in was served. */
-  succeeded(cost: number, admission: Admission): void {
-    this.#ends(false, cost, cost, admission)
+  /** A request that was let in was served. `expected`: how often its flow's requests fail; 0 where that is not told. */
+  succeeded(cost: number, admission: Admission, expected = 0): void {
+    this.#ends(false, cost, cost, admission, expected)
     this.#doubt = Math.max(0, this.#doubt - TOLERATED)
     if (this.#doubt === 0 && this.failureShare < TOLERATED / 2) this.#alarmed = false
     this.#serves(cost)
   }
 
   /** A request that was let in failed, and not for a reason of its flow's. */
-  failed(cost: number, admission: Admission): void {
-    this.#ends(true, cost, 0, admission)
+  failed(cost: number, admission: Admission, expected = 0): void {
+    this.#ends(true, cost, 0, admission, expected)
     this.#doubt = Math.min(2 * ALARM, this.#doubt + 1 - TOLERATED)
     if (this.#doubt >= ALARM && !this.#alarmed) {
       this.#alarmed = true
@@ -457,11 +457,11 @@ export class FairClock {
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
-  #ends(failed: boolean, cost: number, served: number, admission: Admission): void {
+  #ends(failed: boolean, cost: number, served: number, admission: Admission, expected: number): void {
     this.#traffic.ends(failed, this.#now - admission.at, cost)
     this.#traffic.serves(served)
     this.#slope.report(admission.window, cost, served)
-    this.looks.report(admission.look, failed, cost)
+    this.looks.report(admission.look, failed, cost, expected)
     if (!this.#alarmed || this.looks.looking || this.#following) return
     const delivered = this.#slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return

@@ -41,6 +41,8 @@ class Half {
   seconds = 0
   outcomes = 0
   failures = 0
+  /** Failures that were to be expected of the flows of these outcomes. */
+  expected = 0
   /** Cost of those outcomes that were none. */
   served = 0
 
@@ -50,6 +52,7 @@ class Half {
     this.seconds *= by
     this.outcomes *= by
     this.failures *= by
+    this.expected *= by
     this.served *= by
   }
 
@@ -160,10 +163,12 @@ export class Looks {
     return half === this.#during ? -this.#serial - 1 : this.#serial + 1
   }
 
-  report(ticket: number, failed: boolean, cost: number): void {
+  /** `expected`: how often requests of its flow fail. */
+  report(ticket: number, failed: boolean, cost: number, expected: number): void {
     if (Math.abs(ticket) !== this.#serial + 1) return
     const half = ticket > 0 ? this.#before : this.#during
     half.outcomes++
+    half.expected += expected
     if (failed) half.failures++
     else half.served += cost
   }
@@ -186,7 +191,9 @@ export class Looks {
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
     if (explained < TELLING) return this.#unclear(outcomes)
-    const gone = (before.share - during.share) / explained
+    // More was taken off some flows than off others, and that alone is no relief: like is compared with like.
+    const mix = before.expected / before.outcomes - during.expected / during.outcomes
+    const gone = (before.share - during.share - mix) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     const kept = during.servedPerSecond / before.servedPerSecond

@@ -34,6 +34,11 @@ export class OwnFailures {
   readonly #seen = { outcomes: 0, failures: 0 }
   readonly #unknown = { outcomes: 0, failures: 0 }
   #begin = Number.NaN
+  /**
+   * How often requests of the flow that was told of last are heard of as failures: by the outcomes before this one, and
+   * one of which the usual share failed.
+   */
+  expected = 0
 
   /** `cells`: on each level, rounded up to a power of two. */
   constructor(cells: number) {
@@ -62,6 +67,9 @@ export class OwnFailures {
     failures /= weight
     const hadSuccess = outcomes - failures > (failed ? 0.5 : 1.5)
     const seen = this.#seen
+    const { usual } = this
+    const isOwn = failures > 0 && seen.outcomes >= LEAST_SEEN * weight && stands(failures, outcomes, usual)
+    this.expected = isOwn ? 0 : Math.max(0, failures - (failed ? 1 : 0) + usual) / outcomes
     const unknown = this.#unknown
     if (!hadSuccess) {
       unknown.outcomes += weight
@@ -80,10 +88,15 @@ export class OwnFailures {
       return false
     }
     if (seen.outcomes < LEAST_SEEN * weight) return false
-    const usual = seen.failures / seen.outcomes
-    if (stands(failures, outcomes, usual)) return true
+    if (isOwn) return true
     if (hadSuccess || outcomes >= LEAST_OWN) return false
     return stands(unknown.failures / weight, unknown.outcomes / weight, usual)
+  }
+
+  /** Share of outcomes that fail in the flows that are served. */
+  get usual(): number {
+    const { outcomes, failures } = this.#seen
+    return outcomes > 0 ? failures / outcomes : 0
   }
 
   #weight(now: number): number {

@@ -152,13 +152,14 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     this.#advance(nowMs)
     this.#settle(key, cost)
     if (outcome !== 'failure') this.#known.add(key)
+    const isDear = cost > DEAR * clock.meanCost
     if (outcome === 'ignored') {
       clock.ignored(cost, key)
-      this.#counting?.ended(outcome, key.at, cost)
-    } else if (cost > DEAR * clock.meanCost || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
+      this.#counting?.ended(outcome, key.at, cost, 0)
+    } else if (isDear || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
       if (outcome === 'success') clock.succeeded(cost, key)
       else clock.failed(cost, key)
-      this.#counting?.ended(outcome, key.at, cost)
+      this.#counting?.ended(outcome, key.at, cost, isDear ? this.#own.usual : this.#own.expected)
     }
   }
 

@@ -57,7 +57,7 @@ interface CountedFlow {
 }
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] }
-type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Ended> }
+type Sums = Writable<Omit<SlotSums, 'ended'>> & { ended: Map<number, Writable<Ended>> }
 
 /** How a process shares the clock. */
 export interface Sharing {
@@ -197,17 +197,18 @@ export class SharedClock {
   }
 
   /** A request that was let in at `at` seconds ended. */
-  ended(outcome: Outcome, at: number, cost: number): void {
+  ended(outcome: Outcome, at: number, cost: number, expected: number): void {
     const { ended, slot } = this.#sums
     const age = slot - this.#slotAt(at * 1000)
     const grain = age < 2 * EXACT_SLOTS ? 1 : 2 ** Math.floor(Math.log2(age / EXACT_SLOTS))
     const letIn = grain * Math.floor((slot - age) / grain)
     let row = ended.get(letIn)
     if (row === undefined) {
-      row = { letIn, success: [0, 0], failure: [0, 0], ignored: [0, 0] }
+      row = { letIn, success: [0, 0], failure: [0, 0], ignored: [0, 0], expected: 0 }
       ended.set(letIn, row)
     }
     count(row[outcome], cost)
+    row.expected += expected
   }
 
   /** A request cost so much more than it was charged, or less. */

@@ -62,7 +62,7 @@ const all = (ended: readonly Ended[]): Omit<SlotSums, 'slot'> => {
 describe('what a report costs the arbiter', () => {
   it.each([1, 20, 100])('is bounded, whatever %d processes claim to have let in, refused and served', (members) => {
     const { most } = work(members, 10, (slot) =>
-      all([{ letIn: slot, success: [10_000, 10_000], failure: [5_000, 5_000], ignored: [5_000, 5_000] }]),
+      all([{ letIn: slot, success: [10_000, 10_000], failure: [5_000, 5_000], ignored: [5_000, 5_000], expected: 0 }]),
     )
     expect(most).toBeGreaterThan(MOST_CALLS / 4)
     expect(most).toBeLessThan(MOST_CALLS)
@@ -70,7 +70,13 @@ describe('what a report costs the arbiter', () => {
 
   it('is bounded however many rows of outcomes they tell of', () => {
     const ended = (slot: number): Ended[] =>
-      Array.from({ length: 300 }, (_, i) => ({ letIn: slot - i, success: [1, 1], failure: NONE, ignored: NONE }))
+      Array.from({ length: 300 }, (_, i) => ({
+        letIn: slot - i,
+        success: [1, 1],
+        failure: NONE,
+        ignored: NONE,
+        expected: 0,
+      }))
     const { most, mostRows } = work(60, 10, (slot) => all(ended(slot)))
     expect(most).toBeLessThan(MOST_CALLS)
     expect(mostRows).toBeLessThan(100_000)
@@ -102,7 +108,7 @@ describe('a slot of a hundred requests and one of twenty thousand', () => {
         most: 5e5,
       })
       const amount: Amount = [requests, 3 * requests]
-      const ended = [{ letIn: 0, success: amount, failure: NONE, ignored: NONE }]
+      const ended = [{ letIn: 0, success: amount, failure: NONE, ignored: NONE, expected: 0 }]
       const sums = { slot: 0, letIn: amount, refused: NONE, known: 0, ahead: 0, strained: 0, settled: 0, ended }
       new Replay(0.02).play(clock, 0, [sums])
       return clock

@@ -72,8 +72,9 @@ export class Replay {
       const known = this.#admissions.get(row.letIn) ?? { at, window: -1, look: 0 }
       const isNow = row.letIn >= slot
       const of = (): Admission => (isNow ? { ...known, at: now } : known)
-      add(row.success[0], () => clock.succeeded(costOf(row.success), of()))
-      add(row.failure[0], () => clock.failed(costOf(row.failure), of()))
+      const expected = row.expected / (row.success[0] + row.failure[0])
+      add(row.success[0], () => clock.succeeded(costOf(row.success), of(), expected))
+      add(row.failure[0], () => clock.failed(costOf(row.failure), of(), expected))
       add(row.ignored[0], () => clock.ignored(costOf(row.ignored), of()))
     }
     const rounds = Math.max(1, ...events.map(({ count }) => count))

@@ -25,6 +25,8 @@ export interface Ended {
   readonly success: Amount
   readonly failure: Amount
   readonly ignored: Amount
+  /** Of those that succeeded or failed, so many were to be expected to fail, by their flows. */
+  readonly expected: number
 }
 
 /** What happened in one process in one slot. */

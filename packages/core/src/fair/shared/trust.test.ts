@@ -25,22 +25,22 @@ const LIES: Record<string, Lie> = {
   'lets in a hundred times as much, and all of it is served': slots((slot) => ({
     ...slot,
     letIn: [2_000, 2_000],
-    ended: [{ letIn: slot.slot, success: [2_000, 2_000], failure: [0, 0], ignored: [0, 0] }],
+    ended: [{ letIn: slot.slot, success: [2_000, 2_000], failure: [0, 0], ignored: [0, 0], expected: 0 }],
   })),
   'fails always': slots((slot) => ({
     ...slot,
     ended: slot.ended.map(({ letIn, success: [n, cost], failure }) => {
-      return { letIn, success: [0, 0], failure: [n + failure[0], cost + failure[1]], ignored: [0, 0] }
+      return { letIn, success: [0, 0], failure: [n + failure[0], cost + failure[1]], ignored: [0, 0], expected: 0 }
     }),
   })),
   'fails always, and often': slots((slot) => ({
     ...slot,
     letIn: [5_000, 5_000],
-    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0] }],
+    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0], expected: 0 }],
   })),
   'fails of what it never let in': slots((slot) => ({
     ...slot,
-    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0] }],
+    ended: [{ letIn: slot.slot, success: [0, 0], failure: [5_000, 5_000], ignored: [0, 0], expected: 0 }],
   })),
   'counts in another unit': slots((slot) => ({
     ...slot,
@@ -52,6 +52,7 @@ const LIES: Record<string, Lie> = {
         success: [success[0], 1e9 * success[1]],
         failure: [failure[0], 1e9 * failure[1]],
         ignored: [0, 0],
+        expected: 0,
       }
     }),
   })),

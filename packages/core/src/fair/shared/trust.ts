@@ -215,6 +215,7 @@ function scaledRow(row: Ended, part: number): Omit<Ended, 'letIn'> {
     success: scaledAmount(row.success, part),
     failure: scaledAmount(row.failure, part),
     ignored: scaledAmount(row.ignored, part),
+    expected: row.expected * part,
   }
 }
 

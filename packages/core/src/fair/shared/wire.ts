@@ -145,7 +145,11 @@ function packSlot(
   first: number,
 ): unknown[] {
   const rows = ended.map((row) =>
-    withoutZeros([slot - row.letIn, ...[row.success, row.failure, row.ignored].map(packAmount)]),
+    withoutZeros([
+      slot - row.letIn,
+      ...[row.success, row.failure, row.ignored].map(packAmount),
+      Number(row.expected.toFixed(2)),
+    ]),
   )
   // Mostly all flows are known, and those that are ahead are refused: then the last numbers are none.
   const asked = letIn[0] + refused[0]
@@ -186,9 +190,11 @@ function unpackSlot(value: unknown, first: number): SlotSums {
     strained: count(strained),
     settled: number(settled),
     ended: list(ended, MOST_ENDED).map((row): Ended => {
-      const [age = 0, success = 0, failure = 0, ignored = 0] = list(row, 4)
+      const [age = 0, success = 0, failure = 0, ignored = 0, expected = 0] = list(row, 5)
       const letInAt = slot - number(age)
-      return { letIn: letInAt, success: amount(success), failure: amount(failure), ignored: amount(ignored) }
+      const known = { success: amount(success), failure: amount(failure), ignored: amount(ignored) }
+      const most = known.success[0] + known.failure[0]
+      return { letIn: letInAt, ...known, expected: Math.min(most, number(expected, 0)) }
     }),
   }
 }
