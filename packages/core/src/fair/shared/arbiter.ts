@@ -1,6 +1,7 @@
 import { requireAbove } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
-import { type ClockBelief, FairClock } from '../clock/fair-clock.js'
+import type { ClockBelief } from '../clock/belief.js'
+import { FairClock } from '../clock/fair-clock.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,

@@ -1,7 +1,8 @@
 import type { Outcome } from '../../admission/outcome.js'
 import type { After, Clock } from '../../clock.js'
 import { randomId, systemRandom } from '../../random.js'
-import type { FairClock, Judgement } from '../clock/fair-clock.js'
+import type { Judgement } from '../clock/belief.js'
+import type { FairClock } from '../clock/fair-clock.js'
 import {
   type Amount,
   type ClockLease,

@@ -1,4 +1,5 @@
-import type { Admission, FairClock } from '../clock/fair-clock.js'
+import type { Admission } from '../clock/belief.js'
+import type { FairClock } from '../clock/fair-clock.js'
 import type { Amount, SlotSums } from './report.js'
 
 /** Outcomes of what was let in longer ago tell the clock nothing but their number. */

@@ -1,4 +1,4 @@
-import type { ClockBelief } from '../clock/fair-clock.js'
+import type { ClockBelief } from '../clock/belief.js'
 import {
   type Amount,
   type ClockGreeting,
