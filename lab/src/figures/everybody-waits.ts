@@ -28,7 +28,7 @@ const ROWS = ['perFlow', 'sparseFirst', 'hashed', 'auto', 'shortestOf4'] as cons
 /** One heavy flow among 20 light ones that wait, too: how many shares does it get? */
 const LONE: Shape = { heavy: 1, light: 20, lightLoad: 1.5, waitLimitMs: 2_000 }
 const HANDS = [1, 2, 4, 8] as const
-/** Of the shortest of so many. */
+/** Of the shortest of several. */
 const PUBLISHED_SHARES = [1.1, 1.25, 1.67, 2.46] as const
 
 export const everybodyWaits: Figure = {

@@ -10,7 +10,7 @@ import { play, type Story } from './window.js'
 
 /**
  * Tenants of unlike weights. The heaviest is idle but for one unit; of the rest, who weighs least asks ten times as
- * often. Who weighs more asks for so many times the limit.
+ * often. A heavier tenant asks for that multiple of the limit.
  */
 function skewed(times: number): Story {
   return {

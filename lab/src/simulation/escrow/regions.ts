@@ -16,7 +16,7 @@ export interface RegionsScenario {
   tenants: readonly RegionalTenant[]
   /** When they ask: evenly spread, or at any moments of the window. @default 'evenly' */
   moments?: 'evenly' | 'any'
-  /** How often who is refused asks again: every so many milliseconds, until the window ends. @default windowMs / 50 */
+  /** Milliseconds after which a refused tenant asks again, until the window ends. @default windowMs / 50 */
   againMs?: number
   /** `'flat'` is one escrow for all regions, for comparison. @default 'regions' */
   form?: 'regions' | 'flat'

@@ -10,7 +10,7 @@ export interface Processes {
   readonly way: 'shared' | 'alone' | 'blue'
   /** To which process a flow's requests go: to any, always to the same, or half to the first, a quarter to the second. */
   readonly routing: 'random' | 'sticky' | 'skewed'
-  /** Share of messages that are lost, and how long the others are under way: up to so many seconds. */
+  /** Share of messages that are lost, and the longest time that the others are under way, in seconds. */
   readonly lost?: number
   readonly delay?: number
   /** How often processes report, in milliseconds. @default the arbiter's */

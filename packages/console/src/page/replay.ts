@@ -254,7 +254,7 @@ function quantile(sorted: readonly number[], part: number): number | undefined {
 }
 
 /**
- * A resource that does so much at once and so much per second, in order of arrival, and fails requests that find too
+ * A resource of a given concurrency and rate, which serves in order of arrival and fails requests that find too
  * long a line. How many it does at once follows from how long they take; that they take differently long matters: FAIR
  * sees a shortage the sooner, the more regularly is served.
  */

@@ -237,7 +237,7 @@ function namesOf(heavy: readonly Share[]): string {
   return heavy.length > NAMED ? `${names.join(', ')} and others` : listed(names)
 }
 
-/** At most so much of a name, in UTF-16 units, and no half of a character. */
+/** The longest part of a name that is shown, in UTF-16 units; no character is cut in half. */
 export function shortened(name: string, most: number): string {
   return name.length > most ? `${name.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…` : name
 }

@@ -30,7 +30,7 @@ export interface LimitOptions {
  */
 export type FairLimitOptions = RequestQueueOptions
 
-/** Runs work, so much at once, in fair turns. */
+/** Runs work in fair turns, up to a concurrency. */
 export interface FairLimit {
   /**
    * Runs `work` when it is its flow's turn, and gives what it gives. Without a flow, the flow is that of the request in

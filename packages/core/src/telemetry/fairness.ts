@@ -112,7 +112,7 @@ export class FairnessWindow {
 
   #turn(nowMs: number): void {
     if (nowMs < this.#endsMs) return
-    // Who comes back after a window in which nobody asked finds that one, and not the one before it.
+    // After a window in which nobody asked, that one is the last, and not the one before it.
     this.#last = nowMs - this.#endsMs < this.#windowMs ? this.#judge() : NOBODY
     this.#endsMs = nowMs + this.#windowMs
     this.#key = keyFrom(this.#random)

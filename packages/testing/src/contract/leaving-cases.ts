@@ -128,7 +128,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
         rig.scenes.raiseCurtain()
         if (stays) await client.received('done')
         await rig.finished({ ignored: 1 })
-        // Whoever is asked next comes after whatever else the adapter may have had to say.
+        // The next question comes after anything else that the adapter may have had to say.
         await rig.exchange('/settle/7')
         assert.deepEqual(costs, [42, 7])
         await client.leave()
