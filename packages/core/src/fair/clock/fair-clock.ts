@@ -1,4 +1,4 @@
-import type { Admission, ClockBelief, ClockMark, Judgement } from './belief.js'
+import type { Admission, Judgement } from './belief.js'
 import { Delivery, TELLING_SECONDS } from './delivery.js'
 import { Looks } from './looks.js'
 import { FULL, Reserve } from './reserve.js'
@@ -19,7 +19,7 @@ const CALM_REQUESTS = 20
 
 // How much the resource can do.
 /** Requests over which the mean cost is averaged. */
-const MEAN_REQUESTS = 100
+export const MEAN_REQUESTS = 100
 /** This part of what the resource was seen to deliver is served again, whatever fails. */
 const LEAST_DELIVERED = 0.95
 /** Failures are made up for until this many times as much is let in: more would hardly bring more. */
@@ -60,37 +60,36 @@ export class FairClock {
   /** How late those that follow hear of it, in seconds: what they let in until then has to be there. */
   lag = 0
   readonly looks: Looks = new Looks()
-  readonly #virtual = new VirtualClock()
-  readonly #delivery = new Delivery()
-  readonly #reserve = new Reserve()
+  protected readonly virtual: VirtualClock = new VirtualClock()
+  protected readonly delivery: Delivery = new Delivery()
+  protected readonly reserve: Reserve = new Reserve()
   readonly #traffic = new Traffic()
-  readonly #slope: DeliverySlope
+  protected readonly slope: DeliverySlope
   readonly #credit: number
   readonly #probe: number
   readonly #origin: number
   readonly #grain: number
   #grains = 0
-  #now = Number.NaN
-  #requests = 0
+  protected now: number = Number.NaN
+  protected requests = 0
   #doubt = 0
   #alarmed = false
-  #alone = false
+  protected alone = false
   #calmAt = 0
-  #unrefused = 0
-  #full = 0
-  #wasOpen = true
+  protected unrefused = 0
+  protected full = 0
+  protected wasOpen = true
   #wasUnmet = false
   /** What a look found to be owed, and gives back at its end: looking takes nothing off the floor but what it refuses. */
   #owedBefore = 0
   /** Of a clock that follows another: which part of all that is let in is let in here. */
-  #following = false
-  #part = 1
-  #correctedAt = 0
-  #followedAt = 0
+  protected following = false
+  protected part = 1
+  protected correctedAt = 0
 
   /** `origin`: the time of day at 0, in seconds. `grain`: it hears of the requests of so many seconds at once. */
   constructor(credit: number, probe: number, origin: number, grain = 0) {
-    this.#slope = new DeliverySlope(grain)
+    this.slope = new DeliverySlope(grain)
     this.#grain = grain
     this.#credit = credit
     this.#origin = origin
@@ -99,46 +98,33 @@ export class FairClock {
 
   /** It is `now`. A time before the last one is no time passed; a leap ahead is time in which nothing came. */
   advance(now: number): void {
-    const elapsed = now - this.#now
-    this.#now = now
+    const elapsed = now - this.now
+    this.now = now
     if (!(elapsed > 0)) {
       if (!Number.isNaN(elapsed)) return
-      this.#correctedAt = this.#calmAt = now
-      this.#delivery.runs(now)
+      this.correctedAt = this.#calmAt = now
+      this.delivery.runs(now)
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
     if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
-    else if (now - this.#calmAt > TELLING_SECONDS) this.#alone = false
-    if (!this.#following) this.#look(elapsed)
+    else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
+    if (!this.following) this.#look(elapsed)
     if (this.open) {
       const by = this.rate * elapsed
-      this.#virtual.time += by
+      this.virtual.time += by
       this.#traffic.moves(by)
     } else this.#goOn(elapsed)
   }
 
-  /** Goes on from what another believes. */
-  start(belief: ClockBelief): void {
-    this.follow({ ...belief, looking: false }, belief, 1)
-    this.#following = false
-    this.#requests = MEAN_REQUESTS
-  }
-
-  /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
-  doubt(part: number): void {
-    this.#alone = false
-    this.#delivery.doubt(part, this.#now)
-  }
-
   /** A request comes in. */
   arrives(cost: number, weight: number): void {
-    if (this.#requests === 0) {
-      this.#virtual.begin(cost, weight)
+    if (this.requests === 0) {
+      this.virtual.begin(cost, weight)
       this.meanCost = cost
     }
-    this.#requests++
-    this.meanCost += (cost - this.meanCost) / Math.min(this.#requests, MEAN_REQUESTS)
+    this.requests++
+    this.meanCost += (cost - this.meanCost) / Math.min(this.requests, MEAN_REQUESTS)
   }
 
   /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
@@ -167,36 +153,36 @@ export class FairClock {
 
   /** The clock, in units of cost by weight, and how fast each flow may go: cost per second and unit of weight. */
   get time(): number {
-    return this.#virtual.time
+    return this.virtual.time
   }
 
   get rate(): number {
-    return this.#virtual.rate
+    return this.virtual.rate
   }
 
   /** Cost per second that the resource was seen to serve; 0 until a shortage was seen. */
   get deliverable(): number {
-    return this.#delivery.perSecond
+    return this.delivery.perSecond
   }
 
   /** Cost that the resource should have left; below 0: it is short. */
   get left(): number {
-    return this.#reserve.left
+    return this.reserve.left
   }
 
   /** True in a shortage while nothing is left. */
   get isStrained(): boolean {
-    return !this.open && this.#reserve.spare <= 0
+    return !this.open && this.reserve.spare <= 0
   }
 
   /** A flow at its limit is let in though nothing is left, or `times` as many are: the fair rate is too high. */
   strain(times = 1): void {
-    if (!this.open) this.#virtual.strain(this.deliverable, this.meanCost, times)
+    if (!this.open) this.virtual.strain(this.deliverable, this.meanCost, times)
   }
 
   /** A request was refused. */
   refuse(cost: number): void {
-    this.#unrefused = 0
+    this.unrefused = 0
     this.#traffic.refuses(cost)
   }
 
@@ -204,21 +190,21 @@ export class FairClock {
   letIn(cost: number): void {
     this.#traffic.admits(cost)
     if (this.open) return
-    this.#unrefused++
-    const { spare } = this.#reserve
+    this.unrefused++
+    const { spare } = this.reserve
     this.#take(cost)
-    const calm = this.#unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
-    this.#full = calm && spare - cost >= this.#reserve.full ? this.#full + 1 : 0
-    if (this.#full > CALM_REQUESTS && !this.looks.looking && !this.#following) this.#release()
+    const calm = this.unrefused > CALM_REQUESTS && this.failureShare < this.usual + TOLERATED
+    this.full = calm && spare - cost >= this.reserve.full ? this.full + 1 : 0
+    if (this.full > CALM_REQUESTS && !this.looks.looking && !this.following) this.#release()
   }
 
   /** Writes down when a request was let in: to be given back with its outcome. */
   note(admission: Admission, cost: number): void {
-    admission.at = this.#now
+    admission.at = this.now
     const { delay, servedShare } = this.#traffic
     admission.window = this.looks.looking
       ? -1
-      : this.#slope.admit(this.#now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
+      : this.slope.admit(this.now, this.#admittedPerSecond, servedShare, this.meanCost, delay)
     admission.look = this.looks.admit(cost)
   }
 
@@ -241,26 +227,25 @@ export class FairClock {
     this.#doubt = Math.min(2 * ALARM, this.#doubt + 1 - TOLERATED)
     if (this.#doubt >= ALARM && !this.#alarmed) {
       this.#alarmed = true
-      this.#slope.clear()
+      this.slope.clear()
       this.looks.restart()
     }
     if (!this.open) {
       const tried = this.#traffic.admittedPerSecond >= MOST_TRIED * this.deliverable
-      if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.#reserve.giveBack(cost)
+      if (!tried && !this.looks.looking && this.failureShare < OUTAGE) this.reserve.giveBack(cost)
       // At this moment the resource is empty. One of those let in before that was last known tells nothing new.
-      if (this.#following || admission.at >= this.#correctedAt) {
-        this.#reserve.left = Math.min(this.#reserve.left, 0)
-        this.#correctedAt = this.#now
+      if (this.following || admission.at >= this.correctedAt) {
+        this.reserve.left = Math.min(this.reserve.left, 0)
+        this.correctedAt = this.now
       }
-      if (this.#delivery.isDoubted && !this.#following) this.#giveWay()
     }
-    this.#delivery.runs(this.#now)
+    this.delivery.runs(this.now)
   }
 
   /** Nobody knows how a request that was let in ended: it used the resource as often as others do. */
   ignored(cost: number, admission: Admission): void {
     const served = cost * (1 - this.failureShare)
-    this.#slope.report(admission.window, cost, served)
+    this.slope.report(admission.window, cost, served)
     this.looks.ignored(admission.look)
     this.#traffic.serves(served)
     this.#serves(served)
@@ -279,64 +264,7 @@ export class FairClock {
 
   /** True while no request that comes or is served, and no time that passes, can have anything refused. */
   get isCalm(): boolean {
-    return !this.isTroubled && this.usual === 0 && this.looks.isIdle && this.#requests > 0
-  }
-
-  get mark(): ClockMark {
-    return { time: this.time, left: this.#reserve.left, owed: this.#reserve.owed }
-  }
-
-  get belief(): ClockBelief {
-    const { time, rate, meanCost, usual, deliverable } = this
-    const { left, owed, fill, floor, target: reserve, most } = this.#reserve
-    const { looking } = this.looks
-    const open = looking ? this.#wasOpen : this.open
-    return { time, rate, open, meanCost, usual, deliverable, left, owed, fill, floor, reserve, most, looking }
-  }
-
-  /**
-   * From now on this clock follows one that measures for all processes: it believed this at the moment when this one
-   * was at `mark`. This `part` of what is let in is let in here: it counts on as much of what there is.
-   */
-  follow(belief: ClockBelief, mark: ClockMark, part: number): void {
-    this.#virtual.time += belief.time - mark.time
-    this.#virtual.rate = belief.rate
-    const isEmpty = this.#correctedAt > this.#followedAt && !this.open
-    this.#reserve.follow(belief, this.open ? undefined : mark, isEmpty)
-    this.open = belief.open && !belief.looking
-    this.#wasOpen = belief.open
-    this.meanCost = belief.meanCost
-    this.usual = belief.usual
-    this.#delivery.perSecond = belief.deliverable
-    this.#part = part
-    this.looks.looking = belief.looking
-    this.#following = true
-    this.#followedAt = this.#now
-  }
-
-  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
-  shift(by: number): void {
-    this.#virtual.shift(by)
-  }
-
-  /** From now on this clock measures for itself again: the part of the resource that it had. */
-  lead(): void {
-    if (!this.#following) return
-    const part = this.#part
-    if (this.looks.looking) this.open = this.#wasOpen
-    this.looks.looking = false
-    this.#following = false
-    this.#part = 1
-    this.#delivery.keep(part)
-    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
-    this.#virtual.rate *= part
-    this.#reserve.empty()
-    this.#alone = false
-    this.#slope.clear()
-    this.looks.restart()
-    this.#delivery.runs(this.#now)
-    this.#correctedAt = this.#now
-    this.#unrefused = this.#full = 0
+    return !this.isTroubled && this.usual === 0 && this.looks.isIdle && this.requests > 0
   }
 
   /** Share of the latest outcomes that were failures, and not their flow's own. */
@@ -351,92 +279,85 @@ export class FairClock {
   /** True while less is served than the floor, though all of it has been let in that the floor can ask for. */
   get #unmet(): boolean {
     const tried = this.#traffic.admittedPerSecond >= FULL * MOST_TRIED * this.deliverable
-    return !this.open && this.deliverable > 0 && (tried || this.#reserve.owed >= this.#reserve.full)
+    return !this.open && this.deliverable > 0 && (tried || this.reserve.owed >= this.reserve.full)
   }
 
   /** The share of failures that waits for an explanation. */
-  get #beyond(): number {
+  protected get beyond(): number {
     return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
   #ends(failed: boolean, cost: number, served: number, admission: Admission, expected: number): void {
-    this.#traffic.ends(failed, this.#now - admission.at, cost)
+    this.#traffic.ends(failed, this.now - admission.at, cost)
     this.#traffic.serves(served)
-    this.#slope.report(admission.window, cost, served)
+    this.slope.report(admission.window, cost, served)
     this.looks.report(admission.look, failed, cost, expected)
-    if (!this.#alarmed || this.looks.looking || this.#following) return
-    const delivered = this.#slope.delivered(this.usual, this.meanCost)
+    if (!this.#alarmed || this.looks.looking || this.following) return
+    const delivered = this.slope.delivered(this.usual, this.meanCost)
     if (delivered === 0) return
-    this.#alone = true
+    this.alone = true
     this.#shown(delivered)
   }
 
   #serves(served: number): void {
-    this.#delivery.serves(served, !this.open && this.#reserve.left < this.#reserve.full)
+    this.delivery.serves(served, !this.open && this.reserve.left < this.reserve.full)
   }
 
   /** Refusing was shown to be free, down to what is delivered. */
   #shown(delivered: number): void {
     if (!this.open && delivered > LEAST_DELIVERED * this.deliverable) return
-    this.#delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet)
+    this.delivery.shows(delivered, this.open || this.#unmet || this.#wasUnmet)
     this.#wasUnmet = false
-    this.#slope.clear()
-    this.#engage()
+    this.slope.clear()
+    this.engage()
   }
 
-  /** Somebody goes on unheard, if about as much more fails as that would cost. */
-  #giveWay(): void {
-    if (this.looks.looking || !this.#delivery.giveWayUnheard(this.#beyond, this.#now)) return
-    this.#engage()
-    this.#reserve.empty()
-  }
-
-  #engage(): void {
+  protected engage(): void {
     if (this.open) {
-      this.#reserve.left = this.#reserve.owed = 0
-      this.#unrefused = 0
-      this.#correctedAt = this.#now
-      this.#delivery.runs(this.#now)
+      this.reserve.left = this.reserve.owed = 0
+      this.unrefused = 0
+      this.correctedAt = this.now
+      this.delivery.runs(this.now)
     }
     this.open = false
-    this.#full = 0
+    this.full = 0
   }
 
   #release(): void {
     this.open = true
-    this.#full = 0
+    this.full = 0
   }
 
   #take(cost: number): void {
-    this.#reserve.take(cost, this.#debt)
+    this.reserve.take(cost, this.#debt)
   }
 
   get #debt(): number {
-    return this.#reserve.debt(this.meanCost, this.deliverable, this.#grain > 0 || this.#following)
+    return this.reserve.debt(this.meanCost, this.deliverable, this.#grain > 0 || this.following)
   }
 
   /** Time passes in a shortage. */
   #goOn(seconds: number): void {
-    if (!this.#following) this.#expect(seconds)
-    const reserve = this.#reserve
+    if (!this.following) this.#expect(seconds)
+    const reserve = this.reserve
     const before = reserve.spare
-    reserve.earn(seconds, this.#part, this.#debt)
+    reserve.earn(seconds, this.part, this.#debt)
     const after = reserve.spare
     // Nothing left: clock and rate stand still, and nobody loses anything by that.
     if (after <= 0) return
     const part = before > 0 ? seconds : (after / (after - before)) * seconds
     const pressure = (before > 0 ? (before + after) / 2 : after / 2) / reserve.target
-    this.#traffic.moves(this.#virtual.run(part, pressure, reserve.fill, this.meanCost))
+    this.#traffic.moves(this.virtual.run(part, pressure, reserve.fill, this.meanCost))
   }
 
   /** What the resource can be expected to serve, and what it should have left. */
   #expect(seconds: number): void {
     const { meanCost, looks } = this
-    if (!this.#alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
-      this.#delivery.grow(seconds, this.#traffic.refusedPerSecond)
-    const perSecond = Math.max(this.#delivery.tried(this.#now, this.#probe), meanCost)
-    const reserve = this.#reserve
+    if (!this.alone && !looks.looking && this.failureShare < this.usual + TOLERATED / 2)
+      this.delivery.grow(seconds, this.#traffic.refusedPerSecond)
+    const perSecond = Math.max(this.delivery.tried(this.now, this.#probe), meanCost)
+    const reserve = this.reserve
     reserve.size(meanCost, this.deliverable, perSecond, this.lag)
     reserve.fill = looks.looking ? Math.min(looks.limit, perSecond) : perSecond
     reserve.floor = looks.looking ? looks.limit : LEAST_DELIVERED * this.deliverable
@@ -444,23 +365,23 @@ export class FairClock {
 
   /** A request of a known flow comes; `over`: its flow is ahead. While open, follows the rate at which a third would be. */
   shadow(over: boolean, times = 1): void {
-    if (this.open) this.#virtual.shadow(over, this.#traffic.servedPerSecond, this.#requests, this.meanCost, times)
+    if (this.open) this.virtual.shadow(over, this.#traffic.servedPerSecond, this.requests, this.meanCost, times)
   }
 
   /** New flows together are one account of the clock. */
   #letInNew(cost: number): boolean {
-    if (this.#reserve.spare >= this.#reserve.full) return true
-    const perSecond = this.#part * this.deliverable
-    return this.#virtual.letInNew(cost, this.meanCost, perSecond, this.#traffic.movedPerSecond, this.#credit)
+    if (this.reserve.spare >= this.reserve.full) return true
+    const perSecond = this.part * this.deliverable
+    return this.virtual.letInNew(cost, this.meanCost, perSecond, this.#traffic.movedPerSecond, this.#credit)
   }
 
   /** Looks at appointments, and what they show. */
   #look(elapsed: number): void {
     const { looks } = this
     const grain = this.#grain
-    let now = this.#origin + this.#now
+    let now = this.#origin + this.now
     if (grain > 0) {
-      const grains = Math.floor(this.#now / grain)
+      const grains = Math.floor(this.now / grain)
       if (grains === this.#grains) return
       elapsed = grain * Math.min(grains - this.#grains, 1 / grain)
       this.#grains = grains
@@ -470,23 +391,23 @@ export class FairClock {
     if (looks.advance(now, elapsed, requestsPerSecond, this.#traffic.delay)) {
       if (looks.looking) {
         looks.looking = false
-        this.#reserve.giveBack(this.#owedBefore)
-        if (this.#wasOpen) this.#release()
+        this.reserve.giveBack(this.#owedBefore)
+        if (this.wasOpen) this.#release()
       }
       this.#conclude()
-      const beyond = this.#beyond
-      if (!this.open && !this.#alone && beyond > 0) this.#delivery.giveWay(beyond)
-      const mayLook = !this.#alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
+      const beyond = this.beyond
+      if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond)
+      const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
       const worthIt = beyond > (this.open ? TROUBLE : WORTH_ENGAGED)
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
-    this.#wasOpen = this.open
+    this.wasOpen = this.open
     this.#wasUnmet = this.#unmet
-    looks.begin(this.#beyond > 0 ? this.#beyond : this.failureShare)
-    this.#engage()
-    this.#owedBefore = Math.max(0, this.#reserve.owed)
-    this.#reserve.empty()
+    looks.begin(this.beyond > 0 ? this.beyond : this.failureShare)
+    this.engage()
+    this.#owedBefore = Math.max(0, this.reserve.owed)
+    this.reserve.empty()
   }
 
   #conclude(): void {
@@ -495,12 +416,12 @@ export class FairClock {
     if (verdict === 'free') {
       this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
-      if (this.open) this.#alone = false
+      if (this.open) this.alone = false
       this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)
     } else if (verdict === 'costs') {
       looks.showed(false)
       if (looks.staying < OUTAGE) this.usual = looks.staying
-      this.#delivery.perSecond = Math.max(this.deliverable, looks.delivered)
+      this.delivery.perSecond = Math.max(this.deliverable, looks.delivered)
     }
   }
 }

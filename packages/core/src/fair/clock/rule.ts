@@ -85,21 +85,20 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
   constructor(settings: ClockSettings, random: Random, originMs: number, time: Clock) {
     const { levels, bucketsPerLevel, credit, probe } = settings
     this.#settings = settings
-    this.#clock = new FairClock(credit, probe, originMs / 1000)
+    const { shared } = settings
+    if (shared !== undefined)
+      this.#shared = new (shared.link.clock ?? SharedClock)(settings, shared, originMs / 1000, time, this)
+    this.#clock = this.#shared?.clock ?? new FairClock(credit, probe, originMs / 1000)
     this.#known = new KnownFlows(bucketsPerLevel)
     this.#own = new OwnFailures(bucketsPerLevel)
     this.placement = new IndependentPlacement(levels, bucketsPerLevel, random)
     this.#places = new Int32Array(levels)
     this.#live = new TagSketch(levels, bucketsPerLevel)
     this.#twin = new TagSketch(levels, bucketsPerLevel)
-    const { shared } = settings
-    if (shared !== undefined)
-      this.#shared = new (shared.link.clock ?? SharedClock)(this.#clock, settings, shared, time, this)
   }
 
   /** @internal Tags are told from another beginning, `by` later. */
   shift(by: number): void {
-    this.#clock.shift(by)
     this.#live.shift(by)
     this.#twin.shift(by)
   }

@@ -1,7 +1,7 @@
 import { requireAbove } from '../../options.js'
 import { randomId, systemRandom } from '../../random.js'
 import type { ClockBelief } from '../clock/belief.js'
-import { FairClock } from '../clock/fair-clock.js'
+import type { FairClock } from '../clock/fair-clock.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,
@@ -15,6 +15,7 @@ import {
   SLOTS,
   type SlotSums,
 } from './report.js'
+import { SharedFairClock } from './shared-fair-clock.js'
 import { Allowance, Claims, consensus, MOST_MEMBERS, median } from './trust.js'
 import { packOwnLease, packSharedLease, unpackReport } from './wire.js'
 
@@ -76,7 +77,8 @@ interface SharedFlow {
  * had come to one process, and tells each what the clock believes. So capacity is measured once, where all outcomes
  * meet. It hears of no single request, and has no timer: all happens when reports come.
  *
- * The clock is the same `FairClock` that a process has alone. A flow is told to others by its name: the most charged of late first, so that in time all of them are.
+ * The clock decides as the one that a process has alone. A flow is told to others by its name: the most charged of late
+ * first, so that in time all of them are.
  *
  * @see B. Raghavan et al., "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007: as if all traversed one limiter
  */
@@ -89,7 +91,7 @@ export class ClockArbiter {
   readonly #strange = new Map<string, number>()
   readonly #allowance = new Allowance()
   #replay: Replay
-  #clock: FairClock | undefined
+  #clock: SharedFairClock | undefined
   #belief: ClockBelief | undefined
   #startedAtMs = 0
   #credit = 0
@@ -173,7 +175,7 @@ export class ClockArbiter {
   #greet(id: string, greeting: ClockGreeting, nowMs: number): void {
     if (this.#strange.has(id) || this.#members.size >= MOST_MEMBERS) return
     if (this.#clock === undefined || this.#members.size === 0) {
-      this.#clock = new FairClock(greeting.credit, greeting.probe, 0, this.#slotMs / 1000)
+      this.#clock = new SharedFairClock(greeting.credit, greeting.probe, 0, this.#slotMs / 1000)
       this.#clock.advance(nowMs / 1000)
       this.#period = Math.floor(nowMs / this.#periodMs) - 1
       this.#startedAtMs = nowMs
@@ -196,7 +198,7 @@ export class ClockArbiter {
    * middle; otherwise from the sum of their parts, if most of them see a shortage. Nobody's part is believed to be much
    * larger than most are.
    */
-  #gather(clock: FairClock, greeting: ClockGreeting): void {
+  #gather(clock: SharedFairClock, greeting: ClockGreeting): void {
     this.#greetings.push(greeting)
     const followers = this.#greetings.filter(({ following }) => following)
     if (followers.length > 0) {
@@ -258,7 +260,7 @@ export class ClockArbiter {
     return false
   }
 
-  #play(clock: FairClock, period: number): void {
+  #play(clock: SharedFairClock, period: number): void {
     const all = this.#believed(clock, this.#readable([...(this.#waiting.get(period) ?? []), ...this.#late]))
     for (const each of this.#waiting.keys()) if (each <= period) this.#waiting.delete(each)
     this.#late = []
@@ -292,7 +294,7 @@ export class ClockArbiter {
   }
 
   /** What is believed of what the processes said of a period. */
-  #believed(clock: FairClock, told: readonly Told[]): readonly PeriodSums[] {
+  #believed(clock: SharedFairClock, told: readonly Told[]): readonly PeriodSums[] {
     for (const { member, sums } of told) this.#members.get(member)?.claims.add(sums)
     const others = consensus([...this.#members.values()].map(({ claims }) => claims))
     if (others !== undefined)

@@ -2,7 +2,6 @@ import type { Outcome } from '../../admission/outcome.js'
 import type { After, Clock } from '../../clock.js'
 import { randomId, systemRandom } from '../../random.js'
 import type { Judgement } from '../clock/belief.js'
-import type { FairClock } from '../clock/fair-clock.js'
 import {
   type Amount,
   type ClockLease,
@@ -19,6 +18,7 @@ import {
   SLOTS,
   type SlotSums,
 } from './report.js'
+import { SharedFairClock } from './shared-fair-clock.js'
 import { LONGEST_NAME, MOST_LENGTH, packReport, unpackLease } from './wire.js'
 
 /** A lease is good for so long. */
@@ -102,7 +102,8 @@ interface Tags {
 export class SharedClock {
   /** True while it counts what happens. */
   isActive = false
-  readonly #clock: FairClock
+  /** The process's own clock. */
+  readonly clock: SharedFairClock
   readonly #name: string
   readonly #settings: { credit: number; probe: number }
   readonly #time: Clock
@@ -126,15 +127,15 @@ export class SharedClock {
   #marks: { period: number; time: number; left: number; owed: number }[] = []
   #unheard: PeriodSums[] = []
 
-  /** `time` is what `FairTracker` reads, in milliseconds. */
+  /** `origin`: the time of day at 0, in seconds. `time` is what `FairTracker` reads, in milliseconds. */
   constructor(
-    clock: FairClock,
     { credit, probe }: { credit: number; probe: number },
     shared: { readonly name: string; readonly resource?: string; readonly link: ClockLink },
+    origin: number,
     time: Clock,
     tags: Tags,
   ) {
-    this.#clock = clock
+    this.clock = new SharedFairClock(credit, probe, origin)
     this.#name = clockName(shared)
     this.#settings = { credit, probe }
     this.#time = time
@@ -152,7 +153,7 @@ export class SharedClock {
 
   /** It is `nowMs`: reports if a period has ended. To be called before the clock is told of the time. */
   advance(nowMs: number): void {
-    const isTroubled = this.#clock.isTroubled
+    const isTroubled = this.clock.isTroubled
     if (!this.isActive) {
       if (isTroubled && nowMs - this.#greetedAtMs >= GREET_MS) this.#greet(nowMs)
       return
@@ -173,7 +174,7 @@ export class SharedClock {
   /** A request of a flow with this tag is about to be judged. */
   asks(tag: number, known: boolean, weight: number): void {
     const sums = this.#sums
-    const { time, meanCost, isStrained } = this.#clock
+    const { time, meanCost, isStrained } = this.clock
     if (known) sums.known++
     if (known && tag > time) sums.ahead++
     if (isStrained && tag <= time && time - tag < meanCost / weight) sums.strained++
@@ -224,7 +225,7 @@ export class SharedClock {
   #greet(nowMs: number): void {
     if (this.#id === '') this.#id = randomId(systemRandom).slice(0, NAME_LENGTH)
     this.#greetedAtMs = nowMs
-    const greeting = { ...this.#settings, belief: this.#clock.belief, following: this.#lease !== undefined }
+    const greeting = { ...this.#settings, belief: this.clock.belief, following: this.#lease !== undefined }
     this.#send({ member: this.#id, sentAtMs: nowMs, greeting, periods: [] })
   }
 
@@ -238,7 +239,7 @@ export class SharedClock {
   }
 
   #closePeriod(period: number, nowMs: number): void {
-    const clock = this.#clock
+    const clock = this.clock
     clock.advance((period * this.#periodMs - this.#aheadMs) / 1000)
     this.#marks.push({ period: period - 1, ...clock.mark })
     if (this.#marks.length > MOST_MARKS) this.#marks.shift()
@@ -266,7 +267,7 @@ export class SharedClock {
    * those that lag far behind the clock, which could have more than they ask for, a few do.
    */
   #mostCharged(): FlowCharge[] {
-    const { time, meanCost } = this.#clock
+    const { time, meanCost } = this.clock
     const kept = Math.exp(-1 / FLOW_PERIODS)
     const perSecond = ((1 - kept) * 1000) / this.#periodMs
     const near = time - NEAR_CREDIT * this.#settings.credit * meanCost
@@ -293,7 +294,7 @@ export class SharedClock {
     if (lease === undefined) return
     const nowMs = this.#time()
     this.advance(nowMs)
-    this.#clock.advance(nowMs / 1000)
+    this.clock.advance(nowMs / 1000)
     if (lease.arbiter !== this.#arbiter) {
       // Somebody else than it has reported to: heard only if it has just asked.
       if (nowMs - this.#greetedAtMs <= GREET_MS) this.#begin(lease, nowMs, waitedMs)
@@ -334,7 +335,7 @@ export class SharedClock {
       if (!this.isActive || this.#arbiter !== arbiter) return
       const nowMs = this.#time()
       this.advance(nowMs)
-      this.#clock.advance(nowMs / 1000)
+      this.clock.advance(nowMs / 1000)
       this.#ring()
     })
   }
@@ -353,13 +354,14 @@ export class SharedClock {
     if (mark === undefined) return
     const by = belief.time - mark.time
     const [left, owed] = [belief.left - mark.left, belief.owed - mark.owed]
-    this.#clock.follow(belief, mark, part)
+    this.clock.follow(belief, mark, part)
     for (const each of this.#marks) {
       each.time += by
       each.left += left
       each.owed += owed
     }
     if (this.#lease === undefined) {
+      this.clock.shift(by)
       this.#tags.shift(by)
       for (const flow of this.#flows.values()) flow.tag += by
     }
@@ -391,7 +393,7 @@ export class SharedClock {
     this.#arbiter = ''
     this.#lease = undefined
     this.#flows.clear()
-    this.#clock.lead()
+    this.clock.lead()
   }
 }
 

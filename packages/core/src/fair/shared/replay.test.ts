@@ -4,6 +4,7 @@ import { ClockArbiter } from './arbiter.js'
 import { Fleet } from './fixtures/fleet.js'
 import { Replay } from './replay.js'
 import { type Amount, type Ended, SLOTS, type SlotSums } from './report.js'
+import { SharedFairClock } from './shared-fair-clock.js'
 import { packReport } from './wire.js'
 
 const PERIOD_MS = 100
@@ -11,7 +12,7 @@ const PERIOD_MS = 100
 const MOST_CALLS = 20_000
 const MOST: Amount = [20_000, 20_000]
 const NONE: Amount = [0, 0]
-const belief = new FairClock(10, 0.1, 0).belief
+const belief = new SharedFairClock(10, 0.1, 0).belief
 
 const CALLS = 'advance note arrives letIn refuse shadow strain succeeded failed ignored'.split(' ') as 'letIn'[]
 
@@ -95,7 +96,7 @@ describe('what a report costs the arbiter', () => {
 describe('a slot of a hundred requests and one of twenty thousand', () => {
   it('count with what they cost, and their requests with what each does', () => {
     const of = (requests: number) => {
-      const clock = new FairClock(10, 0.1, 0, 0.02)
+      const clock = new SharedFairClock(10, 0.1, 0, 0.02)
       clock.advance(0)
       clock.start({
         ...belief,

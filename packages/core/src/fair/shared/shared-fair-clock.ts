@@ -1,0 +1,91 @@
+import type { Admission, ClockBelief, ClockMark } from '../clock/belief.js'
+import { FairClock, MEAN_REQUESTS } from '../clock/fair-clock.js'
+
+/**
+ * A fair clock that can go on from what another believes, and be followed. A process's own follows the arbiter's, and
+ * measures again when that falls silent; the arbiter's gives way to processes that have fallen silent.
+ */
+export class SharedFairClock extends FairClock {
+  #followedAt = 0
+
+  /** Goes on from what another believes. */
+  start(belief: ClockBelief): void {
+    this.follow({ ...belief, looking: false }, belief, 1)
+    this.following = false
+    this.requests = MEAN_REQUESTS
+  }
+
+  /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
+  doubt(part: number): void {
+    this.alone = false
+    this.delivery.doubt(part, this.now)
+  }
+
+  /** Where it is now. */
+  get mark(): ClockMark {
+    return { time: this.time, left: this.reserve.left, owed: this.reserve.owed }
+  }
+
+  /** What others need to go on from here. */
+  get belief(): ClockBelief {
+    const { time, rate, meanCost, usual, deliverable } = this
+    const { left, owed, fill, floor, target: reserve, most } = this.reserve
+    const { looking } = this.looks
+    const open = looking ? this.wasOpen : this.open
+    return { time, rate, open, meanCost, usual, deliverable, left, owed, fill, floor, reserve, most, looking }
+  }
+
+  /**
+   * From now on this clock follows one that measures for all processes: it believed this at the moment when this one
+   * was at `mark`. This `part` of what is let in is let in here: it counts on as much of what there is.
+   */
+  follow(belief: ClockBelief, mark: ClockMark, part: number): void {
+    this.virtual.time += belief.time - mark.time
+    this.virtual.rate = belief.rate
+    const isEmpty = this.correctedAt > this.#followedAt && !this.open
+    this.reserve.follow(belief, this.open ? undefined : mark, isEmpty)
+    this.open = belief.open && !belief.looking
+    this.wasOpen = belief.open
+    this.meanCost = belief.meanCost
+    this.usual = belief.usual
+    this.delivery.perSecond = belief.deliverable
+    this.part = part
+    this.looks.looking = belief.looking
+    this.following = true
+    this.#followedAt = this.now
+  }
+
+  /** Tags are told from another beginning, `by` later: so is the one that new flows share. */
+  shift(by: number): void {
+    this.virtual.shift(by)
+  }
+
+  /** From now on this clock measures for itself again: the part of the resource that it had. */
+  lead(): void {
+    if (!this.following) return
+    const part = this.part
+    if (this.looks.looking) this.open = this.wasOpen
+    this.looks.looking = false
+    this.following = false
+    this.part = 1
+    this.delivery.keep(part)
+    // Too slow is soon made up for, too fast is not: as if a part of each flow's requests came here.
+    this.virtual.rate *= part
+    this.reserve.empty()
+    this.alone = false
+    this.slope.clear()
+    this.looks.restart()
+    this.delivery.runs(this.now)
+    this.correctedAt = this.now
+    this.unrefused = this.full = 0
+  }
+
+  /** A process that has fallen silent may go on unheard: it is given way to, if about as much more fails as that costs. */
+  override failed(cost: number, admission: Admission, expected = 0): void {
+    super.failed(cost, admission, expected)
+    if (this.open || this.following || this.looks.looking || !this.delivery.isDoubted) return
+    if (!this.delivery.giveWayUnheard(this.beyond, this.now)) return
+    this.engage()
+    this.reserve.empty()
+  }
+}
