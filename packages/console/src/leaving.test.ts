@@ -270,6 +270,18 @@ describe('what goes wrong elsewhere', () => {
     await close()
   })
 
+  it('keeps each cookie of an answer of auth, as a login sets them', async () => {
+    const headers = new Headers([
+      ['set-cookie', 'state=1; Path=/'],
+      ['set-cookie', 'nonce=2, 3'],
+    ])
+    const { page } = watched({ auth: () => new Response(null, { status: 403, headers }) })
+    const { ask, close } = await served((request, response) => void page(request, response))
+    const answer = await ask('/')
+    expect([answer.status, answer.headers.getSetCookie()]).toEqual([403, ['state=1; Path=/', 'nonce=2, 3']])
+    await close()
+  })
+
   it('in the snapshot of a stage delays a frame', async () => {
     let isOdd = true
     const odd: Stage = {

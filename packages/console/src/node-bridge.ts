@@ -20,7 +20,7 @@ export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableEnded: boolean
   readonly destroyed: boolean
-  writeHead(status: number, headers: Record<string, string>): unknown
+  writeHead(status: number, headers: Record<string, string | string[]>): unknown
   write(chunk: Uint8Array): boolean
   end(): unknown
   destroy(): unknown
@@ -52,7 +52,7 @@ export async function send(answer: Response, request: NodeRequest, response: Nod
       await answer.body?.cancel()
       return
     }
-    response.writeHead(answer.status, Object.fromEntries(answer.headers))
+    response.writeHead(answer.status, fieldsOf(answer.headers))
     if (request.method === 'HEAD' || answer.body === null) {
       response.end()
       await answer.body?.cancel()
@@ -62,6 +62,12 @@ export async function send(answer: Response, request: NodeRequest, response: Nod
     answer.body?.cancel().catch(() => {})
     quietly(() => response.destroy())
   }
+}
+
+/** As Node takes them: cookies stay one field each, because a comma in one means nothing. */
+function fieldsOf(headers: Headers): Record<string, string | string[]> {
+  const cookies = headers.getSetCookie()
+  return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { 'set-cookie': cookies }) }
 }
 
 async function pipe(

@@ -1,3 +1,4 @@
+import { onRejection } from '../rejection.js'
 import type { Outcome } from './outcome.js'
 import type { OverrideChange } from './overrides.js'
 import type { Refusal } from './refusal.js'
@@ -57,7 +58,7 @@ export type GateEvent =
       readonly error: unknown
     }
 
-/** Hears every event of a gate. One that throws harms nothing: the throw is counted in the snapshot. */
+/** Hears every event of a gate. One that throws or rejects harms nothing: the snapshot counts it as a listener's error. */
 export type GateListener = (event: GateEvent) => void
 
 /** The listeners of one gate. Costs nothing while there are none. */
@@ -96,10 +97,13 @@ export class Observers {
   }
 
   #call(listener: GateListener, event: GateEvent): void {
-    try {
-      listener(event)
-    } catch {
+    const failed = (): void => {
       this.#failures++
+    }
+    try {
+      onRejection(listener(event), failed)
+    } catch {
+      failed()
     }
   }
 }

@@ -159,6 +159,16 @@ describe('observing', () => {
     expect(gate.snapshot()).toMatchObject({ listenerErrors: 2, inFlight: 0 })
   })
 
+  it('is harmed by no listener that is async and rejects: nobody else would hear of it, and the process would end', async () => {
+    const gate = gateOf([])
+    gate.observe(async () => {
+      throw new Error('listener')
+    })
+    permitOf(admitNow(gate)).finish('success')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(gate.snapshot()).toMatchObject({ listenerErrors: 2, inFlight: 0 })
+  })
+
   it('tells why a stage failed', () => {
     const events: GateEvent[] = []
     const error = new Error('no answer')

@@ -138,7 +138,8 @@ class BlueStructures implements FairRule<BlueExplanation, BlueState> {
     return { live, shadow: place(this.#shadow) }
   }
 
-  rotate(forget: boolean, nowMs: number): void {
+  rotate(rotations: number, nowMs: number): void {
+    const forget = rotations > 1
     const spent = this.#live
     this.#live = this.#shadow
     this.#shadow = spent

@@ -27,7 +27,8 @@ export interface ClockOptions {
   bucketsPerLevel?: number
   /**
    * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. A flow that was not let in for
-   * between one and two of these is a newcomer in a shortage. @default 60000
+   * between ten and twenty of these is a newcomer in a shortage; sooner if more than some 100 000 flows were let in.
+   * @default 60000
    */
   rotateEveryMs?: number
   /** Ordinary requests that a flow may save up while it asks for less than its share; at least 1. @default 12 */

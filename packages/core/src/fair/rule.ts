@@ -32,8 +32,8 @@ export interface FairRule<Explanation, State> {
   readonly engaged?: boolean
   /** True while requests that come, and those that are served, change no answer: all are let in until one fails. */
   readonly isCalm?: boolean
-  /** Gives the flows other places. If `forget`, nothing old is left in them. */
-  rotate(forget: boolean, nowMs: number): void
+  /** This many rotations are due: gives the flows other places. After several, nothing old is left in them. */
+  rotate(rotations: number, nowMs: number): void
   /** Options in which a tracker for another resource differs. */
   optionsOf?(resource: string): Partial<FairOptions>
   /** Settings and state, as plain JSON. */

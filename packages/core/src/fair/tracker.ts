@@ -238,6 +238,6 @@ export class FairTracker<R extends FairRuleName = 'fair-clock'> {
     const missed = Math.floor((nowMs - this.#rotateAtMs) / this.#rotateEveryMs) + 1
     this.#rotateAtMs += missed * this.#rotateEveryMs
     this.#rotations += missed
-    this.#rule.rotate(missed > 1, nowMs)
+    this.#rule.rotate(missed, nowMs)
   }
 }

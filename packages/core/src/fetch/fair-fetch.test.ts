@@ -208,6 +208,16 @@ describe('fairFetch', () => {
     [{ flow: 'x-api-key' }, 'flow must be a function, got "x-api-key"'],
   ])('%j is refused', (options, message) => expect(() => fairFetch(() => new Response(), options)).toThrow(message))
 
+  it('an answer of another kind, which cannot be followed, ends its permit and is an error', async () => {
+    // Like those of packages that keep to Node's streams.
+    const foreign = { status: 200, headers: new Headers(), body: { locked: false } }
+    for (const answer of [foreign, { ...foreign, body: 'text' }, Response.error()]) {
+      const handle = fairFetch(() => answer as never, { ...quiet, shed: false })
+      await handle(new Request(URL)).catch(() => {})
+      expect(handle.gate.snapshot().inFlight).toBe(0)
+    }
+  })
+
   it('what is no handler, and what gives no answer, is an error that says so', async () => {
     expect(() => fairFetch({} as never)).toThrow('handler must be a function, got an object')
     const handle = fairFetch(() => undefined as never, { ...quiet, shed: false })

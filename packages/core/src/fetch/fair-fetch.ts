@@ -70,23 +70,23 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     showFair(request, visit)
     // Held until it is known how the answer will end.
     visit.handlerStarted()
-    let response: Response | undefined
     try {
-      response = await visit.run(handler, request, ...rest)
-      if (!isResponse(response)) throw new TypeError(`a fetch handler must give a Response, got ${show(response)}`)
-    } catch (error) {
-      if (!(error instanceof ResourceExhaustedError)) {
-        end.follow(undefined, request.method)
-        visit.handlerSettled()
-        throw error
+      let answer: Response | undefined
+      try {
+        answer = await visit.run(handler, request, ...rest)
+      } catch (error) {
+        answer = exhausted(error)
       }
-      response = error.getResponse()
+      if (!isResponse(answer)) throw new TypeError(`a fetch handler must give a Response, got ${show(answer)}`)
+      ;(request as Answered)[STATUS] = answer.status
+      const told = tell(answer, admission.fields(decision, answer.status))
+      return end.follow(told, request.method) ?? told
+    } catch (error) {
+      end.follow(undefined, request.method)
+      throw error
+    } finally {
+      visit.handlerSettled()
     }
-    ;(request as Answered)[STATUS] = response.status
-    const told = tell(response, admission.fields(decision, response.status))
-    const followed = end.follow(told, request.method) ?? told
-    visit.handlerSettled()
-    return followed
   }
 
   /** The answer to a refused request: what the user's handler returns, or the problem document. */
@@ -122,6 +122,12 @@ const FRAMEWORK: Framework<[request: Request, ...rest: readonly unknown[]]> = {
   address: (request, ...rest) => addressFrom(request, hostOf(rest)),
   status: (request) => (request as Answered)[STATUS],
   shed: runtime.shed,
+}
+
+/** The answer to a request whose handler found the resource exhausted. */
+function exhausted(error: unknown): Response {
+  if (error instanceof ResourceExhaustedError) return error.getResponse()
+  throw error
 }
 
 /** What the server handed over, where it did: Bun the server, Deno what it knows of the connection. */

@@ -106,6 +106,16 @@ describe('what adapters have in common', () => {
     ])
   })
 
+  it('a warning that rejects harms nobody: the process would end', async () => {
+    const onWarning = vi.fn(async () => {
+      throw new Error('nobody listens')
+    })
+    const subject = admission({ flow: () => Promise.reject(new Error('no key')), onWarning })
+    await subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(onWarning).toHaveBeenCalledOnce()
+  })
+
   it('warns on the console by default', () => {
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
     const subject = new NodeAdmission(framework, {})

@@ -1,3 +1,4 @@
+import { onRejection } from '../rejection.js'
 import type { Framework } from './admission.js'
 
 /** Requests whose names, and answers that say where the middleware stands, are looked at. */
@@ -168,7 +169,7 @@ export class Warnings {
     if (this.#said.size >= MOST || this.#said.has(message)) return
     this.#said.add(message)
     try {
-      this.#listener(message, cause)
+      onRejection(this.#listener(message, cause), () => {})
     } catch {
       // Nobody is left to tell.
     }

@@ -1,6 +1,7 @@
 import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type After, systemAfter } from '../clock.js'
+import { onRejection } from '../rejection.js'
 import { type Framework, HttpAdmission } from './admission.js'
 import { ForwardedHeaders } from './mistakes.js'
 import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
@@ -76,8 +77,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
       sendProblem(response, refusal)
     }
     try {
-      const answer = this.#handler(...target, refusal)
-      if (answer instanceof Promise) answer.catch(failed)
+      onRejection(this.#handler(...target, refusal), failed)
     } catch (error) {
       failed(error)
     }

@@ -210,13 +210,14 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     return { shared: shared === undefined ? false : { ...shared, resource } }
   }
 
-  rotate(forget: boolean): void {
+  rotate(rotations: number): void {
+    const forget = rotations > 1
     const spent = this.#live
     this.#live = this.#twin
     this.#twin = spent
     spent.clear()
     this.placement.rotate()
-    this.#known.rotate(forget)
+    this.#known.rotate(rotations)
     if (forget) {
       this.#live.clear()
       this.placement.rotate()

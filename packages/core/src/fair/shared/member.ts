@@ -1,6 +1,7 @@
 import type { Outcome } from '../../admission/outcome.js'
 import type { After, Clock } from '../../clock.js'
 import { randomId, systemRandom } from '../../random.js'
+import { onRejection } from '../../rejection.js'
 import type { Judgement } from '../clock/belief.js'
 import {
   type Amount,
@@ -255,7 +256,7 @@ export class SharedClock {
     const packed = packReport(report)
     if (packed.length > MOST_LENGTH) return false
     try {
-      this.#sendText(packed, report.member)
+      onRejection(this.#sendText(packed, report.member), () => {})
     } catch {
       // A link that fails is one that loses reports: no request is to blame for that, and what is lost is sent again.
     }

@@ -215,7 +215,7 @@ describe('when something fails', () => {
 
 describe('what a process says and hears', () => {
   /** A process before a resource that serves every other request, at 100 a second. */
-  const lonely = (options: { name?: string } = {}) => {
+  const lonely = (options: { name?: string } = {}, sent: () => unknown = () => {}) => {
     const clock = manualClock()
     const joined: string[] = []
     const reports: ClockReport[] = []
@@ -224,7 +224,10 @@ describe('what a process says and hears', () => {
       join(name, listen) {
         joined.push(name)
         hear = listen
-        return (report) => reports.push(unpackReport(report)!)
+        return (report) => {
+          reports.push(unpackReport(report)!)
+          return sent()
+        }
       },
     }
     const tracker = new FairTracker({ clock, shared: { link, ...options } })
@@ -236,6 +239,13 @@ describe('what a process says and hears', () => {
     }
     return { clock, joined, reports, tracker, ask, hear: (lease: ClockLease) => hear(packLease(lease)) }
   }
+
+  it('goes on where a link gives promises that reject: the process would end', async () => {
+    const { reports, ask } = lonely({}, () => Promise.reject(new Error('no broker')))
+    ask(1_000)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(reports.length).toBeGreaterThan(1)
+  })
 
   it('asks once a second while nobody answers, and decides by itself', () => {
     const { ask, reports, tracker } = lonely()
