@@ -535,6 +535,34 @@ describe('a Doorman client', () => {
       expect([order, office.asked.length]).toEqual([['released after 1'], 2])
     })
 
+    it('are told by their number from a release before them that is still under way', async () => {
+      const office = new Office((request) => office.grant(request, 10))
+      office.releaseAnswer = never
+      for (let i = 0; i < 3; i++) {
+        const rate = office.client.rate('a', { wants: 10 })
+        await office.advance(6_000)
+        rate.close()
+        await office.advance(0)
+      }
+      expect(office.asked.map(({ releases }) => releases)).toEqual([0, 1, 2])
+      expect(office.released.map(({ releases }) => releases)).toEqual([0, 1, 2])
+      const before = office.asked.map(({ instance }) => instance)
+      expect(new Set(before).size).toBe(1)
+    })
+
+    it('also where a request asks in the middle of the release', async () => {
+      const office = new Office((request) => office.grant(request, 10))
+      office.releaseAnswer = never
+      const first = office.client.rate('a', { wants: 10 })
+      await office.advance(0)
+      first.close()
+      await office.advance(0)
+      office.client.rate('a', { wants: 7 })
+      void office.client.refresh()
+      await office.advance(0)
+      expect([office.released.at(-1)?.releases, office.last.releases]).toEqual([0, 1])
+    })
+
     it('must agree on their options, and their kind', () => {
       const { client } = new Office(never)
       client.rate('a', { wants: 10 })

@@ -150,6 +150,7 @@ const resourceRequest: Codec<ResourceRequest> = message({
 const getCapacityRequest: Codec<GetCapacityRequest> = message({
   clientId: text,
   instance: optional(text),
+  releases: optional(int64),
   resource: repeated(resourceRequest),
 })
 
@@ -204,6 +205,7 @@ const getServerCapacityResponse: Codec<GetServerCapacityResponse> = message({
 const releaseCapacityRequest: Codec<ReleaseCapacityRequest> = message({
   clientId: text,
   instance: optional(text),
+  releases: optional(int64),
   resourceId: repeated(text),
 })
 const releaseCapacityResponse: Codec<ReleaseCapacityResponse> = message({ mastership: optional(mastership) })

@@ -40,6 +40,8 @@ export interface GetCapacityRequest {
   clientId: string
   /** Field 100, not published: random, tells two processes apart that go by the same name. */
   instance?: string
+  /** Field 101, not published: how many times the client has given something back before it asked this. 0 when absent. */
+  releases?: number
   resource: ResourceRequest[]
 }
 
@@ -136,6 +138,11 @@ export interface ReleaseCapacityRequest {
   clientId: string
   /** Field 100, not published: as in {@link GetCapacityRequest}. */
   instance?: string
+  /**
+   * Field 101, not published: how many times the client has given something back before. What it has asked for after
+   * this one is not meant by it, however late it comes. Absent: it means whatever there is.
+   */
+  releases?: number
   resourceId: string[]
 }
 

@@ -34,8 +34,9 @@ const MOST_REDIRECTS = 5
 export class Refresher {
   readonly #options: RefresherOptions
   readonly #resources = new Set<ClientResource>()
-  /** Ids to be released. */
+  /** Ids to be released, and how many releases were sent: one that comes late is told by that from what followed it. */
   readonly #releasing = new Set<string>()
+  #releases = 0
   readonly #alarm: Alarm
   #idle: (() => void)[] = []
   #service: CapacityService | undefined = undefined
@@ -168,6 +169,7 @@ export class Refresher {
         const request = {
           clientId: this.#options.clientId,
           instance: this.#instanceId(),
+          releases: this.#releases,
           resource: asked.map((resource) => resource.request(sent.nowMs)),
         }
         const answer = await this.#call((service, signal) => service.getCapacity(request, signal))
@@ -189,7 +191,8 @@ export class Refresher {
   /** Tells the server that is known; if there is none, or it does not answer, the leases just run out. */
   async #release(): Promise<void> {
     const { clientId } = this.#options
-    const request = { clientId, instance: this.#instanceId(), resourceId: [...this.#releasing] }
+    const releases = this.#releases++
+    const request = { clientId, instance: this.#instanceId(), releases, resourceId: [...this.#releasing] }
     this.#releasing.clear()
     try {
       await this.#call((service, signal) => service.releaseCapacity(request, signal))

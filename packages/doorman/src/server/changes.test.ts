@@ -42,10 +42,10 @@ function ask(
   has?: Lease,
   more: Partial<ResourceRequest> & Partial<GetCapacityRequest> = {},
 ): Lease | undefined {
-  const { instance, resourceId = 'db', ...rest } = more as Partial<ResourceRequest> & { instance?: string }
+  const { instance, releases, resourceId = 'db', ...rest } = more
   const request: ResourceRequest = { resourceId, priority: 0, wants, ...rest, ...(has === undefined ? {} : { has }) }
-  return server.getCapacity({ clientId, resource: [request], ...(instance === undefined ? {} : { instance }) })
-    .response[0]?.gets
+  const own = { ...(instance === undefined ? {} : { instance }), ...(releases === undefined ? {} : { releases }) }
+  return server.getCapacity({ clientId, ...own, resource: [request] }).response[0]?.gets
 }
 
 /** Clients that come in their turn, each when it was told to, somewhat late. */
@@ -272,6 +272,32 @@ describe('a wall clock that is corrected', () => {
     expect(server.discovery().isMaster).toBe(true)
     world.clock.advance(200)
     expect(server.discovery().isMaster).toBe(false)
+  })
+})
+
+describe('a release that was under way for long', () => {
+  it('leaves what its client has asked for since, so that no more is out than there is', () => {
+    const clock = manualClock()
+    const server = serverAt(clock, {})
+    const first = ask(server, 'web:1', 80, undefined, { releases: 0 })
+    clock.advance(6_000)
+    const anew = ask(server, 'web:1', 80, undefined, { releases: 1 })
+    server.releaseCapacity({ clientId: 'web:1', releases: 0, resourceId: ['db'] })
+    clock.advance(1_000)
+    const other = ask(server, 'web:2', 80)
+    expect([first!.capacity, anew!.capacity].every((capacity) => capacity >= 80)).toBe(true)
+    expect(anew!.capacity + other!.capacity).toBeLessThanOrEqual(100)
+    server.releaseCapacity({ clientId: 'web:1', releases: 1, resourceId: ['db'] })
+    clock.advance(1_000)
+    expect(ask(server, 'web:2', 80, other)!.capacity).toBeGreaterThanOrEqual(80)
+  })
+
+  it('takes what there is where the client does not count, as published ones', () => {
+    const clock = manualClock()
+    const server = serverAt(clock, {})
+    ask(server, 'web:1', 80)
+    server.releaseCapacity({ clientId: 'web:1', resourceId: ['db'] })
+    expect(ask(server, 'web:2', 80)!.capacity).toBeGreaterThanOrEqual(80)
   })
 })
 

@@ -63,6 +63,8 @@ export class Child implements Waking {
   /** Of its wants, what waits at this moment. */
   waiting = 0
   wakeAt = 0
+  /** How often the client had given something back when it asked: a release from before then is not about this. */
+  releases = 0
 
   constructor(id: string, isServer: boolean, unitsChanged: number, instance?: string) {
     this.id = id

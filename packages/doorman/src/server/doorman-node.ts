@@ -120,7 +120,7 @@ export class DoormanNode {
     requireGetCapacity(request, this.#limits)
     if (!this.mastership.isMaster(now)) return { response: [], mastership: this.mastership.answer(now) }
     this.#begin(now)
-    const { clientId, instance } = request
+    const { clientId, instance, releases } = request
     const answer: GetCapacityResponse = { response: [] }
     let full: string | undefined
     for (const each of request.resource) {
@@ -132,7 +132,7 @@ export class DoormanNode {
         const resource = present ?? this.#create(resourceId)
         if (resource === undefined || resource.isWithdrawn) continue
         if (resource.isRivalled(clientId, instance)) this.#notice({ kind: 'duplicate', clientId, resourceId })
-        const gets = resource.decideClient(clientId, instance, each, now)
+        const gets = resource.decideClient(clientId, instance, each, now, releases)
         if (gets === undefined) continue
         this.#mayAsk(resource)
         answer.response.push({ resourceId, gets, safeCapacity: resource.safeCapacity })
@@ -173,7 +173,7 @@ export class DoormanNode {
     this.#begin(now)
     for (const id of request.resourceId) {
       const resource = this.#present(id)
-      resource?.release(request.clientId, request.instance, now)
+      resource?.release(request.clientId, request.instance, now, request.releases)
       if (resource !== undefined) this.#mayAsk(resource)
     }
     return {}

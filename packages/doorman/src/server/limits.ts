@@ -48,11 +48,12 @@ const MOST_BANDS = 256
 
 /** Throws a {@link CapacityError} `invalid_argument` when something is wrong, before anything is changed. */
 export function requireGetCapacity(
-  { clientId, instance, resource }: GetCapacityRequest,
+  { clientId, instance, releases = 0, resource }: GetCapacityRequest,
   limits: DoormanServerLimits,
 ): void {
   requireId('client_id', clientId, limits)
   if (instance !== undefined) requireId('instance', instance, limits)
+  requireWhole('releases', releases)
   requireFew('resource', resource, limits.resourcesPerRequest)
   for (const { resourceId, wants, priority, has, weight, inUse = 0, waiting = 0 } of resource) {
     requireId('resource_id', resourceId, limits)
@@ -86,11 +87,12 @@ export function requireGetServerCapacity(
  * clients send some of those when they close, and would try again for ever.
  */
 export function requireReleaseCapacity(
-  { clientId, instance, resourceId }: ReleaseCapacityRequest,
+  { clientId, instance, releases = 0, resourceId }: ReleaseCapacityRequest,
   limits: DoormanServerLimits,
 ): void {
   requireId('client_id', clientId, limits)
   if (instance !== undefined) requireId('instance', instance, limits)
+  requireWhole('releases', releases)
   // For each resource of a published client there is an empty id besides.
   requireFew('resource_id', resourceId, 2 * Math.max(limits.resourcesPerRequest, limits.resourcesPerClient))
 }

@@ -106,12 +106,19 @@ export class ServerResource {
     return this.#safeCapacity ?? this.#share
   }
 
-  /** Decides on a client's request; `undefined` when it asks again too early. */
-  decideClient(id: string, instance: string | undefined, request: ResourceRequest, now: number): Lease | undefined {
+  /** Decides on a client's request, before which it had given back so often; `undefined` when it asks again too early. */
+  decideClient(
+    id: string,
+    instance: string | undefined,
+    request: ResourceRequest,
+    now: number,
+    releases: number = 0,
+  ): Lease | undefined {
     this.#ledger.advance(now)
     const known = this.#ledger.findClient(id, instance)
     if (known !== undefined && this.#tooEarly(known, now) && !this.#isUrgent(known, request, now)) return undefined
     const child = known ?? this.#ledger.addClient(id, instance)
+    child.releases = Math.max(child.releases, releases)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     const inUse = Math.min(request.inUse ?? 0, this.capacity(now))
     if (known === undefined && (has !== undefined || inUse > 0))
@@ -162,11 +169,11 @@ export class ServerResource {
     return response
   }
 
-  /** A client has let go of everything. */
-  release(id: string, instance: string | undefined, now: number): void {
+  /** A client has let go of everything that it had asked for when it had given back so often. */
+  release(id: string, instance: string | undefined, now: number, releases: number = Number.POSITIVE_INFINITY): void {
     this.#ledger.advance(now)
     const child = this.#ledger.findClient(id, instance)
-    if (child !== undefined) this.#ledger.remove(child)
+    if (child !== undefined && child.releases <= releases) this.#ledger.remove(child)
     this.#considerAsking(now)
   }
 

@@ -5,10 +5,9 @@ import type { FairClock } from '../clock/fair-clock.js'
 import { Replay } from './replay.js'
 import {
   type ClockGreeting,
-  FAR_FLOWS,
   FLOW_PERIODS,
   type FlowTag,
-  MOST_FLOWS,
+  flowsNamed,
   NAME_LENGTH,
   NEAR_CREDIT,
   type PeriodSums,
@@ -358,9 +357,10 @@ export class ClockArbiter {
     untold.sort(([, x], [, y]) => y.untold - x.untold)
     if (this.#flows.size >= MOST_KEPT) for (const [name] of untold.splice(MOST_KEPT / 2)) this.#flows.delete(name)
     const perSecond = ((1 - Math.exp(-1 / FLOW_PERIODS)) * 1000) / this.#periodMs
+    const named = flowsNamed(this.#periodMs)
     let far = 0
-    const chosen = untold.filter(([, { tag }]) => tag > near || ++far <= FAR_FLOWS)
-    this.#told = chosen.slice(0, MOST_FLOWS).map(([name, flow]) => {
+    const chosen = untold.filter(([, { tag }]) => tag > near || ++far <= named.far)
+    this.#told = chosen.slice(0, named.all).map(([name, flow]) => {
       flow.untold = 0
       flow.toldAt = this.#period
       return [name, flow.tag, flow.asked * perSecond]

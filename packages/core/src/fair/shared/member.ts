@@ -9,10 +9,9 @@ import {
   type ClockLink,
   type ClockReport,
   type Ended,
-  FAR_FLOWS,
   FLOW_PERIODS,
   type FlowCharge,
-  MOST_FLOWS,
+  flowsNamed,
   NAME_LENGTH,
   NEAR_CREDIT,
   type PeriodSums,
@@ -281,9 +280,10 @@ export class SharedClock {
     }
     charged.sort(([, x], [, y]) => y.charge - x.charge)
     if (this.#flows.size >= MOST_KEPT) for (const [name] of charged.splice(MOST_KEPT / 2)) this.#flows.delete(name)
+    const named = flowsNamed(this.#periodMs)
     let far = 0
-    const chosen = charged.filter(([, { tag, charge }]) => tag + charge > near || ++far <= FAR_FLOWS)
-    return chosen.slice(0, MOST_FLOWS).map(([name, flow]) => {
+    const chosen = charged.filter(([, { tag, charge }]) => tag + charge > near || ++far <= named.far)
+    return chosen.slice(0, named.all).map(([name, flow]) => {
       const { tag, charge, asked } = flow
       flow.askedPerSecond += asked * perSecond
       flow.charge = flow.asked = 0

@@ -5,10 +5,23 @@ import type { SharedClock } from './member.js'
 /** Sums are taken over slots of this part of a period. */
 export const SLOTS = 5
 
-/** Flows that a report or a lease names at most; and of those that lag behind the clock by this part of the credit. */
-export const MOST_FLOWS = 16
-export const FAR_FLOWS = 4
+/**
+ * Flows that a report or a lease names at most, for each 100 ms of a period; and of those that lag behind the clock by
+ * this part of the credit. A shorter period has as many: only what a second costs is bounded, and a process that has yet
+ * to hear of a flow takes it for a new one.
+ */
+const FLOWS = 16
+const FAR_FLOWS = 4
 export const NEAR_CREDIT = 0.5
+/** More than this many times as many are never named. */
+const MOST_TIMES = 16
+export const MOST_FLOWS: number = MOST_TIMES * FLOWS
+
+/** How many flows a report or a lease names at most, where there is one in `periodMs`. */
+export function flowsNamed(periodMs: number): { readonly all: number; readonly far: number } {
+  const times = Math.min(MOST_TIMES, Math.max(1, periodMs / 100))
+  return { all: Math.floor(FLOWS * times), far: Math.floor(FAR_FLOWS * times) }
+}
 
 /** Of the random names of processes and arbiters: 64 bits tell them apart, and go with every message. */
 export const NAME_LENGTH = 16

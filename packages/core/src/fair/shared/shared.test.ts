@@ -111,6 +111,18 @@ describe('processes that share a clock', () => {
     ).toEqual([])
   })
 
+  it('hear of flows that are known elsewhere as soon, however seldom they report', () => {
+    const crowds = [
+      [950, 0.8],
+      [50, 30],
+    ] as const
+    const service = { capacity: 1000, burst: 100, crowds, processes: 16, periodMs: 250, seconds: 16 }
+    const one = new Fleet({ ...service, processes: 1, shared: false }).run()
+    const { mean } = new Fleet(service).run().quiet(4, 16)
+    // If no more were named in a long period than in a short one, it would be a third less.
+    expect(mean).toBeGreaterThan(one.quiet(4, 16).mean - 0.12)
+  })
+
   it('say with how many they share, and which part is theirs', () => {
     const fleet = noisy({ seconds: 30, routing: 'skewed' })
     const all = fleet.processes.map(({ tracker }) => tracker.snapshot().sharing!)
