@@ -10,7 +10,7 @@ import { LEASE_SUMS } from './lease-sums.js'
  *   in which epoch, members heard since and to be heard, window, epoch and rev of the best informed, slot of time, members
  * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
- * - `m:<number>`: as MEMBER below
+ * - `m:<number>`: as MEMBER of the sums
  * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate, used
  *   and part
  *
@@ -32,24 +32,6 @@ local FIRST_TENANT, TENANT = 20, 5
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local MEMBER = {'seenMs', 'hasCalled', 'granted', 'ahead', 'idle', 'quietWeight', 'quietUsed',
-  'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'grant', 'held', 'room', 'waitMs'}
-local SUMS = {
-  [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
-}
-
-local function memberOf(line)
-  local list, m = numbers(line), {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
-  return m
-end
-local function newMember(seenMs, seq, weight, granted)
-  local m = {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
-  m.seenMs, m.seq, m.quietWeight, m.granted = seenMs, seq, weight, granted
-  return m
-end
 local function read(fields)
   local values = {}
   for from = 1, #fields, 1000 do
@@ -62,10 +44,6 @@ local writes = {}
 local function write(field, value)
   writes[#writes + 1] = field
   writes[#writes + 1] = value
-end
-
-local function weightOf(m)
-  return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
 end
 
 -- What is known.
@@ -156,11 +134,6 @@ local elapsed = (nowMs - win * windowMs) / windowMs
 local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
-
-local function memberClaim(m, level, elapsed)
-  return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
-    + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
-end
 
 -- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
 local tenants = {}
