@@ -7,10 +7,11 @@ import { LEASE_SUMS } from './lease-sums.js'
  * One hash per pool:
  *
  * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, when a loss was noticed,
- *   in which epoch, members heard since and to be heard, window, epoch and rev of the best informed, slot of time, members
+ *   in which epoch, members heard since and to be heard, window, epoch and rev of the best informed, slot of time, members,
+ *   since when claims fade, when all are back that were refused
  * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
- * - `m:<number>`: as MEMBER below
+ * - `m:<number>`: as MEMBER of the sums
  * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate, used
  *   and part
  *
@@ -30,26 +31,9 @@ local saidAhead, wants = tonumber(ARGV[18]), tonumber(ARGV[19])
 local FIRST_TENANT, TENANT = 20, 5
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
+local LATE, PATIENCE = 1.5, 3 / 20
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
-local MEMBER = {'seenMs', 'hasCalled', 'granted', 'ahead', 'idle', 'quietWeight', 'quietUsed',
-  'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
-  'seq', 'grant', 'held', 'room', 'waitMs'}
-local SUMS = {
-  [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
-}
-
-local function memberOf(line)
-  local list, m = numbers(line), {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
-  return m
-end
-local function newMember(seenMs, seq, weight, granted)
-  local m = {}
-  for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
-  m.seenMs, m.seq, m.quietWeight, m.granted = seenMs, seq, weight, granted
-  return m
-end
 local function read(fields)
   local values = {}
   for from = 1, #fields, 1000 do
@@ -64,21 +48,17 @@ local function write(field, value)
   writes[#writes + 1] = value
 end
 
-local function weightOf(m)
-  return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
-end
-
 -- What is known.
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
-local heard, awaited, informedWin, informedEpoch, informedRev, slot, count
+local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs
 local members, number = {}, nil
 local active, line, lineBefore = {}, {}, {}
 if headLine then
   win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-    informedWin, informedEpoch, informedRev, slot, count = unpack(numbers(headLine))
+    informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs = unpack(numbers(headLine))
   if nowMs - storeMs > windowMs then nowMs = storeMs else nowMs = max(nowMs, storeMs) end
 else
   win, nowMs, count, ahead, epoch, lostMs, lostEpoch, heard, awaited = -2, storeMs, 0, 0, 0, 0, -1, 0, 0
@@ -116,7 +96,8 @@ if now ~= win then
   end
   if headLine then redis.call('DEL', key) end
   local isListening = now == win + 1 and restOfGrace() > 0
-  if now ~= win + 1 then ahead = 0 end
+  if now ~= win + 1 then ahead, backMs = 0, 0 end
+  fadesFromMs, backMs = max(now * windowMs, min(backMs, now * windowMs + PATIENCE * windowMs)), 0
   if now > win + 1 then epoch, rev = max(1, floor(nowMs)), 0 end
   win, granted, since, ahead, level, slot = now, ahead, ahead, 0, HUGE, 0
   if lostEpoch == epoch then since = 0 end
@@ -152,15 +133,14 @@ if not number then
   write('id:' .. name, number)
 end
 local me = members[number]
-local elapsed = (nowMs - win * windowMs) / windowMs
+-- The part of the time in which claims fade that is over.
+local function elapsedAt(atMs)
+  return min(1, max(0, (atMs - fadesFromMs) / ((win + 1) * windowMs - fadesFromMs)))
+end
+local elapsed = elapsedAt(nowMs)
 local fuzz = min(1e-3, 1e-9 * limit)
 local isHere = knownWin == win
 local function isPresent(m) return m.seenMs > nowMs - windowMs * LAPSE end
-
-local function memberClaim(m, level, elapsed)
-  return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
-    + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
-end
 
 -- Each tenant's weight, and what it has used in all: as one in its stratum, and split between its members.
 local tenants = {}
@@ -385,7 +365,7 @@ if seq > me.seq then
         sum(tenant, 1)
       else
         local function freeIn(part)
-          local later = min(1, elapsed + part)
+          local later = elapsedAt(nowMs + part * windowMs)
           return freeAt(levelOf(most, left + idle, later), later)
         end
         local wait = LONGEST_WAIT
@@ -395,6 +375,7 @@ if seq > me.seq then
           wait = WAIT
         end
         if need > left + fuzz then me.waitMs = leftMs else me.waitMs = min(leftMs, wait * windowMs) end
+        backMs = max(backMs, nowMs + LATE * me.waitMs)
         tenant[5], tenant[6] = need, slot
       end
       stand(tenant, 1)
@@ -422,7 +403,7 @@ for i in pairs(changed) do
   write('m:' .. i, join(list))
 end
 write('head', join({win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch, heard, awaited,
-  informedWin, informedEpoch, informedRev, slot, count}))
+  informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs}))
 write('active', lineOf(active))
 write('line', lineOf(line))
 write('lineBefore', lineOf(lineBefore))

@@ -1,6 +1,6 @@
 /**
- * What the script of a lease reckons with, in Lua: numbers as text, strata of tenants, claims and the level. It repeats
- * `members.ts` and `pool.ts` of the pool of `@fairlead/core`, step by step.
+ * What the script of a lease reckons with, in Lua: numbers as text, strata of tenants, claims, the level, and members.
+ * It repeats `members.ts` and `pool.ts` of the pool of `@fairlead/core`, step by step.
  */
 export const LEASE_SUMS: string = `
 local max, min, floor, sqrt = math.max, math.min, math.floor, math.sqrt
@@ -81,5 +81,32 @@ local function levelOf(most, left, elapsed)
   end
   if slope > 0 then return min(most, offset / slope) end
   return bend
+end
+
+-- Members: where what they weigh and have used is summed up, by the tenants' place, and what is kept for them.
+local MEMBER = {'seenMs', 'hasCalled', 'granted', 'ahead', 'idle', 'quietWeight', 'quietUsed',
+  'behindWeight', 'behindUsed', 'aheadWeight', 'aheadUsed', 'overWeight', 'overUsed',
+  'seq', 'grant', 'held', 'room', 'waitMs'}
+local SUMS = {
+  [0] = {'behindWeight', 'behindUsed'}, [1] = {'aheadWeight', 'aheadUsed'}, [2] = {'overWeight', 'overUsed'},
+}
+
+local function memberOf(line)
+  local list, m = numbers(line), {}
+  for i = 1, #MEMBER do m[MEMBER[i]] = list[i] end
+  return m
+end
+local function newMember(seenMs, seq, weight, granted)
+  local m = {}
+  for i = 1, #MEMBER do m[MEMBER[i]] = 0 end
+  m.seenMs, m.seq, m.quietWeight, m.granted = seenMs, seq, weight, granted
+  return m
+end
+local function weightOf(m)
+  return m.quietWeight + max(0, m.behindWeight) + max(0, m.aheadWeight) + max(0, m.overWeight)
+end
+local function memberClaim(m, level, elapsed)
+  return claimOf(max(0, m.aheadWeight), max(0, m.aheadUsed), level, elapsed)
+    + claimOf(m.quietWeight + max(0, m.behindWeight), m.quietUsed + max(0, m.behindUsed), level, elapsed)
 end
 `

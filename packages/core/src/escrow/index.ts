@@ -8,7 +8,6 @@ export type { Reserve } from './budget.js'
 export type { EscrowDecision, EscrowReason, EscrowSnapshot, EscrowTenant, Settled } from './decision.js'
 export { type Answer, type Combined, combine } from './decision.js'
 export { type HierarchicalEscrowOptions, HierarchicalFairEscrow, WeightedFairEscrow } from './escrow.js'
-export type { StoreFailure } from './fleet/account.js'
 export {
   type FederatedEscrowOptions,
   FederatedFairEscrow,
@@ -36,6 +35,7 @@ export {
   poolTerms,
   requireLease,
   type Stake,
+  type StoreFailure,
   type StoreFailureKind,
   type TenantReport,
 } from './fleet/store.js'

@@ -2,16 +2,16 @@ import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
 import { type Refusal, Refusals, type Request } from './reports.js'
 import {
+  failureOf,
   fuzzOf,
   isAnswer,
   type LeaseAnswer,
   type LeaseCall,
   type PoolMark,
   type PoolStore,
-  PoolStoreError,
   type PoolTerms,
   type Stake,
-  type StoreFailureKind,
+  type StoreFailure,
   type TenantReport,
 } from './store.js'
 
@@ -25,14 +25,6 @@ export interface Wish {
   readonly spent: number
   readonly quiet: Stake
   readonly tenants: readonly TenantReport[]
-}
-
-/** Why the store gave no answer. */
-export interface StoreFailure {
-  readonly kind: StoreFailureKind
-  readonly message: string
-  /** What the store, or its client, threw. */
-  readonly cause: unknown
 }
 
 /** What the owner of an account hears. */
@@ -445,9 +437,4 @@ export class PoolAccount {
     const share = used[0]! / (shares[0]! * weight)
     this.#refusals.add({ tenant, weight, share, need, untilMs: nowMs + waitMs, isExhausted: need > left }, nowMs)
   }
-}
-
-function failureOf(error: unknown): StoreFailure {
-  const message = error instanceof Error ? error.message : String(error)
-  return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
 }

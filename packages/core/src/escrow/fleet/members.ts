@@ -267,6 +267,10 @@ function count({ place, weight, used }: Tenant, at: Weighed, { part }: Place, si
 /** What the pool knows of itself. */
 export interface Head {
   win: number
+  /** Since when claims fade. */
+  fadesFromMs: number
+  /** When all are back that were refused in this window; 0 if nobody was. */
+  backMs: number
   /** The latest time seen. */
   nowMs: number
   epoch: number
@@ -302,6 +306,8 @@ export const NOT_LOST = {
 export function newHead(): Head {
   return {
     win: -2,
+    fadesFromMs: 0,
+    backMs: 0,
     nowMs: Number.NEGATIVE_INFINITY,
     epoch: 0,
     rev: 0,

@@ -4,9 +4,8 @@ import { type Random, randomUint32, systemRandom } from '../../random.js'
 import type { EscrowDecision, EscrowReason } from '../decision.js'
 import { type Hierarchy, requirePlaces } from '../hierarchy.js'
 import type { Judgement } from '../judgement.js'
-import type { StoreFailure } from './account.js'
 import type { PoolMember } from './pool-member.js'
-import { type PoolStore, type PoolTerms, poolTerms, type StoreFailureKind } from './store.js'
+import { type PoolStore, type PoolTerms, poolTerms, type StoreFailure, type StoreFailureKind } from './store.js'
 
 /** A leased escrow's state, as plain JSON. */
 export interface LeasedSnapshot extends PoolTerms {

@@ -4,8 +4,9 @@ import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
 import { Estimates } from '../estimates.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
-import { PoolAccount, type StoreFailure, type Wish } from './account.js'
-import { DrawQueue, type Errand, needAhead, Pace, Pulse } from './draw-queue.js'
+import { PoolAccount, type Wish } from './account.js'
+import { Credit, NONE, needAhead, OTHERS } from './credit.js'
+import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
 import {
   type DrawingSettings,
   type LeasedDecision,
@@ -13,7 +14,7 @@ import {
   type LeasedSnapshot,
   LeasedTicket,
 } from './options.js'
-import { Debts, lastReport, type Refusal, Reports } from './reports.js'
+import { Debts, lastReport, Reports } from './reports.js'
 import {
   fuzzOf,
   type LeaseAnswer,
@@ -21,6 +22,7 @@ import {
   type PoolTerms,
   pulseOf,
   type Stake,
+  type StoreFailure,
   type TenantReport,
 } from './store.js'
 
@@ -28,13 +30,6 @@ import {
 const LEAST_BACK = 1 / 10
 /** Leases that one check, or one settlement, may draw, so that no store can keep it going. */
 const MOST_DRAWS = 4
-/** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
-const AHEAD = 1.5
-/** From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least. */
-const ENDING = 3 / 4
-/** The name of the tenant that all share for whom there is no room. */
-const OTHERS = '(others)'
-const NONE: Stake = { weight: 0, used: 0 }
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
 /** A check that is being answered. */
@@ -60,12 +55,12 @@ export class PoolMember {
   readonly #clock: Clock
   readonly #ledger: Ledger
   readonly #account: PoolAccount
+  readonly #credit: Credit
   readonly #queue: DrawQueue
   readonly #reports: Reports
   readonly #debts: Debts
   readonly #estimates: Estimates | undefined
   readonly #pulse: Pulse
-  readonly #pace: Pace = new Pace()
   readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
   #terms: PoolTerms
   #fuzz: number
@@ -93,7 +88,7 @@ export class PoolMember {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
-        this.#pace.restart(0, startMs)
+        this.#credit.look(0, startMs)
       },
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
@@ -103,28 +98,31 @@ export class PoolMember {
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
             this.#ledger.countElsewhere(report.tenant, used[at]! - (win === winNow ? report.used : 0))
-        this.#ledger.limitTo(this.#account.granted + this.#account.held)
+        this.#credit.fit()
         const nowMs = this.#clock()
-        this.#pace.restart(this.#used, nowMs)
+        this.#credit.look(this.#credit.used, nowMs)
         if (grant > 0) this.#usedAtMs = nowMs
         this.#pulse.start(nowMs)
       },
       failed: (failure) => onStoreFailure?.(failure),
     })
+    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
       lastSignMs: () => this.#account.sentMs,
-      isOpen: () => !this.#isClosed && this.#isOpen(this.#now()),
-      sign: (isIdle) =>
-        void this.tell(undefined, isIdle && this.#credit >= this.#terms.quantum * LEAST_BACK ? this.#credit : 0),
+      isOpen: () => !this.#isClosed && this.#credit.isOpen(this.#credit.now()),
+      sign: (isIdle) => {
+        const { left } = this.#credit
+        void this.tell(undefined, isIdle && left >= this.#terms.quantum * LEAST_BACK ? left : 0)
+      },
     })
   }
 
   /** As an escrow's, of a tenant and a cost that are good; `shown` is what the answer calls the tenant. */
   check(tenant: string, cost: number, shown: string = tenant): LeasedDecision | Promise<LeasedDecision> {
     const ask = this.#askOf(tenant, cost, shown)
-    const nowMs = this.#now()
+    const nowMs = this.#credit.now()
     this.#usedAtMs = nowMs
     this.#isClosed = false
     if (this.#account.hasFailed) this.#makeDo(nowMs)
@@ -137,9 +135,9 @@ export class PoolMember {
   /** By what is known here. */
   peek(tenant: string, cost: number): LeasedDecision {
     const ask = this.#askOf(tenant, cost)
-    const nowMs = this.#now()
+    const nowMs = this.#credit.now()
     const terms = this.#terms
-    const open = this.#isOpen(nowMs)
+    const open = this.#credit.isOpen(nowMs)
     const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
       this.#ticket(ask, reason, retryMs, judged, resetAtMs, nowMs)
@@ -152,7 +150,7 @@ export class PoolMember {
 
   /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
-    const nowMs = this.#now()
+    const nowMs = this.#credit.now()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
     let [rest, draws] = [actualCost - ticket.charged, 0]
     const when = ticket.settleIn(win)
@@ -160,42 +158,42 @@ export class PoolMember {
     // What a group spends for one of its own says nothing of the group's costs.
     if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
     const owe = (): Settled => this.#debts.add(tenant, rest)
-    if (when === 'late' || !this.#isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
+    if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
     const weight = weightFrom(this.#settings.weightOf, tenant)
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
       this.#pulse.start(nowMs)
       return ALL_PAID
     }
-    const charge = (atMs: number): Settled | undefined => {
-      if (win !== this.#account.win || !this.#isOpen(atMs)) return owe()
-      const part = Math.min(rest, Math.max(0, this.#credit))
+    const attempt = (atMs: number = this.#credit.now()): Settled | undefined => {
+      if (win !== this.#account.win || !this.#credit.isOpen(atMs)) return owe()
+      const part = Math.min(rest, Math.max(0, this.#credit.left))
       if (part > 0) rest -= part - this.#ledger.settle(slot, part)
       if (rest <= this.#fuzz) return ALL_PAID
-      this.#need = rest - Math.min(0, this.#credit)
-      const mustWait = this.#refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
+      this.#need = rest - Math.min(0, this.#credit.left)
+      const mustWait = this.#credit.refusalOf({ tenant, weight }, this.#need, atMs) !== undefined
       return mustWait || draws >= MOST_DRAWS ? owe() : undefined
     }
     const wish = (): Wish => {
       draws++
-      this.#note({ tenant, weight, cost: rest }, this.#now(), false)
+      this.#note({ tenant, weight, cost: rest }, this.#credit.now(), false)
       return this.#wish(this.#need, 0, tenant)
     }
-    return charge(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt: () => charge(this.#now()), giveUp: owe })
+    return attempt(nowMs) ?? this.#queue.run({ cost: rest, wish, attempt, giveUp: owe })
   }
 
   /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
-    const part = Math.min(costSoFar - ticket.charged, this.#credit)
-    if (part <= 0 || !this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
+    const part = Math.min(costSoFar - ticket.charged, this.#credit.left)
+    if (part <= 0 || !this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
     ticket.charge(part - this.#ledger.settle(ticket.slot, part))
   }
 
   /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
-    if (!this.#isOpen(this.#now()) || !ticket.isOpenIn(this.#account.win)) return
+    if (!this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
     this.#ledger.settle(ticket.slot, -amount)
-    this.#pulse.start(this.#now())
+    this.#pulse.start(this.#credit.now())
   }
 
   #askOf(tenant: string, asked: number, shown: string = tenant): Ask {
@@ -225,7 +223,7 @@ export class PoolMember {
 
   /** What may be spent at once. */
   get spare(): number {
-    return this.#isOpen(this.#now()) ? Math.max(0, this.#credit) : 0
+    return this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
   }
 
   /** Why the store failed last. */
@@ -241,12 +239,12 @@ export class PoolMember {
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
   note(tenant: string, cost: number, isRefused: boolean): void {
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    this.#note({ tenant, weight, cost }, this.#now(), isRefused)
+    this.#note({ tenant, weight, cost }, this.#credit.now(), isRefused)
   }
 
   /** Tells the pool how things stand here, first of all of this tenant, and hands some credit back. */
   tell(tenant?: string, back = 0): void | Promise<void> {
-    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#now()))
+    return this.#after(() => this.#account.draw(() => this.#wish(0, back, tenant), this.#credit.now()))
   }
 
   /** From the next call to the store on, with a quantum that is the same part of it. */
@@ -261,60 +259,28 @@ export class PoolMember {
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
-    const nowMs = this.#now()
-    if (!this.#isOpen(nowMs)) return undefined
+    const nowMs = this.#credit.now()
+    if (!this.#credit.isOpen(nowMs)) return undefined
     const leave = (): Wish => {
       const heaviest = this.#ledger.heaviest(MOST_REPORTED)
       const tenants = heaviest.map(({ tenant, used }) => lastReport(tenant || OTHERS, this.#wholeWeight(tenant), used))
-      return { need: 0, back: Math.max(0, this.#credit), ahead: 0, spent: this.#used, quiet: NONE, tenants }
+      return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, nowMs))
   }
 
   /** Settings, sums and counts, as plain JSON. */
   snapshot(): LeasedSnapshot {
-    const open = this.#isOpen(this.#now())
+    const open = this.#credit.isOpen(this.#credit.now())
     const { win, granted, held, calls: storeCalls, share, failure } = this.#account
     const { tenants, weight } = this.#ledger
     return {
       ...this.#terms,
       ...{ member: this.#settings.member, win, open, share },
-      ...(open ? { granted, used: this.#used, held, tenants, weight } : NO_WINDOW),
+      ...(open ? { granted, used: this.#credit.used, held, tenants, weight } : NO_WINDOW),
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
       lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
-  }
-
-  /** The time, once a window that is over has been left, where something was drawn ahead for the next one. */
-  #now(): number {
-    const nowMs = this.#clock()
-    this.#account.moveTo(nowMs, () => this.#credit)
-    if (this.#isOpen(nowMs)) this.#ledger.limitTo(this.#account.granted + this.#account.held)
-    return nowMs
-  }
-
-  get #used(): number {
-    return Math.max(0, this.#ledger.limit - this.#ledger.left)
-  }
-
-  /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
-  get #credit(): number {
-    return this.#account.granted - this.#used
-  }
-
-  #isOpen(nowMs: number): boolean {
-    return nowMs < this.#account.usableUntilMs
-  }
-
-  /** The part of the window that is over; 0 if none is open. */
-  #elapsed(nowMs: number): number {
-    return this.#isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#terms.windowMs : 0
-  }
-
-  /** The pool's refusal that tells that a tenant need not ask it for so much yet. */
-  #refusalOf({ tenant, weight }: Pick<Ask, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
-    const share = this.#isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
-    return this.#account.refusalOf({ tenant: this.#nameOf(tenant), weight, share, need }, nowMs)
   }
 
   #wholeWeight(tenant: string): number {
@@ -325,20 +291,20 @@ export class PoolMember {
   #decide(ask: Ask, nowMs: number): LeasedDecision | undefined {
     const { cost } = ask
     if (cost > this.#terms.limit) return this.#answer(ask, 'never', Number.POSITIVE_INFINITY, nowMs, undefined)
-    const open = this.#isOpen(nowMs)
+    const open = this.#credit.isOpen(nowMs)
     const verdict = open ? this.#judge(ask, nowMs) : undefined
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
-      this.#need = verdict === 'over-share' ? cost : cost - this.#credit
+      this.#need = verdict === 'over-share' ? cost : cost - this.#credit.left
       // What is here is kept for others here. Only what the pool has for this member beyond that would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
-      if (cost <= this.#credit + this.#fuzz)
+      if (cost <= this.#credit.left + this.#fuzz)
         return this.#spend(ask, this.#account.isLent ? 'store-error' : undefined, nowMs)
-      this.#need = cost - this.#credit
+      this.#need = cost - this.#credit.left
     }
-    const refusal = this.#refusalOf(ask, this.#need, nowMs)
+    const refusal = this.#credit.refusalOf(ask, this.#need, nowMs)
     if (refusal === undefined && ask.draws < MOST_DRAWS) return undefined
     const waitMs = refusal === undefined ? 0 : refusal.untilMs - nowMs
     const reason = refusal?.isExhausted === true ? 'exhausted' : 'over-share'
@@ -357,7 +323,7 @@ export class PoolMember {
     if (!isRefusal(judged.verdict) && cost > room) judged.verdict = 'over-share'
     judged.remaining = Math.min(judged.remaining, isRefusal(judged.verdict) ? room : room - cost)
     // What the pool has granted for a tenant it judged by what all members know.
-    const granted = Math.min(this.#credit, this.#reports.grantedTo(this.#nameOf(tenant)))
+    const granted = Math.min(this.#credit.left, this.#reports.grantedTo(this.#credit.nameOf(tenant)))
     if (isRefusal(judged.verdict) && cost <= granted + this.#fuzz) {
       judged.verdict = 'borrows'
       judged.remaining = Math.max(0, granted - cost)
@@ -371,7 +337,7 @@ export class PoolMember {
     answer.book(this.#ledger.spend(), this.#account.win)
     this.#estimates?.admit(ask.tenant)
     this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
-    const name = this.#nameOf(ask.tenant)
+    const name = this.#credit.nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
   }
@@ -386,7 +352,7 @@ export class PoolMember {
   #makeDo(nowMs: number): void {
     if (this.#settings.onStoreError !== 'last-share') return
     this.#account.lend(nowMs)
-    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    this.#credit.fit()
     if (this.#account.isLent) void this.tell()
   }
 
@@ -397,9 +363,9 @@ export class PoolMember {
     if (onStoreError === 'admit') return this.#answer(ask, 'store-error', 0, nowMs, undefined)
     if (onStoreError === 'last-share') {
       this.#account.lend(nowMs)
-      const ofHeld = ask.cost - Math.max(0, this.#credit)
+      const ofHeld = ask.cost - Math.max(0, this.#credit.left)
       const isThere = ofHeld <= this.#account.heldAt(nowMs) + this.#fuzz
-      if (this.#isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
+      if (this.#credit.isOpen(nowMs) && isThere && !isRefusal(this.#judge(ask, nowMs))) {
         this.#account.spendHeld(Math.max(0, ofHeld), nowMs)
         return this.#spend(ask, 'store-error', nowMs)
       }
@@ -419,7 +385,7 @@ export class PoolMember {
       this.#refused++
       if (reason !== 'never') this.#note(ask, nowMs, true)
     }
-    const resetAtMs = (this.#isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
+    const resetAtMs = (this.#credit.isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
     return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
   }
 
@@ -427,80 +393,58 @@ export class PoolMember {
     return {
       cost: ask.cost,
       wish: (behind) => {
-        const nowMs = this.#now()
+        const nowMs = this.#credit.now()
         ask.draws++
         this.#note(ask, nowMs, false)
         // What lies here and is not for this tenant goes back, but for what others will ask for until there is more.
-        const isMeant = this.#need < ask.cost || !this.#isOpen(nowMs)
-        const back = isMeant ? 0 : Math.max(0, this.#credit - 2 * this.#spentMeanwhile(nowMs))
+        const isMeant = this.#need < ask.cost || !this.#credit.isOpen(nowMs)
+        const back = isMeant ? 0 : Math.max(0, this.#credit.left - 2 * this.#credit.spentMeanwhile(nowMs))
         // One lease for all who wait: a quantum for each round trip may be less than what is asked for meanwhile.
-        const amount = this.#need + behind + 2 * this.#spentMeanwhile(nowMs)
+        const amount = this.#need + behind + 2 * this.#credit.spentMeanwhile(nowMs)
         const { quantum } = this.#terms
         const forAll = amount > quantum ? Math.max(this.#need, needAhead(amount, ask.cost, quantum)) : this.#need
-        const isTooMuch = back > 0 || this.#refusalOf(ask, forAll, nowMs) !== undefined
+        const isTooMuch = back > 0 || this.#credit.refusalOf(ask, forAll, nowMs) !== undefined
         return this.#wish(isTooMuch ? this.#need : forAll, back, ask.tenant)
       },
-      attempt: () => this.#decide(ask, this.#now()),
-      giveUp: () => this.#declared(ask, this.#now()),
+      attempt: () => this.#decide(ask, this.#credit.now()),
+      giveUp: () => this.#declared(ask, this.#credit.now()),
     }
-  }
-
-  /** What will be spent here until a lease can be there: in no time of which it is unknown in which window it is. */
-  #spentMeanwhile(nowMs: number): number {
-    const { roundTripMs, usableUntilMs, gapMs } = this.#account
-    const ms = AHEAD * roundTripMs
-    return this.#pace.spentIn(nowMs + 2 * ms < usableUntilMs ? ms : ms + gapMs, this.#used, nowMs)
   }
 
   /** Draws for what will be spent until a lease can be there, before it lacks; `remaining` is left for who asks. */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
-    if (roundTripMs <= 0 || hasFailed || isCalling || !this.#isOpen(nowMs)) return
-    const mark = this.#spentMeanwhile(nowMs)
+    if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return
+    const mark = this.#credit.spentMeanwhile(nowMs)
     // In a tree, what remains to a tenant depends on the pools above.
-    if (Math.min(this.#credit, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
+    if (Math.min(this.#credit.left, this.#settings.tree === undefined ? remaining : Number.MAX_VALUE) >= mark) return
     const need = needAhead(2 * mark, ask.cost, this.#terms.quantum)
-    if (this.#refusalOf(ask, need, nowMs) !== undefined) return
+    if (this.#credit.refusalOf(ask, need, nowMs) !== undefined) return
     this.#note(ask, nowMs, false)
     void this.#account.draw(() => this.#wish(need, 0, ask.tenant), nowMs)
   }
 
-  /** What to hold of the next window, so that its first checks find what they spend until a lease can be there. */
-  #wantsAhead(nowMs: number): number {
-    const { roundTripMs, gapMs } = this.#account
-    const elapsed = this.#elapsed(nowMs)
-    // In a tree the pool above would have to begin the same window at the same moment.
-    if (this.#settings.tree !== undefined || roundTripMs <= 0 || elapsed < ENDING || this.#used <= 0) return 0
-    const ms = 2 * AHEAD * roundTripMs + gapMs
-    const mean = (this.#used * ms) / (elapsed * this.#terms.windowMs)
-    return Math.max(this.#terms.quantum, mean, this.#pace.spentIn(ms, this.#used, nowMs))
-  }
-
-  /** The name by which the pool knows a tenant. */
-  #nameOf(tenant: string): string {
-    return this.#isOpen(this.#now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
-  }
-
   #note({ tenant, weight, cost }: Pick<Ask, 'tenant' | 'weight' | 'cost'>, nowMs: number, isRefused: boolean): void {
-    const { used } = this.#isOpen(nowMs) ? this.#ledger.stakeOf(tenant) : NONE
-    const name = this.#nameOf(tenant)
-    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#elapsed(nowMs), nowMs, isRefused)
+    const { used } = this.#credit.stakeOf(tenant, nowMs)
+    const name = this.#credit.nameOf(tenant)
+    this.#reports.note(name, name === OTHERS ? 1 : weight, used, cost, this.#credit.elapsed(nowMs), nowMs, isRefused)
   }
 
   #wish(need: number, back: number, tenant: string | undefined): Wish {
-    const nowMs = this.#now()
-    const isOpen = this.#isOpen(nowMs)
-    const name = tenant === undefined ? undefined : this.#nameOf(tenant)
-    const all = isOpen ? { weight: this.#ledger.weight, used: this.#used } : NONE
-    const stakeOf = (of: string): Stake => (isOpen ? this.#ledger.stakeOf(of === OTHERS ? '' : of) : NONE)
+    const nowMs = this.#credit.now()
+    const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
+    const all = this.#credit.stake(nowMs)
     const { members } = this.#account
-    const report = this.#reports.report(name, members, all, stakeOf, this.#elapsed(nowMs), nowMs)
-    return { need, back, ahead: this.#wantsAhead(nowMs), spent: all.used, ...report }
+    const stakeOf = (of: string): Stake => this.#credit.stakeOf(of, nowMs)
+    const report = this.#reports.report(name, members, all, stakeOf, this.#credit.elapsed(nowMs), nowMs)
+    // In a tree the pool above would have to begin the same window at the same moment.
+    const ahead = this.#settings.tree === undefined ? this.#credit.wantsAhead(this.#terms.quantum, nowMs) : 0
+    return { need, back, ahead, spent: all.used, ...report }
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {
     const done = draw()
-    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    this.#credit.fit()
     return done
   }
 }

@@ -227,6 +227,23 @@ describe('the pool', () => {
     expect(ask('a', 1).held).toBe(990)
   })
 
+  it('keeps claims whole until those may be back that were refused in the window before', () => {
+    const lentAt = (wasRefused: boolean, atMs: number): number => {
+      const { ask, clock } = rig()
+      clock.advance(900)
+      ask('away', 1)
+      ask('here', 500)
+      if (wasRefused) expect(ask('here', 500)).toMatchObject({ grant: 0, waitMs: 100 })
+      clock.advance(100 + atMs)
+      const { room } = ask('here', 0)
+      return room - 500
+    }
+    // Half of the limit is the claim of the one that is away; refused at .9, the other may be back at .05.
+    expect(lentAt(false, 50)).toBeCloseTo(500 * 0.05, 6)
+    expect(lentAt(true, 50)).toBeCloseTo(0, 6)
+    expect(lentAt(true, 240)).toBeCloseTo(500 * 0.2, 6)
+  })
+
   it('refuses what it cannot work with, by name, and nothing has changed', () => {
     const { store, call, ask } = rig()
     ask('a', 10)

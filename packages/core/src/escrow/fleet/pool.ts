@@ -79,6 +79,10 @@ export function levelOf(claimants: readonly Claimant[], most: number, left: numb
 const SHORTEST_WAIT = 1 / 32
 const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
+/** A refused tenant may take this much longer than it was told to: HTTP adds up to half by chance. */
+const LATE = 1.5
+/** It is not waited for any longer than this part of a window. */
+const PATIENCE = 3 / 20
 
 /**
  * A slot of time, as part of a window: a refused member is in line until the slot after its own ends. With slots of a
@@ -105,7 +109,8 @@ const LONGEST_GRACE = 4
  * The pool: one budget per window, from which members draw credit by weighted max-min, whole quanta at a time.
  *
  * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
- * and its claim to that fades evenly as the window passes. A tenant draws from its claim; what nobody claims goes to
+ * and its claim to that fades evenly as the window passes, but not before those are back, or had time to be, that were
+ * refused in the last one. A tenant draws from its claim; what nobody claims goes to
  * whoever asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
  * the weights of those who still want more, wherever they are. Tenants are known as strata of what they have used per weight; those that a member
  * has not named yet claim as one. Each answer says up to what a tenant may have used, per weight, to spend the member's
@@ -200,7 +205,10 @@ export class Pool {
       this.#head.epoch = Math.max(1, Math.floor(this.#head.nowMs))
       this.#head.rev = 0
     }
+    const back = isNext ? this.#head.backMs : 0
+    this.#head.fadesFromMs = Math.max(startMs, Math.min(back, startMs + PATIENCE * windowMs))
     this.#head.win = win
+    this.#head.backMs = 0
     this.#head.granted = isNext ? this.#head.ahead : 0
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
@@ -226,6 +234,12 @@ export class Pool {
     return seenMs > this.#head.nowMs - windowMs * LAPSE
   }
 
+  /** The part of the time in which claims fade that is over. */
+  #elapsedAt(atMs: number, windowMs: number): number {
+    const { win, fadesFromMs } = this.#head
+    return Math.min(1, Math.max(0, (atMs - fadesFromMs) / ((win + 1) * windowMs - fadesFromMs)))
+  }
+
   /** Takes in what the member says of itself. */
   #take(member: Member, call: LeaseCall): void {
     const { windowMs } = call.pool
@@ -236,7 +250,7 @@ export class Pool {
     this.#hold(member, call)
     member.quiet = { weight: call.quiet.weight, used: isHere ? call.quiet.used : 0 }
     member.idle = isHere ? Math.max(0, call.holds - call.spent) : 0
-    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
+    const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const isPresent = (at: Weighed): boolean => this.#isPresent(at as Member, windowMs)
     for (const report of call.tenants)
       this.#tenants.report(member, isHere ? report : { ...report, used: 0 }, this.#head.level, elapsed, isPresent)
@@ -325,7 +339,7 @@ export class Pool {
     const present = [...this.#members.values()].filter((other) => this.#isPresent(other, windowMs))
     for (const { quiet } of present) claimants.push({ weight: quiet.weight, granted: quiet.used })
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
-    const elapsed = (this.#head.nowMs - this.#head.win * windowMs) / windowMs
+    const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
     const most = weights > 0 ? limit / weights : 0
     // What lies idle at a member is there for those that have claims there.
@@ -365,13 +379,14 @@ export class Pool {
         if (some > 0) return some
         const leftMs = (this.#head.win + 1) * windowMs - this.#head.nowMs
         const freeIn = (part: number): number => {
-          const later = Math.min(1, elapsed + part)
+          const later = this.#elapsedAt(this.#head.nowMs + part * windowMs, windowMs)
           return freeAt(levelOf(claimants, most, left + idle, later), later)
         }
         let wait = LONGEST_WAIT
         if (freeIn(SHORTEST_WAIT) >= full) wait = SHORTEST_WAIT
         else if (freeIn(WAIT) >= need) wait = WAIT
         member.waitMs = need > left + fuzz ? leftMs : Math.min(leftMs, wait * windowMs)
+        this.#head.backMs = Math.max(this.#head.backMs, this.#head.nowMs + LATE * member.waitMs)
         return 0
       }
       if (need > 0) grant = this.#tenants.grant(tenant, member, need, decide)

@@ -188,6 +188,20 @@ export class PoolStoreError extends Error {
   }
 }
 
+/** Why the store gave no answer. */
+export interface StoreFailure {
+  readonly kind: StoreFailureKind
+  readonly message: string
+  /** What the store, or its client, threw. */
+  readonly cause: unknown
+}
+
+/** What was thrown, as a failure. */
+export function failureOf(error: unknown): StoreFailure {
+  const message = error instanceof Error ? error.message : String(error)
+  return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
+}
+
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
 /** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */

@@ -1,0 +1,120 @@
+import type { Clock } from '../../clock.js'
+import type { Ledger } from '../ledger.js'
+import type { PoolAccount } from './account.js'
+import type { Refusal, Request } from './reports.js'
+import type { Stake } from './store.js'
+
+/** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
+const AHEAD = 1.5
+/** From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least. */
+const ENDING = 3 / 4
+/** The most that is drawn ahead of need, in quanta. */
+const MOST_AHEAD = 5
+/** The name of the tenant that all share for whom there is no room. */
+export const OTHERS = '(others)'
+export const NONE: Stake = { weight: 0, used: 0 }
+
+/**
+ * What to draw ahead of need, where `amount` will be spent by calls like the one that costs `cost`. A quantum comes with
+ * the least that is asked for; and who asks for more, and is refused, asks again for the least.
+ */
+export function needAhead(amount: number, cost: number, quantum: number): number {
+  return amount > quantum ? Math.min(amount, MOST_AHEAD * quantum) : Math.min(cost, quantum)
+}
+
+/** A member's credit in the present window: what was drawn into its account, what its ledger spent, and how fast. */
+export class Credit {
+  readonly #ledger: Ledger
+  readonly #account: PoolAccount
+  readonly #clock: Clock
+  readonly #windowMs: number
+  /** What was spent when the pace was last looked at. */
+  #seen = 0
+  #sinceMs = 0
+
+  constructor(ledger: Ledger, account: PoolAccount, clock: Clock, windowMs: number) {
+    this.#ledger = ledger
+    this.#account = account
+    this.#clock = clock
+    this.#windowMs = windowMs
+  }
+
+  /** The time, once a window that is over has been left, where something was drawn ahead for the next one. */
+  now(): number {
+    const nowMs = this.#clock()
+    this.#account.moveTo(nowMs, () => this.left)
+    if (this.isOpen(nowMs)) this.fit()
+    return nowMs
+  }
+
+  /** Lets the ledger divide what was drawn, and what the pool keeps beyond that. */
+  fit(): void {
+    this.#ledger.limitTo(this.#account.granted + this.#account.held)
+  }
+
+  get used(): number {
+    return Math.max(0, this.#ledger.limit - this.#ledger.left)
+  }
+
+  /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
+  get left(): number {
+    return this.#account.granted - this.used
+  }
+
+  isOpen(nowMs: number): boolean {
+    return nowMs < this.#account.usableUntilMs
+  }
+
+  /** The part of the window that is over; 0 if none is open. */
+  elapsed(nowMs: number): number {
+    return this.isOpen(nowMs) ? (nowMs - this.#ledger.startMs) / this.#windowMs : 0
+  }
+
+  /** The name by which the pool knows a tenant. */
+  nameOf(tenant: string): string {
+    return this.isOpen(this.now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+  }
+
+  /** What all tenants weigh here, and have used. */
+  stake(nowMs: number): Stake {
+    return this.isOpen(nowMs) ? { weight: this.#ledger.weight, used: this.used } : NONE
+  }
+
+  /** What a tenant weighs here, and has used. */
+  stakeOf(tenant: string, nowMs: number): Stake {
+    return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
+  }
+
+  /** The pool's refusal that tells that a tenant of this whole weight need not ask it for so much yet. */
+  refusalOf({ tenant, weight }: Pick<Request, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
+    const share = this.isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    return this.#account.refusalOf({ tenant: this.nameOf(tenant), weight, share, need }, nowMs)
+  }
+
+  /** The pace counts from now on; `used` is what was spent in the window so far. */
+  look(used: number, nowMs: number): void {
+    this.#seen = used
+    this.#sinceMs = nowMs
+  }
+
+  /** What will be spent here until a lease can be there: in no time of which it is unknown in which window it is. */
+  spentMeanwhile(nowMs: number): number {
+    const { roundTripMs, usableUntilMs, gapMs } = this.#account
+    const ms = AHEAD * roundTripMs
+    return this.#spentIn(nowMs + 2 * ms < usableUntilMs ? ms : ms + gapMs, nowMs)
+  }
+
+  /** What to hold of the next window, so that its first checks find what they spend until a lease can be there. */
+  wantsAhead(quantum: number, nowMs: number): number {
+    const { roundTripMs, gapMs } = this.#account
+    const elapsed = this.elapsed(nowMs)
+    if (roundTripMs <= 0 || elapsed < ENDING || this.used <= 0) return 0
+    const ms = 2 * AHEAD * roundTripMs + gapMs
+    const mean = (this.used * ms) / (elapsed * this.#windowMs)
+    return Math.max(quantum, mean, this.#spentIn(ms, nowMs))
+  }
+
+  #spentIn(ms: number, nowMs: number): number {
+    return ((this.used - this.#seen) / Math.max(1, nowMs - this.#sinceMs)) * ms
+  }
+}

@@ -1,0 +1,90 @@
+import { describe, expect, it } from 'vitest'
+import { manualClock } from '../../testing/manual-clock.js'
+import { seededRandom } from '../../testing/seeded-random.js'
+import { LeasedFairEscrow } from './escrows.js'
+import { MemoryPoolStore } from './stores.js'
+
+const WINDOW_MS = 10_000
+const WINDOWS = 20
+const WEIGHTS = [4, 2, 1, 1]
+
+interface Polite {
+  limit: number
+  cost: number
+  connections: number
+  seed: number
+  /** The process that a connection of a tenant is to. */
+  placeOf: (tenant: number, connection: number) => number
+}
+
+/** Clients of three processes that come back when an HTTP adapter tells them to; what each got, window by window. */
+async function politeClients({ limit, cost, connections, seed, placeOf }: Polite): Promise<number[][]> {
+  const random = seededRandom(seed)
+  const clock = manualClock()
+  const store = new MemoryPoolStore({ clock })
+  const weightOf = (tenant: string): number => WEIGHTS[Number(tenant)]!
+  const timers: { atMs: number; run: () => void }[] = []
+  const after = (ms: number, run: () => void) => {
+    const timer = { atMs: clock() + ms, run }
+    timers.push(timer)
+    return () => void timers.splice(timers.indexOf(timer), timers.includes(timer) ? 1 : 0)
+  }
+  const processes = [0, 1, 2].map(
+    () => new LeasedFairEscrow({ pool: 'p', limit, windowMs: WINDOW_MS, store, weightOf, clock, random, after }),
+  )
+  const got = Array.from({ length: WINDOWS }, () => WEIGHTS.map(() => 0))
+  const clients = WEIGHTS.flatMap((_weight, tenant) =>
+    Array.from({ length: connections }, (_, at) => ({ tenant, at: placeOf(tenant, at), atMs: 50 * random() })),
+  )
+  for (;;) {
+    const next = clients.reduce((a, b) => (b.atMs < a.atMs ? b : a))
+    if (next.atMs >= WINDOWS * WINDOW_MS) return got
+    for (;;) {
+      const due = timers.reduce((a, b) => (b.atMs < a.atMs ? b : a), { atMs: next.atMs, run: () => {} })
+      if (due.atMs >= next.atMs) break
+      timers.splice(timers.indexOf(due), 1)
+      clock.advance(Math.max(0, due.atMs - clock()))
+      due.run()
+    }
+    clock.advance(next.atMs - clock())
+    const { allowed, retryAfterMs } = await processes[next.at]!.check(String(next.tenant), cost)
+    if (allowed) got[Math.floor(next.atMs / WINDOW_MS)]![next.tenant]! += cost
+    // Whole seconds, and up to half as much again by chance.
+    const seconds = Math.max(1, Math.ceil((retryAfterMs / 1_000) * (1 + random() / 2)))
+    next.atMs += allowed ? 5 + 2 * random() : seconds * 1_000
+  }
+}
+
+const PLACES: Record<string, Polite['placeOf']> = {
+  'at every process': (_tenant, connection) => connection % 3,
+  'each at one process': (tenant) => tenant % 3,
+  anywhere: (tenant, connection) => (tenant * 5 + connection * connection) % 3,
+}
+
+/** By how much the part of each tenant differs from its weight's. */
+function differences(amounts: readonly number[]): number[] {
+  const sum = amounts.reduce((a, b) => a + b, 0)
+  const weights = WEIGHTS.reduce((a, b) => a + b, 0)
+  return amounts.map((amount, at) => Math.abs(amount / sum - WEIGHTS[at]! / weights))
+}
+
+describe('clients of a fleet that come back by Retry-After', () => {
+  it.each(Object.keys(PLACES))('get their weights, %s', async (places) => {
+    for (const seed of [1, 2, 3]) {
+      const windows = await politeClients({ limit: 300, cost: 1, connections: 6, seed, placeOf: PLACES[places]! })
+      for (const window of windows) {
+        const used = window.reduce((a, b) => a + b, 0)
+        expect(used).toBeLessThanOrEqual(300)
+        expect(used).toBeGreaterThan(0.98 * 300)
+        expect(Math.max(...differences(window))).toBeLessThan(0.1)
+      }
+      const mean = windows.flatMap(differences).reduce((a, b) => a + b, 0) / (WINDOWS * WEIGHTS.length)
+      expect(mean).toBeLessThan(0.006)
+      for (const from of [0, 10]) {
+        const ten = windows.slice(from, from + 10)
+        const sums = WEIGHTS.map((_weight, at) => ten.reduce((sum, window) => sum + window[at]!, 0))
+        expect(Math.max(...differences(sums))).toBeLessThan(0.01)
+      }
+    }
+  })
+})
