@@ -58,7 +58,7 @@ export class OwnFailures {
     const failures = this.#flow.failures / weight
     const hadSuccess = outcomes - failures > (failed ? 0.5 : 1.5)
     const seen = this.#seen
-    const { usual } = this
+    const usual = this.#usual
     const isOwn = failures > 0 && seen.outcomes >= LEAST_SEEN * weight && stands(failures, outcomes, usual)
     this.expected = isOwn ? 0 : Math.max(0, failures - (failed ? 1 : 0) + usual) / outcomes
     const unknown = this.#unknown
@@ -88,11 +88,11 @@ export class OwnFailures {
   expect(key: FlowKey, now: number): void {
     const weight = this.#weight(now)
     this.#add(key, 0, 0)
-    this.expected = (this.#flow.failures + this.usual * weight) / (this.#flow.outcomes + weight)
+    this.expected = (this.#flow.failures + this.#usual * weight) / (this.#flow.outcomes + weight)
   }
 
   /** Share of outcomes that fail in the flows that are served. */
-  get usual(): number {
+  get #usual(): number {
     const { outcomes, failures } = this.#seen
     return outcomes > 0 ? failures / outcomes : 0
   }
