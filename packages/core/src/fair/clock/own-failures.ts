@@ -33,6 +33,8 @@ export class OwnFailures {
   readonly #mask: number
   readonly #seen = { outcomes: 0, failures: 0 }
   readonly #unknown = { outcomes: 0, failures: 0 }
+  /** What is counted of the flow that was told of last. */
+  readonly #flow = { outcomes: 0, failures: 0 }
   #begin = Number.NaN
   /**
    * How often requests of the flow that was told of last are heard of as failures: by the outcomes before this one, and
@@ -49,25 +51,14 @@ export class OwnFailures {
   }
 
   /** A request of the flow ended, at `now` seconds. True if it failed, and for a reason of its own. */
-  report({ a, b }: FlowKey, failed: boolean, now: number): boolean {
+  report(key: FlowKey, failed: boolean, now: number): boolean {
     const weight = this.#weight(now)
-    let least = Number.POSITIVE_INFINITY
-    let failures = 0
-    for (let level = 0; level < LEVELS; level++) {
-      const cell = level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask)
-      const outcomes = this.#outcomes[cell]! + weight
-      this.#outcomes[cell] = outcomes
-      if (failed) this.#failures[cell]! += weight
-      if (outcomes < least) {
-        least = outcomes
-        failures = this.#failures[cell]!
-      }
-    }
-    const outcomes = least / weight
-    failures /= weight
+    this.#add(key, weight, failed ? weight : 0)
+    const outcomes = this.#flow.outcomes / weight
+    const failures = this.#flow.failures / weight
     const hadSuccess = outcomes - failures > (failed ? 0.5 : 1.5)
     const seen = this.#seen
-    const { usual } = this
+    const usual = this.#usual
     const isOwn = failures > 0 && seen.outcomes >= LEAST_SEEN * weight && stands(failures, outcomes, usual)
     this.expected = isOwn ? 0 : Math.max(0, failures - (failed ? 1 : 0) + usual) / outcomes
     const unknown = this.#unknown
@@ -93,10 +84,33 @@ export class OwnFailures {
     return stands(unknown.failures / weight, unknown.outcomes / weight, usual)
   }
 
+  /** Sets `expected` for a request of the flow that is not to be counted, at `now` seconds. */
+  expect(key: FlowKey, now: number): void {
+    const weight = this.#weight(now)
+    this.#add(key, 0, 0)
+    this.expected = (this.#flow.failures + this.#usual * weight) / (this.#flow.outcomes + weight)
+  }
+
   /** Share of outcomes that fail in the flows that are served. */
-  get usual(): number {
+  get #usual(): number {
     const { outcomes, failures } = this.#seen
     return outcomes > 0 ? failures / outcomes : 0
+  }
+
+  /** Counts outcomes of a flow, and leaves in `#flow` what was counted of it up to now. */
+  #add({ a, b }: FlowKey, outcomes: number, failures: number): void {
+    let least = Number.POSITIVE_INFINITY
+    for (let level = 0; level < LEVELS; level++) {
+      const cell = level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask)
+      const sum = this.#outcomes[cell]! + outcomes
+      this.#outcomes[cell] = sum
+      if (failures > 0) this.#failures[cell]! += failures
+      if (sum < least) {
+        least = sum
+        this.#flow.failures = this.#failures[cell]!
+      }
+    }
+    this.#flow.outcomes = least
   }
 
   #weight(now: number): number {

@@ -158,7 +158,11 @@ export class ClockRule implements FairRule<ClockExplanation, ClockState> {
     } else if (isDear || !this.#own.report(key, outcome === 'failure', nowMs / 1000)) {
       if (outcome === 'success') clock.succeeded(cost, key)
       else clock.failed(cost, key)
-      this.#counting?.ended(outcome, key.at, cost, isDear ? this.#own.usual : this.#own.expected)
+      const counting = this.#counting
+      if (counting !== undefined) {
+        if (isDear) this.#own.expect(key, nowMs / 1000)
+        counting.ended(outcome, key.at, cost, this.#own.expected)
+      }
     }
   }
 
