@@ -563,6 +563,28 @@ describe('a Doorman client', () => {
       expect([office.released.at(-1)?.releases, office.last.releases]).toEqual([0, 1])
     })
 
+    it('are released before a request that takes them anew asks: a release after the question takes back what it got', async () => {
+      const office = new Office((request) => office.grant(request, 10))
+      const first = office.client.rate('a', { wants: 10 })
+      await office.client.refresh()
+      first.close()
+      const order: string[] = []
+      let heard = (): void => {}
+      office.releaseAnswer = () => {
+        order.push(`released after ${office.asked.length}`)
+        return new Promise((resolve) => {
+          heard = () => resolve({})
+        })
+      }
+      office.client.rate('a', { wants: 7 })
+      const refreshed = watch(office.client.refresh())
+      await office.advance(0)
+      expect([order, office.asked.length, refreshed.done]).toEqual([['released after 1'], 1, false])
+      heard()
+      await office.advance(0)
+      expect([order.length, office.asked.length, refreshed.done]).toEqual([1, 2, true])
+    })
+
     it('must agree on their options, and their kind', () => {
       const { client } = new Office(never)
       client.rate('a', { wants: 10 })

@@ -135,7 +135,12 @@ function message<T extends object>(fields: Fields<T>): Codec<T> {
   }
 }
 
-const lease: Codec<Lease> = message({ expiryTime: int64, refreshInterval: int64, capacity: double })
+const lease: Codec<Lease> = message({
+  expiryTime: int64,
+  refreshInterval: int64,
+  capacity: double,
+  serial: optional(int64),
+})
 const mastership: Codec<Mastership> = message({ masterAddress: optional(text) })
 
 const resourceRequest: Codec<ResourceRequest> = message({

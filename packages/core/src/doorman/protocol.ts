@@ -16,6 +16,8 @@ export interface Lease {
   refreshInterval: number
   /** In the units of the resource. Below 0: unlimited. */
   capacity: number
+  /** Field 100, not published: tells leases apart that end in the same second. 0 when absent. */
+  serial?: number
 }
 
 /** What a client says about one resource. */

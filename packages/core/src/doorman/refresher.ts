@@ -106,6 +106,8 @@ export class Refresher {
     const isAlive = this.#busy !== undefined && nowMs - this.#begunMs < this.#options.deadlineMs && !lacks
     if (this.#closed || isAlive || !(lacks || this.#dueMs() <= nowMs)) return
     const run = this.#begin()
+    // What is to be released goes first: after the question, it would take back what that is given.
+    while (this.#releasing.size > 0) await this.#release()
     await this.#ask(run)
     this.#ended(run)
   }

@@ -153,12 +153,12 @@ describe('a desk', () => {
 
   it('keeps a thousand clocks, and those for as long as somebody reports', async () => {
     const { desk: some, clock } = desk()
-    for (let i = 0; i < 1_200; i++) await some.report(`clock-${i}`, 'm', 'x')
+    for (let i = 0; i < 1_200; i++) await some.report(`clock-${i}`, greeting.member, greeting.report)
     expect(some.size).toBe(1_000)
     clock.advance(61_000)
-    await some.report('another', 'm', 'x')
+    await some.report('another', greeting.member, greeting.report)
     expect(some.size).toBe(1)
-    await some.report('n'.repeat(600), 'm', 'x')
+    await some.report('n'.repeat(600), greeting.member, greeting.report)
     expect(some.size).toBe(1)
   })
 })

@@ -355,11 +355,12 @@ describe('what a client cannot let go', () => {
   it('counts when it comes back without a lease, to a server that knows nothing', () => {
     const clock = manualClock()
     const server = serverAt(clock, { repository: repositoryOf(50) })
-    expect(ask(server, 'busy', 50, undefined, { inUse: 40 })!.capacity).toBe(50)
+    const all = ask(server, 'busy', 50, undefined, { inUse: 40 })!
+    expect(all.capacity).toBe(50)
     expect(ask(server, 'other', 50)!.capacity).toBe(0)
     expect(server.snapshot().resources[0]!.sumHeld).toBe(50)
     clock.advance(1_000)
-    const lease = ask(server, 'busy', 50, { capacity: 40, expiryTime: EPOCH_MS, refreshInterval: 1 }, { inUse: 40 })!
+    const lease = ask(server, 'busy', 50, { ...all, capacity: 40 }, { inUse: 40 })!
     expect(lease.capacity).toBe(25)
     expect(ask(server, 'other', 50)!.capacity).toBe(10)
   })

@@ -1,4 +1,4 @@
-import type { PriorityBandAggregate } from '@fairlead/core/doorman'
+import type { Lease, PriorityBandAggregate } from '@fairlead/core/doorman'
 import { ExpiryWheel, type Waking } from './expiry-wheel.js'
 import { type PriorityBand, PriorityBands } from './priority-bands.js'
 import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.js'
@@ -53,6 +53,12 @@ export class Child implements Waking {
   /** The last answer. */
   granted = 0
   expiry = 0
+  /** Tells the last answer from others that end in the same second. */
+  serial = 0
+  /** It has shown a lease. */
+  shows = false
+  /** The latest expiry of all answers. */
+  #latest = 0
   refreshSeconds = 0
   /** When it last asked, and was answered, as the ledger's wall clock would have it that was never corrected. */
   askedAt: number = Number.NEGATIVE_INFINITY
@@ -76,6 +82,18 @@ export class Child implements Waking {
   /** The capacity of its lease, 0 once that has run out. */
   leased(now: number): number {
     return this.expiry > now ? this.granted : 0
+  }
+
+  /** The last answer ends then; no other answer ever has both its expiry and its serial. */
+  ends(expiry: number, serial: number = expiry > this.#latest ? 0 : this.serial + 1): void {
+    this.expiry = expiry
+    this.serial = serial
+    this.#latest = Math.max(this.#latest, expiry)
+  }
+
+  /** Whether this lease is the last that it was given. */
+  isLast(lease: Lease | undefined): boolean {
+    return lease !== undefined && lease.expiryTime === this.expiry && (lease.serial ?? 0) === this.serial
   }
 }
 

@@ -167,6 +167,8 @@ describe('DoormanNode', () => {
       capacity: 40,
       expiryTime: NOW + 38,
       refreshInterval: 4,
+      // It ends before the one that it follows.
+      serial: 1,
     })
   })
 

@@ -2,6 +2,7 @@ import {
   CapacityError,
   type GetCapacityRequest,
   type GetServerCapacityRequest,
+  type Lease,
   type PriorityBandAggregate,
   type ReleaseCapacityRequest,
   type ServerCapacityResourceResponse,
@@ -62,7 +63,7 @@ export function requireGetCapacity(
     requireAmount('waiting', waiting)
     requireWhole('priority', priority)
     requireWeight(weight)
-    if (has !== undefined) requireLease(has.capacity, has.expiryTime)
+    if (has !== undefined) requireLease(has)
   }
 }
 
@@ -77,7 +78,7 @@ export function requireGetServerCapacity(
     requireId('resource_id', resourceId, limits)
     requireFew('wants', wants, MOST_BANDS)
     for (const band of wants) requireBand(band)
-    if (has !== undefined) requireLease(has.capacity, has.expiryTime)
+    if (has !== undefined) requireLease(has)
     if (outstanding !== undefined) requireAmount('outstanding', outstanding)
   }
 }
@@ -112,6 +113,7 @@ export function requireServerAnswer({
   requireAmount('the capacity of gets', Math.max(0, gets.capacity))
   requireWhole('the expiry_time of gets', gets.expiryTime)
   requireWhole('the refresh_interval of gets', gets.refreshInterval)
+  requireWhole('the serial of gets', gets.serial ?? 0)
   requireAmount('target', target)
   requireAmount('inherited', inherited)
   requireAmount('safe_capacity', Math.max(0, safeCapacity))
@@ -127,9 +129,10 @@ function requireBand({ priority, numClients, wants, weight }: PriorityBandAggreg
   requireWeight(weight)
 }
 
-function requireLease(capacity: number, expiryTime: number): void {
+function requireLease({ capacity, expiryTime, serial = 0 }: Lease): void {
   requireAmount('the capacity of has', capacity)
   requireWhole('the expiry_time of has', expiryTime)
+  requireWhole('the serial of has', serial)
 }
 
 function requireId(name: string, id: string, { idLength }: DoormanServerLimits): void {

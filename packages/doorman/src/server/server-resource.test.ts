@@ -96,6 +96,48 @@ describe('a root with clients', () => {
     expect(ask(resource, 'b', 1_013, 100).capacity).toBeGreaterThanOrEqual(75)
   })
 
+  it('tells a lease from others that end in the same second', () => {
+    const resource = root()
+    const first = ask(resource, 'a', 1_000, 10)
+    const raised = ask(resource, 'a', 1_000.5, 100, first)
+    expect([first.expiryTime, raised.expiryTime]).toEqual([1_060, 1_060])
+    ask(resource, 'b', 1_001.5, 100)
+    // The same question a second time: nobody hears the answer, and the client goes on with what it was given before.
+    ask(resource, 'a', 1_001.9, 50, first)
+    expect(ask(resource, 'b', 1_004, 100).capacity).toBe(0)
+    const told = ask(resource, 'a', 1_005, 100, raised)
+    ask(resource, 'a', 1_007, 100, told)
+    expect(ask(resource, 'b', 1_008, 100).capacity).toBe(50)
+  })
+
+  it('takes a lease for no other that ends in the same second, also where its holder gave some of it back', () => {
+    const resource = root()
+    const first = ask(resource, 'a', 1_000, 100)
+    const kept = { ...first, capacity: 30 }
+    // It was given all anew before this came.
+    expect(ask(resource, 'a', 1_000.5, 150, kept)).toMatchObject({
+      capacity: 100,
+      expiryTime: first.expiryTime,
+      serial: 1,
+    })
+    ask(resource, 'a', 1_000.9, 30, kept)
+    expect(ask(resource, 'b', 1_003, 100).capacity).toBe(0)
+  })
+
+  it('takes a question without a lease for no sign that the last answer was heard', () => {
+    const resource = root()
+    const asking = (now: number, has?: Lease): Lease =>
+      resource.decideClient('a', 'process', { resourceId: 'r', priority: 0, wants: 100, ...(has && { has }) }, now)!
+    const all = asking(1_000)
+    ask(resource, 'b', 1_001, 100)
+    // The answer to this one is lost; then the very first question comes.
+    expect(asking(1_002, all).capacity).toBe(50)
+    const late = asking(1_004)
+    expect(ask(resource, 'b', 1_005, 100).capacity).toBe(0)
+    asking(1_006, late)
+    expect(ask(resource, 'b', 1_007, 100).capacity).toBe(50)
+  })
+
   it('believes that a decrease arrived when the parameter says so', () => {
     const resource = root(100, [{ name: 'confirm', value: 'false' }])
     const all = ask(resource, 'a', 1_000, 200)
@@ -364,6 +406,21 @@ describe('a root with servers', () => {
     expect(ask(resource, 'a', 1_004, 200).capacity).toBe(30)
   })
 
+  it('takes back no promise because of a question from before it', () => {
+    const resource = root()
+    const all = askServer(resource, 1_000, 100, 0).gets
+    const again = askServer(resource, 1_007, 100, 100, all).gets
+    expect(again.capacity).toBe(100)
+    ask(resource, 'a', 1_008, 100)
+    // Sent before the server gave its clients anything; nobody hears the answer.
+    askServer(resource, 1_009, 100, 0, all)
+    expect(ask(resource, 'a', 1_010, 100).capacity).toBe(0)
+    const shown = askServer(resource, 1_012, 100, 100, again).gets
+    expect(shown.capacity).toBe(100)
+    expect(askServer(resource, 1_014, 100, 50, shown).gets.capacity).toBe(50)
+    expect(ask(resource, 'a', 1_015, 100).capacity).toBe(50)
+  })
+
   it('gives a successor the lease of its node, and says so', () => {
     const resource = root()
     askServer(resource, 1_000, 80, 0)
@@ -396,7 +453,7 @@ describe('a root with servers', () => {
     expect(askServer(inner, 1_001, 50, 20).gets).toMatchObject({ capacity: 0, expiryTime: 1_001 })
     expect(inner.ledger.held).toBe(20)
     expect(askServer(inner, 1_003, 50, 15).gets).toMatchObject({ capacity: 0, expiryTime: 1_003 })
-    expect(inner.ledger.held).toBe(15)
+    expect(inner.ledger.held).toBe(20)
     expect(askServer(inner, 1_005, 50, 30, lease(30, 1_040)).gets).toMatchObject({ capacity: 30, expiryTime: 1_040 })
   })
 

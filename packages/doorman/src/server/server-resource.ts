@@ -122,7 +122,7 @@ export class ServerResource {
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     const inUse = Math.min(request.inUse ?? 0, this.capacity(now))
     if (known === undefined && (has !== undefined || inUse > 0))
-      this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has?.expiryTime, now)
+      this.#believe(child, Math.max(has?.capacity ?? 0, inUse), has, now)
     this.#note(child)
     this.#ledger.wait(child, countable(request.waiting ?? 0))
     const wants = roundUp(countable(request.wants), this.#ledger.unit)
@@ -154,7 +154,7 @@ export class ServerResource {
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
     // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
     const claimed = outstanding ?? has?.capacity ?? 0
-    if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has?.expiryTime, now)
+    if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has, now)
     this.#note(child)
     this.#ledger.enter(child, bucketsOf(request.wants, this.#rules, this.#ledger.unit), now)
     const gets = this.#decide(child, request.has, has?.capacity ?? 0, outstanding, now)
@@ -240,12 +240,14 @@ export class ServerResource {
     const ledger = this.#ledger
     const claims = claim !== undefined
     const leased = child.leased(now)
+    const showsLast = child.isLast(claim)
+    child.shows ||= claims
     const capacity = this.capacity(now)
     const reserve = this.#reserve.at(now)
     const goal = this.#upstream === undefined ? capacity : this.#upstream.target(now)
     const target = targetOf(this.#rules, ledger, child, Math.max(0, goal - reserve), this.#before)
     const free = this.#bounded ? capacity - reserve - (ledger.held - child.held) : Number.POSITIVE_INFINITY
-    const floor = outstanding === undefined ? 0 : claims ? Math.min(outstanding, leased) : child.held
+    const floor = outstanding === undefined ? 0 : showsLast ? Math.min(outstanding, leased) : child.held
     this.#target = claims ? target : Math.max(target, floor)
     this.#share = capacity / Math.max(1, ledger.bands.subclients)
 
@@ -263,36 +265,38 @@ export class ServerResource {
     } else granted = grantOf(target, free, leased, floor)
     granted = roundDown(granted, ledger.unit)
 
-    // Nothing new was given, so a server may go on using what it has promised to others.
-    const kept = covered ? 0 : Math.min(child.held, outstanding ?? 0)
-    // Who shows a lease before the last one has not heard of that, or asked before it came: it may have either.
-    const isCurrent = claims && claim.expiryTime >= child.expiry
-    const shown = isCurrent ? Math.min(roundUp(has, ledger.unit), child.held) : claims ? child.held : leased
-    const confirms = outstanding === undefined && this.#rules.confirm
-    ledger.hold(child, Math.max(granted, kept, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
+    // A message frees capacity only if it shows what was last granted. Any other may have been on its way for long, or its
+    // sender has not heard of that yet: it may be using what it had, or have promised more by now.
+    // Peers that never show a lease could free nothing at all: those are taken to have the answer before this one.
+    const believed = outstanding === undefined && child.instance === undefined && !child.shows ? leased : child.held
+    const shown = showsLast ? Math.min(roundUp(outstanding ?? has, ledger.unit), child.held) : believed
+    const confirms = outstanding !== undefined || this.#rules.confirm
+    ledger.hold(child, Math.max(granted, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
     ledger.lease(child, granted)
-    child.expiry = expiry
+    child.ends(expiry)
     ledger.holdUntil(child, expiry + GRACE_SECONDS)
     child.refreshSeconds = this.#refreshOf(child, target, expiry, now)
     ledger.watch(child)
     this.#considerAsking(now)
-    return { expiryTime: expiry, refreshInterval: child.refreshSeconds, capacity: granted }
+    const gets: Lease = { expiryTime: expiry, refreshInterval: child.refreshSeconds, capacity: granted }
+    if (child.serial > 0) gets.serial = child.serial
+    return gets
   }
 
   /**
    * What a predecessor gave counts as held. Where the child tells its lease, that stays good for as long as it was
    * given; where it does not, it has none, but what it has promised to others may last for a lease length.
    */
-  #believe(child: Child, capacity: number, expiry: number | undefined, now: number): void {
+  #believe(child: Child, capacity: number, has: Lease | undefined, now: number): void {
     if (!this.#reserve.believes(now)) return
     const longest = Math.floor(now + this.#rules.leaseLengthSeconds)
     const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
-    if (expiry !== undefined) {
+    if (has !== undefined) {
       this.#ledger.lease(child, Math.min(capacity, held))
-      child.expiry = Math.min(expiry, longest)
+      child.ends(Math.min(has.expiryTime, longest), has.serial)
     }
-    this.#ledger.holdUntil(child, (expiry === undefined ? longest : child.expiry) + GRACE_SECONDS)
+    this.#ledger.holdUntil(child, (has === undefined ? longest : child.expiry) + GRACE_SECONDS)
   }
 
   /** NO_ALGORITHM and STATIC at the root look at nobody else. */

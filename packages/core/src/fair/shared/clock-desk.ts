@@ -54,9 +54,11 @@ export class ClockDesk {
   /** A report of `member` has come. One report of a member waits at a time: an earlier one is answered with nothing. */
   report(name: string, member: string, report: string): Promise<ClockAnswer> {
     const nowMs = this.#now()
-    const clock = this.#clockOf(name, nowMs)
-    if (clock === undefined) return Promise.resolve({})
+    if (name.length > LONGEST_NAME) return Promise.resolve({})
+    const clock = this.#clocks.get(name) ?? { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
     const leases = clock.arbiter.hear(report, nowMs)
+    // Only who reports to it makes a clock, and keeps it: a text that is no report leads to no lease.
+    if (leases.size > 0) this.#keep(name, clock, nowMs)
     for (const [to, lease] of leases) if (to !== member) this.#hand(clock.seats.get(to), lease, nowMs)
     const own = leases.get(member)
     const seat = clock.seats.get(member)
@@ -79,16 +81,25 @@ export class ClockDesk {
     this.#clocks.clear()
   }
 
-  #clockOf(name: string, nowMs: number): Kept | undefined {
-    let clock = this.#clocks.get(name)
-    if (clock === undefined) {
-      for (const [other, { heardAtMs }] of this.#clocks) if (nowMs - heardAtMs > KEPT_MS) this.#clocks.delete(other)
-      if (this.#clocks.size >= MOST_CLOCKS || name.length > LONGEST_NAME) return undefined
-      clock = { arbiter: new ClockArbiter(), heardAtMs: nowMs, seats: new Map() }
-      this.#clocks.set(name, clock)
-    }
+  #keep(name: string, clock: Kept, nowMs: number): void {
     clock.heardAtMs = nowMs
-    return clock
+    if (this.#clocks.has(name)) return
+    for (const [other, { heardAtMs }] of this.#clocks) if (nowMs - heardAtMs > KEPT_MS) this.#clocks.delete(other)
+    if (this.#clocks.size >= MOST_CLOCKS) this.#makeRoom()
+    this.#clocks.set(name, clock)
+  }
+
+  /** The clock with the fewest members goes, and of those the one that was silent for longest. */
+  #makeRoom(): void {
+    let [least, known] = [undefined as string | undefined, undefined as Kept | undefined]
+    for (const [name, kept] of this.#clocks) {
+      const more = known === undefined ? -1 : kept.seats.size - known.seats.size
+      if (known === undefined || more < 0 || (more === 0 && kept.heardAtMs < known.heardAtMs))
+        [least, known] = [name, kept]
+    }
+    if (least === undefined || known === undefined) return
+    for (const seat of known.seats.values()) seat.answer?.({})
+    this.#clocks.delete(least)
   }
 
   #hand(seat: Seat | undefined, lease: string, nowMs: number): void {
