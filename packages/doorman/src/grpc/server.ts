@@ -36,7 +36,10 @@ export interface GrpcSettings {
 const MOST_STREAMS = 1_000
 /** More connections at once are not taken. */
 const MOST_CONNECTIONS = 10_000
-/** A call that has not ended after one to two of these is given up: its request comes too slowly. */
+/**
+ * A call that has not ended after one to two of these is given up: its request comes too slowly. So is a connection on
+ * which none was begun: it takes the place of another.
+ */
 const PATIENCE_MS = 15_000
 /** In front of a message: whether it is compressed, and its length. */
 const FRAME_BYTES = 5
@@ -60,17 +63,27 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   ])
   const limits = { settings: { maxConcurrentStreams: MOST_STREAMS } }
   const server =
-    tls === undefined ? createServer(limits) : createSecureServer({ ...limits, ...httpsServerOptions(tls, false) })
+    tls === undefined
+      ? createServer(limits)
+      : createSecureServer({ ...limits, ...httpsServerOptions(tls, false), handshakeTimeout: 2 * PATIENCE_MS })
   server.maxConnections = MOST_CONNECTIONS
   const sessions = new Set<ServerHttp2Session>()
   server.on('session', (session) => {
     sessions.add(session)
-    session.on('close', () => sessions.delete(session))
+    silent.add(session)
+    session.on('close', () => {
+      sessions.delete(session)
+      silent.delete(session)
+    })
   })
   // A connection that breaks is its client's.
   server.on('sessionError', () => {})
-  const coming = new Coming()
-  server.on('stream', (stream, headers) => serveStream(stream, headers, answers, coming, settings))
+  const coming = new Patience<ServerHttp2Stream>((stream) => stream.close(constants.NGHTTP2_CANCEL))
+  const silent = new Patience<ServerHttp2Session>((session) => session.destroy())
+  server.on('stream', (stream, headers) => {
+    if (stream.session !== undefined) silent.delete(stream.session as ServerHttp2Session)
+    serveStream(stream, headers, answers, coming, settings)
+  })
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
     server.listen(port, host, () => {
@@ -90,6 +103,7 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
         server.close(() => {
           clearTimeout(timer)
           coming.stop()
+          silent.stop()
           resolve()
         })
         for (const session of sessions) session.close()
@@ -97,18 +111,23 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   }
 }
 
-/** Calls that are under way, with one timer for all: one each of its own costs much. */
-class Coming {
-  #young = new Set<ServerHttp2Stream>()
-  #old = new Set<ServerHttp2Stream>()
+/** What is given up if it is not deleted in time, with one timer for all: one each of its own costs much. */
+class Patience<Thing> {
+  #young = new Set<Thing>()
+  #old = new Set<Thing>()
   readonly #timer = setInterval(() => this.#sweep(), PATIENCE_MS).unref()
+  readonly #giveUp: (thing: Thing) => void
 
-  add(stream: ServerHttp2Stream): void {
-    this.#young.add(stream)
+  constructor(giveUp: (thing: Thing) => void) {
+    this.#giveUp = giveUp
   }
 
-  delete(stream: ServerHttp2Stream): void {
-    if (!this.#young.delete(stream)) this.#old.delete(stream)
+  add(thing: Thing): void {
+    this.#young.add(thing)
+  }
+
+  delete(thing: Thing): void {
+    if (!this.#young.delete(thing)) this.#old.delete(thing)
   }
 
   stop(): void {
@@ -116,9 +135,10 @@ class Coming {
   }
 
   #sweep(): void {
-    for (const stream of this.#old) stream.close(constants.NGHTTP2_CANCEL)
+    const old = this.#old
     this.#old = this.#young
     this.#young = new Set()
+    for (const thing of old) this.#giveUp(thing)
   }
 }
 
@@ -126,7 +146,7 @@ function serveStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
   answers: ReadonlyMap<string, Answer>,
-  coming: Coming,
+  coming: Patience<ServerHttp2Stream>,
   { service, maxRequestBytes }: GrpcSettings,
 ): void {
   stream.on('error', () => {})
