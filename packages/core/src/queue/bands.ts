@@ -257,8 +257,7 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
     let head = band.queue.peek(isGone, mayStart)
     if (head !== undefined && !this.#isAllowed(head.item)) {
       this.passedOver = true
-      head = band.queue.peek(isGone, this.#isAllowed)
-      if (head !== undefined && !this.#isAllowed(head.item)) return undefined
+      head = band.queue.peek(isGone, this.#isAllowed, true)
     }
     return head !== undefined && this.allows(head.item) ? head : undefined
   }

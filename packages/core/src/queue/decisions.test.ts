@@ -70,7 +70,7 @@ describe('the decisions of a queue', () => {
       { ...bounds, pool, width: ({ cost }) => (cost > 20 ? 5 : 1) },
       false,
     ],
-    ['with few slots of a flow', '30e54293dc1d', { ...bounds, perFlowConcurrency: 2 }, false],
+    ['with few slots of a flow', '8c9a6dc63508', { ...bounds, perFlowConcurrency: 2 }, false],
     ['newest first', 'c206cf4ef090', { ...bounds, newestFirst: true }, false],
     [
       'with deadlines by class',

@@ -120,6 +120,20 @@ describe('slots of a flow', () => {
     expect(flows()).toBe('aaa')
   })
 
+  it.each([1, 30, 1_000, 1e6])(
+    'stand free for no flow that may start, when another has its most: debt %d',
+    async (debt) => {
+      const { ask, permit, started, queue } = queueOf({ concurrency: 10, perFlowConcurrency: 2, maxWaitMs: 60_000 })
+      for (let i = 0; i < 20; i++) ask(`a${i}`)
+      ask('b0')
+      permit('b0').finish('success', { cost: debt })
+      for (let i = 1; i < 4; i++) ask(`b${i}`, { cost: debt })
+      await settled()
+      expect(started).toEqual(['a0', 'a1', 'b0', 'b1', 'b2'])
+      expect(queue.snapshot()).toMatchObject({ running: 4, waiting: 19 })
+    },
+  )
+
   it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
     const { ask, end, flows, gate } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
     await ask(...'aaaaa')
