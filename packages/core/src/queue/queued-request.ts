@@ -14,7 +14,6 @@ import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
-import type { FlowRecord } from './flow-slots.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
@@ -179,8 +178,6 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   startedMs = 0
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
-  /** What its flow has, while it waits or runs; written by `FlowSlots` alone. */
-  record: FlowRecord | undefined = undefined
   /** Set when it starts after it waited. */
   drained: Drained | undefined = undefined
   /** The signal that it listens to. */

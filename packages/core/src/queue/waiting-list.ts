@@ -149,8 +149,19 @@ export class WaitingList {
     return this.#backfill.head
   }
 
-  /** The request whose turn it is; see {@link Bands.next}. */
-  next(mayStart?: (request: QueuedRequest) => boolean): QueuedRequest | undefined {
+  /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
+  next(): QueuedRequest | undefined {
+    const { slots, supply } = this.#host
+    const bands = this.#bands
+    const mayStart = slots.isContested
+      ? (one: QueuedRequest) => {
+          const [limit, units] = [
+            bands.leftFor(one.band, 'width', supply.limit),
+            bands.leftFor(one.band, 'units', supply.poolLimit),
+          ]
+          return slots.isWithinShare(one, limit, units)
+        }
+      : undefined
     const leaves = this.#leaves
     const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
     return this.#bands.next(this.#isGone, passes ?? mayStart)
