@@ -48,7 +48,7 @@ describe('shares of the slots', () => {
     ['30 that wait below, in vain', [{}, {}], others, 10],
     ['30 in a band with a share', [{ share: 0.5 }, { share: 0.5 }], others, 5],
     ['one in a band with a share', [{ share: 0.5 }, { share: 0.5 }], [{ ...fast, flow: 'c', band: 1 }], 5],
-    ['30 in a band that uses little of its own', [{ share: 0.5 }, { most: 0.2 }], others, 8],
+    ['nobody in a band that lends nothing', [{}, { share: 0.2, lendable: 0 }], [], 8],
   ])('are those of the flows of a band, whoever is in others: %s', async (_, bands, more, share) => {
     const [a, b] = await slotsOf([slow, fast, ...more], { bands })
     expect(a).toBeCloseTo(share, 0)
