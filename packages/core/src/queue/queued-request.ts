@@ -120,7 +120,7 @@ export interface QueuePermit {
   readonly flow: string
   /** How long it waited, in milliseconds. */
   readonly waitedMs: number
-  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`. */
+  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`, or sum. */
   charge(delta: number): void
   /**
    * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
@@ -241,7 +241,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
       waitedMs: this.startedMs - this.arrivedMs,
       charge: (delta: number) => {
         requireNumber('delta', delta, 0)
-        charges = (charges ?? 0) + delta
+        const sum = (charges ?? 0) + delta
+        requireNumber('the sum of charges', sum, 0)
+        charges = sum
         this.charge(charges)
       },
       finish: (outcome: Outcome = 'success', { cost: named = charges }: Settlement = {}) => {
