@@ -310,9 +310,12 @@ export class FairQueue<T> {
 
   /** A request has cost, or costs, this instead of what its flow was charged for it. */
   #correct(request: Request<T>, cost: number): void {
+    const { path, key } = request
+    // Asked first, because it may use this queue.
+    const weights = cost > request.cost && this.#lanes.find(key) === undefined ? this.#weigh(path) : EVEN
     const change = Math.max(cost, request.free) - Math.max(request.cost, request.free)
-    let lane = this.#lanes.find(request.key)
-    if (lane === undefined && change > 0) lane = this.#lanes.open(request.path, request.key, this.#weigh(request.path))
+    let lane = this.#lanes.find(key)
+    if (lane === undefined && change > 0) lane = this.#lanes.open(path, key, weights)
     request.cost = cost
     // What was forgiven is not given back.
     if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change)
