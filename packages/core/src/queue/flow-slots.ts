@@ -70,13 +70,18 @@ export class FlowSlots {
     this.#units = shares(unitsOf)
   }
 
-  /** A request has arrived: what its flow weighs, and may have, counts from now on for all that wait and run. */
-  retell(request: QueuedRequest): void {
+  /**
+   * A request has arrived: what its flow weighs, and may have, counts from now on for all that wait and run. True if more
+   * of those that wait may start.
+   */
+  retell(request: QueuedRequest): boolean {
     const record = this.#flows.get(request.flow)
-    if (record === undefined) return
+    if (record === undefined) return false
+    const mayMore = record.waiting > 0 && request.most > record.most
     record.most = request.most
     record.weight = request.weight
     for (const band of this.#bands) band.retell(request)
+    return mayMore
   }
 
   waits(request: QueuedRequest): void {

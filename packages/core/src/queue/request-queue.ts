@@ -207,11 +207,11 @@ export class RequestQueue implements Stage {
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
     const request = new QueuedRequest(this.#host, passage, terms)
-    this.#slots.retell(request)
+    const mayMore = this.#slots.retell(request)
     try {
+      if (mayMore || this.#list.isDue(nowMs)) this.wake(nowMs)
       const tooWide = this.#supply.tooWide(request)
       if (tooWide !== undefined) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { ...tooWide })
-      if (this.#list.isDue(nowMs)) this.wake(nowMs)
       return this.#startAtOnce(request, nowMs) ? request : this.#wait(request, passage, deadlineMs)
     } catch (error) {
       this.#came--

@@ -134,6 +134,21 @@ describe('slots of a flow', () => {
     },
   )
 
+  it('may be more at once when perFlowConcurrency rises, even if the request that tells is refused', async () => {
+    let most = 1
+    const { ask, started, queue } = queueOf({ concurrency: 10, perFlowLimit: 5, perFlowConcurrency: () => most })
+    for (let i = 0; i < 6; i++) ask(`a${i}`)
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 5 })
+    most = 4
+    ask('a6', { width: 11 })
+    await settled()
+    expect(started).toEqual(['a0', 'a1', 'a2', 'a3'])
+    most = 10
+    expect(ask('a7')?.admitted).toBe(true)
+    await settled()
+    expect(queue.snapshot()).toMatchObject({ running: 7, waiting: 0 })
+  })
+
   it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
     const { ask, end, flows, gate } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
     await ask(...'aaaaa')
