@@ -222,7 +222,7 @@ export class RequestQueue implements Stage {
   /** Throws what the capacity throws. */
   #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
     if (!this.#list.mayStart(request)) return false
-    if (!this.#slots.isAllowed(request) || !this.#list.isAllowed(request)) {
+    if (!this.#list.mayRun(request)) {
       // The capacity was not asked, so it will not tell.
       this.#capped = true
       return false
@@ -361,7 +361,7 @@ export class RequestQueue implements Stage {
     const passed = this.#list.passed(nowMs)
     if (passed !== undefined && this.#outgrown(passed, nowMs)) return true
     if (passed !== undefined) {
-      if (this.#slots.isAllowed(passed) && this.#list.isAllowed(passed)) {
+      if (this.#list.mayRun(passed)) {
         if (this.#startWaiting(passed, nowMs)) return true
       } else this.#mayTellNothing(nowMs)
     }

@@ -149,6 +149,41 @@ describe('slots of a flow', () => {
     expect(queue.snapshot()).toMatchObject({ running: 7, waiting: 0 })
   })
 
+  it.each(['its band, of fewer slots', 'its flow'])(
+    'are not kept for a wide request that waits for %s',
+    async (what) => {
+      const slots = fixed(100)
+      let most = 20
+      const isBand = what !== 'its flow'
+      const { ask, end, queue } = queueOf({
+        concurrency: slots,
+        ...(isBand
+          ? { bands: [{}, { most: 0.2 }] }
+          : { perFlowConcurrency: (flow: string) => (flow === 'b' ? most : 1_000) }),
+        perFlowLimit: 1_000,
+        maxWaitMs: 1e6,
+      })
+      const band = isBand ? 1 : 0
+      ask('x', { width: 85 })
+      ask('b0', { width: 10, band })
+      ask('b1', { width: 10, band })
+      expect(queue.snapshot().passing).toMatchObject({ width: 10 })
+      if (isBand) slots.resize(60)
+      else {
+        most = 15
+        ask('b2', { band })
+      }
+      await end('x')
+      for (let i = 0; i < 200; i++) ask(`c${i}`)
+      await settled()
+      expect(queue.snapshot()).toMatchObject({ capacity: { inFlight: isBand ? 60 : 100 } })
+      // It comes when its flow, or band, has room again.
+      await end('b0')
+      for (let i = 0; i < 10; i++) await end(`c${i}`)
+      expect(queue.snapshot().passing).toBeUndefined()
+    },
+  )
+
   it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
     const { ask, end, flows, gate } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
     await ask(...'aaaaa')

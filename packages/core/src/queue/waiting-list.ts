@@ -172,14 +172,15 @@ export class WaitingList {
     return this.#bands.passedOver
   }
 
-  /** Whether a request's band may have it run now. */
-  isAllowed(request: QueuedRequest): boolean {
-    return this.#bands.allows(request)
+  /** Whether that request may pass the one that is being passed. One that its flow or band holds back waits for no slots. */
+  mayPass(request: QueuedRequest): boolean {
+    const { head } = this.#backfill
+    return this.#backfill.allows(request) || (head !== undefined && !this.mayRun(head))
   }
 
-  /** Whether that request may pass the one that is being passed. */
-  mayPass(request: QueuedRequest): boolean {
-    return this.#backfill.allows(request)
+  /** Whether a request's flow and band may have it run now. */
+  mayRun(request: QueuedRequest): boolean {
+    return this.#host.slots.isAllowed(request) && this.#bands.allows(request)
   }
 
   /** The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on. */
@@ -298,7 +299,9 @@ export class WaitingList {
   readonly #leaves = (one: QueuedRequest): boolean => {
     const { head } = this.#backfill
     return (
-      head === undefined || head === one || (this.#host.slots.isAllowed(head, one) && this.#bands.leaves(head, one))
+      head === undefined ||
+      head === one ||
+      ((head.flow !== one.flow || this.#host.slots.isAllowed(head, one)) && this.#bands.leaves(head, one))
     )
   }
 
