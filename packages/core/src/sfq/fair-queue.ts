@@ -31,7 +31,8 @@ interface Question<T> {
  * queues by a hash, queues take turns, and so do the flows inside a queue. That saves nothing beside a record per waiting
  * flow; it is for those who need a fixed number of queues.
  *
- * All operations are O(1) amortised, except a perturbation, which sorts what waits; memory is in proportion to the
+ * All operations are O(1) amortised, except a perturbation, which sorts what waits, and a turn among flows that mostly
+ * wait with requests of very many quanta: O(those flows); memory is in proportion to the
  * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served; at
  * most 4096 such records are kept.
  */

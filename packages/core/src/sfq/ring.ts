@@ -55,7 +55,8 @@ export interface RingRules<T> {
  * A lane that empties after it was served stays in the ring, empty, until its turn has passed: only then may it be new
  * again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass.
+ * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass. Where
+ * most lanes wait with heads of very many turns, each such pass is O(lanes), and may serve but one request.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
