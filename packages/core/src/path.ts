@@ -10,7 +10,7 @@ const MOST_LEVELS = 4
 /** Keys of paths begin with this, and no other name's key does. */
 const MARK = '\u0000'
 
-/** The flow, checked. A path of one name is that name. Throws a `TypeError` or `RangeError` that names what is wrong. */
+/** The flow, checked, as a copy that nobody can change. A path of one name is that name. Throws a `TypeError` or `RangeError` that names what is wrong. */
 export function requireFlow(flow: Flow): Flow {
   if (typeof flow === 'string') {
     if (flow === '') requireText('flow', flow)
@@ -21,7 +21,8 @@ export function requireFlow(flow: Flow): Flow {
   if (path.length === 0 || path.length > MOST_LEVELS)
     throw new RangeError(`flow must be a path of 1 to ${MOST_LEVELS} names, got ${path.length}`)
   for (const [level, name] of path.entries()) requireText(`flow[${level}]`, name)
-  return path.length === 1 ? (flow[0] as string) : flow
+  if (path.length === 1) return flow[0] as string
+  return Object.isFrozen(flow) ? flow : Object.freeze([...flow])
 }
 
 /** The name of its first level. */

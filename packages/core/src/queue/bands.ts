@@ -246,6 +246,15 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
     return (slots >= -ROUNDING || free < request.width) && (units >= -ROUNDING || freeUnits < request.units)
   }
 
+  /** Slots, or units, that `band` has or might have: what other bands neither run nor keep of this. */
+  leftFor(band: Band<T>, of: 'width' | 'units', limit: number): number {
+    let left = limit
+    if (limit < Number.POSITIVE_INFINITY)
+      for (const other of this.all)
+        if (other !== band) left -= Math.max(other[of], Math.floor(other.shares.kept * limit + ROUNDING))
+    return Math.max(0, Math.min(left, band.shares.most * limit))
+  }
+
   /** Whether `head` would still be within the most that its band may have after `one` has started. */
   leaves(head: T, one: T): boolean {
     return !this.divided || one.band !== head.band || this.#isWithin(head, head.band.shares.most, one)
@@ -257,8 +266,7 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
     let head = band.queue.peek(isGone, mayStart)
     if (head !== undefined && !this.#isAllowed(head.item)) {
       this.passedOver = true
-      head = band.queue.peek(isGone, this.#isAllowed)
-      if (head !== undefined && !this.#isAllowed(head.item)) return undefined
+      head = band.queue.peek(isGone, this.#isAllowed, true)
     }
     return head !== undefined && this.allows(head.item) ? head : undefined
   }

@@ -2,7 +2,17 @@ import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/index.js'
+import { queueOf } from './fixtures/queue-of.js'
 import { requestQueue } from './stage.js'
+
+it('charges beyond all numbers are refused, and the request ends with what was charged before', () => {
+  const { queue, ask, permit } = queueOf()
+  ask('a')
+  permit('a').charge(1e308)
+  expect(() => permit('a').charge(1e308)).toThrow('the sum of charges must be a number >= 0, got Infinity')
+  permit('a').finish()
+  expect(queue.snapshot()).toMatchObject({ running: 0, capacity: { inFlight: 0 } })
+})
 
 describe.each(['asked', 'learned'] as const)('charges of a request that started at once, %s', (estimates) => {
   it.each(['charged while it runs', 'settled'])('are paid by the next turns of its flow, %s', async (how) => {

@@ -32,7 +32,8 @@ export class MaxMin<M> {
    * all can have what they want.
    */
   shareOf(member: M, amount: number, changes: number): number {
-    if (amount !== this.#amount || changes - this.#changes >= STALE * this.#members.size) {
+    const stale = STALE * this.#members.size
+    if (changes - this.#changes >= stale || Math.abs(amount - this.#amount) > (stale > 1 ? STALE * this.#amount : 0)) {
       this.#changes = changes
       this.#refresh(amount)
     }

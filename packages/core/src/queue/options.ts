@@ -191,14 +191,16 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
   )
   const perturbs = (options.queues ?? 'perFlow') !== 'perFlow'
   if (!perturbs && options.perturbEveryMs !== undefined)
-    throw new RangeError("perturbEveryMs needs hashed queues: a number of queues, or 'auto'")
+    throw new RangeError(
+      `perturbEveryMs needs hashed queues, a number or 'auto', got ${show(options.perturbEveryMs)} without`,
+    )
   const fairQueue: FairQueueOptions = Object.fromEntries(Object.entries(options).filter(([name]) => !(name in RULES)))
   const capacity = capacityFrom('concurrency', concurrency, 'slots')
   if (typeof settings.width !== 'function') requireAbove('width', settings.width, 0, capacity.maximum)
   return {
     ...settings,
     capacity,
-    pool: pool && poolFrom(pool),
+    pool: pool === undefined ? undefined : poolFrom(pool),
     bands: bandsFrom(bands),
     perturbs,
     fairQueue: { ...fairQueue, random },
@@ -208,8 +210,9 @@ export function queueSettings(options: RequestQueueOptions): QueueSettings {
 function bandsFrom(bands: readonly BandOptions[]): readonly BandSettings[] {
   if (!Array.isArray(bands)) throw new TypeError(`bands must be an array, got ${show(bands)}`)
   requireInteger('bands.length', bands.length, 1, MOST_BANDS)
-  const all = (bands as readonly unknown[]).map(bandFrom)
-  if (all[0]!.minShare > 0) throw new RangeError('bands[0].minShare must be 0: the highest band comes first')
+  const all = Array.from(bands as readonly unknown[], bandFrom)
+  const { minShare } = all[0]!
+  if (minShare > 0) throw new RangeError(`bands[0].minShare must be 0, got ${minShare}: the highest band comes first`)
   const sum = sumOf(all, 'minShare')
   if (sum >= 1) throw new RangeError(`bands: the sum of minShare must be below 1, got ${sum}`)
   const due = sumOf(all, 'share')

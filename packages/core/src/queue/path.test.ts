@@ -12,6 +12,29 @@ async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve()
 }
 
+describe('a path that its caller changes later', () => {
+  it.each<[string, (path: unknown[]) => void]>([
+    ['to no name', (path) => path.splice(0)],
+    ['to a number', (path) => path.splice(0, 2, 5)],
+    ['to itself', (path) => path.push(path)],
+    ['to another name', (path) => path.splice(0, 1, 'victim')],
+  ])('counts as it was, and no slot is lost: %s', async (_, change) => {
+    const queue = new RequestQueue({ concurrency: 1, after: () => () => {} })
+    const first = await queue.enter({ flow: 'b' })
+    const path = ['acme', 'key']
+    const second = queue.enter({ flow: path })
+    const third = queue.enter({ flow: 'c' })
+    change(path)
+    if (first.admitted) first.finish()
+    const late = await second
+    expect(late).toMatchObject({ admitted: true, flow: 'acme' })
+    if (late.admitted) late.finish('success', { cost: 3 })
+    const last = await third
+    if (last.admitted) last.finish()
+    expect(queue.snapshot()).toMatchObject({ running: 0, waiting: 0, capacity: { inFlight: 0 } })
+  })
+})
+
 describe('a flow that is a path, in a gate', () => {
   it('has turns by account, then by key, with weights of both levels', async () => {
     const asked: string[] = []

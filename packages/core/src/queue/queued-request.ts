@@ -14,7 +14,6 @@ import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
-import type { FlowRecord } from './flow-slots.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
 import type { Timed } from './waiting-list.js'
@@ -121,7 +120,7 @@ export interface QueuePermit {
   readonly flow: string
   /** How long it waited, in milliseconds. */
   readonly waitedMs: number
-  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`. */
+  /** Says what more it has used while it runs, from 0 on; see the permit of a gate. Throws on a bad `delta`, or sum. */
   charge(delta: number): void
   /**
    * Says how the request ended and what it really cost. Exactly one call counts; later ones do nothing. Throws on an
@@ -179,8 +178,6 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   startedMs = 0
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
-  /** What its flow has, while it waits or runs; written by `FlowSlots` alone. */
-  record: FlowRecord | undefined = undefined
   /** Set when it starts after it waited. */
   drained: Drained | undefined = undefined
   /** The signal that it listens to. */
@@ -244,7 +241,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
       waitedMs: this.startedMs - this.arrivedMs,
       charge: (delta: number) => {
         requireNumber('delta', delta, 0)
-        charges = (charges ?? 0) + delta
+        const sum = (charges ?? 0) + delta
+        requireNumber('the sum of charges', sum, 0)
+        charges = sum
         this.charge(charges)
       },
       finish: (outcome: Outcome = 'success', { cost: named = charges }: Settlement = {}) => {

@@ -40,6 +40,25 @@ const broken = (): never => {
 }
 
 describe('a weightOf that calls back', () => {
+  it('may add requests of a flow that is charged, which still is one flow', async () => {
+    let act = (): void => {}
+    const weightOf = (flow: string): number => {
+      if (flow === 'a') act()
+      return 1
+    }
+    const { queue, ask, permit } = queueOf({ weightOf, perFlowLimit: 20, maxWaitMs: 1e6 })
+    ask('a')
+    for (let i = 0; i < 20; i++) ask(`b${i}`)
+    act = once(() => {
+      for (let i = 0; i < 20; i++) ask(`a${i}`)
+    })
+    permit('a').finish('success', { cost: 1.5 })
+    await settled()
+    for (let i = 20; i < 60; i++) ask(`a${i}`)
+    expect(queue.snapshot().flows.find(({ flow }) => flow === 'a')?.waiting).toBe(20)
+    expect(queue.snapshot().bands[0]!.queue.records).toBeLessThanOrEqual(2)
+  })
+
   it('may close the queue while a request comes in', async () => {
     let act = (): void => {}
     const weightOf = (flow: string): number => {

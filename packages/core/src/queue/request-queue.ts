@@ -91,7 +91,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY)
+    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY, settings.bands.length)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -207,11 +207,11 @@ export class RequestQueue implements Stage {
     }
     if (deadlineMs <= 0) return this.#refuse('deadline', UNKNOWN_MS, { deadlineMs })
     const request = new QueuedRequest(this.#host, passage, terms)
-    this.#slots.retell(request)
+    const mayMore = this.#slots.retell(request)
     try {
+      if (mayMore || this.#list.isDue(nowMs)) this.wake(nowMs)
       const tooWide = this.#supply.tooWide(request)
       if (tooWide !== undefined) return this.#refuse('too-wide', Number.POSITIVE_INFINITY, { ...tooWide })
-      if (this.#list.isDue(nowMs)) this.wake(nowMs)
       return this.#startAtOnce(request, nowMs) ? request : this.#wait(request, passage, deadlineMs)
     } catch (error) {
       this.#came--
@@ -222,7 +222,7 @@ export class RequestQueue implements Stage {
   /** Throws what the capacity throws. */
   #startAtOnce(request: QueuedRequest, nowMs: number): boolean {
     if (!this.#list.mayStart(request)) return false
-    if (!this.#slots.isAllowed(request) || !this.#list.isAllowed(request)) {
+    if (!this.#list.mayRun(request)) {
       // The capacity was not asked, so it will not tell.
       this.#capped = true
       return false
@@ -284,7 +284,7 @@ export class RequestQueue implements Stage {
     charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs, isNamed) => this.#finished(request, outcome, cost, nowMs, isNamed),
     undone: (request, nowMs) => {
-      this.#ended(request)
+      this.#ended(request, 0, 0)
       this.#list.settle(request, 0, false)
       try {
         this.#supply.undo(request, nowMs)
@@ -296,12 +296,13 @@ export class RequestQueue implements Stage {
   }
 
   #finished(request: QueuedRequest, outcome: Outcome, cost: number, nowMs: number, isNamed: boolean): void {
-    this.#ended(request)
     const durationMs = Math.max(0, nowMs - request.startedMs)
+    // A request that failed, and of which nobody says what it cost, tells nothing of others.
+    const teaches = outcome === 'success' || isNamed
+    this.#ended(request, durationMs, teaches ? cost : 0)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
-      // A request that failed, and of which nobody says what it cost, tells nothing of others.
-      this.#list.settle(request, Math.min(MOST_COST, cost), outcome === 'success' || isNamed)
+      this.#list.settle(request, Math.min(MOST_COST, cost), teaches)
     } finally {
       try {
         this.#supply.release(request, outcome, durationMs, nowMs)
@@ -311,10 +312,10 @@ export class RequestQueue implements Stage {
     }
   }
 
-  #ended(request: QueuedRequest): void {
+  #ended(request: QueuedRequest, ranMs: number, cost: number): void {
     this.#running--
     request.band.ends(request)
-    this.#slots.ends(request)
+    this.#slots.ends(request, ranMs, Math.min(MOST_COST, cost))
   }
 
   /** The capacity has told its listeners already, unless it was not able to. */
@@ -360,7 +361,7 @@ export class RequestQueue implements Stage {
     const passed = this.#list.passed(nowMs)
     if (passed !== undefined && this.#outgrown(passed, nowMs)) return true
     if (passed !== undefined) {
-      if (this.#slots.isAllowed(passed) && this.#list.isAllowed(passed)) {
+      if (this.#list.mayRun(passed)) {
         if (this.#startWaiting(passed, nowMs)) return true
       } else this.#mayTellNothing(nowMs)
     }
@@ -406,8 +407,7 @@ export class RequestQueue implements Stage {
 
   /** The request whose turn it is: of a flow within its share, if one waits; never of one, or a band, that has all it may. */
   #next(nowMs: number): QueuedRequest | undefined {
-    const [slots, { limit, poolLimit }] = [this.#slots, this.#supply]
-    const head = this.#list.next(slots.isContested ? (each) => slots.isWithinShare(each, limit, poolLimit) : undefined)
+    const head = this.#list.next()
     if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
     return head
   }

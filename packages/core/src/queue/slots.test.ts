@@ -120,6 +120,70 @@ describe('slots of a flow', () => {
     expect(flows()).toBe('aaa')
   })
 
+  it.each([1, 30, 1_000, 1e6])(
+    'stand free for no flow that may start, when another has its most: debt %d',
+    async (debt) => {
+      const { ask, permit, started, queue } = queueOf({ concurrency: 10, perFlowConcurrency: 2, maxWaitMs: 60_000 })
+      for (let i = 0; i < 20; i++) ask(`a${i}`)
+      ask('b0')
+      permit('b0').finish('success', { cost: debt })
+      for (let i = 1; i < 4; i++) ask(`b${i}`, { cost: debt })
+      await settled()
+      expect(started).toEqual(['a0', 'a1', 'b0', 'b1', 'b2'])
+      expect(queue.snapshot()).toMatchObject({ running: 4, waiting: 19 })
+    },
+  )
+
+  it('may be more at once when perFlowConcurrency rises, even if the request that tells is refused', async () => {
+    let most = 1
+    const { ask, started, queue } = queueOf({ concurrency: 10, perFlowLimit: 5, perFlowConcurrency: () => most })
+    for (let i = 0; i < 6; i++) ask(`a${i}`)
+    expect(queue.snapshot()).toMatchObject({ running: 1, waiting: 5 })
+    most = 4
+    ask('a6', { width: 11 })
+    await settled()
+    expect(started).toEqual(['a0', 'a1', 'a2', 'a3'])
+    most = 10
+    expect(ask('a7')?.admitted).toBe(true)
+    await settled()
+    expect(queue.snapshot()).toMatchObject({ running: 7, waiting: 0 })
+  })
+
+  it.each(['its band, of fewer slots', 'its flow'])(
+    'are not kept for a wide request that waits for %s',
+    async (what) => {
+      const slots = fixed(100)
+      let most = 20
+      const isBand = what !== 'its flow'
+      const { ask, end, queue } = queueOf({
+        concurrency: slots,
+        ...(isBand
+          ? { bands: [{}, { most: 0.2 }] }
+          : { perFlowConcurrency: (flow: string) => (flow === 'b' ? most : 1_000) }),
+        perFlowLimit: 1_000,
+        maxWaitMs: 1e6,
+      })
+      const band = isBand ? 1 : 0
+      ask('x', { width: 85 })
+      ask('b0', { width: 10, band })
+      ask('b1', { width: 10, band })
+      expect(queue.snapshot().passing).toMatchObject({ width: 10 })
+      if (isBand) slots.resize(60)
+      else {
+        most = 15
+        ask('b2', { band })
+      }
+      await end('x')
+      for (let i = 0; i < 200; i++) ask(`c${i}`)
+      await settled()
+      expect(queue.snapshot()).toMatchObject({ capacity: { inFlight: isBand ? 60 : 100 } })
+      // It comes when its flow, or band, has room again.
+      await end('b0')
+      for (let i = 0; i < 10; i++) await end(`c${i}`)
+      expect(queue.snapshot().passing).toBeUndefined()
+    },
+  )
+
   it('are never more than perFlowConcurrency, however many are free, and others pass', async () => {
     const { ask, end, flows, gate } = gateOf({ concurrency: 4, perFlowConcurrency: 2 })
     await ask(...'aaaaa')

@@ -149,8 +149,19 @@ export class WaitingList {
     return this.#backfill.head
   }
 
-  /** The request whose turn it is; see {@link Bands.next}. */
-  next(mayStart?: (request: QueuedRequest) => boolean): QueuedRequest | undefined {
+  /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
+  next(): QueuedRequest | undefined {
+    const { slots, supply } = this.#host
+    const bands = this.#bands
+    const mayStart = slots.isContested
+      ? (one: QueuedRequest) => {
+          const [limit, units] = [
+            bands.leftFor(one.band, 'width', supply.limit),
+            bands.leftFor(one.band, 'units', supply.poolLimit),
+          ]
+          return slots.isWithinShare(one, limit, units)
+        }
+      : undefined
     const leaves = this.#leaves
     const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
     return this.#bands.next(this.#isGone, passes ?? mayStart)
@@ -161,14 +172,15 @@ export class WaitingList {
     return this.#bands.passedOver
   }
 
-  /** Whether a request's band may have it run now. */
-  isAllowed(request: QueuedRequest): boolean {
-    return this.#bands.allows(request)
+  /** Whether that request may pass the one that is being passed. One that its flow or band holds back waits for no slots. */
+  mayPass(request: QueuedRequest): boolean {
+    const { head } = this.#backfill
+    return this.#backfill.allows(request) || (head !== undefined && !this.mayRun(head))
   }
 
-  /** Whether that request may pass the one that is being passed. */
-  mayPass(request: QueuedRequest): boolean {
-    return this.#backfill.allows(request)
+  /** Whether a request's flow and band may have it run now. */
+  mayRun(request: QueuedRequest): boolean {
+    return this.#host.slots.isAllowed(request) && this.#bands.allows(request)
   }
 
   /** The request of {@link next} has its turn, but does not fit: it leaves its fair queue, and is passed from now on. */
@@ -287,7 +299,9 @@ export class WaitingList {
   readonly #leaves = (one: QueuedRequest): boolean => {
     const { head } = this.#backfill
     return (
-      head === undefined || head === one || (this.#host.slots.isAllowed(head, one) && this.#bands.leaves(head, one))
+      head === undefined ||
+      head === one ||
+      ((head.flow !== one.flow || this.#host.slots.isAllowed(head, one)) && this.#bands.leaves(head, one))
     )
   }
 

@@ -31,7 +31,8 @@ interface Question<T> {
  * queues by a hash, queues take turns, and so do the flows inside a queue. That saves nothing beside a record per waiting
  * flow; it is for those who need a fixed number of queues.
  *
- * All operations are O(1) amortised, except a perturbation, which sorts what waits; memory is in proportion to the
+ * All operations are O(1) amortised, except a perturbation, which sorts what waits, and a turn among flows that mostly
+ * wait with requests of very many quanta: O(those flows); memory is in proportion to the
  * waiting requests. A flow's record outlives its last request while it owes, and for one round after it was served; at
  * most 4096 such records are kept.
  */
@@ -158,10 +159,11 @@ export class FairQueue<T> {
    * dead requests, as `dequeue` does.
    *
    * A flow whose next request `mayStart` turns down is passed over, and keeps its turn while others are served, up to 16
-   * rounds ahead. If none of them can be served, it is served all the same.
+   * rounds ahead. If none of them can be served, it is served all the same. If `isStrict`, it is not: the others are
+   * served however far ahead their turns are, and `undefined` also means that `mayStart` turned down all of them.
    */
-  peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
-    return this.#root.head(isDead && this.#isLive(isDead), mayStart)
+  peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean, isStrict = false): Ticket<T> | undefined {
+    return this.#root.head(isDead && this.#isLive(isDead), mayStart, isStrict)
   }
 
   /**
@@ -309,9 +311,12 @@ export class FairQueue<T> {
 
   /** A request has cost, or costs, this instead of what its flow was charged for it. */
   #correct(request: Request<T>, cost: number): void {
+    const { path, key } = request
+    // Asked first, because it may use this queue.
+    const weights = cost > request.cost && this.#lanes.find(key) === undefined ? this.#weigh(path) : EVEN
     const change = Math.max(cost, request.free) - Math.max(request.cost, request.free)
-    let lane = this.#lanes.find(request.key)
-    if (lane === undefined && change > 0) lane = this.#lanes.open(request.path, request.key, this.#weigh(request.path))
+    let lane = this.#lanes.find(key)
+    if (lane === undefined && change > 0) lane = this.#lanes.open(path, key, weights)
     request.cost = cost
     // What was forgiven is not given back.
     if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change)

@@ -100,8 +100,8 @@ export class Lane<T> implements Linked<Lane<T>> {
   }
 
   /** The request whose turn it is in this lane; `undefined` if none waits. */
-  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
-    if (this.ring !== undefined) return this.ring.head(isLive, mayStart)
+  head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict?: boolean): Request<T> | undefined {
+    if (this.ring !== undefined) return this.ring.head(isLive, mayStart, isStrict)
     for (;;) {
       const next = this.#firstInTurn
       // Compared again, because `isLive` may itself have changed the line.

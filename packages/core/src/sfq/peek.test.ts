@@ -22,6 +22,35 @@ describe('peek', () => {
   })
 })
 
+describe('a peek that is strict', () => {
+  const only =
+    (flow: string) =>
+    (item: string): boolean =>
+      item[0] === flow
+
+  it.each([
+    ['of one queue a flow', {}],
+    ['without new flows first', { sparseFirst: false }],
+    ['of hashed queues', { queues: 4 }],
+  ])('finds whoever may start, however far its turn is, and nobody otherwise: %s', (_, options) => {
+    for (const cost of [1, 30, 1000, 1e6]) {
+      const queue = new FairQueue<string>(options)
+      for (let i = 0; i < 30; i++) queue.enqueue('a', `a${i}`)
+      for (let i = 0; i < 4; i++) queue.enqueue('c', `c${i}`)
+      for (let i = 0; i < 20; i++) queue.dequeue()
+      queue.enqueue('b', 'b', cost)
+      expect(queue.peek(undefined, only('b'), true)?.item).toBe('b')
+      expect(queue.dequeue(undefined, only('b'))?.item).toBe('b')
+      expect(queue.peek(undefined, only('b'), true)).toBeUndefined()
+      // Its debt of a million turns does not hide it either.
+      queue.enqueue('b', 'b2')
+      expect(queue.peek(undefined, only('b'), true)?.item).toBe('b2')
+      expect(queue.peek(undefined, only('nobody'), true)).toBeUndefined()
+      expect(queue.waiting).toBe(15)
+    }
+  })
+})
+
 describe('takeNewest', () => {
   it('serves a flow newest first until it is empty, and leaves the others alone', () => {
     const queue = new FairQueue<string>({ sparseFirst: false })

@@ -55,7 +55,8 @@ export interface RingRules<T> {
  * A lane that empties after it was served stays in the ring, empty, until its turn has passed: only then may it be new
  * again. Otherwise flows that send their requests one at a time would always come first.
  *
- * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass.
+ * Choosing costs O(1) amortised; rounds in which no lane can be served are not walked, but credited in one pass. Where
+ * most lanes wait with heads of very many turns, each such pass is O(lanes), and may serve but one request.
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
@@ -129,27 +130,30 @@ export class Ring<T> {
    * The request to be served next; asked again, the same, unless something arrived or left. Takes off the requests that
    * `isLive` finds dead before it looks at any credit, so they cost neither credit nor a turn. A lane whose head `mayStart`
    * turns down keeps its turn and its place while others are served, up to 16 rounds ahead; if none of them can be, it is
-   * served all the same. O(lanes turned down) more.
+   * served all the same. If `isStrict`, it is not: then others are served however far away their turns are, and
+   * `undefined` means that all are turned down. O(lanes turned down) more.
    */
-  head(isLive: IsLive<T> | undefined, mayStart?: (item: T) => boolean): Request<T> | undefined {
+  head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict = false): Request<T> | undefined {
     const { costs } = this.#rules
     let passed: Lane<T> | undefined
     let rounds = 0
     while (this.#owner.count > 0) {
       const lane = this.#after(passed)
-      if (lane === undefined || (passed !== undefined && lane.round > this.#round && ++rounds > ROUNDS_AHEAD)) {
+      const isAhead = passed !== undefined && (lane === undefined || lane.round > this.#round)
+      if (isStrict && isAhead && !anyWaits(lane)) return undefined
+      if (lane === undefined || (isAhead && !isStrict && ++rounds > ROUNDS_AHEAD)) {
         // Nobody else's turn is near.
         mayStart = undefined
         passed = undefined
         continue
       }
-      if (lane.round > this.#round) this.#beginRound(lane.round)
+      if (lane.round > this.#round) this.#beginRound(lane.round, isStrict ? lane : undefined)
       else this.#catchUp(lane)
       // A group is passed over as a whole: that costs no turn in it.
-      const head = lane.head(isLive, lane.weighsAsMany ? mayStart : undefined)
+      const head = lane.weighsAsMany ? lane.head(isLive, mayStart, isStrict) : lane.head(isLive)
       // A dead request may have taken the lane with it, or one that was passed over.
       if (lane !== this.#after(passed)) passed = undefined
-      else if (head !== undefined && mayStart !== undefined && !mayStart(head.item)) passed = lane
+      else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayStart(head.item)) passed = lane
       else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
       else if (head !== undefined) return head
       else this.#turnPassed(lane)
@@ -282,33 +286,34 @@ export class Ring<T> {
     return lane.place === 'new' ? this.#new : this.#old
   }
 
-  #beginRound(round: number): void {
+  #beginRound(round: number, from = this.#old.first): void {
     this.#round = round
     this.#quantum = this.#rules.quantum.value
     if (this.#servedInRound) this.#vain = 0
-    else this.#skipRounds()
+    else this.#skipRounds(from)
     this.#servedInRound = false
   }
 
   /**
-   * Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served.
+   * Credits all lanes at once for the rounds, all but the last, that would pass before any lane can be served, of those
+   * that have not been turned down: from this one on.
    *
    * That can be too few: the pool gains less once a debt is paid, and what a turn is worth may be lost beside a deficit
    * that is 10^16 times as large. So rounds in vain are doubled, and each call takes a bounded number of them.
    */
-  #skipRounds(): void {
+  #skipRounds(from: Lane<T> | undefined): void {
     const { costs } = this.#rules
     // What the pool gains in a round, at most.
     let gain = 0
     for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
-      const head = lane.head(undefined)
+      const head = lane.head()
       lane.costly = head !== undefined && isCostly(head.expected(costs) * CLOSE, this.#worth(lane))
       this.#pay(lane)
       if (lane.costly || lane.deficit < 0) gain += this.#worth(lane)
     }
     let rounds = Number.POSITIVE_INFINITY
-    for (let lane = this.#old.first; lane !== undefined; lane = lane.next) {
-      const head = lane.head(undefined)
+    for (let lane = from; lane !== undefined; lane = lane.next) {
+      const head = lane.head()
       if (head === undefined) continue
       const worth = this.#worth(lane)
       const cost = head.expected(costs) * CLOSE
@@ -333,6 +338,12 @@ export class Ring<T> {
       this.#pay(lane)
     }
   }
+}
+
+/** Whether anything waits in this lane or in one behind it. */
+function anyWaits<T>(lane: Lane<T> | undefined): boolean {
+  while (lane !== undefined && lane.count === 0) lane = lane.next
+  return lane !== undefined
 }
 
 /** Whether a head is to be spread among others of its kind. */

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { queueOf, settled } from './fixtures/queue-of.js'
+import type { QueueOptions } from './index.js'
+
+/** A flow that always has so many requests in the queue, which run for so long. */
+interface Sender {
+  readonly flow: string
+  readonly ms: number
+  readonly band?: number
+  /** What its requests declare; what they really cost, if that is something else. @default 1 */
+  readonly cost?: number
+  readonly really?: number
+  readonly many?: number
+}
+
+/** The mean slots of each sender, of 20. */
+async function slotsOf(senders: readonly Sender[], options: Partial<QueueOptions> = {}): Promise<number[]> {
+  const { queue, world } = queueOf({ concurrency: 20, maxWaitMs: 1e6, ...options })
+  const held = senders.map(() => 0)
+  const sums = senders.map(() => 0)
+  const send = async (index: number): Promise<void> => {
+    const { flow, ms, band = 0, cost = 1, really = cost } = senders[index]!
+    const answer = await queue.enter({ flow, band, cost })
+    if (!answer.admitted) return
+    held[index]!++
+    world.after(ms, () => {
+      held[index]!--
+      answer.finish('success', { cost: really })
+      void send(index)
+    })
+  }
+  for (let i = 0; i < 40; i++) for (const [index, { many = 40 }] of senders.entries()) if (i < many) void send(index)
+  for (let ms = 0; ms < 3_000; ms++) {
+    world.advance(1)
+    await settled()
+    if (ms >= 1_000) for (const [index, slots] of held.entries()) sums[index]! += slots / 2_000
+  }
+  return sums
+}
+
+const slow: Sender = { flow: 'a', ms: 400 }
+const fast: Sender = { flow: 'b', ms: 10 }
+const others = Array.from({ length: 30 }, (_, i): Sender => ({ flow: `o${i}`, ms: 10, band: 1, many: 3 }))
+
+describe('shares of the slots', () => {
+  it.each([
+    ['none', [{}], [], 10],
+    ['30 that wait below, in vain', [{}, {}], others, 10],
+    ['30 in a band with a share', [{ share: 0.5 }, { share: 0.5 }], others, 5],
+    ['one in a band with a share', [{ share: 0.5 }, { share: 0.5 }], [{ ...fast, flow: 'c', band: 1 }], 5],
+    ['nobody in a band that lends nothing', [{}, { share: 0.2, lendable: 0 }], [], 8],
+  ])('are those of the flows of a band, whoever is in others: %s', async (_, bands, more, share) => {
+    const [a, b] = await slotsOf([slow, fast, ...more], { bands })
+    expect(a).toBeCloseTo(share, 0)
+    expect(b).toBeCloseTo(share, 0)
+  })
+
+  it('do not grow by cheap requests that wait', async () => {
+    const options: Partial<QueueOptions> = { bands: [{}, {}] }
+    const three = [slow, fast, { ...fast, flow: 'c' }]
+    const [honest] = await slotsOf(three, options)
+    const [a, b] = await slotsOf([...three, { ...slow, band: 1, cost: 1e-6 }], options)
+    expect(a).toBeLessThan(honest! + 0.5)
+    expect(b).toBeGreaterThan(6)
+  })
+
+  it('follow what requests have really cost, not what they declare', async () => {
+    const [a, b] = await slotsOf([{ ...slow, cost: 0.01, really: 1 }, fast], { estimates: 'asked' })
+    expect(a).toBeCloseTo(10, 0)
+    expect(b).toBeCloseTo(10, 0)
+  })
+})
