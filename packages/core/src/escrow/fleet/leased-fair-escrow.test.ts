@@ -938,3 +938,39 @@ describe('bad input', () => {
     expect(escrow.snapshot()).toEqual(before)
   })
 })
+
+describe('a listener to failures of the store that fails itself', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the metrics are broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the metrics are broken'))],
+  ])('changes nothing where it %s: checks are answered, and the escrow goes on', async (_, onStoreFailure) => {
+    const { world, store, check, answers, escrow } = held({ onStoreFailure })
+    check('a')
+    await store.last.fail()
+    expect(answers[0]).toMatchObject({ allowed: false, reason: 'store-error' })
+    await world.advance(150)
+    // Nobody waits for a store that is known to be away.
+    check('a')
+    await store.last.answer()
+    check('a')
+    expect(answers[2]).toMatchObject({ allowed: true, reason: undefined })
+    expect(escrow.snapshot().storeCalls).toBe(2)
+  })
+
+  it('does not make a check throw, where the store throws at once', () => {
+    const store: PoolStore = {
+      lease: () => {
+        throw new Error('no store')
+      },
+    }
+    const onStoreFailure = (): void => {
+      throw new Error('the metrics are broken')
+    }
+    expect(direct({ store, onStoreFailure }).check('a')).toMatchObject({ allowed: false, reason: 'store-error' })
+  })
+})

@@ -104,7 +104,7 @@ export class PoolMember {
         if (grant > 0) this.#usedAtMs = nowMs
         this.#pulse.start(nowMs)
       },
-      failed: (failure) => onStoreFailure?.(failure),
+      failed: (failure) => tellOf(failure, onStoreFailure),
     })
     this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
@@ -446,5 +446,15 @@ export class PoolMember {
     const done = draw()
     this.#credit.fit()
     return done
+  }
+}
+
+/** A listener that fails, at once or by a promise, is none of the callers' business. */
+function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
+  try {
+    const told = listener?.(failure)
+    if (told instanceof Promise) told.catch(() => {})
+  } catch {
+    // As said at the option: its error is dropped.
   }
 }
