@@ -371,7 +371,7 @@ export class PoolAccount {
 
   #take(sent: Sent, answer: LeaseAnswer, sentMs: number): void {
     if (this.#sent !== sent) return
-    if (!isAnswer(answer)) {
+    if (!isAnswer(answer, sent.call)) {
       const cause = new TypeError('the store answered something else than a lease')
       this.#fail(sent, sentMs, failureOf(cause))
       return

@@ -6,7 +6,7 @@ import { LeasedFairEscrow } from './escrows.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import type { StoreFailure } from './store.js'
-import { graceOf, type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from './store.js'
+import { graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolStore, PoolStoreError } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
@@ -972,5 +972,52 @@ describe('a listener to failures of the store that fails itself', () => {
       throw new Error('the metrics are broken')
     }
     expect(direct({ store, onStoreFailure }).check('a')).toMatchObject({ allowed: false, reason: 'store-error' })
+  })
+})
+
+describe('a store that answers nonsense', () => {
+  const marked = (change: Partial<PoolMark>) => (answer: LeaseAnswer) => ({
+    ...answer,
+    mark: { ...answer.mark, ...change },
+  })
+  const nonsense: Record<string, (answer: LeaseAnswer) => unknown> = {
+    'no object': () => null,
+    'no mark': ({ mark: _, ...rest }) => rest,
+    'a window before all': (answer) => ({ ...answer, win: -5 }),
+    'half a window': (answer) => ({ ...answer, win: 0.5 }),
+    'half a revision': marked({ rev: 1.5 }),
+    'a revision that cannot be counted on': marked({ rev: 1e308 }),
+    'half a member': marked({ members: 0.5 }),
+    'shares without an end': (answer) => ({ ...answer, shares: [Number.POSITIVE_INFINITY] }),
+    'more than the whole weight': (answer) => ({ ...answer, shares: [1.5] }),
+    'a part above 1': (answer) => ({ ...answer, part: 2 }),
+    'shares of nobody': (answer) => ({ ...answer, shares: [], used: [] }),
+    'a use that is no number': (answer) => ({ ...answer, used: [1n] }),
+    'a wait beyond the window': (answer) => ({ ...answer, grant: 0, waitMs: 1e308 }),
+    'what cannot be read': () => ({
+      get win(): number {
+        throw new Error('cannot be read')
+      },
+    }),
+  }
+
+  it.each(Object.entries(nonsense))('has failed: %s; once it is well, the escrow works again', async (_, spoil) => {
+    const world = new World()
+    const good = new MemoryPoolStore({ clock: world.clock })
+    let isWell = false
+    const store: PoolStore = {
+      lease: async (call) => (isWell ? good.lease(call) : (spoil(good.lease(call)) as LeaseAnswer)),
+    }
+    const options = { ...SHARED, store, clock: world.clock, after: world.after }
+    const escrow = new LeasedFairEscrow(options)
+    expect(await escrow.check('a')).toMatchObject({ allowed: false, reason: 'store-error' })
+    expect(escrow.snapshot().lastStoreFailure).toMatchObject({ kind: 'other' })
+    isWell = true
+    for (const _again of [1, 2]) {
+      world.advance(150)
+      await escrow.check('a')
+      await settled()
+    }
+    expect(await escrow.check('a')).toMatchObject({ allowed: true, reason: undefined })
   })
 })
