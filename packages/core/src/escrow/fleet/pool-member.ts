@@ -24,6 +24,7 @@ import {
   type Stake,
   type StoreFailure,
   type TenantReport,
+  tellOf,
 } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
@@ -214,6 +215,11 @@ export class PoolMember {
     const remaining = this.#estimates?.askable(tenant, left, this.#terms.limit) ?? left
     const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
     return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
+  }
+
+  /** What is told the store by the next call. */
+  get terms(): PoolTerms {
+    return this.#terms
   }
 
   /** The pool's window of the last answer. */
@@ -446,15 +452,5 @@ export class PoolMember {
     const done = draw()
     this.#credit.fit()
     return done
-  }
-}
-
-/** A listener that fails, at once or by a promise, is none of the callers' business. */
-function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
-  try {
-    const told = listener?.(failure)
-    if (told instanceof Promise) told.catch(() => {})
-  } catch {
-    // As said at the option: its error is dropped.
   }
 }

@@ -202,6 +202,16 @@ export function failureOf(error: unknown): StoreFailure {
   return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
 }
 
+/** A listener that fails, at once or by a promise, is none of the callers' business. */
+export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
+  try {
+    const told = listener?.(failure)
+    if (told instanceof Promise) told.catch(() => {})
+  } catch {
+    // As said at the option: its error is dropped.
+  }
+}
+
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
 /** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
