@@ -33,7 +33,7 @@ interface AccountListener {
   began(startMs: number): void
   /** The store has answered. `granted` and `held` are up to date. */
   answered(call: LeaseCall, answer: LeaseAnswer): void
-  /** The store has failed. */
+  /** The store has failed, and whoever waited for it has been told. Must not throw. */
   failed(failure: StoreFailure): void
 }
 
@@ -365,13 +365,13 @@ export class PoolAccount {
     if (this.#sent !== sent || sent.sentMs !== sentMs) return
     this.#failed = true
     this.#failure = failure
-    this.#listener.failed(failure)
     sent.end()
+    this.#listener.failed(failure)
   }
 
   #take(sent: Sent, answer: LeaseAnswer, sentMs: number): void {
     if (this.#sent !== sent) return
-    if (!isAnswer(answer)) {
+    if (!isAnswer(answer, sent.call)) {
       const cause = new TypeError('the store answered something else than a lease')
       this.#fail(sent, sentMs, failureOf(cause))
       return

@@ -216,12 +216,14 @@ class DrawingEscrow {
     if (known !== undefined) return known
     const parent = group.parent!
     const above = parent === this.#places!.root ? this.#root : this.#join(parent).member
-    const { terms, store } = this.#settings
+    const { store } = this.#settings
+    // Those of now: the limit may have been set since the escrow was made.
+    const terms = { ...this.#root.terms, name: `${this.#settings.terms.name}/${this.#names.get(group)}` }
     const name = groupName(this.#names.get(group)!)
     const member = this.#memberOf(
       {
         ...this.#settings,
-        terms: { ...terms, name: `${terms.name}/${this.#names.get(group)}` },
+        terms,
         store: new GroupStore(store, above, name, this.#settings.clock),
         onStoreError: 'refuse',
       },

@@ -6,7 +6,7 @@ import { LeasedFairEscrow } from './escrows.js'
 import { HeldStore, settled } from './fixtures/held-store.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import type { StoreFailure } from './store.js'
-import { graceOf, type LeaseAnswer, type LeaseCall, type PoolStore, PoolStoreError } from './store.js'
+import { graceOf, type LeaseAnswer, type LeaseCall, type PoolMark, type PoolStore, PoolStoreError } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
 const SHARED = { pool: 'api', limit: 1_000, windowMs: 1_000, quantum: 100 }
@@ -936,5 +936,88 @@ describe('bad input', () => {
     expect(() => check('nothing')).toThrow(/weightOf\("nothing"\)/)
     expect(() => check('throws')).toThrow('no such tenant')
     expect(escrow.snapshot()).toEqual(before)
+  })
+})
+
+describe('a listener to failures of the store that fails itself', () => {
+  it.each([
+    [
+      'throws',
+      () => {
+        throw new Error('the metrics are broken')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('the metrics are broken'))],
+  ])('changes nothing where it %s: checks are answered, and the escrow goes on', async (_, onStoreFailure) => {
+    const { world, store, check, answers, escrow } = held({ onStoreFailure })
+    check('a')
+    await store.last.fail()
+    expect(answers[0]).toMatchObject({ allowed: false, reason: 'store-error' })
+    await world.advance(150)
+    // Nobody waits for a store that is known to be away.
+    check('a')
+    await store.last.answer()
+    check('a')
+    expect(answers[2]).toMatchObject({ allowed: true, reason: undefined })
+    expect(escrow.snapshot().storeCalls).toBe(2)
+  })
+
+  it('does not make a check throw, where the store throws at once', () => {
+    const store: PoolStore = {
+      lease: () => {
+        throw new Error('no store')
+      },
+    }
+    const onStoreFailure = (): void => {
+      throw new Error('the metrics are broken')
+    }
+    expect(direct({ store, onStoreFailure }).check('a')).toMatchObject({ allowed: false, reason: 'store-error' })
+  })
+})
+
+describe('a store that answers nonsense', () => {
+  const marked = (change: Partial<PoolMark>) => (answer: LeaseAnswer) => ({
+    ...answer,
+    mark: { ...answer.mark, ...change },
+  })
+  const nonsense: Record<string, (answer: LeaseAnswer) => unknown> = {
+    'no object': () => null,
+    'no mark': ({ mark: _, ...rest }) => rest,
+    'a window before all': (answer) => ({ ...answer, win: -5 }),
+    'half a window': (answer) => ({ ...answer, win: 0.5 }),
+    'half a revision': marked({ rev: 1.5 }),
+    'a revision that cannot be counted on': marked({ rev: 1e308 }),
+    'half a member': marked({ members: 0.5 }),
+    'shares without an end': (answer) => ({ ...answer, shares: [Number.POSITIVE_INFINITY] }),
+    'more than the whole weight': (answer) => ({ ...answer, shares: [1.5] }),
+    'a part above 1': (answer) => ({ ...answer, part: 2 }),
+    'shares of nobody': (answer) => ({ ...answer, shares: [], used: [] }),
+    'a use that is no number': (answer) => ({ ...answer, used: [1n] }),
+    'a wait beyond the window': (answer) => ({ ...answer, grant: 0, waitMs: 1e308 }),
+    'what cannot be read': () => ({
+      get win(): number {
+        throw new Error('cannot be read')
+      },
+    }),
+  }
+
+  it.each(Object.entries(nonsense))('has failed: %s; once it is well, the escrow works again', async (_, spoil) => {
+    const world = new World()
+    const good = new MemoryPoolStore({ clock: world.clock })
+    let isWell = false
+    const store: PoolStore = {
+      lease: async (call) => (isWell ? good.lease(call) : (spoil(good.lease(call)) as LeaseAnswer)),
+    }
+    const options = { ...SHARED, store, clock: world.clock, after: world.after }
+    const escrow = new LeasedFairEscrow(options)
+    expect(await escrow.check('a')).toMatchObject({ allowed: false, reason: 'store-error' })
+    expect(escrow.snapshot().lastStoreFailure).toMatchObject({ kind: 'other' })
+    isWell = true
+    for (const _again of [1, 2]) {
+      world.advance(150)
+      await escrow.check('a')
+      await settled()
+    }
+    expect(await escrow.check('a')).toMatchObject({ allowed: true, reason: undefined })
   })
 })

@@ -198,7 +198,7 @@ export interface DrawingOptions {
    * still does not count. @default 100
    */
   storeTimeoutMs?: number
-  /** Told of each failure of the store, and why. */
+  /** Told of each failure of the store, and why. What it throws itself, or rejects with, is dropped. */
   onStoreFailure?: (failure: StoreFailure) => void
   /** Must be monotonic. @default the platform's */
   clock?: Clock

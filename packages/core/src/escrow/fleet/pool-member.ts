@@ -24,6 +24,7 @@ import {
   type Stake,
   type StoreFailure,
   type TenantReport,
+  tellOf,
 } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
@@ -104,7 +105,7 @@ export class PoolMember {
         if (grant > 0) this.#usedAtMs = nowMs
         this.#pulse.start(nowMs)
       },
-      failed: (failure) => onStoreFailure?.(failure),
+      failed: (failure) => tellOf(failure, onStoreFailure),
     })
     this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
@@ -214,6 +215,11 @@ export class PoolMember {
     const remaining = this.#estimates?.askable(tenant, left, this.#terms.limit) ?? left
     const [owner, rest] = [this.#owner, [tenant, cost, remaining] as const]
     return new LeasedTicket(owner, this, shown, asked, reason, retryMs, judged, resetAtMs, nowMs, ...rest)
+  }
+
+  /** What is told the store by the next call. */
+  get terms(): PoolTerms {
+    return this.#terms
   }
 
   /** The pool's window of the last answer. */

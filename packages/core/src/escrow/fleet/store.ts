@@ -202,6 +202,16 @@ export function failureOf(error: unknown): StoreFailure {
   return { kind: error instanceof PoolStoreError ? error.kind : 'other', message, cause: error }
 }
 
+/** A listener that fails, at once or by a promise, is none of the callers' business. */
+export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure) => unknown) | undefined): void {
+  try {
+    const told = listener?.(failure)
+    if (told instanceof Promise) told.catch(() => {})
+  } catch {
+    // As said at the option: its error is dropped.
+  }
+}
+
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
 /** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
@@ -245,16 +255,30 @@ export function requireLease(call: LeaseCall): void {
   if (need > 0) requireAbove('rate of the first tenant', tenants[0]?.rate, 0)
 }
 
-/** A store that answers nonsense has failed. */
-export function isAnswer(answer: LeaseAnswer): boolean {
-  if (typeof answer !== 'object' || answer === null) return false
-  const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
-  const isMark =
-    typeof mark === 'object' &&
-    mark !== null &&
-    [mark.epoch, mark.rev, mark.total, mark.ahead, mark.members].every(isAmount)
-  const areAmounts = [leftMs, grant, ahead, held, part, turn, room, waitMs].every(isAmount)
-  return Number.isSafeInteger(win) && isMark && areAmounts && Array.isArray(shares) && Array.isArray(used)
+/**
+ * Whether this can be the answer to a call: all of it is in its range. A store that answers anything else has failed, and
+ * nothing of it is used, since the next calls would state it again.
+ */
+export function isAnswer(answer: LeaseAnswer, { pool, tenants }: LeaseCall): boolean {
+  try {
+    const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
+    const areAmounts = [leftMs, mark.epoch, mark.total, mark.ahead, grant, ahead, held, turn, room].every(isAmount)
+    const areWhole = isWhole(win, -1) && isWhole(mark.rev, 0) && isWhole(mark.members, 0)
+    const areForAll = [shares, used].every((list) => Array.isArray(list) && list.length === tenants.length)
+    const areParts = [part, ...shares].every((share) => isAmount(share) && share <= 1 + ROUNDING)
+    const isSoon = isAmount(waitMs) && waitMs <= pool.windowMs
+    return areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
+  } catch {
+    // It is no object, has no mark, or cannot be read.
+    return false
+  }
+}
+
+/** A part that is worked out by a division may be above 1 by so much. */
+const ROUNDING = 1e-9
+
+function isWhole(value: number, least: number): boolean {
+  return Number.isSafeInteger(value) && value >= least
 }
 
 function isAmount(value: number): boolean {

@@ -239,4 +239,15 @@ describe('a fleet with a tree', () => {
     const { process } = rig({ groupOf: () => 'nowhere' })
     expect(() => process().check('x')).toThrow(/must be the name of one group/)
   })
+
+  it('sets the limit of groups that nobody has asked in yet, too', () => {
+    const { process } = rig({ limit: 100, quantum: 10 })
+    const escrow = process()
+    escrow.setLimit(1_000)
+    expect(check(escrow, 'ops/1', 500)).toMatchObject({ allowed: true })
+    expect(escrow.snapshot().groups!.map(({ limit, quantum }) => [limit, quantum])).toEqual([
+      [1_000, 100],
+      [1_000, 100],
+    ])
+  })
 })
