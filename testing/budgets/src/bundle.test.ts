@@ -51,7 +51,7 @@ describe('an edge bundle', () => {
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-      19.8,
+      20.4,
     ],
     [
       'a budget alone',

@@ -193,6 +193,20 @@ describe('a leased escrow', () => {
 })
 
 describe('costs that are known afterwards', () => {
+  it('are settled once weightOf works again: one that throws uses nothing up', () => {
+    let isGone = false
+    const weightOf = (): number => {
+      if (isGone) throw new Error('no such tenant')
+      return 1
+    }
+    const { escrow, check } = direct({ weightOf, estimates: 'asked' })
+    const decision = check('a', 50)
+    isGone = true
+    expect(() => escrow.settle(decision, 10)).toThrow('no such tenant')
+    isGone = false
+    expect(escrow.settle(decision, 10)).toMatchObject({ settled: true })
+  })
+
   it("are reserved as a tenant's settlements have told, unless it is to cost what it asks", () => {
     const spentBy = (estimates: 'learned' | 'asked'): number => {
       const { check, escrow } = direct({ estimates })

@@ -153,6 +153,8 @@ export class PoolMember {
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
     const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
+    // First what may throw: afterwards the ticket is used up.
+    const weight = weightFrom(this.#settings.weightOf, tenant)
     let [rest, draws] = [actualCost - ticket.charged, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
@@ -160,7 +162,6 @@ export class PoolMember {
     if (ticket.tenant === tenant) this.#estimates?.settle(tenant, ticket.cost, actualCost)
     const owe = (): Settled => this.#debts.add(tenant, rest)
     if (when === 'late' || !this.#credit.isOpen(nowMs)) return rest > 0 ? owe() : NOTHING_SETTLED
-    const weight = weightFrom(this.#settings.weightOf, tenant)
     if (rest <= 0) {
       if (rest < 0) this.#ledger.settle(slot, rest)
       this.#pulse.start(nowMs)
