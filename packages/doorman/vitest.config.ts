@@ -8,6 +8,7 @@ const config: UserProjectConfigExport = defineProject({
     name: 'doorman',
     // Most of its time it waits for leases and elections.
     maxWorkers: 3,
+    sequence: { groupOrder: 1 },
     include: ['src/**/*.test.ts'],
     globalSetup: './src/fixtures/install-etcd.ts',
     testTimeout: isDeep ? 7_200_000 : 120_000,

@@ -8,6 +8,7 @@ const config: UserProjectConfigExport = defineProject({
     hookTimeout: 120_000,
     // Most of its time it waits for windows to end.
     maxWorkers: 3,
+    sequence: { groupOrder: 1 },
   },
 })
 

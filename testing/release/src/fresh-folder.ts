@@ -161,7 +161,8 @@ async function greeting(
   program = ['server.js'],
   path = '/',
 ): Promise<void> {
-  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', PORT: String(port) }
+  // The console's program takes its password from there.
+  const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', PORT: String(port), CONSOLE_PASSWORD: 'of-a-test' }
   const child = spawn(command, [...args, ...program], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   const exit = once(child, 'exit')
   let complaints = ''
