@@ -1,8 +1,4 @@
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
-import { Miniflare } from 'miniflare'
+import { bundleWorker, startWorkerd } from '@fairlead-testing/servers/workerd'
 import { afterEach, expect, it } from 'vitest'
 import { fairShare } from './fixtures/repository.js'
 import { startDoorman } from './start-doorman.js'
@@ -16,37 +12,6 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
 })
 
-/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
-function workerdPath(): string {
-  const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
-  const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))
-  const name = `@cloudflare/workerd-${process.platform}-${process.arch === 'x64' ? '64' : process.arch}`
-  return join(dirname(fromWorkerd.resolve(`${name}/package.json`)), 'bin/workerd')
-}
-
-async function worker(url: string): Promise<Miniflare> {
-  process.env['MINIFLARE_WORKERD_PATH'] ??= workerdPath()
-  const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('./fixtures/worker.ts', import.meta.url))],
-    bundle: true,
-    format: 'esm',
-    platform: 'neutral',
-    mainFields: ['module', 'main'],
-    conditions: ['workerd', 'worker', 'browser'],
-    target: 'es2022',
-    write: false,
-  })
-  const miniflare = new Miniflare({
-    modules: true,
-    script: outputFiles[0]!.text,
-    compatibilityDate: '2026-07-01',
-    bindings: { DOORMAN: url },
-  })
-  ends.push(() => miniflare.dispose())
-  await miniflare.ready
-  return miniflare
-}
-
 it(`a worker refreshes its lease inside its requests, for ${SECONDS} s`, {
   timeout: 60_000 + SECONDS * 1_000,
 }, async () => {
@@ -54,14 +19,15 @@ it(`a worker refreshes its lease inside its requests, for ${SECONDS} s`, {
   for (const { algorithm } of config.resources) Object.assign(algorithm, { leaseLength: LEASE, refreshInterval: 1 })
   const doorman = await startDoorman({ config, httpPort: 0, hostname: '127.0.0.1', fresh: true, minimumRefreshMs: 0 })
   ends.push(() => doorman.close())
-  const { dispatchFetch } = await worker(doorman.httpUrl!).then((miniflare) => ({
-    dispatchFetch: () => miniflare.dispatchFetch('http://worker/'),
-  }))
+  const script = await bundleWorker(new URL('./fixtures/worker.ts', import.meta.url))
+  const worker = await startWorkerd(script, { bindings: { DOORMAN: doorman.httpUrl! } })
+  ends.push(() => worker.dispose())
+  const ask = () => worker.dispatchFetch('http://worker/')
   const statuses: number[] = []
   const endMs = performance.now() + SECONDS * 1_000
   while (performance.now() < endMs) {
     // Several at once: what one of them began is not the others'.
-    const answers = await Promise.all([dispatchFetch(), dispatchFetch(), dispatchFetch()])
+    const answers = await Promise.all([ask(), ask(), ask()])
     statuses.push(...answers.map(({ status }) => status))
     await Promise.all(answers.map((answer) => answer.text()))
     await new Promise((resolve) => setTimeout(resolve, 150))

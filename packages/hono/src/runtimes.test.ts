@@ -1,5 +1,5 @@
+import { bundleWorker } from '@fairlead-testing/servers/workerd'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { bundleWorker } from './fixtures/bundle.js'
 import { type RunningSite, runtimes } from './fixtures/runtimes.js'
 import { SiteClient } from './fixtures/site-client.js'
 
@@ -211,7 +211,7 @@ describe('a bundle for the edge', () => {
     ['workerd, with Node’s names allowed', ['workerd', 'node']],
     ['nobody in particular', []],
   ])('has nothing that only Node has, for %s', async (_name, conditions) => {
-    const text = await bundleWorker(conditions)
+    const text = await bundleWorker(new URL('./fixtures/worker.ts', import.meta.url), conditions)
     expect([text.includes('fairMiddleware'), /["'`]node:/.test(text)]).toEqual([true, false])
   })
 })
