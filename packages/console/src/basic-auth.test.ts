@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { createGate } from '@fairlead/core'
 import { describe, expect, it } from 'vitest'
 import { basicAuth, fairConsole } from './index.js'
@@ -48,4 +49,39 @@ it('auth may answer by itself, each time with the same response', async () => {
     expect([answer.status, answer.headers.get('location')]).toEqual([302, '/login'])
   }
   expect(console.viewers).toBe(0)
+})
+
+/** A response as libraries bring along: of a class of their own, perhaps with a body that is no stream of the web. */
+class Foreign {
+  readonly status: number
+  readonly headers = new Headers([['location', '/login']])
+  readonly body: unknown
+  constructor(status: number, body: unknown) {
+    this.status = status
+    this.body = body
+  }
+  clone(): Foreign {
+    return this
+  }
+}
+
+describe('an answer of auth that is of another class', () => {
+  const answered = async (given: unknown): Promise<Response> => {
+    const console = fairConsole(createGate(), { auth: () => given as Response })
+    return await console(new Request('http://host/'))
+  }
+
+  it('is given as it is', async () => {
+    for (const body of [null, Readable.from([Buffer.from('please')]), new Blob(['please']).stream()]) {
+      const answer = await answered(new Foreign(401, body))
+      expect([answer.status, answer.headers.get('location')]).toEqual([401, '/login'])
+      expect(await answer.text()).toBe(body === null ? '' : 'please')
+    }
+  })
+
+  it('lets nobody in where it is none, and is never rejected', async () => {
+    const never = Object.assign(new Foreign(200, null), { clone: () => Promise.reject(new Error('no')) })
+    for (const odd of [{}, { clone: () => undefined }, never, { clone: () => ({ status: 200 }) }, Response.error(), []])
+      expect((await answered(odd)).status).toBe(500)
+  })
 })

@@ -159,8 +159,7 @@ class Console<Raw> {
     let known: Viewer
     try {
       known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
-      // `auth` may give the same one each time.
-      if (typeof known === 'object' && known !== null) return { answer: known.clone() }
+      if (typeof known === 'object' && known !== null) return { answer: await ownCopy(known) }
     } catch {
       // The error is the application's: a stranger does not see it.
       return { answer: text(500, 'auth failed.\n') }
@@ -252,6 +251,13 @@ class Console<Raw> {
     keyedHash(flow, this.#key, hash)
     return `#${hex(hash).slice(0, 8)}`
   }
+}
+
+/** `auth` may give the same response each time, and one of another class, as libraries bring along. */
+async function ownCopy(given: Response): Promise<Response> {
+  // Awaited, because what is no response may give a promise, whose rejection would end the process.
+  const { body, status, headers } = await given.clone()
+  return new Response(body, { status, headers: [...headers] })
 }
 
 function text(status: number, body: string, headers: Record<string, string> = {}): Response {
