@@ -41,6 +41,15 @@ describe('basicAuth', () => {
   })
 })
 
+it('auth may answer by itself ten thousand times with the same response, and nothing piles up', async () => {
+  const page = fairConsole(createGate(), { auth: () => same })
+  const same = new Response('please log in', { status: 401 })
+  const ask = (method: string): Promise<Response> => page(new Request('http://host/', { method }))
+  await Promise.all(Array.from({ length: 10_000 }, () => ask('HEAD')))
+  const [one, two] = await Promise.all([ask('GET'), ask('GET')])
+  expect([one.status, await one.text(), await two.text()]).toEqual([401, 'please log in', 'please log in'])
+})
+
 it('auth may answer by itself, each time with the same response', async () => {
   const login = new Response(null, { status: 302, headers: { location: '/login' } })
   const console = fairConsole(createGate(), { auth: () => login })
@@ -60,9 +69,6 @@ class Foreign {
     this.status = status
     this.body = body
   }
-  clone(): Foreign {
-    return this
-  }
 }
 
 describe('an answer of auth that is of another class', () => {
@@ -80,8 +86,9 @@ describe('an answer of auth that is of another class', () => {
   })
 
   it('lets nobody in where it is none, and is never rejected', async () => {
-    const never = Object.assign(new Foreign(200, null), { clone: () => Promise.reject(new Error('no')) })
-    for (const odd of [{}, { clone: () => undefined }, never, { clone: () => ({ status: 200 }) }, Response.error(), []])
+    const used = new Response('read already')
+    await used.text()
+    for (const odd of [{}, [], { status: 200 }, { status: 200, headers: 7, body: null }, Response.error(), used])
       expect((await answered(odd)).status).toBe(500)
   })
 })

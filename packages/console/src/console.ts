@@ -253,11 +253,22 @@ class Console<Raw> {
   }
 }
 
-/** `auth` may give the same response each time, and one of another class, as libraries bring along. */
+/** What `auth` gave, read once: it may give the same response to each request, and clones of clones pile up. */
+const read = new WeakMap<Response, Promise<{ status: number; headers: [string, string][]; body: ArrayBuffer | null }>>()
+
+/** A response of our own that says the same, whatever class that has: libraries bring along theirs. */
 async function ownCopy(given: Response): Promise<Response> {
-  // Awaited, because what is no response may give a promise, whose rejection would end the process.
-  const { body, status, headers } = await given.clone()
-  return new Response(body, { status, headers: [...headers] })
+  let known = read.get(given)
+  if (known === undefined) {
+    known = readWhole(given)
+    read.set(given, known)
+  }
+  const { body, ...head } = await known
+  return new Response(body, head)
+}
+
+async function readWhole({ status, headers, body }: Response) {
+  return { status, headers: [...headers], body: body === null ? null : await new Response(body).arrayBuffer() }
 }
 
 function text(status: number, body: string, headers: Record<string, string> = {}): Response {
