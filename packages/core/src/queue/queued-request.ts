@@ -14,9 +14,9 @@ import { type Flow, firstOf, requireFlow } from '../path.js'
 import type { Ticket } from '../sfq/index.js'
 import { requireCost } from '../sfq/options.js'
 import type { Band, Drained } from './bands.js'
+import type { Timed } from './deadline-queue.js'
 import { type QueueSettings, requireDeadline, requireUnits, requireWidth } from './options.js'
 import type { Need } from './slots.js'
-import type { Timed } from './waiting-list.js'
 
 /**
  * Why a queue refuses.

@@ -1,8 +1,9 @@
 import type { Clock } from '../../clock.js'
+import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
 import type { PoolAccount } from './account.js'
 import type { Refusal, Request } from './reports.js'
-import type { Stake } from './store.js'
+import { MOST_REPORTED, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
@@ -83,6 +84,19 @@ export class Credit {
   /** What a tenant weighs here, and has used. */
   stakeOf(tenant: string, nowMs: number): Stake {
     return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
+  }
+
+  /** What the heaviest tenants have used, for a member that leaves. A weight that is not to be had any more counts as 1. */
+  lastReports(weightOf: ((tenant: string) => number) | undefined): TenantReport[] {
+    return this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => {
+      let weight = 1
+      try {
+        if (tenant !== '') weight = weightFrom(weightOf, tenant)
+      } catch {
+        // The tenant may have been deleted; its credit is to come back all the same.
+      }
+      return { tenant: tenant || OTHERS, weight, used, rate: 0, ask: 0 }
+    })
   }
 
   /** The pool's refusal that tells that a tenant of this whole weight need not ask it for so much yet. */

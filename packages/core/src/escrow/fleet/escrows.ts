@@ -75,7 +75,7 @@ class DrawingEscrow {
     requireCost(cost)
     const group = this.#groupOf(tenant)
     if (group === null) return this.#count(this.#unknown(tenant, cost))
-    const decision = this.#check(group, tenant, cost, tenant)
+    const decision = this.#check(group, poolName(tenant), cost, tenant)
     return decision instanceof Promise ? decision.then((late) => this.#count(late)) : this.#count(decision)
   }
 
@@ -88,7 +88,7 @@ class DrawingEscrow {
     requireCost(cost)
     const group = this.#groupOf(tenant)
     if (group === null) return this.#unknown(tenant, cost)
-    return (group === undefined ? this.#root : this.#join(group).member).peek(tenant, cost)
+    return (group === undefined ? this.#root : this.#join(group).member).peek(poolName(tenant), cost, tenant)
   }
 
   /**
@@ -236,14 +236,27 @@ class DrawingEscrow {
 
   #memberOf(settings: DrawingSettings, group: Group | undefined): PoolMember {
     const places = this.#places
-    const { weightOf } = settings
-    if (places === undefined) return new PoolMember(this, settings)
+    const weightOf = settings.weightOf && ((name: string) => settings.weightOf!(tenantOf(name)))
+    if (places === undefined) return new PoolMember(this, { ...settings, weightOf })
     const groups = new Map<string, Group>()
     for (const [child, name] of this.#names) if (child.parent === group) groups.set(groupName(name), child)
     const weight = (tenant: string): number =>
-      groups.get(tenant)?.weight ?? (weightOf === undefined ? (places.of(tenant)?.weight ?? 1) : weightOf(tenant))
+      groups.get(tenant)?.weight ??
+      (weightOf === undefined ? (places.of(tenantOf(tenant))?.weight ?? 1) : weightOf(tenant))
     return new PoolMember(this, { ...settings, weightOf: weight })
   }
+}
+
+/**
+ * The name by which members and their pools know a tenant. Names in one bracket are those of groups, and of all tenants
+ * that there is no room for: a client that calls itself so must not be taken for them.
+ */
+function poolName(tenant: string): string {
+  return tenant.startsWith('(') ? `(${tenant}` : tenant
+}
+
+function tenantOf(name: string): string {
+  return name.startsWith('((') ? name.slice(1) : name
 }
 
 /** The name by which the pool above knows a group: unlike a tenant's. */

@@ -193,6 +193,46 @@ describe('a leased escrow', () => {
 })
 
 describe('costs that are known afterwards', () => {
+  it('are the same whatever a tenant calls itself, also as the pool calls those without room, and groups', () => {
+    const served = (name: string): number[] => {
+      const asked = new Set<string>()
+      const weightOf = (tenant: string): number => {
+        asked.add(tenant)
+        return 1
+      }
+      const { world, escrow, check, store } = direct({ weightOf })
+      const other = new LeasedFairEscrow({ ...SHARED, weightOf, store, clock: world.clock, after: world.after })
+      const got = [0, 0, 0]
+      const ask = (of: LeasedFairEscrow, who: number): void => {
+        const decision = of.check(['a', 'b', name][who]!, 1)
+        if (!(decision instanceof Promise) && decision.allowed) got[who]!++
+      }
+      for (let ms = 0; ms < 5_000; ms++) {
+        for (const who of [0, 2]) ask(escrow, who)
+        for (const who of [1, 2]) ask(other, who)
+        world.advance(1)
+      }
+      expect([...asked].sort()).toEqual(['a', 'b', name].sort())
+      expect([check(name).tenant, escrow.peek(name).tenant]).toEqual([name, name])
+      return got
+    }
+    for (const name of ['(others)', '((others)', '(group gold)', '(']) expect(served(name)).toEqual(served('mallory'))
+  })
+
+  it('come back when a process ends though weightOf throws by then', async () => {
+    let isGone = false
+    const weightOf = (): number => {
+      if (isGone) throw new Error('no such tenant')
+      return 1
+    }
+    const { world, escrow, check, store } = direct({ weightOf })
+    expect(check('a', 30).allowed).toBe(true)
+    isGone = true
+    await escrow.close()
+    const next = new LeasedFairEscrow({ ...SHARED, store, clock: world.clock, after: world.after })
+    expect(next.check('b', 970)).toMatchObject({ allowed: true })
+  })
+
   it('are settled once weightOf works again: one that throws uses nothing up', () => {
     let isGone = false
     const weightOf = (): number => {

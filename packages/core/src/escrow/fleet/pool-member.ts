@@ -14,11 +14,10 @@ import {
   type LeasedSnapshot,
   LeasedTicket,
 } from './options.js'
-import { Debts, lastReport, Reports } from './reports.js'
+import { Debts, Reports } from './reports.js'
 import {
   fuzzOf,
   type LeaseAnswer,
-  MOST_REPORTED,
   type PoolTerms,
   pulseOf,
   type Stake,
@@ -33,10 +32,9 @@ const LEAST_BACK = 1 / 10
 const MOST_DRAWS = 4
 const NO_WINDOW = { granted: 0, used: 0, held: 0, tenants: 0, weight: 0 }
 
-/** A check that is being answered. */
+/** A check that is being answered; `shown` is for whom, by its own name: one of its own, if the tenant is a group. */
 interface Ask {
   readonly tenant: string
-  /** For whom: one of its own, if the tenant is a group. */
   readonly shown: string
   readonly weight: number
   /** What it asked with; `cost` is what is reserved for that. */
@@ -134,15 +132,15 @@ export class PoolMember {
   }
 
   /** By what is known here. */
-  peek(tenant: string, cost: number): LeasedDecision {
-    const ask = this.#askOf(tenant, cost)
+  peek(tenant: string, cost: number, shown: string): LeasedDecision {
+    const ask = this.#askOf(tenant, cost, shown)
     const nowMs = this.#credit.now()
-    const terms = this.#terms
+    const { limit, windowMs } = this.#terms
     const open = this.#credit.isOpen(nowMs)
-    const resetAtMs = (open ? this.#ledger.startMs : nowMs) + terms.windowMs
+    const resetAtMs = (open ? this.#ledger.startMs : nowMs) + windowMs
     const answer = (reason: LeasedReason | undefined, retryMs: number, judged?: Judgement): LeasedDecision =>
       this.#ticket(ask, reason, retryMs, judged, resetAtMs, nowMs)
-    if (cost > terms.limit) return answer('never', Number.POSITIVE_INFINITY)
+    if (cost > limit) return answer('never', Number.POSITIVE_INFINITY)
     if (!open) return answer(undefined, 0)
     const verdict = this.#judge(ask, nowMs, true)
     const { judged } = this.#ledger
@@ -269,8 +267,7 @@ export class PoolMember {
     const nowMs = this.#credit.now()
     if (!this.#credit.isOpen(nowMs)) return undefined
     const leave = (): Wish => {
-      const heaviest = this.#ledger.heaviest(MOST_REPORTED)
-      const tenants = heaviest.map(({ tenant, used }) => lastReport(tenant || OTHERS, this.#wholeWeight(tenant), used))
+      const tenants = this.#credit.lastReports(this.#settings.weightOf)
       return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
     }
     return this.#after(() => this.#account.draw(leave, nowMs))
@@ -288,10 +285,6 @@ export class PoolMember {
       ...{ allowed: this.#allowed, refused: this.#refused, storeErrors: this.#storeErrors, storeCalls },
       lastStoreFailure: failure === undefined ? undefined : { kind: failure.kind, message: failure.message },
     }
-  }
-
-  #wholeWeight(tenant: string): number {
-    return tenant === '' ? 1 : weightFrom(this.#settings.weightOf, tenant)
   }
 
   /** Decides by the rule; or nothing, if more has to be drawn for that, as much as `#need` says. */

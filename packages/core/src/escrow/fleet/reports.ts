@@ -244,11 +244,6 @@ function positive(rest: number, sum: number): number {
   return rest > 1e-9 * sum ? rest : 0
 }
 
-/** What is said of a tenant that is not here any more. */
-export function lastReport(tenant: string, weight: number, used: number): TenantReport {
-  return { tenant, weight, used, rate: 0, ask: 0 }
-}
-
 /** What tenants owe: costs that were known too late, or that there was no credit for. */
 export class Debts {
   readonly #owed: Map<string, number> = new Map()

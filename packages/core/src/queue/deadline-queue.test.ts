@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { DeadlineQueue, type Timed } from './waiting-list.js'
+import { DeadlineQueue, type Timed } from './deadline-queue.js'
 
 interface Item extends Timed<Item> {}
 
