@@ -27,7 +27,7 @@ export interface ClockOptions {
   bucketsPerLevel?: number
   /**
    * Time between two changes of the hash seeds, in milliseconds; `Infinity` means never. A flow that was not let in for
-   * between ten and twenty of these is a newcomer in a shortage; sooner if more than some 100 000 flows were let in.
+   * between ten and twenty of these is a newcomer in a shortage; sooner if more than some 30 000 flows were let in.
    * @default 60000
    */
   rotateEveryMs?: number

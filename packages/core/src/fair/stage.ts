@@ -43,7 +43,7 @@ class FairHold implements Hold {
 
 const EXEMPT: Hold = { finish: () => {}, undo: () => {} }
 const LONGEST_RETRY_MS = 30_000
-/** Resources that are measured on their own, at most: with the default options each takes 512 KiB. */
+/** Resources that are measured on their own, at most: with the default options each takes 640 KiB. */
 const MOST_RESOURCES = 32
 
 /**

@@ -38,7 +38,7 @@ const MOST_PUT_OFF = 64
 /**
  * Keeps a shared resource fair in constant memory, without a record per flow: refuses what flows ask beyond their share
  * of it while it is short. Its rule decides how; see docs/fair.md. Rule `fair-clock` refuses nothing until it was shown
- * that the resource delivers as much when less is let in, and takes 512 KiB at the default size; `blue` refuses flows
+ * that the resource delivers as much when less is let in, and takes 640 KiB at the default size; `blue` refuses flows
  * by the failures that they meet.
  *
  * Hash seeds change from time to time, so that no two flows share their fate for long. That happens on the next call,

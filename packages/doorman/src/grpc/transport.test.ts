@@ -1,4 +1,5 @@
 import { connect as connectHttp2, constants } from 'node:http2'
+import { connect as connectTcp } from 'node:net'
 import { CapacityError, type CapacityService, DoormanClient } from '@fairlead/core/doorman'
 import { attempt, until } from '@fairlead-testing/waiting'
 import { Client, credentials, status } from '@grpc/grpc-js'
@@ -217,5 +218,37 @@ describe('overGrpc', () => {
     await new Promise((resolve) => session.ping(resolve))
     vi.advanceTimersByTime(30_000)
     expect(await closed).toBe(constants.NGHTTP2_CANCEL)
+  })
+
+  it('closes a connection on which no call was begun, and none on which one was', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    ends.push(() => vi.useRealTimers())
+    const { port } = await serve()
+    const silent = connectTcp(port, '127.0.0.1')
+    ends.push(() => silent.destroy())
+    const closed = new Promise((resolve) =>
+      silent
+        .resume()
+        .on('error', () => {})
+        .on('close', resolve),
+    )
+    const session = connectHttp2(`http://127.0.0.1:${port}`)
+    ends.push(() => session.destroy())
+    const ask = (): Promise<unknown> =>
+      new Promise((resolve, reject) => {
+        const stream = session.request({
+          ':method': 'POST',
+          ':path': '/doorman.Capacity/Discovery',
+          'content-type': 'application/grpc',
+        })
+        stream.on('response', resolve).on('error', reject).resume().end(Buffer.alloc(5))
+      })
+    await ask()
+    // The server has taken both: the second was answered, and the first came before it.
+    vi.advanceTimersByTime(15_000)
+    vi.advanceTimersByTime(15_000)
+    await closed
+    vi.advanceTimersByTime(300_000)
+    await ask()
   })
 })

@@ -50,6 +50,10 @@ export class Child implements Waking {
   unitsChanged: number
   /** As the ledger's wall clock would have it that was never set forward. */
   heldUntil: number = Number.NEGATIVE_INFINITY
+  /** While it holds more than it was last given: until when what it had before may be in use, as {@link heldUntil}. */
+  hadUntil: number | undefined
+  /** And the most that it was given since. */
+  givenSince = 0
   /** The last answer. */
   granted = 0
   expiry = 0
@@ -280,6 +284,28 @@ export class ChildLedger {
    */
   holdUntil(child: Child, second: number): void {
     child.heldUntil = Math.max(child.heldUntil, second - this.#corrections.forward)
+  }
+
+  /**
+   * What the child may be using, if it does not show what it was given: all that it holds, until what it had before has
+   * ended, and then the most that it was given since. So a child that never shows anything keeps nothing for ever.
+   */
+  mayUse(child: Child, now: number): number {
+    const { hadUntil } = child
+    const isOver = hadUntil !== undefined && hadUntil + this.#corrections.forward <= now
+    return isOver ? Math.min(child.held, child.givenSince) : child.held
+  }
+
+  /** An answer that ends at `second` gives the child `granted`; it may be using `held`. */
+  answer(child: Child, granted: number, held: number, second: number): void {
+    if (held <= granted) child.hadUntil = undefined
+    else if (child.hadUntil === undefined || held < child.held) {
+      child.hadUntil = child.heldUntil
+      child.givenSince = granted
+    } else child.givenSince = Math.max(child.givenSince, granted)
+    this.hold(child, held)
+    this.lease(child, granted)
+    child.ends(second)
   }
 
   /** When the child last asked, by the wall clock as it is now. */

@@ -124,6 +124,27 @@ describe('a root with clients', () => {
     expect(ask(resource, 'b', 1_003, 100).capacity).toBe(0)
   })
 
+  it('holds what a child had until that has ended, and not for ever where it never shows what it was given', () => {
+    for (const shows of [(all: Lease) => all, () => undefined]) {
+      const resource = root()
+      const all = ask(resource, 'a', 1_000, 100)
+      let got = 0
+      let heldUntil = 0
+      let other: Lease | undefined
+      for (let now = 1_002; now < 1_300; now += 2) {
+        // It may still be using 100 until 1060, for all that anybody knows; all these answers are lost.
+        const has = now < 1_060 ? shows(all) : undefined
+        ask(resource, 'a', now, 1, has ?? { ...all, capacity: 1, expiryTime: now + 5 })
+        other = ask(resource, 'b', now + 1, 100, other)
+        if (other.capacity === 0) heldUntil = now + 1
+        got = other.capacity
+      }
+      expect(heldUntil).toBeGreaterThan(1_058)
+      expect(heldUntil).toBeLessThan(1_066)
+      expect(got).toBeGreaterThan(90)
+    }
+  })
+
   it('takes a question without a lease for no sign that the last answer was heard', () => {
     const resource = root()
     const asking = (now: number, has?: Lease): Lease =>

@@ -247,7 +247,8 @@ export class ServerResource {
     const goal = this.#upstream === undefined ? capacity : this.#upstream.target(now)
     const target = targetOf(this.#rules, ledger, child, Math.max(0, goal - reserve), this.#before)
     const free = this.#bounded ? capacity - reserve - (ledger.held - child.held) : Number.POSITIVE_INFINITY
-    const floor = outstanding === undefined ? 0 : showsLast ? Math.min(outstanding, leased) : child.held
+    const mayUse = ledger.mayUse(child, now)
+    const floor = outstanding === undefined ? 0 : showsLast ? Math.min(outstanding, leased) : mayUse
     this.#target = claims ? target : Math.max(target, floor)
     this.#share = capacity / Math.max(1, ledger.bands.subclients)
 
@@ -268,12 +269,10 @@ export class ServerResource {
     // A message frees capacity only if it shows what was last granted. Any other may have been on its way for long, or its
     // sender has not heard of that yet: it may be using what it had, or have promised more by now.
     // Peers that never show a lease could free nothing at all: those are taken to have the answer before this one.
-    const believed = outstanding === undefined && child.instance === undefined && !child.shows ? leased : child.held
+    const believed = outstanding === undefined && child.instance === undefined && !child.shows ? leased : mayUse
     const shown = showsLast ? Math.min(roundUp(outstanding ?? has, ledger.unit), child.held) : believed
     const confirms = outstanding !== undefined || this.#rules.confirm
-    ledger.hold(child, Math.max(granted, confirms ? shown : 0, roundUp(inUse, ledger.unit)))
-    ledger.lease(child, granted)
-    child.ends(expiry)
+    ledger.answer(child, granted, Math.max(granted, confirms ? shown : 0, roundUp(inUse, ledger.unit)), expiry)
     ledger.holdUntil(child, expiry + GRACE_SECONDS)
     child.refreshSeconds = this.#refreshOf(child, target, expiry, now)
     ledger.watch(child)
@@ -292,6 +291,7 @@ export class ServerResource {
     const longest = Math.floor(now + this.#rules.leaseLengthSeconds)
     const held = child.held + this.#reserve.claim(roundUp(capacity, this.#ledger.unit) - child.held)
     this.#ledger.hold(child, held)
+    child.hadUntil = undefined
     if (has !== undefined) {
       this.#ledger.lease(child, Math.min(capacity, held))
       child.ends(Math.min(has.expiryTime, longest), has.serial)

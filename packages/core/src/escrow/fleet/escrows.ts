@@ -96,7 +96,8 @@ class DrawingEscrow {
    * more is charged to the credit of this member, and then to a lease that is drawn for it; what that does not bring is
    * `unpaid`. Once for each decision, and in its window; otherwise it does nothing, and says so.
    *
-   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`; and if `weightOf` does, with the decision
+   * as it was, so that it can be settled again.
    */
   settle(decision: LeasedDecision, actualCost: number): Settled | Promise<Settled> {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)

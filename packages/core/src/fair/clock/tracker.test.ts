@@ -226,19 +226,42 @@ describe('the fair clock of a tracker', () => {
 })
 
 describe('flows that are known', () => {
+  const placement = new IndependentPlacement(1, 64, seededRandom(1))
+  const key = (name: string): FlowKey => {
+    const made = new FlowKey(name)
+    placement.digest(made)
+    return made
+  }
+
+  it('are told from those that nobody has heard of, however long a quarter of 1000 a second goes to invented names', () => {
+    const known = new KnownFlows(4096)
+    let taken = 0
+    for (let minute = 0; minute < 30; minute++) {
+      for (let i = 0; i < 15_000; i++) known.add(key(`${minute}-${i}`))
+      for (let i = 0; i < 1_000; i++) if (known.has(key(`unheard-${minute}-${i}`))) taken++
+      known.rotate(1)
+    }
+    // At ten times the capacity, as many as a twentieth of it.
+    expect(taken).toBeLessThan(0.005 * 30_000)
+  })
+
+  it('are told from those that nobody has heard of also where no rotation ever comes', () => {
+    const known = new KnownFlows(64)
+    for (let i = 0; i < 200_000; i++) known.add(key(`${i}`))
+    let taken = 0
+    for (let i = 0; i < 10_000; i++) if (known.has(key(`unheard-${i}`))) taken++
+    expect(taken).toBeLessThan(200)
+    expect(known.has(key('199999'))).toBe(true)
+  })
+
   it('are known for two generations, which end sooner where crowds come', () => {
     const known = new KnownFlows(64)
-    const key = (name: string): FlowKey => {
-      const made = new FlowKey(name)
-      new IndependentPlacement(1, 64, seededRandom(1)).digest(made)
-      return made
-    }
     known.add(key('a'))
     known.rotate(9)
     known.add(key('b'))
     known.rotate(1)
     expect([known.has(key('a')), known.has(key('b'))]).toEqual([true, true])
-    for (let i = 0; i < 2_000; i++) known.add(key(`crowd-${i}`))
+    for (let i = 0; i < 800; i++) known.add(key(`crowd-${i}`))
     known.rotate(1)
     known.rotate(9)
     expect(known.has(key('crowd-1'))).toBe(true)
