@@ -11,7 +11,9 @@ export interface ServerTls {
   cert: Pem
   /** Private key. */
   key: Pem
-  /** Authority that signs clients: who has no certificate of it is not let in, but for probes of the status port. */
+  /**
+   * Authority that signs clients: a client without its certificate is refused, except for probes of the status port.
+   */
   clientCa?: Pem
 }
 

@@ -4,12 +4,14 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 import { CLOCK_SCRIPT } from './clock-script.js'
 
 const EXCHANGE: Script = scriptOf(CLOCK_SCRIPT)
-/** The arbiter fetches reports so long after the end of their period, and others its leases so long after they reported. */
+/**
+ * The arbiter fetches reports so long after the end of their period, and others its leases so long after they reported.
+ */
 const FETCH_MS = 35
 const POLL_MS = 55
 const PERIOD_MS = 100
 const CALLS_PER_PERIOD = 2
-/** Who has nothing more to report for so long has left. */
+/** A process that has nothing to report for this time has left. */
 const OVER_MS = 2_000
 /** A call that was not answered for so long is taken to be lost, and so are the others if there are many. */
 const LOST_MS = 500
@@ -33,8 +35,8 @@ export interface RedisFleet extends ClockLink {
 }
 
 /**
- * The processes of a fleet share one sense of fairness by way of Redis: for `createGate({ name, fleet })`. All that give
- * their gate the same name, and reach the same Redis, share.
+ * The processes of a fleet share one sense of fairness by way of Redis: for `createGate({ name, fleet })`. All that
+ * give their gate the same name, and reach the same Redis, share.
  *
  * While nothing is short, nothing is sent. Then each process makes 20 calls a second at most, of some hundred bytes, on
  * one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of the
@@ -135,7 +137,8 @@ class Seat {
     }
     this.#calls = 0
     this.#exchange()
-    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same one.
+    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same
+    // one.
     const untilMs = PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS)
     this.#wake(this.#arbiter === undefined ? PERIOD_MS : untilMs + (untilMs < PERIOD_MS / 2 ? PERIOD_MS : 0))
   }

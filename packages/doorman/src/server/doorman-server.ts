@@ -57,7 +57,9 @@ export interface DoormanServerOptions {
   clock?: Clock
   /** Milliseconds since the Unix epoch, for the ends of leases; may be corrected at any time. @default Date.now */
   wallClock?: Clock
-  /** Timers for the parent, and for what calls leave undone; must not keep the process alive. @default the platform's */
+  /**
+   * Timers for the parent, and for what calls leave undone; must not keep the process alive. @default the platform's
+   */
   after?: After
 }
 
@@ -95,8 +97,8 @@ const DRIFT_MS = 500
  * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
  *
  * Starts nothing when it is made. With a parent it has one timer while somebody wants something, and everywhere one
- * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after a
- * crash the next master learns from what children bring, and hands out nothing that may still be in use.
+ * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after
+ * a crash the next master learns from what children bring, and hands out nothing that may still be in use.
  *
  * @see the Doorman design document, "Server operation"
  */
@@ -204,8 +206,8 @@ export class DoormanServer implements CapacityService {
   }
 
   /**
-   * What pages and metrics want to see. O(resources), with pauses in which others are answered: a resource is shown as it
-   * was when its turn came.
+   * What pages and metrics want to see. O(resources), with pauses in which others are answered: a resource is shown as
+   * it was when its turn came.
    */
   async summary(): Promise<DoormanServerSummary> {
     const summary = await this.#walked(this.#node.summary(this.#now()))
@@ -214,7 +216,7 @@ export class DoormanServer implements CapacityService {
 
   /**
    * The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children), with
-   * pauses in which others are answered; who comes or goes meanwhile may be missed.
+   * pauses in which others are answered; clients that come or go meanwhile may be missed.
    */
   async largest(resourceId: string, most: number): Promise<ChildSnapshot[]> {
     return this.#walked(this.#node.largest(resourceId, most, this.#now()))
