@@ -10,7 +10,7 @@ import { figures, population, send } from './load.js'
 import { startService } from './service.js'
 
 const PROCESSES = 4
-/** What the clients ask, and what the database serves, a second: it is short unless that is a lot more. */
+/** Demand of the clients, and capacity of the database, per second: it runs short unless the capacity is much larger. */
 const LOAD = Number(process.env['LOAD'] ?? 100)
 const PER_SECOND = Number(process.env['PER_SECOND'] ?? LOAD)
 
@@ -25,7 +25,7 @@ async function startOne(): Promise<void> {
   const server = startService(0, process.pid, { name: 'orders', fleet })
   await once(server, 'listening')
   process.send?.((server.address() as AddressInfo).port)
-  // Who leaves says so, and the others need not find out.
+  // Announces the departure, so that the others need not detect it.
   process.once('SIGTERM', async () => {
     await fleet.close()
     process.exit()

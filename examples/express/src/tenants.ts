@@ -4,11 +4,11 @@ import { query } from '@fairlead-examples/pool'
 import express from 'express'
 
 const fair = fairMiddleware({
-  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  // Behind authentication this would be the tenant; without a key the client's address is the flow.
   flow: (req) => req.get('x-api-key'),
   // A report is worth ten ordinary requests.
   cost: (req) => (req.path === '/report' ? 10 : 1),
-  // Whoever asks whether we are alive must get an answer, and tells nothing about load.
+  // A liveness probe must always get an answer, and says nothing about load.
   skip: (req) => req.path === '/health',
   handler: (_req, res, { refusal, retryAfterSeconds }) =>
     res.send({ error: `${refusal.reason}: come back in ${retryAfterSeconds} s` }),

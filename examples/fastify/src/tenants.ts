@@ -5,7 +5,7 @@ import { fastify } from 'fastify'
 
 const app = fastify()
 await app.register(fairPlugin, {
-  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  // Behind authentication this would be the tenant; without a key the client's address is the flow.
   flow: (request) => request.headers['x-api-key']?.toString(),
   handler: (_request, _reply, { refusal, retryAfterSeconds }) => ({
     error: `${refusal.reason}: come back in ${retryAfterSeconds} s`,
@@ -23,7 +23,7 @@ app.get('/report', { config: { fair: { cost: 10 } } }, (request) =>
   query({ pages: 10, cost: request.fair?.permit?.cost }, request.fair?.signal),
 )
 app.get('/admission', async () => app.fair.gate.snapshot())
-// Whoever asks whether we are alive must get an answer, and tells nothing about load.
+// A liveness probe must always get an answer, and says nothing about load.
 app.get('/health', { config: { fair: false } }, async () => 'ok')
 await app.listen({ port: Number(process.env['PORT'] ?? 3000) })
 console.log('listening on', app.server.address())

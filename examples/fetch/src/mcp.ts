@@ -4,10 +4,10 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js'
 import { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js'
 import { z } from 'zod'
 
-/** What a call of a tool costs; all else costs 1. */
+/** Cost of a call by tool; everything else costs 1. */
 const COSTS: Readonly<Record<string, number>> = { report: 10 }
 
-/** What is used of a message of JSON-RPC. */
+/** The used part of a JSON-RPC message. */
 interface Message {
   readonly id?: string | number
   readonly method?: string

@@ -5,11 +5,11 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 
 const fair = fairMiddleware({
-  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  // Behind authentication this would be the tenant; without a key the client's address is the flow.
   flow: (c) => c.req.header('x-api-key'),
   // A report is worth ten ordinary requests.
   cost: (c) => (c.req.path === '/report' ? 10 : 1),
-  // Whoever asks whether we are alive must get an answer, and tells nothing about load.
+  // A liveness probe must always get an answer, and says nothing about load.
   skip: (c) => c.req.path === '/health',
   handler: (c, { refusal, retryAfterSeconds }) =>
     c.json({ error: `${refusal.reason}: come back in ${retryAfterSeconds} s` }),

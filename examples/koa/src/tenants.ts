@@ -4,11 +4,11 @@ import { query } from '@fairlead-examples/pool'
 import Koa from 'koa'
 
 const fair = fairMiddleware({
-  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  // Behind authentication this would be the tenant; without a key the client's address is the flow.
   flow: (ctx) => ctx.get('x-api-key'),
   // A report is worth ten ordinary requests.
   cost: (ctx) => (ctx.path === '/report' ? 10 : 1),
-  // Whoever asks whether we are alive must get an answer, and tells nothing about load.
+  // A liveness probe must always get an answer, and says nothing about load.
   skip: (ctx) => ctx.path === '/health',
   handler: (ctx, { refusal, retryAfterSeconds }) => {
     ctx.body = { error: `${refusal.reason}: come back in ${retryAfterSeconds} s` }
@@ -20,7 +20,7 @@ fair.gate.observe((event) => {
 })
 
 const app = new Koa<FairState>()
-// Whoever asks for too much at once gets 503 from Koa itself, which has nothing to log about that.
+// Koa itself answers the thrown 503 of an overloaded handler; there is nothing to log.
 app.silent = true
 app.use(fair)
 app.use(async (ctx) => {

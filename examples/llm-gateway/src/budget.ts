@@ -2,7 +2,7 @@ import { LeasedFairEscrow, WeightedFairEscrow } from '@fairlead/core/escrow'
 import { RedisPoolStore } from '@fairlead/redis'
 import { createClient } from 'redis'
 
-/** What all tenants together may spend, and who gets how much of it when all want more. */
+/** The budget of all tenants together, and their weights when all want more. */
 interface BudgetOptions {
   readonly limit: number
   readonly windowMs: number

@@ -12,11 +12,11 @@ export interface EngineOptions {
   readonly stepMs: number
 }
 
-/** What the engine does now. */
+/** The present state of the engine. */
 export interface EngineState {
   readonly running: number
   readonly waiting: number
-  /** Tokens in the KV cache: prompts, and what has been written. */
+  /** Tokens in the KV cache: prompts and answers so far. */
   readonly tokens: number
   /** Most requests, and most tokens, that there ever were at once. */
   readonly mostRunning: number

@@ -34,7 +34,7 @@ const windowMs = Number(WINDOW_SECONDS) * 1_000
 const budget = await openBudget({ limit: Number(TOKENS), windowMs, weightOf }, REDIS_URL || undefined)
 const lengths = new AnswerLengths()
 
-/** What is known of a request before it is let in. Costs and units are tokens. */
+/** What is known about a request before admission. Costs and units are tokens. */
 interface Asked {
   readonly tenant: string
   readonly chat: ChatRequest
@@ -63,9 +63,9 @@ const read: RequestHandler = (req, res, next) => {
 }
 
 const fair = fairMiddleware({
-  // Tenants have their shares, and the users of one share what it has.
+  // Tenants have shares, and the users of a tenant divide its share.
   flow: (req) => [requests.get(req)!.tenant, requests.get(req)!.chat.user],
-  // What it will probably come to. What it does not come to goes back at the end, and more is charged as it streams.
+  // The expected cost. An unused part comes back at the end; an excess is charged as it streams.
   cost: (req) => {
     const { promptTokens, key, chat } = requests.get(req)!
     return promptTokens + lengths.expected(key, chat.maxTokens)
@@ -119,7 +119,7 @@ interface Ended {
 
 const NOTHING_USED: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
 
-/** An engine that is short itself says so; any other error says nothing of what there is. */
+/** An overloaded engine reports that; any other error says nothing about its capacity. */
 const outcomeOf = (code: unknown): 'failure' | 'ignored' => ([429, 503].includes(Number(code)) ? 'failure' : 'ignored')
 
 /**
@@ -181,8 +181,8 @@ async function chat(req: Request, res: Response): Promise<void> {
     if (res.headersSent) res.destroy()
     else res.status(502).json(errorBody('the engine cannot be reached', 'server_error', 'bad_gateway'))
   } finally {
-    // Who leaves pays for what was written until then: the charges. The permit is ours until this function is over,
-    // because it is wrapped; what is said here counts, and the middleware's own word after it does not.
+    // A client that leaves pays for the tokens until then: the charges. The permit is ours until this function ends,
+    // because it is wrapped: this `finish` counts, and the middleware's later one has no effect.
     permit?.finish(outcome, usage === undefined ? {} : { cost: usage.total_tokens })
   }
 }

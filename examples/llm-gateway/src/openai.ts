@@ -1,4 +1,4 @@
-/** What a client asks, as far as the gateway looks at it: the body of OpenAI's `POST /v1/chat/completions`. */
+/** The part of a request that the gateway reads: the body of OpenAI's `POST /v1/chat/completions`. */
 export interface ChatRequest {
   readonly model: string
   readonly messages: readonly { readonly role: string; readonly content: string }[]
@@ -46,7 +46,7 @@ export function usageOf(said: unknown): Usage | undefined {
   return { prompt_tokens, completion_tokens, total_tokens }
 }
 
-/** Reads a body; a sentence that says what is wrong with it, if it is no such request. */
+/** Reads a body; returns a sentence that describes the error if it is no such request. */
 export function readChat(body: unknown): ChatRequest | string {
   const given = (body ?? {}) as Record<string, unknown>
   const { model, messages, stream = false, user = 'default', stream_options: options } = given
@@ -82,7 +82,7 @@ export function errorBody(message: string, type: string, code: string): { error:
   return { error: { message, type, code, param: null } }
 }
 
-/** The data of the events of a stream, one after the other; what is cut off at the end is left out. */
+/** The data of a stream's events, one after the other, without an incomplete event at the end. */
 export async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

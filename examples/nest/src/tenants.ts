@@ -34,7 +34,7 @@ class Shop {
   }
 }
 
-// Whoever asks whether we are alive must get an answer, and tells nothing about load.
+// A liveness probe must always get an answer, and says nothing about load.
 @Controller('health')
 @SkipFair()
 class Health {
@@ -45,7 +45,7 @@ class Health {
 }
 
 const fair = FairModule.forRoot({
-  // Behind authentication this would be the tenant; who has no key is known by the client's address.
+  // Behind authentication this would be the tenant; without a key the client's address is the flow.
   flow: (context) => context.switchToHttp().getRequest().headers['x-api-key'],
   handler: (_context, { refusal, retryAfterSeconds }) => ({
     error: `${refusal.reason}: come back in ${retryAfterSeconds} s`,

@@ -14,7 +14,7 @@ export function createApp(resource: Resource, guard: 'bare' | 'fair'): Express {
   })
 
   if (fair) {
-    // The same: it is looked at when there is too little. Whoever can reach this machine's own address may see it.
+    // The same: the console is needed during a shortage. Everybody who can reach this machine's own address may see it.
     app.use('/fairlead', fairConsole(fair.gate, { auth: false }))
     app.use(fair)
   }

@@ -6,7 +6,7 @@ export interface Answer {
   readonly atMs: number
 }
 
-/** After this long without an answer a client gives up, and what the server still does for it is done for nobody. */
+/** After this time without an answer a client gives up, and the server's further work for it is wasted. */
 const PATIENCE_MS = 2_000
 
 /** Sends requests over keep-alive connections, as many as are needed at once. */

@@ -35,7 +35,7 @@ const WARM_UP_MS = 1_000
  */
 const MEASURE_ASKERS = { pool: 50, cpu: 8 } as const
 const MEASURE_MS = 2_000
-/** What is answered before that is not counted: the line has to form first. */
+/** Answers before that do not count: the line has to form first. */
 const SETTLE_MS = 300
 
 /** Brings a new server to its working speed with a light load, so that no phase starts on code that never ran. */
@@ -43,7 +43,7 @@ export async function warmUp(url: string): Promise<void> {
   await askWithoutBreak(url, WARM_UP_ASKERS, 0, WARM_UP_MS)
 }
 
-/** What a warm server can really do, in requests per second: what it serves in two seconds without a break. */
+/** Measured capacity of a warm server, in requests per second: its throughput in two seconds of full load. */
 export async function measureCapacity(url: string, resource: Options['resource']): Promise<number> {
   const served = await askWithoutBreak(url, MEASURE_ASKERS[resource], SETTLE_MS, SETTLE_MS + MEASURE_MS)
   return served / (MEASURE_MS / 1_000)

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** What the user may choose. */
+/** The program's options. */
 export interface Options {
   /** Stop after the report instead of leaving the server up to play with. */
   readonly once: boolean
@@ -10,9 +10,9 @@ export interface Options {
   readonly seconds: number
   /** Seed of the arrivals: the same seed asks the same, at the same instants, in both phases. */
   readonly seed: number
-  /** What the handler needs: a pool of database connections that answers 503, or the processor, which never does. */
+  /** The handler's resource: a pool of database connections that answers 503, or the processor, which never does. */
   readonly resource: 'pool' | 'cpu'
-  /** All that the clients ask together, as a multiple of what the resource can do. */
+  /** Total demand of the clients, as a multiple of the resource's capacity. */
   readonly load: number
   /** Where plot and figures go. */
   readonly out: string

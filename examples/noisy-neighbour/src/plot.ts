@@ -115,7 +115,7 @@ function clientLine(rate: readonly number[], panel: number, manner: Manner): Lin
   }
 }
 
-/** The mean of the quiet clients, too many to follow one by one; and what each should get: what they ask. */
+/** The mean of the quiet clients, which are too many to follow individually, and their target: their demand. */
 function averageLine(
   rates: readonly (readonly number[])[],
   panel: number,

@@ -14,8 +14,8 @@ export interface PoolOptions {
 }
 
 /**
- * A small database: 30 connections and 80 to 120 ms a query make about 300 queries a second. Who finds 60 in line is
- * turned away; a full line is 200 ms long.
+ * A small database: 30 connections and 80 to 120 ms a query make about 300 queries a second. A query that finds 60 in
+ * line fails; a full line is 200 ms long.
  */
 export const DATABASE: PoolOptions = {
   connections: 30,

@@ -10,10 +10,10 @@ export interface Client {
 
 const QUIET_CLIENTS = 18
 const HEAVY_CLIENTS = 2
-/** What a client asks, in fair levels; a fair level is the capacity divided by the number of clients. */
+/** Demand of a client, in fair levels; a fair level is the capacity divided by the number of clients. */
 const QUIET_ASKS = 2 / 3
 const HEAVY_ASKS = 10
-/** What that comes to together, over the capacity. */
+/** Total demand over the capacity. */
 const LOAD = (QUIET_CLIENTS * QUIET_ASKS + HEAVY_CLIENTS * HEAVY_ASKS) / (QUIET_CLIENTS + HEAVY_CLIENTS)
 
 /**

@@ -2,7 +2,7 @@ import Table from 'cli-table3'
 import type { Options } from './options.js'
 import type { MannerSummary, PhaseSummary } from './summary.js'
 
-/** A whole run: what was asked of the demonstration, and how both phases went. */
+/** A whole run: its options, and the results of both phases. */
 export interface Report {
   readonly options: Pick<Options, 'seconds' | 'seed' | 'resource' | 'load'>
   /** Measured before the first phase, in requests per second. */

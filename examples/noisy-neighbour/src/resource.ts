@@ -2,7 +2,7 @@
 export interface Resource {
   /** Uses it for one request. Rejects with {@link ExhaustedError} if there is none to be had. */
   use(): Promise<void>
-  /** What it holds now, as plain JSON. */
+  /** Its present state, as plain JSON. */
   snapshot(): Readonly<Record<string, number>>
 }
 

@@ -6,7 +6,7 @@ import type { Options } from './options.js'
 /** The server, in a process of its own. */
 export interface ServerProcess {
   readonly url: string
-  /** What `work` comes to; rejects at once if the server ends before that. */
+  /** The result of `work`; rejects immediately if the server ends before that. */
   whileAlive<T>(work: Promise<T>): Promise<T>
   stop(): Promise<void>
 }

@@ -13,7 +13,7 @@ export interface MannerSummary {
   /** Mean and worst of the clients' own ratios. */
   readonly servedOfEntitled: number
   readonly worstOfEntitled: number
-  /** Latency of what was served; `null` if nothing was. */
+  /** Latency of the served requests; `null` if there were none. */
   readonly p50Ms: number | null
   readonly p99Ms: number | null
 }
@@ -46,7 +46,7 @@ export function summarise(tally: Tally, capacity: number, sentForSeconds: number
     byClient.map(({ asked }) => asked),
     capacity * seconds,
   )
-  // Who asks for nothing lacks nothing.
+  // A client without demand lacks nothing.
   const ratios = byClient.map(({ served }, i) => (entitled[i]! > 0 ? served / entitled[i]! : 1))
   const total = (field: 'asked' | 'served' | 'refusedUnfair' | 'refusedShort' | 'lost'): number =>
     sum(byClient.map((tallied) => tallied[field]))

@@ -2,10 +2,10 @@ import { requireText, show } from '@fairlead/core/internal'
 import type { Auth } from './options.js'
 
 /**
- * An `auth` that asks the browser for a name and a password: HTTP's Basic scheme. The name is the one in the audit of
- * what is done. `passwords` are by name; one that is missing or empty throws a `TypeError`, so a variable that is not
- * set opens nothing. Use it over TLS only: the browser sends both with each request, hardly hidden. Comparing takes the
- * same time for each password of one length.
+ * An `auth` that asks the browser for a name and a password: HTTP's Basic scheme. The name appears in the audit of
+ * actions. `passwords` are by name; a missing or empty password throws a `TypeError`, so an unset variable opens
+ * nothing. Use it over TLS only: the browser sends both with each request, merely encoded. The time of a comparison
+ * depends only on the length of the password.
  *
  * @see RFC 7617
  */
@@ -21,7 +21,7 @@ export function basicAuth(passwords: Readonly<Record<string, string | undefined>
   return async (request) => {
     const { name, password } = credentialsOf(request.headers.get('authorization'))
     const expected = known.get(name)
-    // A name that nobody has takes as long as one that somebody has.
+    // An unknown name takes as long as a known one.
     const isSame = await areSame(password, expected ?? '')
     if (isSame && expected !== undefined) return name
     return new Response('Who are you?\n', {
@@ -35,20 +35,20 @@ export function basicAuth(passwords: Readonly<Record<string, string | undefined>
   }
 }
 
-/** Empty where there are none. */
+/** Empty if there are none. */
 function credentialsOf(header: string | null): { name: string; password: string } {
   const [, encoded = ''] = /^basic +([a-z\d+/]+=*)$/i.exec(header ?? '') ?? []
   let text = ''
   try {
     text = new TextDecoder().decode(Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0)))
   } catch {
-    // No base64: no credentials.
+    // Invalid base64 counts as no credentials.
   }
   const colon = text.indexOf(':')
   return colon < 0 ? { name: '', password: '' } : { name: text.slice(0, colon), password: text.slice(colon + 1) }
 }
 
-/** Compares digests, so that how long it takes tells nothing of where two texts differ. */
+/** Compares digests, so that the time reveals nothing about the position of a difference. */
 async function areSame(a: string, b: string): Promise<boolean> {
   const digestOf = async (text: string): Promise<Uint8Array> =>
     new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)))

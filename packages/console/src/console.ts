@@ -9,18 +9,18 @@ import { tellable } from './told.js'
 import { Viewers } from './viewers.js'
 
 /**
- * A console, to be mounted: a `fetch` handler, and a handler of Node's requests, as Express and Nest call it. One URL
- * serves all; what is wanted stands in the query.
+ * A console to mount: a `fetch` handler, and a handler of Node's requests, as Express and Nest call it. One URL serves
+ * everything; the query selects the part.
  */
 export interface FairConsole {
   (request: Request): Promise<Response>
   (request: NodeRequest, response: NodeResponse, next?: unknown): Promise<void>
   /**
-   * For a shutdown: sends viewers away, stops what was started, and answers 503 from now on, also to those who wait for
-   * `auth`. Pages that are open come back by themselves once another process serves the same URL.
+   * For a shutdown: disconnects viewers, stops all timers, and answers 503 from now on, also to requests that wait for
+   * `auth`. Open pages reconnect by themselves once another process serves the same URL.
    */
   close(): void
-  /** Those who watch. */
+  /** Number of viewers. */
   readonly viewers: number
 }
 
@@ -36,7 +36,7 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-/** On every answer: no other site reads or frames it, no cache keeps it, no browser guesses its type. */
+/** Headers of every answer: no other site may read or frame it, no cache may keep it, no browser may guess its type. */
 const HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -45,13 +45,13 @@ const HEADERS = {
   'cross-origin-resource-policy': 'same-origin',
 } as const
 
-/** The worker gets all that it needs from its page. */
+/** The worker gets all data from its page. */
 const WORKER_HEADERS = {
   'content-type': 'text/javascript; charset=utf-8',
   'content-security-policy': "default-src 'none'",
 } as const
 
-/** Stages of which something is told, one by one; and those that are ours, where names are hashed. */
+/** Most stages in an explanation; and our own stages, for consoles that hash names. */
 const MOST_STAGES = 32
 const OWN_STAGES: readonly string[] = ['fair', 'queue', 'overrides']
 
@@ -60,20 +60,20 @@ Say who may see it: fairConsole(gate, { auth: (request) => ... }), or auth: fals
 `
 
 /**
- * A live page of a gate. Listens to nothing, keeps nothing and has no timer while nobody watches (but for `fleet`); only
- * looks, unless `control` is given. Throws a `TypeError` or `RangeError` that names the option and its value.
+ * A live page of a gate. Without viewers it has no listener, no timer and no state (except for `fleet`). It changes
+ * nothing, unless `control` is given. Throws a `TypeError` or `RangeError` that names the option and its value.
  */
 export function fairConsole<Raw = unknown>(gate: Gate, options: ConsoleOptions<Raw> = {}): FairConsole {
   requireConsoleOptions(gate, options)
   return handlerOf(new Console(gate, options))
 }
 
-/** Both faces of a console in one function: it is called with a `Request`, or with what Node gives. */
+/** Both forms of a console in one function: called with a `Request`, or with Node's request and response. */
 function handlerOf<Raw>(console: Console<Raw>): FairConsole {
   function handle(request: Request): Promise<Response>
   function handle(request: NodeRequest, response: NodeResponse): Promise<void>
   async function handle(request: Request | NodeRequest, response?: NodeResponse): Promise<unknown> {
-    // What a framework hands in is what its `auth` was written for.
+    // `auth` was written for the framework's own arguments.
     if (response === undefined || request instanceof Request) return console.answer(request as Request, request as Raw)
     return send(await answerOf(console, request), request, response)
   }
@@ -82,7 +82,7 @@ function handlerOf<Raw>(console: Console<Raw>): FairConsole {
   })
 }
 
-/** Middleware in front may have made of a request what can be none. */
+/** Middleware in front may have turned the request into an invalid one. */
 async function answerOf<Raw>(console: Console<Raw>, request: NodeRequest): Promise<Response> {
   let asked: Request
   try {
@@ -100,7 +100,7 @@ class Console<Raw> {
   readonly #viewers: Viewers
   readonly #fleet: Fleet | undefined
   readonly #key: Words | undefined
-  /** Answer those who wait for `auth`. */
+  /** Answer the requests that wait for `auth`. */
   readonly #waiting = new Set<() => void>()
   #closed = false
 
@@ -129,12 +129,13 @@ class Console<Raw> {
     for (const answer of [...this.#waiting]) answer()
   }
 
-  /** Never rejects: nobody may be there to hear of it, and then a process ends. */
+  /** Never rejects: an unhandled rejection would end the process. */
   async answer(request: Request, raw: Raw): Promise<Response> {
     try {
       const known = await this.#viewer(request, raw)
       if (this.#closed) return text(503, 'This console is closed.\n')
-      // By its form and not by its class: there may be several classes of responses, and a mistake would let it in.
+      // By its form and not by its class: there may be several response classes, and a wrong guess would admit the
+      // viewer.
       return 'answer' in known ? known.answer : this.#answerTo(known.viewer, request)
     } catch {
       return text(500, 'The console failed.\n')
@@ -151,7 +152,7 @@ class Console<Raw> {
     return this.#page()
   }
 
-  /** Who asks, for the audit; or the answer to one that is not let in. */
+  /** The viewer's name, for the audit; or the answer to a rejected viewer. */
   async #viewer(request: Request, raw: Raw): Promise<{ viewer: string | undefined } | { answer: Response }> {
     const { auth } = this.#options
     if (auth === false || (auth === undefined && isDevelopment())) return { viewer: undefined }
@@ -161,14 +162,17 @@ class Console<Raw> {
       known = this.#closed ? undefined : await this.#untilClosed(auth(request, raw))
       if (typeof known === 'object' && known !== null) return { answer: await ownCopy(known) }
     } catch {
-      // The error is the application's: a stranger does not see it.
+      // The error belongs to the application: strangers must not see it.
       return { answer: text(500, 'auth failed.\n') }
     }
     if (known === true) return { viewer: undefined }
     return typeof known === 'string' && known !== '' ? { viewer: known } : { answer: text(403, 'Not for you.\n') }
   }
 
-  /** What `auth` says, or nothing once the console is closed: it may take its time, and a server waits for its answers. */
+  /**
+   * The result of `auth`, or nothing once the console is closed: `auth` may take long, and a closing server waits for
+   * answers.
+   */
   #untilClosed<Said>(said: Said | Promise<Said>): Promise<Said | undefined> {
     return new Promise((resolve, reject) => {
       const close = (): void => resolve(undefined)
@@ -205,7 +209,7 @@ class Console<Raw> {
     const headers = {
       ...HEADERS,
       'content-type': 'text/event-stream; charset=utf-8',
-      // What compresses or collects would hold the frames back.
+      // Compression or buffering would hold the frames back.
       'cache-control': 'no-store, no-transform',
       'x-accel-buffering': 'no',
     }
@@ -220,7 +224,7 @@ class Console<Raw> {
     return text(200, JSON.stringify(this.#explained(flow)), { 'content-type': 'application/json' })
   }
 
-  /** Stage by stage: what one of them says too much takes nothing from the others. */
+  /** Bounded stage by stage: a long explanation of one stage takes no room from the others. */
   #explained(flow: string): Record<string, unknown> {
     const isHashed = this.#key !== undefined
     const all = Object.entries(this.#gate.explain(flow)).slice(0, MOST_STAGES)
@@ -231,7 +235,7 @@ class Console<Raw> {
   #act(request: Request, parameters: URLSearchParams, by: string | undefined): Response {
     if (this.#options.control !== true) return text(404, 'This console only looks.\n')
     if (request.method !== 'POST') return text(405, 'Only POST.', { allow: 'POST' })
-    // A page elsewhere can neither read the token nor send the header, and browsers say where a request is from.
+    // A page of another site can neither read the token nor send the header, and browsers state a request's origin.
     const site = request.headers.get('sec-fetch-site')
     if (request.headers.get('x-fairlead-token') !== this.#token || (site !== null && site !== 'same-origin'))
       return text(403, 'Not from this page. Load it anew.\n')
@@ -253,10 +257,13 @@ class Console<Raw> {
   }
 }
 
-/** What `auth` gave, read once: it may give the same response to each request, and clones of clones pile up. */
+/**
+ * The response of `auth`, read once: it may return the same response to each request, and clones of clones would pile
+ * up.
+ */
 const read = new WeakMap<Response, Promise<{ status: number; headers: [string, string][]; body: ArrayBuffer | null }>>()
 
-/** A response of our own that says the same, whatever class that has: libraries bring along theirs. */
+/** A copy as a platform response, whatever its class: libraries have response classes of their own. */
 async function ownCopy(given: Response): Promise<Response> {
   let known = read.get(given)
   if (known === undefined) {
@@ -278,7 +285,7 @@ function text(status: number, body: string, headers: Record<string, string> = {}
   })
 }
 
-/** For the token and for keys: from the platform's cryptographic generator. */
+/** Random text for the token and for keys, from the platform's cryptographic generator. */
 function random(): number {
   return globalThis.crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
 }

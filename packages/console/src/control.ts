@@ -2,17 +2,17 @@ import type { Gate } from '@fairlead/core'
 import { isJson } from './stage-frames.js'
 
 const ACTS = ['boost', 'hold', 'block', 'clear'] as const
-/** A day. For longer, change the options of the gate. */
+/** Longest override: a day. For longer times, change the options of the gate. */
 const LONGEST_MS = 86_400_000
 const MOST_FACTOR = 1_000
 
-/** What came of an action, in words; `status` is that of the answer. */
+/** The result of an action, in words, with the status of the answer. */
 export interface Done {
   readonly status: 200 | 400 | 409
   readonly text: string
 }
 
-/** Does to a flow what a viewer wants, and says what came of it: not that it is done, if nothing holds. */
+/** Applies a viewer's action to a flow, and reports the result: it reports success only if the override holds. */
 export function act(
   gate: Gate,
   parameters: URLSearchParams,
@@ -46,7 +46,7 @@ export function act(
   return done('Done.')
 }
 
-/** The label that a viewer names a flow by: a URL carries it as JSON. Undefined where it is not one. */
+/** The viewer's label of a flow: a URL carries it as JSON. Undefined if it is invalid. */
 export function labelIn(parameter: string | null): string | undefined {
   try {
     const label: unknown = JSON.parse(parameter ?? '')

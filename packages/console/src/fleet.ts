@@ -5,10 +5,10 @@ import { isJson, numberOf } from './stage-frames.js'
 import { cut, LONGEST_WORD } from './told.js'
 
 const EVERY_MS = 1_000
-/** A process that has written nothing for this long is gone. */
+/** A process that has written nothing for this time counts as gone. */
 const GONE_MS = 5_000
 
-/** Writes the state of this process's gate for the others, and reads theirs. */
+/** Writes the state of this process's gate for the other processes, and reads theirs. */
 export class Fleet {
   readonly #gate: Gate
   readonly #link: FleetLink
@@ -34,7 +34,7 @@ export class Fleet {
     this.#cancel()
   }
 
-  /** What is known of all processes, by now; asks for the next time. */
+  /** The latest known state of all processes; also requests the next one. */
   others(): readonly ProcessFrame[] {
     void this.#read()
     const nowMs = this.#timeOfDay()
@@ -64,7 +64,9 @@ export class Fleet {
     }
   }
 
-  /** A link or a stage that fails is tried again in a second: until then, the others see an older frame, or none. */
+  /**
+   * If the link or a stage fails, it is tried again in a second: until then, the others see an older frame, or none.
+   */
   async #write(): Promise<void> {
     try {
       await this.#link.write(this.#process, JSON.stringify(this.#frame()))

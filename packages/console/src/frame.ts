@@ -1,6 +1,6 @@
 /**
- * What a console tells its viewers each second. Costs are in the units of the gate and belong to the frame's own time
- * unless a name says otherwise; flows are named as viewers may know them.
+ * A console's message to its viewers, once a second. Costs are in the units of the gate and belong to the frame's own
+ * time unless a name says otherwise; flows have the names that viewers may see.
  */
 export interface Frame {
   readonly gate: string
@@ -8,10 +8,10 @@ export interface Frame {
   readonly process: string
   /** Time of day, in milliseconds. */
   readonly atMs: number
-  /** Time that the frame is about, in seconds. */
+  /** Length of the frame's time, in seconds. */
   readonly seconds: number
   readonly closed: boolean
-  /** Cost that was decided about, that ended well, that was refused, and that ended as a failure. */
+  /** Cost that was decided, that succeeded, that was refused, and that failed. */
   readonly asked: number
   readonly served: number
   readonly refused: number
@@ -22,9 +22,9 @@ export interface Frame {
   readonly stageErrors: number
   /** Refusals of this frame by `stage:reason`, in requests. */
   readonly refusedBy: Readonly<Record<string, number>>
-  /** Flows that asked within the last one or two minutes: to some percent where they are many. */
+  /** Number of flows that asked within the last one or two minutes; approximate if there are many. */
   readonly flowCount: number
-  /** Those that ask for most: at most 32. */
+  /** The flows that ask for most: at most 32. */
   readonly flows: readonly FlowFrame[]
   /** Waits of the last ten seconds or so, by stage; and how long requests ran. */
   readonly waits: Readonly<Record<string, Quantiles>>
@@ -37,7 +37,7 @@ export interface Frame {
   readonly budget: BudgetFrame | null
   readonly lease: LeaseFrame | null
   readonly overrides: readonly OverrideFrame[]
-  /** Other processes with the same gate, where the console was given a link to them. */
+  /** Other processes with the same gate, if the console has a link to them. */
   readonly fleet: readonly ProcessFrame[]
 }
 
@@ -56,24 +56,24 @@ export interface FlowFrame {
   readonly refused: number
   readonly failed: number
   readonly weight: number
-  /** Ordinary requests that it lags behind FAIR's clock; null where FAIR does not know. */
+  /** Ordinary requests by which it lags behind FAIR's clock; null if FAIR does not know. */
   readonly credit: number | null
   readonly wait: Quantiles
 }
 
-/** A refusal, as it was told. */
+/** A refusal, as the client got it. */
 export interface RefusalFrame {
   readonly id: number
   readonly atMs: number
   readonly flow: string
   readonly stage: string
   readonly reason: string
-  /** Null: for good. */
+  /** Null: for ever. */
   readonly retryAfterMs: number | null
   readonly detail: Readonly<Record<string, unknown>>
 }
 
-/** What FAIR says of the resource. */
+/** FAIR's state of the resource. */
 export interface FairFrame {
   readonly engaged: boolean
   readonly looking: boolean
@@ -81,11 +81,11 @@ export interface FairFrame {
   readonly capacityPerSecond: number | null
   readonly failureShare: number
   readonly backgroundFailureShare: number
-  /** How many processes share the clock, and which part of what is let in is let in by this one. */
+  /** Number of processes that share the clock, and this process's part of all admissions. */
   readonly sharing: { readonly members: number; readonly part: number; readonly ageMs: number } | null
 }
 
-/** The queue: who waits, and for how many slots. */
+/** The queue: the waiting flows, and the slots. */
 export interface QueueFrame {
   readonly waiting: number
   readonly running: number
@@ -105,7 +105,7 @@ export interface QueueFrame {
   } | null
 }
 
-/** A signal that is shed by. */
+/** A signal of the shedder. */
 export interface SignalFrame {
   readonly name: string
   readonly from: number
@@ -144,7 +144,7 @@ export interface LeaseFrame {
   readonly endsInMs: number | null
 }
 
-/** What somebody decided about a flow. */
+/** An override of a flow. */
 export interface OverrideFrame {
   readonly flow: string
   readonly kind: string
@@ -153,7 +153,7 @@ export interface OverrideFrame {
   readonly leftMs: number
 }
 
-/** What a process tells the others. */
+/** A process's message to the others. */
 export interface ProcessFrame {
   readonly process: string
   readonly atMs: number
@@ -164,7 +164,7 @@ export interface ProcessFrame {
   readonly engaged: boolean
 }
 
-/** What ended within a frame, for a replay: five numbers for each request, in the order of {@link RECORDED}. */
+/** The requests that ended within a frame, for a replay: five numbers for each, in the order of {@link RECORDED}. */
 export interface RecordFrame {
   readonly names: readonly string[]
   readonly weights: readonly number[]
@@ -173,6 +173,6 @@ export interface RecordFrame {
   readonly dropped: number
 }
 
-/** Numbers of a row: an index of `names`, when it was asked (time of day), cost, outcome as below, duration. */
+/** Numbers of a row: an index of `names`, the time of the request (time of day), cost, outcome as below, duration. */
 export const RECORDED = 5
 export const OUTCOMES = ['success', 'failure', 'ignored', 'refused'] as const

@@ -1,20 +1,20 @@
 import { DurationHistogram, keyedHash, keyFrom, type Words } from '@fairlead/core/internal'
 
-/** Flows that are watched one by one. */
+/** Number of flows that are watched individually. */
 const WATCHED = 32
-/** What was asked before counts half after so long. */
+/** Half-life of earlier demand. */
 const HALVE_MS = 10_000
 
-/** What one flow asked and got since {@link HeavyFlows.next}. */
+/** One flow's demand and service since {@link HeavyFlows.next}. */
 export class HeavyFlow {
   flow = ''
   asked = 0
   served = 0
   refused = 0
   failed = 0
-  /** Waits of late. */
+  /** Recent waits. */
   readonly waits: DurationHistogram = new DurationHistogram()
-  /** Cost asked of late; what may have been missed of it is part of it. */
+  /** Recent demand; an upper bound, because it includes demand that may have been missed. */
   lately = 0
 
   begin(flow: string, lately: number): void {
@@ -33,8 +33,8 @@ export class HeavyFlow {
 }
 
 /**
- * The flows that ask for most, in constant memory: one that is not watched takes the place of the one that asked least
- * of late, and its count with it, so a flow that asks for more than a 32nd of everything is always there.
+ * The flows that ask for most, in constant memory: a flow that is not watched takes the place, and the count, of the
+ * flow with the least recent demand. So a flow with more than a 32nd of the demand is always among them.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
  *   ICDT 2005: Space-Saving
@@ -47,7 +47,7 @@ export class HeavyFlows {
     this.#halvedAtMs = nowMs
   }
 
-  /** A flow asks for something; gives its record. */
+  /** A flow asks for `cost`; returns its record. */
   asks(flow: string, cost: number): HeavyFlow {
     const record = this.#flows.get(flow) ?? this.#admit(flow)
     record.lately += cost
@@ -55,7 +55,7 @@ export class HeavyFlows {
     return record
   }
 
-  /** The record of a flow that is watched. */
+  /** The record of a watched flow. */
   get(flow: string): HeavyFlow | undefined {
     return this.#flows.get(flow)
   }
@@ -90,10 +90,10 @@ export class HeavyFlows {
 
 const REGISTERS = 1_024
 const MINUTE_MS = 60_000
-/** Flows that are told apart one by one. */
+/** Number of flows that are counted exactly. */
 const EXACT = 512
 
-/** What is known of the flows of a minute: their hashes while they are few, and the sketch. */
+/** The flows of a minute: their hashes while there are few, and the sketch. */
 class Minute {
   readonly hashes = new Set<number>()
   readonly registers: Uint8Array = new Uint8Array(REGISTERS)
@@ -112,8 +112,8 @@ class Minute {
 }
 
 /**
- * How many flows there are, in some kB: exactly up to 511, to 3 % where they are more. Counts those of the present
- * minute and the one before.
+ * Counts flows in some kB of memory: exactly up to 511, within 3 % beyond. It counts the flows of the present minute
+ * and the one before.
  *
  * @see P. Flajolet, É. Fusy, O. Gandouet, F. Meunier, "HyperLogLog", AofA 2007
  */

@@ -1,5 +1,5 @@
 /**
- * A live page of a gate: who asks, who gets, who waits, and why.
+ * A live page of a gate: the demand, service and waits of each flow, and the reasons of refusals.
  *
  * @module @fairlead/console
  */

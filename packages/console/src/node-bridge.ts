@@ -1,21 +1,21 @@
-/** What is needed of a request's connection, over HTTP/1 or 2. */
+/** The used part of a request's connection, over HTTP/1 or 2. */
 export interface NodeSocket {
   readonly destroyed?: boolean
   /** Calls `listener` at the next `event`. */
   once(event: string, listener: () => void): unknown
 }
 
-/** What is needed of `http.IncomingMessage`; Express keeps the whole URL in `originalUrl`. */
+/** The used part of `http.IncomingMessage`; Express keeps the whole URL in `originalUrl`. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Where there is none, only the response tells that the client has left. */
+  /** Without it, only the response reports that the client has left. */
   readonly socket?: NodeSocket | null | undefined
 }
 
-/** What is needed of `http.ServerResponse`, over HTTP/1 or 2. */
+/** The used part of `http.ServerResponse`, over HTTP/1 or 2. */
 export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableEnded: boolean
@@ -28,13 +28,13 @@ export interface NodeResponse {
   off(event: string, listener: () => void): unknown
 }
 
-/** The request as `fetch` knows it. Bodies are not read: nothing here needs one. Throws where it can be none. */
+/** The request as a `Request` of `fetch`, without its body, which nothing here needs. Throws if that is impossible. */
 export function toRequest({ method = 'GET', url, originalUrl, headers }: NodeRequest): Request {
   const known = new Headers()
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(':'))
       known.set(name, typeof value === 'string' ? value : value.join(', '))
-  // What the client calls the host decides nothing. Setters take whatever it sends; a URL made of it might throw.
+  // The client's `Host` decides nothing. Setters accept any value; a URL made from it might throw.
   const [path = '', ...query] = (originalUrl ?? url ?? '/').replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').split('?')
   const target = new URL('http://console/')
   target.pathname = path.replace(/^\/+/, '/')
@@ -43,8 +43,9 @@ export function toRequest({ method = 'GET', url, originalUrl, headers }: NodeReq
 }
 
 /**
- * Sends what `fetch` would, for as long as the client is there. One that does not read to the end is cut off. If
- * somebody else has answered meanwhile, a time-out for example, that answer stays. Never rejects.
+ * Sends a `fetch` response as long as the client is connected. If the client does not read it to the end, the
+ * connection is closed. If other middleware has answered meanwhile, for example a time-out, that answer stays. Never
+ * rejects.
  */
 export async function send(answer: Response, request: NodeRequest, response: NodeResponse): Promise<void> {
   try {
@@ -58,13 +59,13 @@ export async function send(answer: Response, request: NodeRequest, response: Nod
       await answer.body?.cancel()
     } else await pipe(answer.body.getReader(), request, response)
   } catch {
-    // The connection broke, or something between us and it threw. Nobody is left who could be told.
+    // The connection broke, or a layer in between threw. No client is left to answer.
     answer.body?.cancel().catch(() => {})
     quietly(() => response.destroy())
   }
 }
 
-/** As Node takes them: cookies stay one field each, because a comma in one means nothing. */
+/** Headers for Node: each cookie stays a field of its own, because cookies must not be joined by commas. */
 function fieldsOf(headers: Headers): Record<string, string | string[]> {
   const cookies = headers.getSetCookie()
   return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { 'set-cookie': cookies }) }
@@ -82,7 +83,7 @@ async function pipe(
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      // Somebody else may have ended the response.
+      // Other middleware may have ended the response.
       if (done || response.writableEnded || response.destroyed) break
       if (!response.write(value)) await Promise.race([drained(response), over])
     }
@@ -97,8 +98,8 @@ async function pipe(
 const leavers = new WeakMap<NodeSocket, Set<() => void>>()
 
 /**
- * Calls `gone` once the connection has closed. A response that waits behind another on the same connection does not
- * hear of that. One listener per connection, however many requests it carries. Returns what stops it.
+ * Calls `gone` once the connection has closed: a response that waits behind another on the same connection does not get
+ * that event. One listener per connection, whatever the number of requests. Returns a function that stops it.
  */
 function onceGone(socket: NodeSocket | null | undefined, gone: () => void): () => void {
   if (typeof socket?.once !== 'function') return () => {}
@@ -115,7 +116,7 @@ function onceGone(socket: NodeSocket | null | undefined, gone: () => void): () =
   return () => void all.delete(gone)
 }
 
-/** Until more may be written, or nothing any more. */
+/** Waits until more may be written, or the response has closed. */
 function drained(response: NodeResponse): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {

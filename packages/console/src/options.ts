@@ -2,44 +2,50 @@ import type { After, Clock, Gate } from '@fairlead/core'
 import { requireBoolean, requireFunction, requireOptions, requireText, show } from '@fairlead/core/internal'
 
 /**
- * What `auth` says: nobody (`false`, nothing or an empty text), somebody (`true`), who it is, for the audit; or an answer
- * of your own, for example a redirect to your login.
+ * The result of `auth`: rejected (`false`, nothing or an empty text), accepted (`true`), accepted with a name for the
+ * audit, or an answer of your own, for example a redirect to your login.
  */
 export type Viewer = boolean | string | undefined | Response
 
-/** Says who may see a console. {@link basicAuth} makes one that asks the browser for a password. */
+/** Decides whether a viewer may see a console. {@link basicAuth} makes one that asks the browser for a password. */
 export type Auth<Raw = unknown> = (request: Request, raw: Raw) => Viewer | Promise<Viewer>
 
-/** Where processes with the same gate leave word for each other: a hash on Redis, say. May fail; is asked again. */
+/**
+ * A place where processes with the same gate exchange messages, for example a hash on Redis. It may fail; it is tried
+ * again.
+ */
 export interface FleetLink {
-  /** Keeps `frame`, some 200 bytes, as the word of `process`, for 5 seconds or more. Once a second. */
+  /** Keeps `frame`, some 200 bytes, as the message of `process`, for 5 seconds or more. Called once a second. */
   write(process: string, frame: string): unknown
-  /** The latest words of all processes, in any order. Only while somebody watches. */
+  /** The latest messages of all processes, in any order. Called only while there are viewers. */
   read(): readonly string[] | Promise<readonly string[]>
 }
 
 /** Options of {@link fairConsole}. */
 export interface ConsoleOptions<Raw = unknown> {
   /**
-   * Who may see it. Asked with the request, and with what the framework gave to the console, for its session. `false`:
-   * everybody, because something in front has checked already. Without it, the console answers 403, unless `NODE_ENV` is
-   * `development`. @default none
+   * Decides who may see it. Called with the request, and with the framework's arguments, for its session. `false`:
+   * everybody, because something in front has checked already. Without it, the console answers 403, unless `NODE_ENV`
+   * is `development`. @default none
    */
   auth?: Auth<Raw> | false
   /** Viewers may boost, hold and block flows, each for a time. Needs a gate with `overrides`. @default false */
   control?: boolean
   /**
-   * Viewers see keyed hashes instead of names of flows: under this secret, the same in all processes; with `true` under
-   * one of this process. @default false
+   * Viewers see keyed hashes instead of names of flows: with this secret, the same in all processes; with `true`, a
+   * secret of this process. @default false
    */
   hashFlows?: boolean | string
-  /** What this process is called in the panel of the fleet. Not empty. @default the process's id, or `this process` */
+  /** Name of this process in the panel of the fleet. Not empty. @default the process's id, or `this process` */
   process?: string
-  /** Shows all processes beside each other. From its making on, each writes a word a second. @default none */
+  /**
+   * Shows all processes beside each other. Each writes a message a second, from the creation of its console on.
+   * @default none
+   */
   fleet?: FleetLink
-  /** Most viewers at once, each of whom gets some kB a second: the next is told 503. At least 1. @default 20 */
+  /** Most viewers at the same time, each of whom gets some kB a second: the next gets 503. At least 1. @default 20 */
   maxViewers?: number
-  /** Steady, in milliseconds; one that is given tells the time of day, too. @default the platform's monotonic clock */
+  /** A monotonic clock in milliseconds; a clock of your own also supplies the time of day. @default the platform's */
   clock?: Clock
   /** Timer for the frames; must not keep the process alive. @default the platform's */
   after?: After

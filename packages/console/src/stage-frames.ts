@@ -1,15 +1,15 @@
 import type { BudgetFrame, FairFrame, LeaseFrame, OverrideFrame, QueueFrame, SignalFrame } from './frame.js'
 import { cut, LONGEST_NAME, LONGEST_WORD } from './told.js'
 
-/** Entries of a list, and signals, that a frame shows; a curve has 21 points. */
+/** Most entries of a list, and most signals, in a frame; a curve has 21 points. */
 const LISTED = 20
 const SIGNALS = 16
 const POINTS = 64
 
-/** The stages' snapshots, of which nothing is known here but what is looked for. */
+/** The stages' snapshots, of unknown form: only the expected fields are read. */
 type Json = Readonly<Record<string, unknown>>
 
-/** Of a stage's snapshot, what a viewer sees. Stages may be anybody's: what has another form is not shown. */
+/** The visible part of a stage's snapshot. A user's stage may have any form: fields of another form are not shown. */
 export function fairFrame(stage: unknown): FairFrame | null {
   if (!isJson(stage) || typeof stage['engaged'] !== 'boolean') return null
   const sharing = isJson(stage['sharing']) ? stage['sharing'] : undefined
@@ -68,7 +68,7 @@ export function signalFrames(stage: unknown, isHashed: boolean): SignalFrame[] {
     probability: numberOf(signal['probability']) ?? 0,
     probabilities: numbersOf(signal['probabilities']),
     curve: numbersOf(signal['curve']),
-    // What a source threw may have a name in it.
+    // The error of a source may contain a name.
     problem: typeof signal['problem'] !== 'string' ? null : isHashed ? 'has a problem' : textOf(signal['problem']),
   }))
 }
@@ -94,7 +94,7 @@ export function budgetFrame(stage: unknown, label: (flow: string) => string): Bu
   }
 }
 
-/** The lease of the gate's own stage, or that which a queue drains into. */
+/** The lease of the gate's own stage, or the lease that is the queue's capacity. */
 export function leaseFrame(doorman: unknown, queue: unknown): LeaseFrame | null {
   const own = isJson(doorman) && isJson(doorman['resource']) ? doorman['resource'] : undefined
   const ofQueue = isJson(queue) && isJson(queue['capacity']) ? queue['capacity'] : undefined
@@ -124,7 +124,7 @@ export function overrideFrames(stage: unknown, label: (flow: string) => string):
   })
 }
 
-/** A number that JSON can tell. */
+/** A number that JSON can represent. */
 export function numberOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
@@ -145,7 +145,7 @@ function textOf(value: unknown, longest = LONGEST_NAME): string {
   return typeof value === 'string' ? cut(value, longest) : ''
 }
 
-/** A flow's name is whole, or it would be another's. */
+/** A flow's name is never cut, or it could become another flow's name. */
 function nameOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }

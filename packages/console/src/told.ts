@@ -1,33 +1,33 @@
-/** What a frame holds of texts and lists that a stage makes: it may be anybody's. */
+/** Bounds on the texts and lists of stages in a frame: a user's stage may return anything. */
 export const LONGEST_WORD = 64
 export const LONGEST_NAME = 256
 
-/** Values of a detail, and units of all its texts and keys together. */
+/** Most values of a detail, and most units of all its texts and keys together. */
 const VALUES = 64
 const UNITS = 1_000
 const DEEPEST = 4
 
 /**
- * What the page reads of a refusal's detail and of an explanation. Where names of flows are hashed, nothing else is told:
- * a stage of the user's own may have names in keys and texts.
+ * The fields of a refusal's detail and of an explanation that the page reads. If names of flows are hashed, a frame has
+ * no others: a user's stage may have names in keys and texts.
  */
 const READ: ReadonlySet<string> = new Set(
   `fair queue overrides credit engaged fairRatePerSecond newcomer waitMs waiting running share weight kind factor
    costPerSecond leftMs load probability limit expectedMs waitedMs width maximum capacity resetAfterMs`.split(/\s+/),
 )
-/** The texts among it that are ours. */
+/** The texts among them that come from our own stages. */
 const KINDS: ReadonlySet<unknown> = new Set(['block', 'hold', 'boost'])
 
 type Told = Readonly<Record<string, unknown>>
 
-/** A text, or as much of it as is told. */
+/** A text, cut to the bound. */
 export function cut(text: string, longest: number): string {
   return text.length <= longest ? text : `${text.slice(0, longest - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /**
- * What may be told of an object that a stage made, as JSON: a small part of it, whatever it is. What JSON cannot tell is
- * left out, and all of it if it throws.
+ * A bounded part of a stage's object, as JSON. Values that JSON cannot represent are left out, and the whole object if
+ * it throws.
  */
 export function tellable(given: unknown, isHashed: boolean): Told {
   let values = VALUES
@@ -66,7 +66,7 @@ export function tellable(given: unknown, isHashed: boolean): Told {
 
 const OTHERS = 'others'
 
-/** Counts by word, for words that anybody may make up: those that come beyond the first 256 are `others`. */
+/** Counts by word, for words that users may invent: all words after the first 256 count as `others`. */
 export class WordCounts {
   readonly #counts = new Map<string, number>()
   #others = 0
@@ -77,7 +77,7 @@ export class WordCounts {
     else this.#counts.set(word, (known ?? 0) + 1)
   }
 
-  /** The `most` that are counted most, and all `others` together. */
+  /** The `most` words with the largest counts, and all `others` together. */
   top(most: number): Record<string, number> {
     const sorted = [...this.#counts].sort((a, b) => b[1] - a[1])
     const rest = sorted.slice(most).reduce((sum, [, count]) => sum + count, this.#others)

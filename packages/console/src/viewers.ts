@@ -4,11 +4,11 @@ import type { Frame } from './frame.js'
 import { Watch, type WatchHost } from './watch.js'
 
 const FRAME_MS = 1_000
-/** Frames that a viewer who comes finds, so that the page does not begin with nothing. */
+/** Frames that a new viewer gets, so that the page is not empty at first. */
 const KEPT = 60
 /** UTF-16 units of all of them together: frames are of a few thousand, but names may be long. */
 const KEPT_UNITS = 1_000_000
-/** Frames that a viewer may leave unread before it is sent away: it comes back by itself. */
+/** Frames that a viewer may leave unread before it is disconnected; its page reconnects by itself. */
 const MOST_UNREAD = 8
 
 interface Viewer {
@@ -17,8 +17,7 @@ interface Viewer {
 }
 
 /**
- * Those who watch. With the first of them the gate is listened to, and a timer set; with the last, both are gone, and
- * all that was kept.
+ * The viewers. The first one starts a listener and a timer; with the last one, both end, and all state is dropped.
  */
 export class Viewers {
   readonly #gate: Gate
@@ -44,12 +43,12 @@ export class Viewers {
     return this.#viewers.size
   }
 
-  /** The watch, while somebody does. */
+  /** The watch, while there are viewers. */
   get watch(): Watch | undefined {
     return this.#watch
   }
 
-  /** The events for one more viewer, from after frame `lastId` on; with `records`, what ended, too. */
+  /** The events for a new viewer, after frame `lastId`; with `records`, also the requests that ended. */
   stream(lastId: number, records: boolean): ReadableStream<Uint8Array> {
     let viewer: Viewer | undefined
     return new ReadableStream<Uint8Array>(
@@ -66,7 +65,7 @@ export class Viewers {
     )
   }
 
-  /** Sends all away. */
+  /** Disconnects all viewers. */
   close(): void {
     for (const viewer of [...this.#viewers]) {
       this.#leave(viewer)
@@ -127,7 +126,7 @@ export class Viewers {
     }
   }
 
-  /** Undefined where a stage has answered with what throws: the next frame has this one's counts, too. */
+  /** Undefined if a stage's answer throws: the next frame then contains this one's counts too. */
   #frameOf(watch: Watch): Frame | undefined {
     try {
       return watch.frame(this.#fleet?.others())

@@ -1,6 +1,6 @@
 /**
- * The parts of the console for pages of your own: its sentence, its river, its curves, drawn from the frames that a
- * console tells, or from frames of a simulation.
+ * The parts of the console for pages of your own: its sentence, its river, its curves, drawn from a console's frames or
+ * from frames of a simulation.
  *
  * @module @fairlead/console/views
  */
@@ -26,14 +26,14 @@ export interface Place {
 }
 
 /**
- * What the views look like, in light and dark: rules for the class `fairlead` and what is inside, which leave the rest
- * of a page alone.
+ * The views' style, in light and dark: rules for the class `fairlead` and its contents, which do not affect the rest of
+ * a page.
  */
 export const VIEWS_STYLE: string = STYLE_OF_VIEWS
 
 /**
- * Draws a view into an element, which has nothing else inside; called again, it changes what is different. `null`
- * takes it away. Throws a `TypeError` for a view that there is not.
+ * Draws a view into an otherwise empty element; a further call updates the differences. `null` removes it. Throws a
+ * `TypeError` for an unknown view.
  */
 export function drawView<Name extends keyof Views>(place: Place, view: Name, props: Views[Name] | null): void {
   requireView(view)
@@ -41,8 +41,8 @@ export function drawView<Name extends keyof Views>(place: Place, view: Name, pro
 }
 
 /**
- * A view as HTML, for pages without scripts; it belongs inside an element of class `fairlead`. All that comes from
- * `props` is escaped. Charts need a `width`. Throws a `TypeError` for a view that there is not.
+ * A view as HTML, for pages without scripts; it belongs inside an element of class `fairlead`. All text from
+ * `props` is escaped. Charts need a `width`. Throws a `TypeError` for an unknown view.
  */
 export function viewAsHtml<Name extends keyof Views>(view: Name, props: Views[Name]): string {
   requireView(view)

@@ -22,37 +22,37 @@ import {
 } from './stage-frames.js'
 import { cut, LONGEST_NAME, LONGEST_WORD, tellable, WordCounts } from './told.js'
 
-/** Refusals that a frame shows. */
+/** Most refusals in a frame. */
 const SAMPLED = 8
-/** Reasons for refusals that a frame has one by one. */
+/** Most separate reasons of refusals in a frame. */
 const REASONS = 32
-/** Overrides that a frame shows beside those of its flows: the latest. */
+/** Most overrides in a frame besides those of its flows: the latest ones. */
 const OVERRIDES = 32
-/** Processes of a fleet that a frame shows. */
+/** Most processes of a fleet in a frame. */
 const PROCESSES = 100
-/** Requests that a frame records at most, and UTF-16 units of all names in it. */
+/** Most requests in the recording of a frame, and most UTF-16 units of all their names. */
 const MOST_RECORDED = 5_000
 const MOST_RECORDED_UNITS = 100_000
-/** What was counted of times counts half after so long: an operator looks for ten seconds. */
+/** Half-life of the histograms: an operator's view of ten seconds. */
 const HALVE_MS = 3_000
 
-/** What a watch is told about its surroundings. */
+/** Dependencies of a watch. */
 export interface WatchHost {
   /** Steady, in milliseconds. */
   readonly clock: () => number
   /** Time of day, in milliseconds. */
   readonly timeOfDay: () => number
   readonly random: () => number
-  /** How viewers know a flow. */
+  /** The viewers' label of a flow. */
   readonly label: (flow: string) => string
-  /** Nothing but hashes of names may be told. */
+  /** Frames may contain only hashes of names. */
   readonly isHashed: boolean
   readonly process: string
 }
 
 /**
- * Listens to a gate from its making until {@link stop}, and sums up what it heard in frames. Memory is constant, some
- * 200 kB, but for what is recorded within a frame: 32 flows, two small sketches, a few histograms.
+ * Listens to a gate from its creation until {@link stop}, and sums up the events in frames. Memory is constant, some
+ * 200 kB (32 flows, two small sketches, a few histograms), apart from the recording within a frame.
  */
 export class Watch {
   readonly #gate: Gate
@@ -88,20 +88,20 @@ export class Watch {
     this.#stop()
   }
 
-  /** The real name of a flow that viewers know as `label`, if it is one that they can see. */
+  /** The real name of the flow with the label `label`, if viewers can see it. */
   flowOf(label: string): string | undefined {
     for (const { flow } of this.#heavy.all()) if (this.#host.label(flow) === label) return flow
     for (const flow of namesIn(this.#gate.snapshot().stages)) if (this.#host.label(flow) === label) return flow
     return undefined
   }
 
-  /** From now on, {@link recorded} has what ended since it was called last; or not any more. */
+  /** Starts or stops recording for {@link recorded}. */
   set recording(on: boolean) {
     if (!on) this.#record = undefined
     else this.#record ??= { names: new Map(), rows: [], units: 0, dropped: 0 }
   }
 
-  /** What ended since the last call, while recording. */
+  /** The requests that ended since the last call, while recording. */
   recorded(): RecordFrame | undefined {
     const record = this.#record
     if (record === undefined) return undefined
@@ -111,7 +111,7 @@ export class Watch {
     return { names: flows.map(this.#host.label), weights, rows: record.rows, dropped: record.dropped }
   }
 
-  /** All since the last frame. */
+  /** Everything since the last frame. */
   frame(fleet: readonly ProcessFrame[] = []): Frame {
     const { clock, timeOfDay, label, isHashed, process } = this.#host
     const nowMs = clock()
@@ -217,7 +217,7 @@ export class Watch {
     const { stage, reason, retryAfterMs, detail } = refusal
     this.#refusedBy.add(`${cut(stage, LONGEST_WORD)}:${cut(reason, LONGEST_WORD)}`)
     if (this.#record !== undefined) this.#keep(flow, cost, OUTCOMES.indexOf('refused'), 0, waitedMs)
-    // A fair sample of the frame's refusals, however many there are: Vitter's algorithm R.
+    // A uniform sample of the frame's refusals: Vitter's algorithm R.
     const place = this.#refusalCount++
     const at = place < SAMPLED ? place : Math.floor(this.#host.random() * this.#refusalCount)
     if (at >= SAMPLED) return
@@ -258,7 +258,7 @@ function quantiles(histogram: DurationHistogram): Quantiles {
   }
 }
 
-/** All flows that the stages name. */
+/** All flows that the stages report. */
 function* namesIn(stages: Readonly<Record<string, unknown>>): Generator<string> {
   const { queue, budget, overrides } = stages
   const lists = [

@@ -5,33 +5,36 @@ import { requireBoolean, requireInteger, requireOptions, requireText, show } fro
 import { parse } from 'yaml'
 import { compileGlob, type Matches } from './server/index.js'
 
-/** Who may call, and what for. Known by a token or by a certificate; one of both is enough. */
+/** A permitted caller and its rights. A token or a certificate identifies it; one of both is enough. */
 export interface AccessRule {
-  /** Of whoever calls, without `/`. Its clients are known under it, so that nobody speaks for those of another rule. */
+  /**
+   * Name of the caller, without `/`. Its clients are known under this name, so it cannot act for clients of another
+   * rule.
+   */
   name: string
   /** Sent as `authorization: Bearer …`; at least 16 characters. */
   token?: string
   /** A glob for the names in a client's certificate: its common name, or a DNS name. Needs `tls.clientCa`. */
   certificate?: string
-  /** Globs of the resources that may be asked for. @default all */
+  /** Globs of the permitted resources. @default all */
   resources?: readonly string[]
-  /** The highest priority that may be asked for, where the configuration lets priorities count. @default 0 */
+  /** The highest permitted priority, if the configuration lets priorities count. @default 0 */
   highestPriority?: number
-  /** Globs of the nodes of the tree that it may speak for. @default none: it has only clients */
+  /** Globs of the nodes of the tree for which it may act. @default none: it has only clients */
   servers?: readonly string[]
   /** May see the status page and the metrics. @default false */
   pages?: boolean
 }
 
-/** What a caller brings along. */
+/** A caller's credentials. */
 export interface Credentials {
   /** The header `authorization`. */
   readonly authorization: string | undefined
-  /** The names in the client's certificate, if that is one of ours. */
+  /** The names in the client's certificate, if our authority signed it. */
   readonly names: readonly string[]
 }
 
-/** A rule, as it is looked at. */
+/** A rule, prepared for look-ups. */
 interface Rule {
   readonly name: string
   readonly token: string | undefined
@@ -45,7 +48,7 @@ interface Rule {
 const OPTIONS = ['name', 'token', 'certificate', 'resources', 'highestPriority', 'servers', 'pages']
 const SHORTEST_TOKEN = 16
 
-/** Decides who may call. Without rules everybody may, for anything. */
+/** Decides which callers may call. Without rules everybody may ask for anything. */
 export class Access {
   readonly #rules: readonly Rule[]
   readonly #byToken = new Map<string, Rule>()
@@ -64,7 +67,7 @@ export class Access {
       throw new TypeError('access must not have two rules of one name')
   }
 
-  /** The service as far as the caller may use it. Throws a `CapacityError` `unauthenticated` for a stranger. */
+  /** The service within the caller's rights. Throws a `CapacityError` `unauthenticated` for an unknown caller. */
   serviceFor(from: Credentials): CapacityService {
     if (this.#rules.length === 0) return this.#service
     return this.#guarded.get(this.#ruleOf(from))!
@@ -85,7 +88,7 @@ export class Access {
   #ruleOf({ authorization, names }: Credentials): Rule {
     const [, token] = /^Bearer +(\S+)$/i.exec(authorization ?? '') ?? []
     const byToken = token === undefined ? undefined : this.#byToken.get(digestOf(token))
-    // A token that is wrong is not made good by a certificate.
+    // A valid certificate does not excuse a wrong token.
     const rule =
       token === undefined ? this.#rules.find(({ certificate }) => certificate && names.some(certificate)) : byToken
     if (rule === undefined) throw new CapacityError('unauthenticated', 'a known token or certificate is needed')
@@ -108,7 +111,7 @@ function ruleFrom(given: AccessRule): Rule {
   requireBoolean(of('pages'), pages)
   return {
     name,
-    // Found by its digest: comparing it takes no longer the more of it is right.
+    // Found by its digest, so the time of the comparison does not depend on the number of right characters.
     token: token === undefined ? undefined : digestOf(token),
     certificate: certificate === undefined ? undefined : compileGlob(certificate),
     resources: resources && globs(of('resources'), resources),
@@ -128,7 +131,7 @@ function digestOf(token: string): string {
   return createHash('sha256').update(token).digest('base64')
 }
 
-/** `service`, for what `rule` allows. Each rule has its own clients: an id of another one's means nothing here. */
+/** `service` within the rights of `rule`. Each rule has its own clients: ids of another rule have no meaning here. */
 function guarded(service: CapacityService, rule: Rule): CapacityService {
   const ownId = (clientId: string): string => (clientId === '' ? '' : `${rule.name}/${clientId}`)
   const denied = (what: string): CapacityError => denial(rule, what)
@@ -157,7 +160,7 @@ function guarded(service: CapacityService, rule: Rule): CapacityService {
   }
 }
 
-/** Throws where the rule has not this resource. */
+/** Throws if the rule does not permit this resource. */
 function allow(rule: Rule, id: string): void {
   if (rule.resources !== undefined && !rule.resources.some((matches) => matches(id)))
     throw denial(rule, `ask for ${show(id.slice(0, 64))}`)

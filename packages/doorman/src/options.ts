@@ -15,48 +15,51 @@ import type { Log } from './observe/notices.js'
 import type { DoormanServerLimits, ResourceRepository } from './server/index.js'
 import { CLIENT_TLS, type ClientTls, SERVER_TLS, type ServerTls } from './tls.js'
 
-/** What {@link startDoorman} starts. */
+/** Options of {@link startDoorman}. */
 export interface DoormanOptions {
   /**
-   * Which resources there are: the configuration itself, or where it is: `file:PATH` (or just the path; looked at
-   * every half second), or `etcd:KEY` (watched).
+   * The configuration of the resources, or its place: `file:PATH` (or just the path; checked every half second), or
+   * `etcd:KEY` (watched).
    */
   config: ResourceRepository | string
-  /** Of gRPC; 0 is any free one. @default 0 */
+  /** Port of gRPC; 0 picks a free one. @default 0 */
   port?: number
-  /** Of HTTP/JSON; 0 is any free one. @default none: not served */
+  /** Port of HTTP/JSON; 0 picks a free one. @default none: not served */
   httpPort?: number
-  /** Of the status page, `/metrics` and `/healthz`; 0 is any free one. @default none: not served */
+  /** Port of the status page, `/metrics` and `/healthz`; 0 picks a free one. @default none: not served */
   debugPort?: number
-  /** The address to listen on; `0.0.0.0` or `::` for all there are. @default '127.0.0.1': this machine alone */
+  /** The address to listen on; `0.0.0.0` or `::` for all addresses. @default '127.0.0.1': this machine alone */
   host?: string
   /**
-   * Under which others find this machine: with the ports it makes the address that a master gives out. @default the
-   * machine's; `host` where that is this machine alone
+   * Name under which others reach this machine; a master announces it with its ports.
+   * @default the machine's; `host` if that is this machine alone
    */
   hostname?: string
   /**
-   * Servers of the node's parent, which then gives the capacity: `host:port`, several with commas between, for gRPC;
-   * `http://` or `https://` URLs for HTTP/JSON; or any transport. @default none: the configuration gives it
+   * Servers of the node's parent, which then grants the capacity: `host:port`, several with commas between, for gRPC;
+   * `http://` or `https://` URLs for HTTP/JSON; or any transport. @default none: the configuration states the capacity
    */
   parent?: string | Transport
-  /** TLS to a `parent`, over gRPC or `https://`, and who this server is there. @default plain text, or as Node has it */
+  /**
+   * TLS to a `parent`, over gRPC or `https://`, and this server's certificate.
+   * @default plain text, or Node's default
+   */
   parentTls?: ClientTls
   /** Sent to a `parent` with each call, as `authorization: Bearer …`. @default none */
   parentToken?: string
   /** Servers of etcd, for the election and an `etcd:` configuration: `http://host:port`. @default none */
   etcdEndpoints?: readonly string[]
-  /** Who this server is for etcd, and which authority signs etcd's `https://` endpoints. @default nobody */
+  /** This server's credentials for etcd, and the authority that signs etcd's `https://` endpoints. @default none */
   etcdSecrets?: EtcdSecrets
   /** Elects one master among all servers with this lock, a key in etcd. @default none: always the master */
   masterElectionLock?: string
   /**
-   * Nobody served these clients before, or all leases of whoever did are over: all capacity is there from the first
-   * second. Else a server without an election keeps back, for as long as leases may live, what an earlier run of it may
-   * have granted. @default false
+   * No server granted leases to these clients before, or all such leases have ended: the whole capacity is available
+   * from the first second. Otherwise a server without an election reserves the possible grants of an earlier run until
+   * they must have ended. @default false
    */
   fresh?: boolean
-  /** How long the lock outlives a master that is silent, in whole seconds, at least 2. @default 10 */
+  /** Time for which the lock outlives a silent master, in whole seconds, at least 2. @default 10 */
   masterDelaySeconds?: number
   /**
    * Shortest time between two answers to the same child about the same resource, and between two questions to the
@@ -65,23 +68,26 @@ export interface DoormanOptions {
   minimumRefreshMs?: number
   /** Longest that {@link Doorman.close} waits for calls under way, in milliseconds. @default 5000 */
   graceMs?: number
-  /** TLS on all ports; with `clientCa` only for clients that have a certificate of it. @default plain text */
+  /** TLS on all ports; with `clientCa`, clients need a certificate of that authority. @default plain text */
   tls?: ServerTls
-  /** Who may call, and what for. @default everybody, for anything */
+  /** The permitted callers and their rights. @default everybody, for anything */
   access?: readonly AccessRule[]
-  /** What requests may ask of the server. @default see DoormanServerLimits */
+  /** Bounds on requests. @default see DoormanServerLimits */
   limits?: Partial<DoormanServerLimits>
-  /** Largest request that is taken, in bytes, at least 1000. @default 262144 */
+  /** Largest request, in bytes, at least 1000. @default 262144 */
   maxRequestBytes?: number
-  /** Origins whose pages may call HTTP/JSON from a browser, `https://app.example`; `*` is any. @default none */
+  /**
+   * Origins of pages that may call HTTP/JSON from a browser, such as `https://app.example`; `*` is any.
+   * @default none
+   */
   corsOrigins?: readonly string[]
   /** Shown on the status page. @default 'root', or 'intermediate' with a parent */
   serverRole?: string
-  /** A logger of pino's, or like one. @default none */
+  /** A logger of pino, or a compatible one. @default none */
   log?: Log
 }
 
-/** Options that were checked, with every default in its place. */
+/** Checked options, with all defaults. */
 export type DoormanSettings = Omit<DoormanOptions, 'host' | 'hostname' | 'port' | 'log'> &
   Required<Pick<DoormanOptions, 'host' | 'hostname' | 'port' | 'log'>> & {
     readonly etcdEndpoints: readonly string[]

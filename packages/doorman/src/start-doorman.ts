@@ -21,23 +21,23 @@ import { type ClosableTransport, transportTo } from './transport-to.js'
 
 /** A running Doorman server. */
 export interface Doorman {
-  /** `host:port` of gRPC, as others are told. */
+  /** Announced `host:port` of gRPC. */
   readonly address: string
-  /** URL of HTTP/JSON, where it is served. */
+  /** URL of HTTP/JSON, if it is served. */
   readonly httpUrl: string | undefined
-  /** URL of the status page, where it is served. */
+  /** URL of the status page, if it is served. */
   readonly debugUrl: string | undefined
   /** The service itself, for clients in this process: `inProcess(doorman.server)`. */
   readonly server: DoormanServer
-  /** Looks whether the configuration has changed. */
+  /** Checks the configuration for changes. */
   reload(): void
-  /** Hands mastership over, takes no more calls, and ends when those under way have. Never rejects. */
+  /** Hands mastership over, takes no more calls, and ends when the calls in flight have ended. Never rejects. */
   close(): Promise<void>
 }
 
 /**
- * Starts a Doorman server. Rejects when an option is wrong, by its name, when the configuration cannot be read or is
- * wrong, or when a port cannot be had; nothing is left running then.
+ * Starts a Doorman server. Rejects with an error that names an invalid option, if the configuration cannot be read or
+ * is invalid, or if a port is not available; then nothing is left running.
  */
 export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
   const settings = doormanSettings(options)
@@ -48,7 +48,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     const configuration = configurationOf(settings)
     shutdown.on('drain', () => configuration?.close())
     const repository = (await configuration?.first()) ?? (settings.config as ResourceRepository)
-    // Before a port is known the server cannot be made, because it gives out its address.
+    // The server needs its port before it is made, because it announces its address.
     let access: Access | undefined
     const service = (from: Credentials): CapacityService => {
       if (access === undefined) throw new CapacityError('unavailable', 'the server is starting')
@@ -97,7 +97,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     shutdown.on('end', () => clearInterval(looking))
     const limits = limitsFrom(settings.limits ?? {})
     const inTurns = inParts(server, limits, setImmediate)
-    // Rules that are wrong are found out before anybody is served.
+    // Invalid rules are found before the first call.
     const allowed = new Access(settings.access, metrics.counting(inTurns))
     const election = electionOf(settings, server, addresses, clock)
     shutdown.on('handOver', () => election?.stop())
@@ -151,7 +151,7 @@ function electionOf(
   return new EtcdElection({ candidate, etcd, lock, delaySeconds, addresses, name, clock, log })
 }
 
-/** Servers of the parent, if there is one. Throws for what is none. */
+/** Servers of the parent, if there is one. Throws for an invalid address. */
 function parentOf({ parent, parentTls, parentToken }: DoormanOptions): ClosableTransport | undefined {
   if (parent === undefined) return undefined
   if (typeof parent !== 'string') return { connect: (address) => parent.connect(address), close: () => {} }
@@ -160,7 +160,7 @@ function parentOf({ parent, parentTls, parentToken }: DoormanOptions): ClosableT
 
 type Step = () => unknown
 
-/** What there is to do at the end, in the order in which it must happen. Within a phase all goes on at once. */
+/** Steps of the shutdown, in order. The steps of one phase run concurrently. */
 class Shutdown {
   readonly #phases: Record<'handOver' | 'drain' | 'end', Step[]> = { handOver: [], drain: [], end: [] }
   #running: Promise<void> | undefined
@@ -169,7 +169,7 @@ class Shutdown {
     this.#phases[phase].push(step)
   }
 
-  /** Does it once. Never rejects: a step that fails keeps none of the others from being done. */
+  /** Runs all steps once. Never rejects: a failing step does not stop the others. */
   run(): Promise<void> {
     this.#running ??= this.#run()
     return this.#running

@@ -5,21 +5,23 @@ import { ChannelCredentials } from '@grpc/grpc-js'
 /** PEM. */
 type Pem = string | Buffer
 
-/** How a server shows who it is, and whose certificates it asks of its clients. */
+/** A server's certificate, and the authority of its clients' certificates. */
 export interface ServerTls {
   /** Certificate chain. */
   cert: Pem
   /** Private key. */
   key: Pem
-  /** Authority that signs clients: who has no certificate of it is not let in, but for probes of the status port. */
+  /**
+   * Authority that signs clients: a client without its certificate is refused, except for probes of the status port.
+   */
   clientCa?: Pem
 }
 
-/** How a client knows its servers, and shows who it is. */
+/** A client's certificate, and the authority of its servers. */
 export interface ClientTls {
-  /** Authority that signs the servers. @default those that Node knows */
+  /** Authority that signs the servers. @default Node's own list */
   ca?: Pem
-  /** Certificate chain, with `key`: who the client is. */
+  /** Certificate chain of the client; needs `key`. */
   cert?: Pem
   /** Private key. */
   key?: Pem
@@ -34,7 +36,7 @@ export function grpcClientCredentials(tls: ClientTls | undefined): ChannelCreden
   return ChannelCredentials.createSsl(ca!, key!, cert!)
 }
 
-/** Options of `https.createServer`. `optional`: also without a certificate, but then the caller has no names. */
+/** Options of `https.createServer`. `optional`: accepts callers without a certificate, who then have no names. */
 export function httpsServerOptions({ cert, key, clientCa }: ServerTls, optional: boolean): TlsOptions {
   if (clientCa === undefined) return { cert, key }
   return { cert, key, ca: clientCa, requestCert: true, rejectUnauthorized: !optional }

@@ -15,7 +15,7 @@ import { wrap } from './wrap.js'
 declare global {
   namespace Express {
     interface Request {
-      /** What `fairMiddleware` knows of this request; absent where it did not judge it. */
+      /** `fairMiddleware`'s view of this request; absent if it did not judge it. */
       fair?: FairRequest
     }
   }

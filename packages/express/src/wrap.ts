@@ -2,9 +2,9 @@ import { runFor } from '@fairlead/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
- * A handler that keeps the permits of all gates its request has passed until it has settled: until its promise has,
- * or, where it returns none, until it has returned. The types of parameters, bodies and query pass through. Handlers
- * that work on in callbacks take `req.fair.hold()`.
+ * A handler that keeps the permits of all gates that its request has passed until its promise has settled or, if it
+ * returns none, until it has returned. The types of parameters, bodies and query are preserved. Handlers that continue
+ * in callbacks need `req.fair.hold()`.
  */
 export function wrap<
   Params = Request['params'],
@@ -26,7 +26,7 @@ export function wrap<
     }
     let result: unknown
     try {
-      // Again: what parses bodies may have lost it.
+      // Again: a body parser may have lost the context.
       result = fair === undefined ? handler(req, res, next) : runFor(fair, () => handler(req, res, next))
     } catch (error) {
       failed(error)
@@ -35,7 +35,7 @@ export function wrap<
     if (isThenable(result))
       result.then(done, (error: unknown) => {
         failed(error)
-        // Express takes a falsy error for none.
+        // Express treats a falsy error as no error.
         next(error || new Error('Rejected promise'))
       })
     else done?.()

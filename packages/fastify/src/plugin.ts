@@ -19,31 +19,31 @@ import { type FairRoute, keepUntilSettled, requireFairRoute, SETTINGS, withRoute
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Of the innermost `fairPlugin` that this part of the application has; where one part has two, of the first. */
+    /** The innermost `fairPlugin` of this context; if one context has two, the first. */
     readonly fair: {
       /** For pages and metrics, events, and to drain. */
       readonly gate: Gate
     }
   }
   interface FastifyRequest {
-    /** What the innermost `fairPlugin` knows of this request; absent where none judged it. */
+    /** The innermost `fairPlugin`'s view of this request; absent if none judged it. */
     fair?: FairRequest | undefined
   }
   interface FastifyContextConfig {
-    /** What requests of this route cost, whom they belong to, how much they matter; false: no gate sees them. */
+    /** The cost, flow, priority and resource of this route's requests; false: no gate sees them. */
     fair?: FairRoute
   }
 }
 
-/** When a request is asked for: see {@link FairPluginOptions.hook}. */
+/** The hook that judges requests: see {@link FairPluginOptions.hook}. */
 type Hook = 'onRequest' | 'preValidation' | 'preHandler'
 const HOOKS: readonly Hook[] = ['onRequest', 'preValidation', 'preHandler']
 
 /** Options of {@link fairPlugin}; all optional. */
 export interface FairPluginOptions extends HttpOptions<[request: FastifyRequest, reply: FastifyReply]> {
   /**
-   * The hook in which requests are judged. `onRequest` is the first, before anything of the body is read. A later one,
-   * where `flow` needs what authentication in an earlier hook, or the body, says. @default 'onRequest'
+   * The hook in which requests are judged. `onRequest` is the first, before the body is read. Use a later one if `flow`
+   * needs the body, or the result of authentication in an earlier hook. @default 'onRequest'
    */
   hook?: Hook
 }
@@ -54,14 +54,14 @@ const fastify: Framework<Target> = {
   name: 'fairPlugin',
   // Fastify's own reading of X-Forwarded-For where `trustProxy` is set, else the socket's address.
   address: (request) => request.ip,
-  // Not the reply's: what was sent counts.
+  // Not the reply's: the status that was sent counts.
   status: (_request, reply) => reply.raw.statusCode,
   untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
   trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
   shed: defaultShed,
 }
 
-// Async, so that an option that is wrong rejects.
+// Async, so that an invalid option rejects.
 const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   const { hook = 'onRequest', ...options } = given
   requireOneOf('hook', hook, HOOKS)
@@ -76,7 +76,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
     }
     const [request, reply] = visit.target
     if (!decision.admitted) {
-      // A client that has left cannot read an answer. While it waited, some other timeout may have answered.
+      // A client that has left cannot read an answer. While it waited, another time-out may have answered.
       if (decision.reason !== 'gone' && !reply.sent && !reply.raw.headersSent)
         refuse(request, reply, admission.refusal(decision), options.handler, admission)
       return
@@ -105,7 +105,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   if (hook === 'onRequest') app.addHook('onRequest', judge)
   else if (hook === 'preValidation') app.addHook('preValidation', judge)
   else app.addHook('preHandler', judge)
-  // What other hooks and error handlers meet, before it becomes an answer.
+  // The error as other hooks and error handlers see it, before it becomes an answer.
   app.addHook('onError', (request, _reply, error, done) => {
     request.fair?.failed(error)
     done()
@@ -121,10 +121,10 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
 /**
  * Fair admission control for Fastify 4 and 5: `await app.register(fairPlugin)`, before routes.
  *
- * It judges all requests of the part of the application that it is registered on, and of the parts inside. Without
- * options: FAIR between client addresses, and load shedding by memory and event-loop delay. A permit is kept until the
- * handler has settled and the response has closed; of routes that were there before the plugin was loaded, until the
- * latter. Starts nothing before the first request. Registering it fails with a `TypeError` or `RangeError` that names a
+ * It judges all requests of the context on which it is registered, and of the contexts inside. Without options: FAIR
+ * between client addresses, and load shedding by memory and event-loop delay. A permit is kept until the handler has
+ * settled and the response has closed; for routes that were added before the plugin was loaded, until the response has
+ * closed. Starts nothing before the first request. Registering it fails with a `TypeError` or `RangeError` that names a
  * bad option and its value.
  */
 export const fairPlugin: FastifyPluginAsync<FairPluginOptions> = fastifyPlugin(plugin, {
@@ -133,8 +133,8 @@ export const fairPlugin: FastifyPluginAsync<FairPluginOptions> = fastifyPlugin(p
 })
 
 /**
- * Answers a refused request as any other, so that hooks see it: status and `Retry-After`, then what the user's handler
- * sends or returns, or the problem document. Of a large body nothing more is read.
+ * Answers a refused request like any other, so that hooks see it: status and `Retry-After`, then the answer of the
+ * user's handler, or the problem document. A large request body is not read any further.
  */
 function refuse(
   request: FastifyRequest,

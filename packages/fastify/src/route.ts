@@ -8,10 +8,10 @@ import {
 } from '@fairlead/core/http'
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 
-/** What a route's `config.fair` says: settings of its own, or false for a route that no gate sees. */
+/** A route's `config.fair`: settings of its own, or false for a route that no gate sees. */
 export type FairRoute = RouteSettings<[request: FastifyRequest, reply: FastifyReply]> | false
 
-/** Checks what a route says. Throws a `TypeError` or `RangeError` that names it and its value. */
+/** Checks a route's settings. Throws a `TypeError` or `RangeError` that names the setting and its value. */
 export function requireFairRoute(fair: FairRoute | undefined): void {
   if (fair !== undefined && fair !== false) requireRouteSettings('config.fair', fair)
 }
@@ -22,7 +22,7 @@ interface Settings extends RouteSettings<[request: FastifyRequest, reply: Fastif
 
 const NONE: Settings = { skip: false }
 const SKIPPED: Settings = { skip: true }
-/** Where a request keeps what its route says: it is asked for five times, and Fastify makes `routeOptions` at each. */
+/** Caches a request's route settings: they are read five times, and Fastify creates `routeOptions` each time. */
 export const SETTINGS: unique symbol = Symbol('fair settings')
 
 function settingsOf(request: FastifyRequest & { [SETTINGS]?: Settings }): Settings {
@@ -34,19 +34,19 @@ function settingsOf(request: FastifyRequest & { [SETTINGS]?: Settings }): Settin
   return settings
 }
 
-/** The options that a route can set: what it says, or else what the plugin's own `options` do. */
+/** The options that a route can set: its values, otherwise those of the plugin's `options`. */
 export function withRoutes(
   options: RequestOptions<[request: FastifyRequest, reply: FastifyReply]>,
 ): RequestOptions<[request: FastifyRequest, reply: FastifyReply]> {
   return withRouteSettings(options, settingsOf)
 }
 
-/** Handlers that keep their permits already: the route for HEAD gets that for GET. */
+/** Handlers that are wrapped already: the route for HEAD gets the handler of GET. */
 const keeping = new WeakSet<RouteHandlerMethod>()
 
 /**
- * The handler, with the permits of all gates its request has passed kept until it has settled: until its promise has,
- * or, where it returns none, until it has returned. It is told what the handler throws.
+ * Wraps a handler so that the permits of all gates that its request has passed are kept until its promise has settled
+ * or, if it returns none, until it has returned. The visits get the error that the handler throws.
  */
 export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMethod {
   if (keeping.has(handler)) return handler
@@ -76,8 +76,8 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
 }
 
 /**
- * Over HTTP/2 a reply that is sent when its client has left never tells that it is over, and so the promise of a
- * handler that returns it never settles: there the handler has settled when it has sent.
+ * Over HTTP/2 a reply that is sent after its client has left never reports its end, so the promise of a handler that
+ * returns it never settles: there the handler counts as settled when it has sent.
  */
 function settleWhenSent(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
   const { stream } = request.raw as Partial<Pick<Http2ServerRequest, 'stream'>>

@@ -2,7 +2,7 @@ import { type Admission, addressFrom, type Host, isWorkerd, watchRequest } from 
 import type { HttpVisit } from '@fairlead/core/http'
 import type { Context } from 'hono'
 
-/** What the server handed to the app beside the request, as `c.env`, where it did: not in `app.request()`. */
+/** The server's second argument to the app, as `c.env`; absent in `app.request()`. */
 export function hostOf(c: Context): Host | undefined {
   return isWorkerd ? undefined : (c.env?.server ?? c.env)
 }
@@ -12,33 +12,33 @@ export function addressOf(c: Context): string | undefined {
   return addressFrom(c.req.raw, hostOf(c))
 }
 
-/** The headers of a request that came to Node; elsewhere nothing is known of proxies. */
+/** The headers of a request on Node; elsewhere proxies are unknown. */
 export function headersOf(c: Context): Readonly<Record<string, unknown>> | undefined {
   return hostOf(c)?.incoming?.headers as Readonly<Record<string, unknown>> | undefined
 }
 
-/** The status of the answer, also where there is none because something was thrown that is no `Error`: then 500. */
+/** The status of the answer; 500 if there is none because a value was thrown that is no `Error`. */
 export function statusOf(c: Context): number {
   return hostOf(c)?.outgoing?.statusCode ?? (c.finalized ? c.res.status : 500)
 }
 
-/** Tells the runtime, where it asks to be told, to carry `work` to its end even if the client leaves. */
+/** On runtimes that require it, asks the runtime to finish `work` even if the client leaves. */
 export function carryOn(c: Context, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work.catch(() => {}))
   } catch {
-    // Not every way to call an app has such a context; reading it throws then.
+    // Some ways to call an app have no such context; reading it then throws.
   }
 }
 
-/** Has to hear that everything behind the middleware has settled, to find out how the response ends. */
+/** Must be told when everything behind the middleware has settled, to find out how the response ends. */
 export interface Watch {
   settled(): void
 }
 
 /**
- * Tells `listener` how the response to `c` ends. Node tells by itself; elsewhere the returned watch wants to hear
- * when the handler has settled.
+ * Calls `listener` with the end of the response to `c`. Node reports the end itself; elsewhere the returned watch must
+ * be told when the handler has settled.
  */
 export function watchResponse(
   c: Context,

@@ -7,7 +7,7 @@ import { answerNobody, refuse, tell } from './refuse.js'
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** What `fairMiddleware` knows of this request; absent where it did not judge it. */
+    /** `fairMiddleware`'s view of this request; absent if it did not judge it. */
     fair?: FairRequest
   }
 }
@@ -30,10 +30,10 @@ const hono: Framework<[c: Context]> = {
 }
 
 /**
- * Fair admission control for Hono, on every runtime: `app.use(fairMiddleware())`, before what it is to protect.
+ * Fair admission control for Hono, on every runtime: `app.use(fairMiddleware())`, before the routes that it protects.
  *
  * Without options: FAIR between client addresses; on Node and Bun, load shedding by memory and event-loop delay;
- * elsewhere than on Node, permits that end after a minute if nobody says before that the response has ended. Starts
+ * on other runtimes than Node, permits that time out after a minute if the end of the response is not reported. Starts
  * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddleware {
@@ -59,7 +59,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     visit.handlerStarted()
     try {
       await runFor(visit, next)
-      // Hono has caught it, if it was an `Error`, and made an answer of it.
+      // If it was an `Error`, Hono has caught it and turned it into an answer.
       if (c.error !== undefined) visit.failed(c.error)
       if (visit.isGone && watch === undefined) answerNobody(c)
     } catch (error) {
@@ -69,13 +69,13 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       watch?.settled()
       visit.handlerSettled()
     }
-    // Last: the copy that it may make of an answer from elsewhere forgets where that came from.
+    // Last: a copy of a fetched answer no longer shows that the answer was fetched.
     if (c.finalized) tell(c, admission.fields(decision, c.res.status))
   }
 
   function passWorkerd(c: Context, next: Next): Promise<void> {
     const passing = pass(c, next)
-    // What is cut off with its client never gives its permit back.
+    // Work that is cut off with its client never gives its permit back.
     carryOn(c, passing)
     return passing
   }

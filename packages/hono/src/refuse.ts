@@ -5,7 +5,7 @@ import { hostOf } from './host.js'
 
 type Target = [c: Context]
 
-/** Makes the answer to a refused request: what the user's handler returns, or the problem document. */
+/** Makes the answer to a refused request: the result of the user's handler, or the problem document. */
 export async function refuse(
   c: Context,
   refusal: HttpRefusal,
@@ -22,7 +22,7 @@ export async function refuse(
       const answer = await handler(c, refusal)
       if (!isResponse(answer)) throw new TypeError('handler must return a Response')
       c.res = answer
-      // A `new Response()` knows nothing of what was set before.
+      // A `new Response()` lacks the headers that were set before.
       for (const name of Object.keys(headers)) if (!c.res.headers.has(name)) c.header(name, headers[name])
       return
     } catch (cause) {
@@ -33,24 +33,24 @@ export async function refuse(
 }
 
 /**
- * Puts an answer in the place of what nobody can read any more, because Hono wants one. `@hono/node-server` does not
+ * A substitute for an answer that no client can read any more, because Hono requires one. `@hono/node-server` does not
  * write an answer with that header; on Node 20 it could end the process by answering an HTTP/2 stream that is gone.
  */
 export function answerNobody(c: Context): void {
   if (c.finalized) c.res.body?.cancel().catch(() => {})
   const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
-  // Until the body has been read once, it would write without looking at the headers.
+  // Until the body has been read once, the server would write without checking the headers.
   if (nothing.body === null) c.res = nothing
 }
 
-/** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
+/** Servers replace the global `Response`, so `instanceof` would recognise only one class. */
 function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
 }
 
 /**
- * Adds fields to an answer that handlers have given, whichever way: only now, because a `new Response()` of theirs
- * knows nothing of what was set before. Where one is there already, this goes to its list.
+ * Adds fields to a handler's answer. Only now, because a handler's `new Response()` lacks the headers that were set
+ * before. If a field exists already, the entry is appended to its list.
  */
 export function tell(c: Context, fields: Fields | undefined): void {
   for (const name in fields) c.header(name, fields[name], { append: true })

@@ -12,11 +12,11 @@ import type { Context, Middleware, Next, ParameterizedContext } from 'koa'
 import { setRefusal } from './refusal.js'
 
 /**
- * What `fairMiddleware` adds to `ctx.state`: `new Koa<FairState>()`, or `new Koa<MyState & FairState>()`. A type of its
- * own, because one merged into Koa's `DefaultState` would be seen in apps that have no such middleware.
+ * The addition of `fairMiddleware` to `ctx.state`: `new Koa<FairState>()`, or `new Koa<MyState & FairState>()`. A
+ * separate type, because an addition to Koa's `DefaultState` would appear in apps without this middleware.
  */
 export interface FairState {
-  /** What the innermost `fairMiddleware` knows of this request; absent where none judged it. */
+  /** The innermost `fairMiddleware`'s view of this request; absent if none judged it. */
   fair?: FairRequest
 }
 
@@ -34,7 +34,7 @@ const koa: Framework<[ctx: Context]> = {
   name: 'fairMiddleware',
   // Without trust in proxies `ctx.ip` is the socket's address, kept for the request at some cost.
   address: (ctx) => (ctx.app.proxy ? ctx.ip : ctx.req.socket.remoteAddress),
-  // Not `ctx.status`: what was sent counts.
+  // Not `ctx.status`: the status that was sent counts.
   status: (ctx) => ctx.res.statusCode,
   shed: defaultShed,
   untrustedHeaders: (ctx) => (ctx.app.proxy ? undefined : ctx.req.headers),

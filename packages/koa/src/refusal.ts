@@ -3,8 +3,8 @@ import type { Context } from 'koa'
 
 /**
  * Makes a refusal the response of `ctx`, which Koa then sends, so that middleware outside sees it like any other:
- * status and `Retry-After`, then what the user's handler sets, or the problem document. Of a large body nothing
- * more is read.
+ * status and `Retry-After`, then the body of the user's handler, or the problem document. A large request body is not
+ * read any further.
  */
 export async function setRefusal(
   ctx: Context,
@@ -12,7 +12,7 @@ export async function setRefusal(
   handler: HttpOptions<[Context]>['handler'],
   admission: HttpAdmission<[Context]>,
 ): Promise<void> {
-  // While it waited, some other timeout may have answered.
+  // While the request waited, another time-out may have answered it.
   if (ctx.headerSent) return
   refuseBody(ctx.req, ctx.res)
   ctx.status = refusal.status
@@ -33,7 +33,7 @@ export async function setRefusal(
 }
 
 function setProblem(ctx: Context, { status, body }: HttpRefusal): void {
-  // Nothing downstream will answer in Koa's stead.
+  // Koa must answer: nothing downstream will.
   ctx.respond = true
   ctx.status = status
   ctx.set('Content-Type', PROBLEM_JSON)

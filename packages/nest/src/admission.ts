@@ -20,21 +20,21 @@ import { type FairOptions, requireFairOptions } from './options.js'
 /** A request to a handler of Nest, on its way through the gate. */
 export type Visit = HttpVisit<[context: ExecutionContext]>
 
-/** An HTTP request that a guard may have seen: what it has admitted, or null for what it has let pass. */
+/** An HTTP request that a guard may have seen: its admitted visit, or null if the guard let it pass. */
 type Guarded = Record<symbol, Visit | null | undefined>
 
-/** What Express's response and Fastify's reply have in common. */
+/** The common part of Express's response and Fastify's reply. */
 interface Reply {
   header(name: string, value: string): unknown
   status(code: number): unknown
-  /** Fastify's: from now on it leaves the response alone. */
+  /** Fastify's: stops Fastify from touching the response. */
   hijack?(): unknown
 }
 
 const nest: Framework<[context: ExecutionContext]> = {
   name: 'FairModule',
   address: addressOf,
-  // What other contexts have of a response serves others, too: there only the handler's own error tells.
+  // The response of other contexts also serves other handlers: there only the handler's own error decides.
   status: (context) => (context.getType() === 'http' ? rawResponse(context).statusCode : undefined),
   shed: defaultShed,
   untrustedHeaders: headersOf,
@@ -45,13 +45,16 @@ const nest: Framework<[context: ExecutionContext]> = {
 
 const GONE: Refusal = refuse('gate', 'gone', false, 0)
 
-/** What guard and interceptor share: whom to ask, and how to say no. One for each `FairModule`. */
+/** The common part of guard and interceptor: the gate, and the form of refusals. One for each `FairModule`. */
 export class FairAdmission {
   readonly #http: NodeAdmission<[context: ExecutionContext]>
   readonly #handler: FairOptions['handler']
   readonly #exchange: (context: ExecutionContext) => Exchange | undefined
   readonly #closesGate: boolean
-  /** Where requests keep what the guard has left. A `WeakMap` with an entry for each costs more than all the rest. */
+  /**
+   * The property of a request that holds the guard's result. A `WeakMap` with an entry for each would cost more than
+   * all the rest.
+   */
   readonly #guarded = Symbol('guarded')
 
   /** Throws a `TypeError` or `RangeError` that names the option and its value. */
@@ -69,8 +72,8 @@ export class FairAdmission {
   }
 
   /**
-   * Begins a visit that hears when its response has ended, or, where that serves others too, when its client left.
-   * Undefined if nothing would ever tell when it ends: then the request has to pass.
+   * Begins a visit that is told when its response has ended or, if the response serves others too, when its client
+   * left. Undefined if nothing would ever report the end: then the request has to pass.
    */
   visit(context: ExecutionContext): Visit | undefined {
     const exchange = this.#exchange(context)
@@ -88,23 +91,23 @@ export class FairAdmission {
     return visit
   }
 
-  /** Asks the gate. Undefined: the request is none of our business. */
+  /** Asks the gate. Undefined: no gate judges this request. */
   ask(visit: Visit): Answer | Promise<Answer> {
     return this.#http.ask(visit)
   }
 
   /**
-   * The gate said yes: false if the client left meanwhile. An HTTP response tells what is left of its budgets; one that
-   * answers others, too, tells nothing.
+   * The gate has admitted the request: false if the client left meanwhile. An HTTP response then reports the rest of
+   * its budgets, unless it also answers other handlers.
    */
   admit(visit: Visit, permit: Permit): boolean {
     const { target } = visit
-    // The guard has seen to it before the interceptor comes.
+    // The guard has done this before the interceptor runs.
     if (visit.permit === undefined && target[0].getType() === 'http') this.#http.tell(permit, rawResponse(target[0]))
     return visit.admit(permit)
   }
 
-  /** Rejects with what is to be thrown for a visit that the gate, or its own end, does not let in. */
+  /** Rejects with the exception for a visit that was refused, or has ended. */
   async refuse({ target: [context] }: Visit, decision: Decision): Promise<never> {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
     const type = context.getType()
@@ -121,22 +124,22 @@ export class FairAdmission {
     throw exception
   }
 
-  /** The guard's answer, for the interceptor: the visit that was admitted, or null if the request is to pass. */
+  /** The guard's answer, for the interceptor: the admitted visit, or null if the request must pass. */
   leave(context: ExecutionContext, visit: Visit | null): void {
     context.getArgByIndex<Guarded>(0)[this.#guarded] = visit
   }
 
-  /** What the guard has left for this request; undefined where there was no guard. */
+  /** The guard's answer for this request; undefined without a guard. */
   guarded(context: ExecutionContext): Visit | null | undefined {
     return context.getType() === 'http' ? context.getArgByIndex<Guarded>(0)[this.#guarded] : undefined
   }
 
-  /** Refuses what waits and what comes, if the gate was made here. */
+  /** Refuses waiting and new requests, if the gate was made here. */
   close(): void {
     if (this.#closesGate) this.gate.close()
   }
 
-  /** What the user's handler gives for the client. Throwing is an answer, if Nest's filters know what is thrown. */
+  /** The result of the user's handler. An exception is an answer too, if Nest's filters know it. */
   async #answer(context: ExecutionContext, refusal: HttpRefusal): Promise<unknown> {
     try {
       return await this.#handler?.(context, refusal)
@@ -149,8 +152,8 @@ export class FairAdmission {
 }
 
 /**
- * Sets status and headers of a refusal, and is true. False if somebody else, a timeout say, has answered while the
- * request waited: once that is over, because Nest's filter cuts off what is being sent.
+ * Sets status and headers of a refusal, and returns true. Returns false if another layer, for example a time-out,
+ * answered while the request waited: after that answer has ended, because Nest's filter would cut it off.
  */
 async function prepare(context: ExecutionContext, { status, headers }: HttpRefusal): Promise<boolean> {
   const raw = rawResponse(context)
@@ -167,8 +170,9 @@ async function prepare(context: ExecutionContext, { status, headers }: HttpRefus
 }
 
 /**
- * Says that the answer will be a problem document. On Express only when its head is written: Nest 11.2 takes any type but
- * `application/json` for a mistake, changes it, and logs that for each refusal. What a filter makes it stays.
+ * Sets the content type of a problem document. On Express only when its head is written: Nest 11.2 treats any type
+ * other than `application/json` as a mistake, changes it, and logs that for each refusal. A type that a filter sets
+ * stays.
  */
 function setProblemType(context: ExecutionContext): void {
   const reply: Reply = context.getArgByIndex(1)
@@ -184,7 +188,7 @@ function setProblemType(context: ExecutionContext): void {
   }
 }
 
-/** What can be the body of an exception. */
+/** The possible bodies of an exception. */
 function isAnswer(body: unknown): body is string | object {
   return typeof body === 'string' || (typeof body === 'object' && body !== null)
 }

@@ -13,7 +13,7 @@ export interface Exchange {
   readonly response: NodeResponse
 }
 
-/** What Express and Fastify add to those, and where they keep them. */
+/** The additions of Express and Fastify to these, and the places where they keep them. */
 interface Wrapped {
   readonly raw?: unknown
   readonly req?: Wrapped
@@ -21,12 +21,12 @@ interface Wrapped {
 }
 
 /**
- * What Nest hands to guards and interceptors, as Node knows it. Undefined where no HTTP response answers this handler
- * alone, and where none is known.
+ * Node's request and response of a guard's or interceptor's context. Undefined if no HTTP response answers this handler
+ * alone, or none is known.
  *
- * `switchToHttp()` gives something for every kind of context: in GraphQL the parent object as the request and the
- * arguments as the response, in RPC the data, on WebSockets the client. So the kind is asked first, and what looks
- * like no response is none.
+ * `switchToHttp()` returns something for every kind of context: in GraphQL the parent object as the request and the
+ * arguments as the response, in RPC the data, on WebSockets the client. So the kind is checked first, and then the form
+ * of the response.
  */
 export function exchangeOf(context: ExecutionContext): Exchange | undefined {
   const type = context.getType<string>()
@@ -70,7 +70,7 @@ interface Socket {
   readonly remoteAddress?: string
 }
 
-/** What the platforms' requests and clients have of an address. */
+/** The parts of the platforms' requests and clients that state an address. */
 interface HttpRequest {
   /** Fastify's request keeps Node's here. */
   readonly raw?: unknown
@@ -93,7 +93,7 @@ interface RpcContext {
   getSocketRef?(): { readonly netSocket?: Socket }
 }
 
-/** The client's address, as far as the platform trusts what it was told; undefined where it knows none. */
+/** The client's address, as far as the platform trusts it; undefined if it knows none. */
 export function addressOf(context: ExecutionContext): string | undefined {
   switch (context.getType<string>()) {
     case 'http':
@@ -115,7 +115,7 @@ export function addressOf(context: ExecutionContext): string | undefined {
 export function headersOf(context: ExecutionContext): Readonly<Record<string, unknown>> | undefined {
   if (context.getType() !== 'http') return undefined
   const request: HttpRequest = context.getArgByIndex(0)
-  // Fastify's has `ips` where proxies are trusted.
+  // Fastify's request has `ips` if proxies are trusted.
   const isTrusting = request.raw === undefined ? request.app?.get('trust proxy') : request.ips !== undefined
   return isTrusting ? undefined : request.headers
 }
@@ -126,12 +126,12 @@ function httpAddress(request: HttpRequest | undefined): string | undefined {
   return request.app?.get('trust proxy') ? request.ip : request.socket?.remoteAddress
 }
 
-/** Where contexts that are no HTTP request keep something of their own: the details of a field, a message's context. */
+/** An object of its own for a context that is no HTTP request: the details of a field, a message's context. */
 const CARRIER_OF: Readonly<Record<string, number>> = { graphql: 3, rpc: 1, ws: 1 }
 
 const visits = new WeakMap<object, FairRequest>()
 
-/** Lets `@FairPermit()` find the visit; HTTP requests show it as `fair`, too. */
+/** Lets `@FairPermit()` find the visit; HTTP requests also have it as `fair`. */
 export function showVisit(context: ExecutionContext, visit: FairRequest): void {
   const type = context.getType<string>()
   if (type === 'http') {
@@ -142,7 +142,7 @@ export function showVisit(context: ExecutionContext, visit: FairRequest): void {
   if (typeof carrier === 'object' && carrier !== null) visits.set(carrier, visit)
 }
 
-/** The innermost visit of the request; undefined where no gate judged it, or nothing could carry it. */
+/** The innermost visit of the request; undefined if no gate judged it, or no object could carry it. */
 export function visitOf(context: ExecutionContext): FairRequest | undefined {
   const type = context.getType<string>()
   return type === 'http' ? outerVisit(context) : visits.get(context.getArgByIndex(CARRIER_OF[type] ?? 0))

@@ -9,20 +9,20 @@ import { type CustomDecorator, createParamDecorator, type ExecutionContext, Inje
 import { Reflector } from '@nestjs/core'
 import { visitOf } from './context.js'
 
-/** Token of the gate, for `inject: [FAIR_GATE]`; where decorators do, `@InjectGate()`. */
+/** Token of the gate, for `inject: [FAIR_GATE]`; with decorators use `@InjectGate()`. */
 export const FAIR_GATE: unique symbol = Symbol('FairGate')
 
 /**
- * On a controller or a handler: what its requests cost, whom they belong to, how much they matter. A handler's settings
- * count before its controller's, and those before the module's options. Throws a `TypeError` or `RangeError` that names
- * a bad setting and its value.
+ * On a controller or a handler: the cost, flow, priority and resource of its requests. A handler's settings override
+ * its controller's, and both override the module's options. Throws a `TypeError` or `RangeError` that names a bad
+ * setting and its value.
  */
 export function Fair(settings: FairSettings): CustomDecorator {
   requireRouteSettings('@Fair', settings)
   return SetMetadata(FAIR_KEY, settings)
 }
 
-/** On a controller or a handler: no gate sees its requests. `@SkipFair(false)` on a handler: they do all the same. */
+/** On a controller or a handler: hides its requests from the gate. `@SkipFair(false)` on a handler shows them again. */
 export function SkipFair(skip: boolean = true): CustomDecorator {
   return SetMetadata(SKIP_KEY, skip)
 }
@@ -34,20 +34,20 @@ export function InjectGate(): PropertyDecorator & ParameterDecorator {
 
 /**
  * A handler's parameter: the {@link FairRequest} with the permit, the signal that its client is gone, and `hold()`.
- * Undefined where no gate judged the request. On WebSockets only messages whose data is an object can carry it.
+ * Undefined if no gate judged the request. On WebSockets only messages whose data is an object can carry it.
  */
 export const FairPermit: () => ParameterDecorator = createParamDecorator(
   (_data: unknown, context: ExecutionContext): FairRequest | undefined => visitOf(context),
 )
 
-/** What `@Fair` says of a controller or a handler. Functions are as the options of the same name. */
+/** Settings of `@Fair` for a controller or a handler. Functions are as in the options of the same name. */
 export interface FairSettings extends RouteSettings<[context: ExecutionContext]> {}
 
-/** Where the decorators write. */
+/** Metadata key of the decorators. */
 const FAIR_KEY = 'fairlead:fair'
 const SKIP_KEY = 'fairlead:skip'
 
-/** What the decorators on a handler and its controller come to. */
+/** The combined settings of the decorators on a handler and its controller. */
 interface Decorated extends FairSettings {
   readonly handler: unknown
   readonly controller: unknown
@@ -56,10 +56,10 @@ interface Decorated extends FairSettings {
 
 const reflector = new Reflector()
 const decorated = new WeakMap<object, Decorated>()
-/** The last answer: a request asks for one setting after the other. */
+/** The last result: a request reads one setting after the other. */
 let latest: Decorated | undefined
 
-/** The handler's own decorators count before the controller's, one setting at a time. Read once per handler. */
+/** The handler's own decorators override the controller's, one setting at a time. Read once per handler. */
 function decoratedBy(context: ExecutionContext): Decorated {
   const handler = context.getHandler()
   const controller = context.getClass()
@@ -78,7 +78,7 @@ function decoratedBy(context: ExecutionContext): Decorated {
   return latest
 }
 
-/** The options that decorators can set: what they say, or else what the module's own `options` do. */
+/** The options that decorators can set: their values, otherwise those of the module's `options`. */
 export function withDecorators(options: RequestOptions<[ExecutionContext]>): RequestOptions<[ExecutionContext]> {
   return withRouteSettings(options, decoratedBy)
 }

@@ -6,7 +6,7 @@ import { HttpException } from '@nestjs/common'
  * problem document; filters of yours can catch it: `@Catch(FairException)`.
  */
 export class FairException extends HttpException {
-  /** Status, `Retry-After` and document as HTTP has them; in `refusal.refusal`: stage, reason, numbers. */
+  /** Status, `Retry-After` and document for HTTP; `refusal.refusal` has stage, reason and numbers. */
   readonly refusal: HttpRefusal
 
   /** `body` is sent instead of the problem document. */
@@ -16,7 +16,7 @@ export class FairException extends HttpException {
     this.message = `refused by ${refusal.refusal.stage}: ${refusal.refusal.reason}`
   }
 
-  /** What GraphQL servers show of an error besides its message. */
+  /** The fields that GraphQL servers show besides the message. */
   get extensions(): Readonly<Record<string, unknown>> {
     const { status, retryAfterSeconds } = this.refusal
     const { stage, reason } = this.refusal.refusal
@@ -31,8 +31,8 @@ export class FairException extends HttpException {
 }
 
 /**
- * A refusal in the words of the transports of Nest whose filters know only their own exceptions: an `RpcException` or a
- * `WsException`, with the `FairException` as its cause. Their packages are loaded only here, where they must be there.
+ * A refusal as the exception of a transport whose filters know only their own exceptions: an `RpcException` or a
+ * `WsException`, with the `FairException` as its cause. Their packages are loaded only here, where they must exist.
  */
 export async function transportException(type: 'rpc' | 'ws', exception: FairException): Promise<Error> {
   const payload = payloadOf(exception)
@@ -51,7 +51,7 @@ async function wsException(payload: string | object): Promise<Error> {
   return new WsException(payload)
 }
 
-/** What the client gets: Nest's `status` and `message`, and the refusal's numbers. Or what `handler` gave. */
+/** The client's message: Nest's `status` and `message`, and the refusal's numbers. Or the result of `handler`. */
 function payloadOf(exception: FairException): string | object {
   const body = exception.getResponse()
   if (typeof body === 'string' || !('title' in body)) return body

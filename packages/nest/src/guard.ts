@@ -4,10 +4,10 @@ import { FairAdmission, type Visit } from './admission.js'
 import { showVisit } from './context.js'
 
 /**
- * Admits HTTP requests before the guards that come after it, so that what those refuse counts as what it is. A guard
- * does not see handlers settle: `FairInterceptor`, if it is bound as well, keeps the permit for as long as they run;
- * without it, permits end with their responses. In other contexts, where no response would end a permit that a later
- * guard leaves behind, it lets everything pass, and the interceptor asks.
+ * Judges HTTP requests before the guards that come after it, so that the answers of these guards count by their status.
+ * A guard does not see handlers settle: `FairInterceptor`, if it is bound as well, keeps the permit for as long as they
+ * run; without it, permits end with their responses. In other contexts no response would end a permit after a later
+ * guard's rejection: there it lets everything pass, and the interceptor judges.
  */
 @Injectable()
 export class FairGuard implements CanActivate {

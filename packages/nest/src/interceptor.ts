@@ -5,8 +5,8 @@ import { FairAdmission, type Visit } from './admission.js'
 import { showVisit } from './context.js'
 
 /**
- * Admits what handlers are asked, after all guards, and keeps the permit until the handler has settled and its response
- * has ended. Bound for all handlers by `FairModule`; with `at: 'nowhere'`, by you: `@UseInterceptors(FairInterceptor)`.
+ * Judges requests after all guards, and keeps the permit until the handler has settled and its response has ended.
+ * `FairModule` binds it for all handlers; with `at: 'nowhere'` you bind it: `@UseInterceptors(FairInterceptor)`.
  */
 @Injectable()
 export class FairInterceptor implements NestInterceptor {
@@ -16,7 +16,7 @@ export class FairInterceptor implements NestInterceptor {
     this.#admission = admission
   }
 
-  /** Asks on subscription, so that unsubscribing while the request waits takes it out of the line. */
+  /** Asks on subscription, so that unsubscribing removes a waiting request from the line. */
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return new Observable((subscriber) => this.#begin(context, next, subscriber))
   }
@@ -58,7 +58,7 @@ export class FairInterceptor implements NestInterceptor {
       return
     }
     if (!decision.admitted || !this.#admission.admit(visit, decision)) {
-      // The subscriber has left, and answers in our place.
+      // The subscriber has left, and answers instead.
       if (subscriber.closed) return
       this.#admission.refuse(visit, decision).catch((error: unknown) => subscriber.error(error))
       return
@@ -69,9 +69,9 @@ export class FairInterceptor implements NestInterceptor {
 }
 
 /**
- * Passes on what a handler says, keeps its visit for as long as it runs, and tells the visit how it settled.
+ * Passes on a handler's values, keeps its visit for as long as it runs, and tells the visit how it settled.
  *
- * A `Subscriber` of its own, because what `pipe(catchError(…), finalize(…))` puts in its place is three of them.
+ * A single `Subscriber`, because `pipe(catchError(…), finalize(…))` would make three.
  */
 class Handling extends Subscriber<unknown> {
   readonly #context: ExecutionContext
@@ -97,11 +97,11 @@ class Handling extends Subscriber<unknown> {
     super.complete()
   }
 
-  /** The handler is over: it has completed or failed, or its subscriber has left. */
+  /** The handler has ended: it has completed or failed, or its subscriber has left. */
   override unsubscribe(): void {
     if (this.closed) return
     super.unsubscribe()
-    // Where no response tells, this is the end of the request as well.
+    // If no response reports the end, this is also the end of the request.
     if (this.#context.getType() !== 'http') this.#visit.responseEnded(!this.#settled)
     this.#visit.handlerSettled()
   }

@@ -7,7 +7,9 @@ import { FairInterceptor } from './interceptor.js'
 import { type At, type FairAsyncOptions, type FairOptions, requireAt, requireFairOptions } from './options.js'
 
 const OPTIONS = Symbol('FairOptions')
-/** Nest 10 takes modules for one that look the same when they are written down, and gates do. This tells them apart. */
+/**
+ * Nest 10 merges modules whose serialised forms are equal, and gates serialise equally. This number distinguishes them.
+ */
 const NUMBER = Symbol('FairModule')
 let modules = 0
 
@@ -31,13 +33,13 @@ export class FairModule implements OnModuleDestroy {
     return dynamicModule({ provide: OPTIONS, useValue: options }, options.at)
   }
 
-  /** Options that need other providers. What is wrong with them is said when the application starts. */
+  /** Options that need other providers. Errors in them are thrown when the application starts. */
   static forRootAsync({ at, imports = [], inject = [], useFactory }: FairAsyncOptions): DynamicModule {
     requireAt(at)
     return { ...dynamicModule({ provide: OPTIONS, inject, useFactory }, at), imports }
   }
 
-  /** Nest calls this before it stops listening: what still comes is answered 503, what runs may end. */
+  /** Nest calls this before it stops listening: new requests are answered 503, running ones may end. */
   onModuleDestroy(): void {
     this.#admission.close()
   }

@@ -2,28 +2,28 @@ import { type HttpOptions, requireFunction, requireHttpOptions, requireOneOf } f
 import type { ExecutionContext, FactoryProvider, ModuleMetadata } from '@nestjs/common'
 import type { Exchange } from './context.js'
 
-/** Where the module puts admission: see {@link FairOptions.at}. */
+/** Place of the admission: see {@link FairOptions.at}. */
 export type At = 'interceptor' | 'guard' | 'nowhere'
 
 /** Options of `FairModule.forRoot`; all optional. */
 export interface FairOptions extends HttpOptions<[context: ExecutionContext]> {
   /**
-   * `interceptor`: every handler is admitted after all guards, by a global interceptor. `guard`: HTTP handlers are
-   * admitted before the guards of modules that come later, so that what guards refuse counts as what it is.
+   * `interceptor`: a global interceptor judges requests of every handler after all guards. `guard`: HTTP requests are
+   * judged before the guards of modules that come later, so that the answers of these guards count by their status.
    * `nowhere`: you bind `FairInterceptor`, and perhaps `FairGuard`, yourself. @default 'interceptor'
    */
   at?: At
   /**
-   * The request and response of Node behind a context, where the platform keeps them elsewhere than Express, Fastify
-   * and the GraphQL drivers of Nest do; undefined where there is none. @default what those platforms say
+   * Node's request and response of a context, if the platform keeps them elsewhere than Express, Fastify and the
+   * GraphQL drivers of Nest do; undefined if there is none. @default those of these platforms
    */
   exchange?: (context: ExecutionContext) => Exchange | undefined
 }
 
-/** What `FairModule.forRootAsync` needs to make options when the application starts. */
+/** Options of `FairModule.forRootAsync`, which makes the module's options when the application starts. */
 export interface FairAsyncOptions extends Pick<FairOptions, 'at'>, Pick<ModuleMetadata, 'imports'> {
   inject?: FactoryProvider['inject']
-  /** Makes the options, now or later, from what `inject` names, in that order. */
+  /** Makes the options, now or later, from the providers in `inject`, in that order. */
   useFactory(...dependencies: never[]): Omit<FairOptions, 'at'> | Promise<Omit<FairOptions, 'at'>>
 }
 

@@ -1,5 +1,5 @@
 /**
- * OpenTelemetry for Fairlead: metrics of a gate, and what it decided on the server's spans.
+ * OpenTelemetry for Fairlead: metrics of a gate, and its decisions on the server's spans.
  *
  * @module @fairlead/otel
  */

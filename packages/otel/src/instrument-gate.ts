@@ -22,10 +22,10 @@ import { tellSpans } from './spans.js'
 export interface InstrumentOptions extends TelemetryOptions {
   /** Where the instruments are made. @default `metrics.getMeter('@fairlead/otel')` */
   meter?: Meter
-  /** Whether the server's span is told what the gate decided. @default true */
+  /** Whether the gate's decisions are recorded on the server's span. @default true */
   spans?: boolean
   /**
-   * What a span says of the flow, in `fairlead.flow`: the flow itself, a hash of it, or nothing. No metric ever names a
+   * The value of `fairlead.flow` on a span: the flow itself, a hash of it, or nothing. No metric ever names a
    * flow. @default nothing
    */
   flowOf?: (flow: string) => string | undefined
@@ -35,7 +35,7 @@ export interface InstrumentOptions extends TelemetryOptions {
 const measured = new WeakMap<Meter, Map<string, GateTelemetry>>()
 
 /**
- * Measures a gate by OpenTelemetry, in at most 60 series however many flows there are, and puts what it decides on the
+ * Measures a gate by OpenTelemetry, in at most 60 series whatever the number of flows, and records its decisions on the
  * server's spans. To be called once the SDK has started: a meter from before that measures nothing. Returns what stops
  * it.
  *

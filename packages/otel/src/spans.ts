@@ -33,7 +33,7 @@ export function tellSpans(
       }
     }
     span.setAttributes(attributes)
-    // Last: what it throws is counted as a listener's error, and the span has the rest.
+    // Last: its error counts as a listener's error, and the span already has the rest.
     const flow = flowOf?.(event.flow)
     if (flow !== undefined) span.setAttribute('fairlead.flow', flow)
   })

@@ -39,11 +39,11 @@ interface Exported {
 const exported = new WeakMap<AnyRegistry, Exported>()
 
 /**
- * Measures a gate for Prometheus, in at most 60 series however many flows there are, of which the two histograms have 13
- * lines each. Returns what stops it.
+ * Measures a gate for Prometheus, in at most 60 series however many flows there are, of which the two histograms have
+ * 13 lines each. Returns what stops it.
  *
- * Throws a `TypeError` or `RangeError` that names the option and its value, and if the registry has another gate of this
- * `name`.
+ * Throws a `TypeError` or `RangeError` that names the option and its value, and if the registry has another gate of
+ * this `name`.
  */
 export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'registry'])
@@ -108,7 +108,7 @@ function exportedBy(registry: AnyRegistry): Exported {
   return fresh
 }
 
-/** All names are checked before the first is taken: a registry has all of the metrics, or none. */
+/** Checks all names before it registers the first: a registry gets all of the metrics, or none. */
 function requireFree(registry: AnyRegistry, name: string): void {
   if (registry.getSingleMetric(name) !== undefined)
     throw new TypeError(`registry must have no metric ${JSON.stringify(name)} of another maker`)
@@ -139,7 +139,7 @@ function histogramOf(registry: AnyRegistry, key: InstrumentKey): Histogram {
   return new Histogram({ ...settingsOf(registry, key), buckets: [...SECONDS] })
 }
 
-/** Adds what is set anew, whenever it is collected, to what was read of all gates. */
+/** Adds the gauges that are computed at each collection to the readings of all gates. */
 function addMetric(registry: AnyRegistry, key: InstrumentKey, read: () => Reading[]): void {
   const { kind } = INSTRUMENTS[key]
   if (kind === 'histogram') return

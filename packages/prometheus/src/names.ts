@@ -1,6 +1,6 @@
 import { INSTRUMENTS, type InstrumentKey } from '@fairlead/core/telemetry'
 
-/** What units are called at the end of a name; what is counted has none. */
+/** Suffixes of names by unit; counts have none. */
 const UNITS: Readonly<Record<string, string>> = { s: '_seconds', '1': '_ratio', '{cost}/s': '_per_second' }
 
 /**

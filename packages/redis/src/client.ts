@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto'
 
-/** What is used of a client of the package `redis`: a client, a pool of them, a cluster or a sentinel. */
+/** The used methods of a client of the package `redis`: a client, a pool, a cluster or a sentinel. */
 export interface NodeRedisClient {
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** What is used of a client of the package `ioredis`: a `Redis` or a `Cluster`. */
+/** The used methods of a client of the package `ioredis`: a `Redis` or a `Cluster`. */
 export interface IoRedisClient {
   evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** What is used of a client of the package `@upstash/redis`, which talks to Redis over HTTP. */
+/** The used methods of a client of the package `@upstash/redis`, which talks to Redis over HTTP. */
 export interface UpstashClient {
   evalsha(sha1: string, keys: string[], args: string[]): Promise<unknown>
   eval(script: string, keys: string[], args: string[]): Promise<unknown>
 }
 
-/** A client of `redis`, `ioredis` or `@upstash/redis`: told apart by their methods, so none of them is imported. */
+/** A client of `redis`, `ioredis` or `@upstash/redis`. Their methods distinguish them, so none of them is imported. */
 export type RedisClient = NodeRedisClient | IoRedisClient | UpstashClient
 
 /** A script that Redis runs in one step. */
@@ -31,10 +31,10 @@ export function scriptOf(source: string): Script {
   return { source, sha1: createHash('sha1').update(source).digest('hex') }
 }
 
-/** Runs a script on one key by its hash; sends it whole only to a Redis that does not have it. */
+/** Runs a script on one key by its hash; sends the whole script only to a Redis that does not have it. */
 export type RunScript = (script: Script, key: string, args: string[]) => Promise<unknown>
 
-/** Tells the clients apart by their methods, so none of the packages is imported. Throws for any other. */
+/** Distinguishes the clients by their methods, so none of the packages is imported. Throws for any other object. */
 export function scriptRunner(client: unknown): RunScript {
   if (isNodeRedis(client))
     return (script, key, args) => {
@@ -59,7 +59,7 @@ export function scriptRunner(client: unknown): RunScript {
   throw new TypeError('client must be a client of the package redis (4 or later), ioredis or @upstash/redis')
 }
 
-/** Also what a client throws at once is a rejection. */
+/** Turns a synchronous throw of a client into a rejection. */
 async function unlessMissing(call: () => Promise<unknown>, send: () => Promise<unknown>): Promise<unknown> {
   try {
     return await call()

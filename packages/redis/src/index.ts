@@ -1,5 +1,5 @@
 /**
- * One sense of fairness and one budget for a fleet, and quotas per key, on Redis.
+ * Shared fairness, shared budgets, and quotas per key, for a fleet on Redis.
  *
  * @module @fairlead/redis
  */

@@ -14,7 +14,10 @@ const LEASE: Script = scriptOf(LEASE_SCRIPT)
 
 /** Options of {@link RedisPoolStore}. */
 export interface RedisPoolStoreOptions {
-  /** A connected client of the package `redis` or `ioredis`, or one of `@upstash/redis`. It stays yours: the store never closes it. */
+  /**
+   * A connected client of the package `redis` or `ioredis`, or one of `@upstash/redis`. It stays yours: the store never
+   * closes it.
+   */
   client: RedisClient
   /** Begins the name of every key. @default 'fairlead' */
   prefix?: string
@@ -27,8 +30,8 @@ export interface RedisPoolStoreOptions {
  * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64
  * tenants that are reported, and sums of all others, some hundreds.
  *
- * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
- * deadline: whoever calls does.
+ * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
+ * deadline; the caller does.
  */
 export class RedisPoolStore implements PoolStore {
   readonly #run: RunScript
@@ -86,7 +89,7 @@ function answerOf(reply: unknown): LeaseAnswer {
   }
 }
 
-/** What Redis begins its errors with. The script's own error may stand before it. */
+/** The beginning of Redis's errors. The script's own error may precede it. */
 const BY_WORD: readonly [RegExp, StoreFailureKind][] = [
   [/\bWRONGTYPE\b/, 'wrong-type'],
   [/\b(NOPERM|NOAUTH|WRONGPASS|READONLY)\b/, 'no-permission'],
@@ -95,11 +98,11 @@ const BY_WORD: readonly [RegExp, StoreFailureKind][] = [
   [/connect|socket|closed|offline|ECONN|EPIPE|ENOTFOUND|EAI_AGAIN|ENETUNREACH|EHOSTUNREACH|fetch failed/i, 'network'],
 ]
 
-/** What went wrong, by what the client says. */
+/** The kind of a failure, by the client's error. */
 function storeError(error: unknown): PoolStoreError {
   if (error instanceof PoolStoreError) return error
   const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }
-  // The client of Upstash tells the whole command, with all names that are in it.
+  // The client of Upstash repeats the whole command, including all names in it.
   const [reason] = (message || String(error)).split(', command was: ')
   const said = `${reason} ${typeof code === 'string' ? code : ''}`
   const kind = BY_WORD.find(([word]) => word.test(said))?.[1] ?? 'other'

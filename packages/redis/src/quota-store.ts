@@ -3,9 +3,9 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 
 /**
  * A key holds a time of Redis's clock, in whole microseconds, and the debt at that time, in microseconds and parts of
- * them; it expires when it is free of debt. One number for both would be as coarse as doubles of the time since 1970.
- * Arguments: what is added to the debt, and the most that it may be after that. Answers whether it was added, and the
- * debt: as text, since Redis makes whole numbers of numbers.
+ * them; it expires when it is free of debt. One number for both would have only the precision of a double of the time
+ * since 1970. Arguments: the amount to add to the debt, and the largest permitted debt. Returns whether it was added,
+ * and the debt: as text, since Redis truncates numbers to integers.
  */
 const TAKE: Script = scriptOf(`
 local time = redis.call('TIME')
@@ -40,17 +40,17 @@ export interface RedisQuotaStoreOptions {
 }
 
 /**
- * Quotas in Redis, for all processes that name them alike: one key for each key in debt, one script call per request, by
- * Redis's own clock. Several quotas of a gate may share a store, if their names differ.
+ * Quotas in Redis, shared by all processes that use the same name: one key for each key in debt, one script call per
+ * request, by Redis's own clock. Several quotas of a gate may share a store, if their names differ.
  *
  * The key is `<prefix>:quota:<name of the quota>:<key>`; it expires when the quota is whole again. Needs Redis 5 or
- * later, or Valkey. Rejects with what the client says; how long to wait for it, the quota's `deadlineMs` says.
+ * later, or Valkey. Rejects with the client's error; the quota's `deadlineMs` bounds the wait.
  */
 export class RedisQuotaStore implements QuotaStore {
   readonly #run: RunScript
   readonly #prefix: string
 
-  /** Throws a `TypeError` that names what is wrong with the options. */
+  /** Throws a `TypeError` that names the invalid option. */
   constructor(options: RedisQuotaStoreOptions) {
     if (typeof options !== 'object' || options === null)
       throw new TypeError('RedisQuotaStore must be given options: a client, at least')

@@ -4,17 +4,19 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 import { CLOCK_SCRIPT } from './clock-script.js'
 
 const EXCHANGE: Script = scriptOf(CLOCK_SCRIPT)
-/** The arbiter fetches reports so long after the end of their period, and others its leases so long after they reported. */
+/**
+ * Delay of the arbiter's fetch after the end of a period, and of the other members' fetch after their reports.
+ */
 const FETCH_MS = 35
 const POLL_MS = 55
 const PERIOD_MS = 100
 const CALLS_PER_PERIOD = 2
-/** Who has nothing more to report for so long has left. */
+/** A process that has nothing to report for this time has left. */
 const OVER_MS = 2_000
-/** A call that was not answered for so long is taken to be lost, and so are the others if there are many. */
+/** A call without an answer after this time counts as lost; above this number of lost calls, the rest do too. */
 const LOST_MS = 500
 const MOST_LOST = 4
-/** An arbiter that could not renew its term. */
+/** Term of an arbiter that could not renew it. */
 const TERM_MS = 800
 
 /** Options of {@link redisFleet}. */
@@ -23,26 +25,26 @@ export interface RedisFleetOptions {
   prefix?: string
 }
 
-/** The clocks of a fleet's processes, which meet in Redis. */
+/** A connection to the shared clocks of a fleet, through Redis. */
 export interface RedisFleet extends ClockLink {
   /**
-   * The process leaves at once, so that others need not wait until it is missed: to be called before it ends. From then
-   * on it is on its own, and so is what its gates guard later. Never rejects.
+   * Makes the process leave immediately, so that the others need not wait until they miss it: call it before the
+   * process ends. Its gates are on their own from then on. Never rejects.
    */
   close(): Promise<void>
 }
 
 /**
- * The processes of a fleet share one sense of fairness by way of Redis: for `createGate({ name, fleet })`. All that give
- * their gate the same name, and reach the same Redis, share.
+ * Lets the processes of a fleet share FAIR's clock through Redis: for `createGate({ name, fleet })`. All gates of one
+ * name on the same Redis share a clock.
  *
- * While nothing is short, nothing is sent. Then each process makes 20 calls a second at most, of some hundred bytes, on
- * one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of the
- * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another goes on. If Redis is away, each
- * process is on its own within two seconds, and shares again when it is back. No request ever waits for Redis.
+ * Without a shortage, nothing is sent. During a shortage each process makes at most 20 calls a second, of some hundred
+ * bytes, on one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of
+ * the processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is away,
+ * each process is on its own within two seconds, and shares again when it is back. No request ever waits for Redis.
  *
- * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for what is no
- * client of the packages `redis`, `ioredis` or `@upstash/redis`.
+ * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for an object
+ * that is no client of the packages `redis`, `ioredis` or `@upstash/redis`.
  */
 export function redisFleet(client: RedisClient, options: RedisFleetOptions = {}): RedisFleet {
   requireOptions('redisFleet', options, ['prefix'])
@@ -66,22 +68,22 @@ export function redisFleet(client: RedisClient, options: RedisFleetOptions = {})
   }
 }
 
-/** What a process does for one clock: it sends reports, fetches leases, and keeps the clock if it is its turn. */
+/** A process's work for one clock: it sends reports, fetches leases, and keeps the clock if it is the arbiter. */
 class Seat {
   readonly #run: RunScript
   readonly #key: string
   readonly #hear: (lease: string, waitedMs?: number) => void
   #member = ''
-  /** The latest report, until it is sent: it has all that was not heard. */
+  /** The latest report, until it is sent: it contains everything unconfirmed. */
   #report = ''
   #reportedAtMs = Number.NEGATIVE_INFINITY
   #arbiter: ClockArbiter | undefined
   #confirmedAtMs = 0
-  /** Leases to be published. */
+  /** Leases to publish. */
   #leases: ReadonlyMap<string, string> = new Map()
   #cancel: (() => void) | undefined
   #hasLeft = false
-  /** The call that is waited for, when it began, and calls that were given up. */
+  /** The call in flight, the time when it began, and abandoned calls. */
   #call = 0
   #isWaiting = false
   #calls = 0
@@ -115,7 +117,7 @@ class Seat {
     try {
       await this.#run(EXCHANGE, this.#key, [this.#member, 'leave', ''])
     } catch {
-      // Redis is away: it forgets by itself.
+      // Redis is away: the entry expires there by itself.
     }
   }
 
@@ -135,12 +137,13 @@ class Seat {
     }
     this.#calls = 0
     this.#exchange()
-    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same one.
+    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same
+    // one.
     const untilMs = PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS)
     this.#wake(this.#arbiter === undefined ? PERIOD_MS : untilMs + (untilMs < PERIOD_MS / 2 ? PERIOD_MS : 0))
   }
 
-  /** Calls Redis with what there is to be said, unless it still owes an answer. */
+  /** Sends everything pending to Redis, unless a call is still in flight. */
   #exchange(): void {
     const nowMs = systemClock()
     if (this.#isWaiting && nowMs - this.#calledAtMs < LOST_MS) return
@@ -172,7 +175,7 @@ class Seat {
     return [this.#member, 'publish', all, ...parts.flatMap(([member, own = '']) => [member, own])]
   }
 
-  /** False if it was given up: then others have been made. */
+  /** False if the call was abandoned: later calls have been made. */
   #answered(call: number): boolean {
     if (call !== this.#call) {
       this.#unanswered = Math.max(0, this.#unanswered - 1)
@@ -184,7 +187,7 @@ class Seat {
 
   #hears(reply: unknown, report: string, published: ReadonlyMap<string, string>): void {
     if (!Array.isArray(reply)) return
-    // A client may have read the lists of JSON already.
+    // A client may have parsed the JSON lists already.
     const [isArbiter, ...rest] = reply.map((each) => (typeof each === 'string' ? each : JSON.stringify(each)))
     if (isArbiter === '1') {
       this.#confirmedAtMs = this.#calledAtMs
@@ -194,7 +197,7 @@ class Seat {
         this.#report = ''
         this.#wake(0)
       }
-      // What is not in Redis nobody goes by, nor does this process.
+      // No process uses a lease that is not in Redis, including this one.
       const own = published.get(this.#member)
       if (own !== undefined) this.#hear(own)
       for (let i = 0; i + 1 < rest.length; i += 2) this.#take(rest[i + 1] ?? '', Number(rest[i]) / 1000)
@@ -208,7 +211,7 @@ class Seat {
     if (this.#report !== '') this.#exchange()
   }
 
-  /** The arbiter is told something. */
+  /** Passes a report to the arbiter. */
   #take(report: string, waitedMs: number): void {
     const leases = this.#arbiter?.hear(report, systemClock(), waitedMs)
     if (leases !== undefined && leases.size > 0) this.#leases = new Map([...this.#leases, ...leases])

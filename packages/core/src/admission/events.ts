@@ -3,7 +3,7 @@ import type { Outcome } from './outcome.js'
 import type { OverrideChange } from './overrides.js'
 import type { Refusal } from './refusal.js'
 
-/** What a gate tells its observers, as it happens. `id`: the request, by its number since the gate was made. */
+/** An event of a gate, reported synchronously. `id` is the number of the request since the gate was made. */
 export type GateEvent =
   | {
       readonly type: 'admitted'
@@ -26,28 +26,28 @@ export type GateEvent =
       readonly id: number
       readonly flow: string
       readonly stage: string
-      /** At this stage alone, in milliseconds. */
+      /** Wait at this stage alone, in milliseconds. */
       readonly waitedMs: number
     }
   | {
       readonly type: 'finished'
       readonly id: number
       readonly flow: string
-      /** What it really cost: as settled, else as admitted. */
+      /** The settled cost, otherwise the cost at admission. */
       readonly cost: number
       readonly outcome: Outcome
-      /** Until it was admitted, in milliseconds. */
+      /** Time until admission, in milliseconds. */
       readonly waitedMs: number
-      /** From admission to finish, in milliseconds. */
+      /** Time from admission to finish, in milliseconds. */
       readonly durationMs: number
     }
   | {
-      /** Somebody has called `gate.resetFlow()`. */
+      /** `gate.resetFlow()` was called. */
       readonly type: 'reset'
       readonly flow: string
     }
   | {
-      /** Somebody has decided about a flow, or taken that back: see `Overrides`. */
+      /** An override was set or cleared: see `Overrides`. */
       readonly type: 'override'
       readonly change: OverrideChange
     }
@@ -58,7 +58,10 @@ export type GateEvent =
       readonly error: unknown
     }
 
-/** Hears every event of a gate. One that throws or rejects harms nothing: the snapshot counts it as a listener's error. */
+/**
+ * Receives every event of a gate. If it throws or rejects, the snapshot counts a listener's error, and nothing else
+ * changes.
+ */
 export type GateListener = (event: GateEvent) => void
 
 /** The listeners of one gate. Costs nothing while there are none. */
@@ -67,12 +70,12 @@ export class Observers {
   #ofErrors: readonly GateListener[] = []
   #failures = 0
 
-  /** True if somebody listens to more than errors, so that callers need not build an event for nobody. */
+  /** True if a listener wants more than errors; otherwise callers need not build other events. */
   get any(): boolean {
     return this.#listeners.length > 0
   }
 
-  /** Listeners that threw so far. */
+  /** Number of errors of listeners so far. */
   get failures(): number {
     return this.#failures
   }

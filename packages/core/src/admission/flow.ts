@@ -10,26 +10,26 @@ let ownKey: Words | undefined
 const words: Words = { a: 0, b: 0 }
 
 /**
- * The name by which a flow is known inside: the name itself up to {@link MAX_FLOW_LENGTH} units, which includes every
- * name that was shortened before. Of a longer name: its head, and a keyed 64-bit hash of the whole. Two long names stay
- * two flows, and without the key nobody can make a name that is another's, unless somebody showed it to them. A pair of
- * surrogates is not cut in two. Without `key`, the hash has a key that this process draws for itself. O(length).
+ * A flow's internal name: the name itself if it has at most {@link MAX_FLOW_LENGTH} units, as every shortened name has.
+ * A longer name is replaced by its head and a keyed 64-bit hash of the whole name. Two long names stay two flows, and
+ * without the key nobody can make a name with the hash of another name, unless they have seen that hash. Surrogate
+ * pairs stay whole. Without `key`, the process draws a random key. O(length).
  */
 export function flowName(flow: string, key?: Words): string {
   if (flow.length <= MAX_FLOW_LENGTH) return flow
-  // Not before the first long name comes: some platforms have no randomness until the first request.
+  // Drawn at the first long name: some platforms have no randomness before the first request.
   ownKey ??= keyFrom(secretRandom)
   keyedHash(flow, key ?? ownKey, words)
   return `${headOf(flow, MAX_FLOW_LENGTH - HASH_LENGTH)}~${hex(words.a)}${hex(words.b)}`
 }
 
-/** The first `length` units, or one less where the cut would go through a pair of surrogates. */
+/** The first `length` units, or one less if the cut would split a surrogate pair. */
 function headOf(flow: string, length: number): string {
   const isPair = flow.codePointAt(length - 1)! > 0xffff
   return flow.slice(0, isPair ? length - 1 : length)
 }
 
-/** The key that all processes have which are given the same secret. */
+/** The hash key that follows from `secret`: the same in all processes with this secret. */
 export function keyOf(secret: string): Words {
   const key: Words = { a: 0, b: 0 }
   keyedHash(secret, key, key)

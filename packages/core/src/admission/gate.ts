@@ -13,21 +13,21 @@ import { PermitTimeouts, Visit } from './permit.js'
 import { type Refusal, refuse } from './refusal.js'
 import type { Hold, Stage, Verdict } from './stage.js'
 
-/** What a gate has seen since it was made, as plain JSON. */
+/** Counts of a gate since it was made, as plain JSON. */
 export interface GateSnapshot {
-  /** As given to `createGate`. */
+  /** The name given to `createGate`. */
   readonly name: string
   readonly closed: boolean
-  /** Admitted and not finished. */
+  /** Requests admitted and not finished. */
   readonly inFlight: number
-  /** Asked, and waiting for a stage's answer. */
+  /** Requests that wait for a stage's answer. */
   readonly waiting: number
   readonly admitted: number
   readonly refused: number
   /** Refusals by `stage:reason`; beyond the first 1000 such pairs, all others as `other:other`. */
   readonly refusedBy: Readonly<Record<string, number>>
   readonly finished: Readonly<Record<Outcome, number>>
-  /** Of those finished as `ignored`, permits that ended because their lease did. */
+  /** Permits that timed out; they are among those finished as `ignored`. */
   readonly expired: number
   /** Times a stage threw, rejected or outlasted its deadline. */
   readonly stageErrors: number
@@ -37,14 +37,14 @@ export interface GateSnapshot {
   readonly stages: Readonly<Record<string, unknown>>
 }
 
-/** Time without a request of any other flow after which a flow is the only one there is. */
+/** Time without a request of another flow after which a flow counts as the only one. */
 const ALONE_MS = 60_000
-/** Pairs of stage and reason that are counted by themselves: a stage of the user's may put names or numbers into one. */
+/** Pairs of stage and reason that are counted separately: a user's stage may put names or numbers into a reason. */
 const MOST_REASONS = 1_000
 const OTHER_REASONS = 'other:other'
 const CLOSED: Refusal = Object.freeze(refuse('gate', 'closed', false, 1_000))
 const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
-/** Stands for a stage that keeps nothing of this request, or failed and is passed by. */
+/** Stands for a stage that granted nothing to this request, or failed and is skipped. */
 const NOTHING: Hold = { finish: () => {}, undo: () => {} }
 
 function isRefusal(verdict: Hold | Refusal): verdict is Refusal {
@@ -52,10 +52,10 @@ function isRefusal(verdict: Hold | Refusal): verdict is Refusal {
 }
 
 /**
- * Runs each request through its stages, in order, and tells those that admitted it how it ended.
+ * Passes each request through its stages, in order, and tells those that admitted it how it ended.
  *
- * `admit` answers synchronously unless a stage waits. A refusal is a value. When a later stage refuses, the earlier
- * ones get back what they handed out, at once. Made by `createGate`.
+ * `admit` answers synchronously unless a stage waits. A refusal is a value. If a later stage refuses, the earlier
+ * stages get their grants back immediately. Made by `createGate`.
  */
 export class Gate {
   readonly #stages: readonly Stage[]
@@ -64,7 +64,7 @@ export class Gate {
   readonly #timeouts: PermitTimeouts | undefined
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
-  /** Settle what waits for a stage that is not prompt. */
+  /** Settle requests that wait for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
   readonly #finished: Record<Outcome, number> = { success: 0, failure: 0, ignored: 0 }
@@ -75,15 +75,15 @@ export class Gate {
   #expired = 0
   #stageErrors = 0
   #closed = false
-  /** The flow that asked last, and when it was not the one that had asked before. */
+  /** The flow of the last request, and the time of the last request of another flow. */
   #lastFlow: string | undefined = undefined
   #changedMs = Number.NEGATIVE_INFINITY
 
-  /** What people call it: in pages, metrics and logs. */
+  /** Its name in pages, metrics and logs. */
   readonly name: string
-  /** The overrides that it was given. */
+  /** Its overrides, if it has any. */
   readonly overrides: Overrides | undefined
-  /** True if the gate learns from failures who causes a shortage: a stage of it is FAIR. */
+  /** True if the gate learns from failures which flows cause a shortage: one of its stages is FAIR. */
   readonly hasFair: boolean
 
   /** @internal `clock` must be steady. */
@@ -109,8 +109,8 @@ export class Gate {
   }
 
   /**
-   * Asks for admission. Throws a `TypeError` or `RangeError` that names what is wrong with `ask`, and then nothing was
-   * counted anywhere. Costs about half a microsecond with the default stages.
+   * Asks for admission. Throws a `TypeError` or `RangeError` that names the invalid part of `ask`, and then counts
+   * nothing. Costs about half a microsecond with the default stages.
    */
   admit(ask: Ask): Decision | Promise<Decision> {
     const { flow, cost = 1, resource, priority = 0, exempt = false, signal } = ask
@@ -148,8 +148,8 @@ export class Gate {
   }
 
   /**
-   * Calls `listener` with every decision, outcome and stage error from now on; or with stage errors only, which makes
-   * no request slower. Returns what stops that.
+   * Calls `listener` with every decision, outcome and stage error from now on, or with stage errors only, which makes
+   * no request slower. Returns a function that stops it.
    */
   observe(listener: GateListener, only?: 'error'): () => void {
     requireFunction('listener', listener)
@@ -157,9 +157,9 @@ export class Gate {
   }
 
   /**
-   * Makes a flow one that nothing is held against: FAIR owes it what it owes one that has not asked for a while, and in
-   * a budget it has used nothing of its own share yet, though what it used is not there twice. Its overrides stay, and
-   * so does what of it runs or waits. Observers hear of it.
+   * Forgets a flow's past: FAIR treats it like a flow that has not asked for a while, and a budget as if it had used
+   * nothing of its share; the budget itself does not grow back. Overrides, running requests and waiting requests stay.
+   * Observers get an event.
    */
   resetFlow(flow: string): void {
     requireText('flow', flow)
@@ -175,8 +175,8 @@ export class Gate {
   }
 
   /**
-   * Does what is due by now: ends permits whose lease is over, and turns away what waited for too long. Only for
-   * runtimes on which a timer dies with the request that set it: there, each request that waits calls this by a timer
+   * Does the work that is due: ends permits that have timed out, and refuses requests that have waited too long. Only
+   * for runtimes on which a timer dies with the request that set it: there, each waiting request calls this by a timer
    * of its own.
    */
   wake(): void {
@@ -192,8 +192,8 @@ export class Gate {
   }
 
   /**
-   * What each stage knows of a flow, and would decide by, under the stage's name: for people and pages. A stage that
-   * throws shows the error's text. Changes nothing; allocates.
+   * Each stage's state of a flow, by which it would decide, under the stage's name: for people and pages. For a stage
+   * that throws, the error's text. Changes nothing; allocates.
    */
   explain(flow: string): Record<string, unknown> {
     requireText('flow', flow)
@@ -201,7 +201,7 @@ export class Gate {
     return this.#ask((stage) => stage.explain?.(name))
   }
 
-  /** Counts so far and each stage's own snapshot. A stage whose snapshot throws shows the error's text. */
+  /** Counts so far and each stage's snapshot. For a stage whose snapshot throws, the error's text. */
   snapshot(): GateSnapshot {
     const finished = { ...this.#finished }
     return {
@@ -220,7 +220,10 @@ export class Gate {
     }
   }
 
-  /** Refuses what waits and what comes, with reason `closed`. What runs may still finish. Closing twice is no error. */
+  /**
+   * Refuses waiting and new requests with reason `closed`. Running requests may still finish. Closing twice is no
+   * error.
+   */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -267,7 +270,7 @@ export class Gate {
     tellEngaged(this, this.#stages)
   }
 
-  /** @internal A stage has failed, and made do without what it asked. */
+  /** @internal A stage has failed to get a value, and goes on without it. */
   failed(stage: string, error: unknown): void {
     this.#stageErrors++
     this.#observers.tell({ type: 'error', stage, error })
@@ -278,7 +281,7 @@ export class Gate {
     return this.#clock()
   }
 
-  /** The names of a path, as they are known inside; undefined for a path of one. */
+  /** The internal names of a path; undefined for a path of one name. */
   #pathOf(flow: Flow): readonly string[] | undefined {
     const checked = requireFlow(flow)
     return typeof checked === 'string' ? undefined : checked.map((name) => flowName(name, this.#nameKey))
@@ -301,7 +304,7 @@ export class Gate {
     return this.#admit(visit)
   }
 
-  /** Waits for one stage, then goes on from the next. Never rejects. */
+  /** Waits for one stage, then continues with the next. Never rejects. */
   #wait(visit: Visit, index: number, stage: Stage, pending: Promise<Verdict>): Promise<Decision> {
     this.#waiting++
     const prompt = stage.prompt === true && stage.deadlineMs === undefined
@@ -323,13 +326,16 @@ export class Gate {
       this.#observers.tell({ type: 'waited', id, flow, stage: this.#stages[index]!.name, waitedMs })
     }
     if (!isRefusal(verdict)) visit.keep(verdict)
-    // Before what the stage refused, which may be because of just that.
+    // Comes before the stage's refusal, which may be its consequence.
     if (this.#closed) return this.#refuse(visit, CLOSED)
     if (hasFired(visit.signal)) return this.#refuse(visit, GONE)
     return isRefusal(verdict) ? this.#refuse(visit, verdict) : this.#walk(visit, index + 1)
   }
 
-  /** The first of: the stage's answer, the client leaving, the deadline, the gate closing. A late hold is undone. */
+  /**
+   * Settles with the first of: the stage's answer, the client's departure, the deadline, the closing of the gate.
+   * Undoes a late hold.
+   */
   #settle(visit: Visit, stage: Stage, pending: Promise<Verdict>): Promise<Verdict> {
     return new Promise((resolve) => {
       let open = true
@@ -385,7 +391,7 @@ export class Gate {
     return refusal
   }
 
-  /** What the stages answer, by name; of those that have nothing to say, nothing. */
+  /** The stages' answers, by name; stages without an answer are left out. */
   #ask(question: (stage: Stage) => unknown): Record<string, unknown> {
     const answers: Record<string, unknown> = {}
     for (const stage of this.#stages) {
@@ -399,7 +405,7 @@ export class Gate {
     return answers
   }
 
-  /** FAIR knows no other flow to be fair to: then the service is short, and it is not the flow's fault. */
+  /** If FAIR sees no other flow, the service is short, and the flow is not over its share. */
   #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
     if (refusal.stage !== 'fair' || refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
     const { stage, shortage, retryAfterMs, detail, quota } = refusal
@@ -414,7 +420,7 @@ export class Gate {
     }
   }
 
-  /** Notes that a stage failed, and gives the answer that it declared for that. */
+  /** Notes that a stage failed, and returns the answer of its `onError`. */
   #failed(stage: Stage, error: unknown): Hold | Refusal {
     this.failed(stage.name, error)
     return stage.onError === 'refuse' ? refuse(stage.name, 'error', false, 1_000, { error: String(error) }) : NOTHING

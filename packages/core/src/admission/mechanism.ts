@@ -3,21 +3,21 @@ import { show } from '../options.js'
 import type { Random } from '../random.js'
 import type { Stage } from './stage.js'
 
-/** What a gate lends to the mechanisms that it is made of. */
+/** The parts of a gate that its mechanisms use. */
 export interface GateSeams {
   readonly clock: Clock
   readonly after: After
   /** The gate's option; a mechanism without one takes the platform's. */
   readonly random: Random | undefined
-  /** The gate's weights, which never throw; for mechanisms that have none of their own. */
+  /** The gate's weights, which never throw; for mechanisms without weights of their own. */
   readonly weightOf: ((flow: string, above?: readonly string[]) => number) | undefined
-  /** Tells the gate's observers of a function in a mechanism's options that threw, or gave what it may not. */
+  /** Tells the gate's observers that a function in a mechanism's options threw, or returned an invalid value. */
   failed(option: string, error: unknown): void
 }
 
 /**
- * A mechanism as a value: options that were checked, with the code that they are for. Each gate makes a stage of its own
- * from it. What nobody makes is in nobody's bundle.
+ * A mechanism as a value: checked options, with the code that uses them. Each gate makes a stage of its own from it. A
+ * bundle contains only the mechanisms that are made.
  */
 export interface Mechanism<Place extends keyof typeof MAKERS = keyof typeof MAKERS> {
   /** The option of `createGate` that takes it. */
@@ -26,7 +26,7 @@ export interface Mechanism<Place extends keyof typeof MAKERS = keyof typeof MAKE
   stage(seams: GateSeams): Stage
 }
 
-/** The functions that make a mechanism for each option, for messages. */
+/** The function that makes a mechanism, for each option; used in messages. */
 const MAKERS = {
   shed: 'loadShedder',
   quota: 'quota',
@@ -41,7 +41,7 @@ export function requireMechanism(place: Mechanism['place'], mechanism: Mechanism
   if (!isOurs) throw new TypeError(`${place} must be made by ${MAKERS[place]}(), got ${show(mechanism)}`)
 }
 
-/** The stage of the mechanism that was given as the option `place`. Throws a `TypeError` on anything else. */
+/** The stage of the mechanism given as the option `place`. Throws a `TypeError` on anything else. */
 export function stageOf(place: Mechanism['place'], mechanism: Mechanism, seams: GateSeams): Stage {
   requireMechanism(place, mechanism)
   return mechanism.stage(seams)

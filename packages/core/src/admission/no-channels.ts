@@ -1,4 +1,4 @@
-// In place of `node/channels.ts` where a runtime has no channels: nobody can listen, and bundlers leave the calls out.
+// Replaces `node/channels.ts` on runtimes without channels: nothing can listen, and bundlers leave the calls out.
 
 export function tellRefused(): void {}
 export function tellFinished(): void {}

@@ -2,8 +2,8 @@
  * How an admitted request ended, as far as shortage is concerned.
  *
  * - `success`: it got the resource.
- * - `failure`: it did not, because there was a shortage. The only thing that FAIR may learn guilt from.
- * - `ignored`: says nothing about shortage: a bad request, a bug, a client that left, an upstream's timeout.
+ * - `failure`: it did not, because of a shortage. FAIR learns from failures alone which flows cause it.
+ * - `ignored`: no evidence about a shortage: a bad request, a bug, a client that left, an upstream's timeout.
  */
 export type Outcome = 'success' | 'failure' | 'ignored'
 

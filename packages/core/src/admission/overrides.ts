@@ -5,40 +5,40 @@ import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
 
-/** Flows that may have an override at once. */
+/** Most flows with an override at the same time. */
 const MOST_FLOWS = 10_000
 
 /** Burst of a held flow after a pause, in seconds of its rate. */
 const HOLD_SECONDS = 1
 
-/** What is different for a flow, and until when, in milliseconds of the clock. */
+/** A flow's override and its end, in milliseconds of the clock. */
 interface Override {
   readonly kind: 'block' | 'boost' | 'hold'
   readonly factor: number
-  /** Of a held flow: what it may ask, and when it will have made up for what it asked. */
+  /** Of a held flow: its permitted rate, and the time at which its debt is paid. */
   readonly costPerSecond: number
   paidMs: number
   readonly untilMs: number
 }
 
-/** What is different for one flow, as plain JSON. */
+/** The override of one flow, as plain JSON. */
 export interface OverrideSnapshot {
   readonly kind: 'block' | 'boost' | 'hold'
-  /** What its weight is multiplied by: 0 for a flow that is blocked, 1 for one that is held. */
+  /** Factor of its weight: 0 for a blocked flow, 1 for a held one. */
   readonly factor: number
-  /** What a flow that is held may ask; undefined for others. */
+  /** Permitted rate of a held flow; undefined for others. */
   readonly costPerSecond: number | undefined
   readonly leftMs: number
 }
 
-/** What somebody decided about a flow, for an audit. `clear`: it is one like all others again. */
+/** A change of a flow's override, for an audit. `clear`: the flow has no override any more. */
 export interface OverrideChange {
   readonly flow: string
   readonly kind: OverrideSnapshot['kind'] | 'clear'
   readonly factor: number | undefined
   readonly costPerSecond: number | undefined
   readonly forMs: number | undefined
-  /** Who, as far as it was told. */
+  /** The person who made the change, if it was given. */
   readonly by: string | undefined
 }
 
@@ -49,17 +49,17 @@ export interface OverridesOptions {
 }
 
 /**
- * What people decide about single flows while the service runs: to block one, to hold it at a rate, or to give it more
- * weight, for a time. Give it to `createGate` as `overrides`: it is asked first, and its refusals (`overrides:blocked`,
- * `overrides:held`) are seen by observers and in the snapshot like all others; what is decided is an event `override`.
- * `by` is who decided it, for that event. One override per flow, the last; up to 10 000 flows. O(1).
+ * Operators' decisions about single flows while the service runs: block a flow, hold it at a rate, or give it more
+ * weight, for a time. Pass it to `createGate` as `overrides`. It is asked before all stages; observers and the snapshot
+ * see its refusals (`overrides:blocked`, `overrides:held`) like all others, and each change as an event `override`.
+ * `by` names the operator for that event. One override per flow, the last; up to 10 000 flows. O(1).
  */
 export class Overrides implements Stage {
   readonly name = 'overrides'
   readonly #flows = new Map<string, Override>()
   readonly #listeners = new Set<(change: OverrideChange) => void>()
   readonly #clock: Clock
-  /** Of the gates that have it; none while there is no gate. */
+  /** Of the gates that use it; undefined without a gate. */
   #nameKey: { readonly key: Words | undefined } | undefined
   #weighs = false
 
@@ -71,8 +71,8 @@ export class Overrides implements Stage {
   }
 
   /**
-   * @internal Names are shortened as the gate does it from now on, and so are those that were given before. Throws a
-   * `TypeError` if another gate with another `nameSecret` has it: what is decided would hold in one of them only.
+   * @internal Shortens names as the gate does from now on, including those that were given before. Throws a `TypeError`
+   * if a gate with another `nameSecret` uses it: an override would hold in only one of them.
    */
   shortenBy(key: Words | undefined): void {
     const known = this.#nameKey
@@ -84,14 +84,14 @@ export class Overrides implements Stage {
     for (const [flow, override] of before) this.#flows.set(this.#nameOf(flow), override)
   }
 
-  /** Refuses all that the flow asks, for `forMs` milliseconds, above 0. Exempt requests pass. */
+  /** Refuses all requests of the flow, for `forMs` milliseconds, above 0. Exempt requests pass. */
   block(flow: string, forMs: number, by?: string): void {
     this.#set(flow, { kind: 'block', factor: 0, costPerSecond: 0 }, forMs, by)
   }
 
   /**
-   * Refuses what the flow asks above `costPerSecond`, above 0, for `forMs` milliseconds, short or not; a second's worth
-   * may come at once, and the last request of it may be dearer than what is left. Exempt requests pass.
+   * Limits the flow to `costPerSecond`, above 0, for `forMs` milliseconds, whether there is a shortage or not. The
+   * burst is a second's worth, and its last request may cost more than the rest. Exempt requests pass.
    */
   hold(flow: string, costPerSecond: number, forMs: number, by?: string): void {
     requireAbove('costPerSecond', costPerSecond, 0)
@@ -99,15 +99,15 @@ export class Overrides implements Stage {
   }
 
   /**
-   * Multiplies the flow's weight by `factor`, above 0, for `forMs` milliseconds, in those of `fair`, `budget` and `queue`
-   * that have no weights of their own.
+   * Multiplies the flow's weight by `factor`, above 0, for `forMs` milliseconds, in each of `fair`, `budget` and
+   * `queue` that has no weights of its own.
    */
   boost(flow: string, factor: number, forMs: number, by?: string): void {
     requireAbove('factor', factor, 0)
     this.#set(flow, { kind: 'boost', factor, costPerSecond: 0 }, forMs, by)
   }
 
-  /** The flow is one like all others again. False if it was. */
+  /** Removes the flow's override. False if it had none. */
   clear(flow: string, by?: string): boolean {
     const name = this.#nameOf(flow)
     if (!this.#flows.delete(name)) return false
@@ -115,7 +115,7 @@ export class Overrides implements Stage {
     return true
   }
 
-  /** Calls `listener` with what is decided from now on. Returns what stops that. */
+  /** Calls `listener` with each change from now on. Returns a function that stops it. */
   onChange(listener: (change: OverrideChange) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
@@ -126,7 +126,7 @@ export class Overrides implements Stage {
     return this.#weighs
   }
 
-  /** What the weight of a flow is to be multiplied by, now. */
+  /** The present factor of a flow's weight. */
   factor(flow: string): number {
     this.#weighs = true
     if (this.#flows.size === 0) return 1
@@ -134,7 +134,7 @@ export class Overrides implements Stage {
     return override?.kind === 'boost' ? override.factor : 1
   }
 
-  /** The gate's question. */
+  /** Judges a request for the gate. */
   admit({ flow, cost, exempt }: Passage): Verdict {
     if (this.#flows.size === 0 || exempt) return undefined
     const nowMs = this.#clock()
@@ -148,14 +148,14 @@ export class Overrides implements Stage {
     return undefined
   }
 
-  /** What is different for a flow, if anything is. */
+  /** The override of a flow, if it has one. */
   explain(flow: string): OverrideSnapshot | undefined {
     const nowMs = this.#clock()
     const override = this.#of(this.#nameOf(flow), nowMs)
     return override && shown(override, nowMs)
   }
 
-  /** What is different now, by flow. */
+  /** The present overrides, by flow. */
   snapshot(): Record<string, OverrideSnapshot> {
     const nowMs = this.#clock()
     const all: Record<string, OverrideSnapshot> = {}
@@ -177,7 +177,7 @@ export class Overrides implements Stage {
     requireAbove('forMs', forMs, 0)
     const name = this.#nameOf(flow)
     this.#flows.delete(name)
-    // The one that was set longest ago makes room.
+    // The oldest override makes room.
     if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
     const nowMs = this.#clock()
     this.#flows.set(name, { ...what, paidMs: nowMs - 1_000 * HOLD_SECONDS, untilMs: nowMs + forMs })

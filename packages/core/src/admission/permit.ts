@@ -3,7 +3,7 @@ import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.
 import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Lender, Passage } from './stage.js'
 
-/** The gate's end of a visit. */
+/** The gate's view of a request. */
 interface Host {
   charged(visit: Visit, costSoFar: number): void
   failed(what: string, error: unknown): void
@@ -12,8 +12,8 @@ interface Host {
 }
 
 /**
- * One request's way through a gate: what the stages read, and, once admitted, the caller's permit.
- * A single object serves as both, because one is made for every request of somebody's server.
+ * One request's way through a gate: the passage that stages read and, after admission, the caller's permit. A single
+ * object serves as both, because every request makes one.
  */
 export class Visit implements Passage, Permit {
   readonly admitted = true
@@ -29,11 +29,11 @@ export class Visit implements Passage, Permit {
   waitedMs = 0
   lender: Lender | undefined = undefined
   finished = false
-  /** What it has been charged with while it runs, if it was. */
+  /** The sum of the charges while it runs, if there were any. */
   #charges: number | undefined = undefined
-  /** How many stages have handed something out so far. */
+  /** Number of stages that have granted something so far. */
   held = 0
-  /** What they handed out, in their order. As long as there are stages: an array that grows takes room for 17. */
+  /** Their grants, in order. Its length is the number of stages: an array that grows allocates room for 17. */
   readonly #holds: Hold[]
   readonly #host: Host
   #signal: AbortSignal | (() => AbortSignal) | undefined
@@ -86,12 +86,12 @@ export class Visit implements Passage, Permit {
     this.lender = { credit }
   }
 
-  /** Keeps what the next stage handed out. */
+  /** Keeps the grant of the next stage. */
   keep(hold: Hold): void {
     this.#holds[this.held++] = hold
   }
 
-  /** What the stage of this index handed out; only of those that did. */
+  /** The grant of the stage with this index, which must have granted something. */
   hold(index: number): Hold {
     return this.#holds[index]!
   }
@@ -142,10 +142,10 @@ export class Visit implements Passage, Permit {
 }
 
 /**
- * Ends permits whose time is up, where nobody may ever say how their requests ended: a handler that never settles, a
- * runtime that does not tell when a client has left.
+ * Ends permits that have timed out, for requests whose end may never be reported: a handler that never settles, a
+ * runtime that does not report a disconnected client.
  *
- * Permits are given one time for all, so they end in the order in which they were given. O(1) each; no timer.
+ * All permits have the same time-out, so they end in the order of their admission. O(1) each; no timer.
  */
 export class PermitTimeouts {
   readonly #timeoutMs: number
@@ -163,7 +163,7 @@ export class PermitTimeouts {
     this.#open.delete(visit)
   }
 
-  /** Ends, as `ignored`, those that were admitted `permitTimeoutMs` ago or longer. Returns how many. */
+  /** Ends, as `ignored`, permits that are at least `permitTimeoutMs` old. Returns their number. */
   expire(nowMs: number): number {
     let expired = 0
     for (const visit of this.#open) {

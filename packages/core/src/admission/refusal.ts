@@ -1,17 +1,18 @@
 import type { Quota } from './decision.js'
 
 /**
- * Why a request was refused. The built-in reasons; a stage of your own may add its words.
+ * The reason of a refusal: a built-in one, or one of a stage of your own.
  *
- * - `unfair`: this flow is the one causing the shortage. FAIR never says it to the only flow there is: no other for a minute.
+ * - `unfair`: this flow is over its share of a shortage. A flow that is the only one for a minute never gets this
+ *   reason.
  * - `overload`: the process cannot take more work, of any flow.
  * - `gone`: the client left while the request waited.
  * - `closed`: the gate is closing.
- * - `error`: a stage failed, and its `onError` says to refuse.
+ * - `error`: a stage failed, and its `onError` is `'refuse'`.
  */
 export type Reason = 'unfair' | 'overload' | 'gone' | 'closed' | 'error' | (string & {})
 
-/** The answer to a request that is not let in. A value: nothing is thrown, and nothing needs to be finished. */
+/** The answer to a refused request. A value: nothing is thrown, and nothing needs to be finished. */
 export interface Refusal {
   readonly admitted: false
   /** Name of the stage that refused; `gate` for `closed` and `gone`. */
@@ -19,11 +20,13 @@ export interface Refusal {
   readonly reason: Reason
   /** True if the refusal means that there was not enough for everyone: FAIR learns from those. */
   readonly shortage: boolean
-  /** How long the client should stay away, in milliseconds, at least 0; Infinity: for good. Adapters jitter it. */
+  /**
+   * Time for which the client should stay away, in milliseconds, at least 0; Infinity: for ever. Adapters add jitter.
+   */
   readonly retryAfterMs: number
-  /** The numbers that decided, for people: a probability, a load, a position. */
+  /** The numbers behind the decision, for people: a probability, a load, a position. */
   readonly detail: Readonly<Record<string, unknown>>
-  /** What is left to the flow, where the stage that refused has quotas. */
+  /** The flow's remaining quota, if the refusing stage has quotas. */
   readonly quota?: Quota | undefined
 }
 

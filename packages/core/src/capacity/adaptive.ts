@@ -12,49 +12,51 @@ export interface AdaptiveOptions {
   initial?: number
   /** The limit never falls below this. Integer, at least 1. @default 1 */
   min?: number
-  /** The limit never grows beyond this, and nothing wider is let in. Integer, at least `min`. @default 1000 */
+  /**
+   * The limit never grows beyond this, and wider requests are never admitted. Integer, at least `min`.
+   * @default 1000
+   */
   max?: number
 }
 
-/** What an {@link adaptive} capacity knows at a moment, in slots. */
+/** State of an {@link adaptive} capacity, in slots. */
 export interface AdaptiveSnapshot {
   kind: 'adaptive'
   limit: number
   inFlight: number
   min: number
   max: number
-  /** True while the limit is higher for a moment, or for the first time, to see whether that brings more. */
+  /** True during a climb: the limit is raised to see whether throughput grows. */
   climbing: boolean
-  /** True while the limit is lower for a moment, to see how long requests take then. */
+  /** True during a look: the limit is lowered for a moment to measure durations there. */
   looking: boolean
   /** Mean duration of the requests in the last window, in milliseconds; undefined before there was one. */
   durationMs: number | undefined
-  /** What is expected of requests that do not wait for each other, in milliseconds; undefined before it is known. */
+  /** Expected duration of requests that do not wait for each other, in milliseconds; undefined before it is known. */
   baselineMs: number | undefined
 }
 
 /**
- * How long somebody has to wait at the limit, in all, before the next climb; and that, as a multiple of what the last
- * one took, so that climbs take at most a twentieth of the time.
+ * Total time with waiting requests at the limit before the next climb; and the least such time, as a multiple of the
+ * last climb's length, so that climbs take at most a twentieth of it.
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
 
 /**
- * A capacity that learns its limit: the number of requests in flight above which they only wait for each other, times
- * about 1.3; or what is asked for, where nothing runs short. It sees nothing but how many are in flight and when they
- * end.
+ * A capacity that learns its limit: about 1.3 times the number of requests in flight above which they only wait for
+ * each other; or the demand, if nothing runs short. It sees only the number in flight and the times of the ends.
  *
- * It doubles its limit until that brings no more, then follows the service in windows of 50 completions (of 500, where
- * durations vary much) with a look at three quarters of the limit every 20 windows or so, and climbs again once a
- * minute. Nothing that runs is touched, and nothing is learned while the limit is not reached. O(1) per request,
- * allocates nothing of its own but 3.4 kB for each climb.
+ * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
+ * where durations vary much), looks at three quarters of the limit about every 20 windows, and climbs again once a
+ * minute. Running requests are not touched, and nothing is learned while the limit is not reached. O(1) per request;
+ * allocates only 3.4 kB for each climb.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
  * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,
- * because a downstream's fast refusal must not look like speed; all else counts as what it lasted.
+ * because a downstream's fast refusal must not look like speed; every other request counts with its own duration.
  *
- * @throws RangeError, TypeError for an option out of its range, or one that there is not
+ * @throws RangeError, TypeError for an option out of its range, or an unknown option
  * @see `Climb` for the way up, `TwoLevelLimit` for the rule after it, `Window` for what that measures, beside this file
  */
 export function adaptive(options: AdaptiveOptions = {}): AdaptiveCapacity {
@@ -67,7 +69,7 @@ export function adaptive(options: AdaptiveOptions = {}): AdaptiveCapacity {
   return new AdaptiveCapacity(initial, min, max)
 }
 
-/** Made by {@link adaptive}: the slots, the climb, the window and the rule, put together. */
+/** Made by {@link adaptive}: combines the slots, the climb, the window and the rule. */
 export class AdaptiveCapacity implements Capacity {
   readonly maximum: number
   readonly #min: number
@@ -76,15 +78,15 @@ export class AdaptiveCapacity implements Capacity {
   #rule: TwoLevelLimit
   /** Undefined between climbs. */
   #climb: Climb | undefined
-  /** Time that the last one has taken. */
+  /** Length of the last climb. */
   #climbedMs = 0
-  /** Width of the request that was turned away last, which is to show whether the slots are full. */
+  /** Width of the last request that did not fit, which shows whether the slots are full. */
   #asked = 0
-  /** Time since the last climb in which they were. */
+  /** Time with full slots since the last climb. */
   #fullMs = 0
-  /** The last time that was told; NaN before the first. */
+  /** Time of the last call; NaN before the first. */
   #nowMs: number = Number.NaN
-  /** No window is open yet, and what is left until the first release that may open it. */
+  /** Time left before a release may open the next window, while none is open. */
   #settling = false
   #settleMs = 0
   /** Mean duration in the last window. */
@@ -159,7 +161,7 @@ export class AdaptiveCapacity implements Capacity {
     }
   }
 
-  /** Reads the window, if it is done. */
+  /** Reads the window, if it is complete. */
   #follow(): void {
     if (this.#settling) {
       if (this.#settleMs <= 0) this.#open(0)
@@ -167,12 +169,12 @@ export class AdaptiveCapacity implements Capacity {
       this.#durationMs = this.#window.durationMs
       this.#rule.read(this.#window)
       this.#open(this.#rule.settleMs)
-      // One that has not begun, because nobody waits for long, would begin from here.
+      // A climb that has not begun, because requests wait only briefly, would begin from here.
       if (this.#climb) this.#climb = new Climb(this.#rule.limit, this.maximum, this.#climb.careful)
     }
   }
 
-  /** If the climb has ended: goes on from what it has found, or where it was before if that is the same. */
+  /** If the climb has ended: continues from its result, or as before if that is the same limit. */
   #endClimb(): void {
     if (this.#climb?.ended !== true) return
     const { limit, from, careful, spentMs, settleMs } = this.#climb
@@ -190,7 +192,7 @@ export class AdaptiveCapacity implements Capacity {
     this.#window.open(this.#slots.inFlight)
   }
 
-  /** Counts the time since the last call. A clock that jumped back, or is no number, counts as no time passed. */
+  /** Counts the time since the last call. If the clock jumped back, or is no number, no time counts as passed. */
   #pass(nowMs: number): void {
     const elapsedMs = nowMs - this.#nowMs
     this.#nowMs = nowMs

@@ -1,66 +1,65 @@
 import { DurationHistogram } from './window.js'
 
 /**
- * Each level is this many times the one before, and has to bring at least the square root of it. A careful climb, which
- * mostly finds nothing and harms what it finds full, takes smaller steps: of 1.25, a round's completions would prove none.
+ * Ratio of a level to the one before; throughput must grow by at least its square root. A careful climb mostly finds
+ * nothing, and harms a service that is full, so it takes smaller steps. A round has too few completions to prove steps
+ * of 1.25.
  */
 const STEP = 2
 const CAREFUL_STEP = Math.SQRT2
-/** What a round lasts at least, and the completions that end it then. */
+/** Shortest round, and the completions that then end it. */
 const SHORTEST_MS = 200
 const ENOUGH = 100
-/** A level at which fewer than this ended is none to compare others with. */
+/** A level with fewer completions than this is not compared with others. */
 const LEAST = 4
 /**
- * What a round lasts at most, and what is left out at most of its beginning. From 20 to 200 in the time of one request
- * of 5 s: four rounds, before the first of them has ended.
+ * Longest round, and the longest part of its beginning that is left out. With requests of 5 s, four rounds climb from
+ * 20 to 200 before the first request has ended.
  */
 const LONGEST_MS = 1_500
 /**
- * A round that would end the climb goes on: for this many times the completions, or the longest time if that brings
- * these few; and for no longer than this many times that. With fewer, nothing is known of the level.
+ * A round that would end the climb continues: to this multiple of the completions, or for the longest time if that has
+ * these few completions; and for at most this multiple of that time. With fewer, nothing is known about the level.
  */
 const LONGER = 4
 const FEW = 10
-/** Standard errors by which throughput must be too small; in a careful climb, by which it must be large enough. */
+/** Standard errors by which throughput must be too low; in a careful climb, by which it must be high enough. */
 const SURE = 1
 /**
- * Share of the requests that are the quick ones; and how much longer they take, as a logarithm, where there is
- * congestion: by a third of what it would make of all requests, or by this and two standard errors.
+ * Share of the requests that counts as the quick ones; and their slowdown, as a logarithm, that proves congestion: a
+ * third of the slowdown that congestion predicts for all requests, or this and two standard errors.
  */
 const QUICK = 1 / 3
 const CONGESTED = 1 / 3
 const AS_QUICK = 0.1
 
-/** What a round at a level has measured. */
+/** The measurements of a round at a level. */
 interface Round {
   readonly level: number
   readonly completions: number
   readonly measuredMs: number
-  /** The quantile of durations below which the quick ones are. */
+  /** Upper quantile of the quick requests' durations. */
   readonly quick: { readonly log: number; readonly error: number }
 }
 
 /**
- * Finds out by trying how many slots there is work for: doubles the limit, round after round, for as long as more are
- * asked for and more in flight brings more per second. So does the start of TCP and of BBR, from which this differs in
- * what it takes for a proof that it has gone too far.
+ * Finds the number of useful slots by trial: doubles the limit, round after round, as long as requests wait and more
+ * requests in flight raise the throughput. TCP and BBR start in the same way; this rule differs in the proof that the
+ * limit is too high.
  *
- * What a service without a bottleneck delivers grows as what is in flight does, whatever its durations: a linear system
- * answers to growth with the same growth. A level is too high if, against some lower one, k times the slots have
- * brought less than √k times the completions per second, by more than a standard error of a Poisson count, *and* the
- * quickest third of the requests has become slower: congestion makes all requests slower, an unlucky mix only some. By
- * how much follows from Little's law: k times as many in flight, of which fewer end, last longer by the ratio of both.
- * The limit goes back to the lowest level that served as much.
+ * The throughput of a service without a bottleneck grows in proportion to the number in flight, whatever its durations.
+ * A level is too high if, against some lower one, k times the slots have brought less than √k times the completions per
+ * second, by more than a standard error of a Poisson count, *and* the quickest third of the requests has become slower:
+ * congestion makes all requests slower, an unlucky mix only some. The size of the slowdown follows from Little's law:
+ * it is k divided by the growth of throughput. The limit goes back to the lowest level that served as much.
  *
- * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, hardly anything is known,
- * and nothing says that there is too much in flight. A round that would end the climb goes on, to four times the
- * completions or 1.5 s, and until ten have ended, for 6 s at most: slots that slow requests have yet to fill serve now
- * more, now less, than they will. Only time during which somebody was waiting counts, from one mean duration after the
- * step on.
+ * A round lasts 200 ms and 100 completions, or 1.5 s: if hardly anything ends in that time, nothing shows that too much
+ * is in flight. A round that would end the climb continues to four times the completions or 1.5 s, and until ten
+ * requests have ended, for 6 s at most: until slow requests have filled their slots, throughput fluctuates. Only time
+ * with waiting requests counts, from one mean duration after the step on.
  *
  * A *careful* climb starts from a limit that was found to be right, and goes by steps of √2. It keeps a level only if
- * that brings more than √k times the completions, by more than a standard error; else the limit is what it was before.
+ * throughput grows by more than √k, by more than a standard error; otherwise it restores the previous limit.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -72,11 +71,11 @@ export class Climb {
   readonly #durations: DurationHistogram = new DurationHistogram()
   #limit: number
   #ended = false
-  /** Somebody has been waiting since the round began. */
+  /** Requests have been waiting since the round began. */
   #open = false
-  /** What has ended so far says that the level is too high. */
+  /** The completions so far show that the level is too high. */
   #suspicious = false
-  /** Something was let in since, and did not run. */
+  /** A request was admitted since, and did not run. */
   #undone = false
   #elapsedMs = 0
   #settleMs = 0
@@ -95,12 +94,12 @@ export class Climb {
     return this.#limit
   }
 
-  /** True once {@link limit} is what was found. */
+  /** True once {@link limit} is the result. */
   get ended(): boolean {
     return this.#ended
   }
 
-  /** True while what happens is to be judged by this alone: somebody waits, or the limit is not yet known to be right. */
+  /** True while only the climb may judge the limit: requests wait, or the limit is not yet known to be right. */
   get underWay(): boolean {
     return !this.#ended && (this.#open || this.#limit > this.from)
   }
@@ -110,12 +109,12 @@ export class Climb {
     return this.#spentMs
   }
 
-  /** How long what is in flight takes to show what the last step has changed, in milliseconds. */
+  /** Time until the requests in flight show the effect of the last step, in milliseconds. */
   get settleMs(): number {
     return this.#settleMs
   }
 
-  /** `elapsedMs` more have gone by; `full` says whether somebody waited for a slot all that time. */
+  /** `elapsedMs` more have passed; `full`: requests waited for a slot all that time. */
   pass(elapsedMs: number, full: boolean): void {
     if (this.#ended) return
     if (!full) {
@@ -135,12 +134,12 @@ export class Climb {
     if (this.#isOver) this.#judge()
   }
 
-  /** A request was let in, and did not run. */
+  /** A request was admitted, and did not run. */
   undo(): void {
     this.#undone = true
   }
 
-  /** Of the round. */
+  /** Time of the round. */
   get #measuredMs(): number {
     return this.#elapsedMs - this.#settleMs
   }

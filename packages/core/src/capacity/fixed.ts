@@ -10,8 +10,8 @@ export interface FixedSnapshot {
 }
 
 /**
- * A capacity that stays as it is until you `resize` it: `limit` slots, an integer of at least 1. Learns nothing; O(1),
- * allocates nothing.
+ * A capacity of `limit` slots, an integer of at least 1, until you `resize` it. Learns nothing; O(1), allocates
+ * nothing.
  */
 export function fixed(limit: number): FixedCapacity {
   requireInteger('limit', limit, 1)
@@ -35,7 +35,7 @@ export class FixedCapacity implements Capacity {
     return this.#limit
   }
 
-  /** Changes the limit while it is in use, an integer of at least 1. What runs is not touched. */
+  /** Changes the limit while it is in use, an integer of at least 1. Running requests are not touched. */
   resize(limit: number): void {
     requireInteger('limit', limit, 1)
     const grows = limit > this.#limit
@@ -68,7 +68,7 @@ export class FixedCapacity implements Capacity {
   }
 }
 
-/** What sums of fractional widths may be off by, as a part of the limit. */
+/** Tolerance for sums of fractional widths, as a part of the limit. */
 const ROUNDING = 1e-9
 
 /**
@@ -91,7 +91,7 @@ export class Slots extends AvailabilityListeners {
       this.take(width)
       return true
     }
-    // Nobody may wait for what never comes.
+    // A request must not wait for slots that never come.
     if (width <= maximum + ROUNDING) this.want()
     return false
   }
@@ -101,7 +101,7 @@ export class Slots extends AvailabilityListeners {
     return this.#inFlight + width <= limit + ROUNDING * Math.max(1, limit)
   }
 
-  /** Takes `width` slots, whether they are free or not. */
+  /** Takes `width` slots, even if they are not free. */
   take(width: number): void {
     this.#inFlight += width
     this.#holders++
@@ -111,7 +111,7 @@ export class Slots extends AvailabilityListeners {
   giveBack(width: number): boolean {
     if (this.#holders === 0) return false
     this.#holders--
-    // The last one takes the rounding errors of fractions with it.
+    // The last release also clears the rounding errors of fractions.
     this.#inFlight = this.#holders === 0 ? 0 : Math.max(0, this.#inFlight - width)
     return true
   }

@@ -3,11 +3,11 @@ import { show } from '../options.js'
 import { AvailabilityListeners, type Capacity } from './capacity.js'
 
 /**
- * The same capacity, with a switch: while it is paused nothing more starts. What runs goes on and ends as usual, and what
- * waits keeps its turn, for as long as its queue lets it wait. O(1).
+ * The same capacity, with a switch: while it is paused nothing starts. Running requests end as usual, and waiting
+ * requests keep their turn, for as long as their queue lets them wait. O(1).
  *
- * A queue takes it over like any other: `const slots = pausable(fixed(8))`, `requestQueue({ concurrency: slots })`,
- * `fairLimit({ concurrency: slots })`. Throws a `TypeError` if it is given no capacity.
+ * Use it like any other capacity: `const slots = pausable(fixed(8))`, `requestQueue({ concurrency: slots })`,
+ * `fairLimit({ concurrency: slots })`. Throws a `TypeError` if the argument is no capacity.
  */
 export function pausable(capacity: Capacity): PausableCapacity {
   if (typeof (capacity as Partial<Capacity> | null)?.tryTake !== 'function')
@@ -29,17 +29,17 @@ export class PausableCapacity implements Capacity {
     )
   }
 
-  /** Whether nothing more may start. */
+  /** True while it is paused. */
   get paused(): boolean {
     return this.#paused
   }
 
-  /** Lets nothing more start. Does nothing if it is paused already. */
+  /** Stops all starts. Does nothing if it is already paused. */
   pause(): void {
     this.#paused = true
   }
 
-  /** Ends the pause: what waits starts at once, as far as there is room, in its turn. */
+  /** Ends the pause: waiting requests start immediately, in turn, as far as slots are free. */
   resume(): void {
     this.#paused = false
     this.#tell()
@@ -76,12 +76,12 @@ export class PausableCapacity implements Capacity {
     return this.#listeners.onAvailable(listener, waiting)
   }
 
-  /** Nothing is to be learned from a line that a pause has made. */
+  /** A line that a pause has caused teaches nothing. */
   wake(nowMs: number): void {
     if (!this.#paused) this.#capacity.wake?.(nowMs)
   }
 
-  /** What the capacity says, and whether it is paused. */
+  /** The capacity's snapshot, and whether it is paused. */
   snapshot(): object {
     return { ...(this.#capacity.snapshot() as object), paused: this.#paused }
   }

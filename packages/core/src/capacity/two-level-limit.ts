@@ -1,13 +1,15 @@
 /** The lower of the two levels, as a share of the limit. */
 const LOWER = 0.75
-/** How much longer requests may take at the limit than at the lower level. If all of both is saturated, it is 1.33. */
+/**
+ * Target ratio of the durations at the limit and at the lower level. If both levels are saturated, the ratio is 1.33.
+ */
 const TOLERANCE = 1.3
 /** Busy windows from one look at the lower level to the next, if nothing calls for one earlier. */
 const LOOK_EVERY = 16
-/** Durations, as multiples of the baseline, between which the baseline is believed. */
+/** Range of durations, as multiples of the baseline, in which the baseline is trusted. */
 const SURPRISINGLY_SHORT = 0.8
 const SURPRISINGLY_LONG = 1.95
-/** A limit that has fallen to less than this share of what it was at the last look has to be confirmed by a new one. */
+/** If the limit falls below this share of its value at the last look, a new look must confirm the fall. */
 const CONFIRMED = 0.95
 /** Durations below this multiple of the baseline, twice in a row, show that the limit is far too small. */
 const CALM = 1.12
@@ -15,16 +17,16 @@ const CALM = 1.12
 const STEEPEST_FALL = 0.8
 const STEEPEST_RISE = 1.1
 const STEEPEST_CALM_RISE = 1.5
-/** Share of the limit that must be in use on the average before a window says something about the limit. */
+/** Mean share of the limit in use from which on a window counts as evidence about the limit. */
 const BUSY = 0.8
-/** Share of the limit below which a window says how long requests take that have room. */
+/** Share of the limit in use below which a window shows durations without congestion. */
 const QUIET = 0.5
-/** What sums of fractional widths may be off by. */
+/** Tolerance for sums of fractional widths. */
 const ROUNDING = 1e-9
 /** Longest time to settle: a machine that slept for an hour has measured an hour. */
 const LONGEST_SETTLE_MS = 60_000
 
-/** What a window has measured. */
+/** The measurements of a window. */
 export interface Reading {
   /** Mean duration in milliseconds. */
   readonly durationMs: number
@@ -43,18 +45,18 @@ export interface Reading {
  * Below the knee durations are the same at both; far above it they are as 4 to 3, because twice as much in flight takes
  * twice as long. The limit settles where durations D(L) are 1.3 · D(0.75 L): about 1.3 times the knee, with the
  * lower level just below it. The baseline B is never a remembered minimum but what D is *now* with a little more room,
- * so that it cannot drift, and a service that has become slower is told from one that is too full.
+ * so that it cannot drift, and a service that has become slower is distinguished from one that is too full.
  *
  * 1. A busy window at L multiplies it by the square root of g = 1.3 · B / D, at most 10 % up; by g, at most 50 % up,
  *    after two windows with D < 1.12 · B; at most 20 % down. A rise below one slot becomes one, or 4 (g - 1) if that is
  *    less and more than the rise.
  * 2. After 16 such windows, at the first, when D leaves [0.8, 1.95] · B, and when L has fallen by more than 5 % since
  *    the last look: look. The limit is ⌊0.75 L⌋ for one D to settle, then for one window, which gives D'.
- * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Else B becomes the mean
- *    of B and D', or D' if they differ by more than 1.3 times, and L is back.
+ * 3. D / D' > 1.3: 0.75 L is still too much. L becomes that, and the next look follows at once. Otherwise B becomes the
+ *    mean of B and D', or D' if they differ by more than 1.3 times, and L is restored.
  *
  * A window that is not busy (mean below 0.8 of the limit, or never at it) moves nothing: an idle service learns no
- * limit. Pure arithmetic: time has no part in it but as durations that are handed in. O(1), allocates nothing.
+ * limit. Pure arithmetic on the given durations; it reads no clock. O(1), allocates nothing.
  *
  * The ratio of durations is that of TCP Vegas and of Gradient2 in Netflix's concurrency-limits; the regular look below,
  * instead of a remembered best, is BBR's. The two levels are ours, see docs/decisions/adaptive-limit.md.
@@ -67,7 +69,7 @@ export class TwoLevelLimit {
   readonly #max: number
   /** L, with fractions, so that small steps add up. */
   #level: number
-  /** What is in force: ⌊L⌋, or the lower level. */
+  /** The limit in force: ⌊L⌋, or the lower level. */
   #limit: number
   /** B; NaN before the first look. */
   #baselineMs: number = Number.NaN
@@ -93,7 +95,9 @@ export class TwoLevelLimit {
     return this.#limit
   }
 
-  /** How long after the last reading the next window is to be opened, so that it sees what that has changed. */
+  /**
+   * Delay from the last reading to the opening of the next window, so that the window shows the effect of the change.
+   */
   get settleMs(): number {
     return this.#settleMs
   }
@@ -108,11 +112,12 @@ export class TwoLevelLimit {
     return this.#baselineMs
   }
 
-  /** Takes what a window has measured, and sets the limit for the next. */
+  /** Takes the measurements of a window, and sets the limit for the next one. */
   read({ durationMs, meanInFlight, peak, meanWidth }: Reading): void {
     this.#settleMs = 0
     if (!(durationMs > 0)) return
-    // Full is where one more would not have fitted; what is free because the next one is wide is not idle.
+    // Full means that one more would not have fitted; slots that are free because the next request is wide are not
+    // idle.
     const full = peak > this.#limit - meanWidth + ROUNDING
     const busy = full && meanInFlight >= BUSY * (this.#limit - Math.max(0, meanWidth - 1))
     if (this.#looking) {
@@ -129,7 +134,7 @@ export class TwoLevelLimit {
     const ratio = durationMs / this.#baselineMs
     this.#durationMs = durationMs
     this.#windowsSinceLook++
-    // The first window after a look has requests from the lower level in it.
+    // The first window after a look contains requests from the lower level.
     const surprising = this.#windowsSinceLook > 1 && (ratio > SURPRISINGLY_LONG || ratio < SURPRISINGLY_SHORT)
     if (surprising || this.#windowsSinceLook >= LOOK_EVERY || this.#level < CONFIRMED * this.#confirmed) {
       this.#look(durationMs)

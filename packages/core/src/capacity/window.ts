@@ -1,27 +1,27 @@
-/** What a window lasts at least: this, and this many mean durations. */
+/** Shortest window: this time, and this number of mean durations. */
 const SHORTEST_MS = 200
 const LEAST_DURATIONS = 2
-/** Completions that a window needs, where durations vary as much as those of an exponential distribution, or less. */
+/** Completions of a window if durations vary no more than those of an exponential distribution. */
 const COMPLETIONS = 50
-/** How many times more it needs at most where they vary more, and until when it asks for more at all. */
+/** Largest multiple of these completions if durations vary more, and the time until which more are required. */
 const MOST_VARIED = 10
 const PATIENCE_MS = 5_000
 /**
- * How many times longer the mean duration by Little's law may be than that of the requests that ended, or shorter: a
- * window that has seen the ends of two batches and the area of three is off by as much. And how many durations a window
- * goes on for at most until they agree.
+ * Largest ratio between the mean duration by Little's law and that of the ended requests: a window with the ends of two
+ * batches and the area of three is off by more. And the longest extension of a window until both agree, in mean
+ * durations.
  */
 const AGREEMENT = 1.5
 const MOST_DURATIONS = 10
-/** Completions that the variation of durations is averaged over. */
+/** Number of completions over which the variation of durations is averaged. */
 const VARIATION_MEMORY = 100
 
 /**
  * Measures how long requests take, in windows, by Little's law: the area under the number in flight, divided by the
- * number that ended. Requests that still run count too, so that a window has no bias towards those that end soon. But one
- * that opens just after a batch has ended, and closes in time for the third, has seen the area of two and the ends of
- * one, or the other way round. So a window is not read before the durations of those that ended say about the same:
- * then as much is under way at its end as there was at its beginning.
+ * number that ended. Requests that still run count too, so a window has no bias towards short requests. But a window
+ * that opens just after the end of a batch, and closes just before the end of another, contains more area than ends, or
+ * the reverse. So it is read only when the mean duration of the ended requests is about the same: then about as much is
+ * in flight at its end as at its beginning.
  *
  * Slots stand for requests: the area is that of the slots taken, divided by the slots of those that ended. So a
  * duration counts as often as the request is wide. All times are elapsed milliseconds, handed in; no clock.
@@ -31,9 +31,9 @@ const VARIATION_MEMORY = 100
 export class Window {
   #elapsedMs = 0
   #area = 0
-  /** Part of the area that is not counted as work. */
+  /** Part of the area that does not count as work. */
   #passedOver = 0
-  /** Durations of those that ended, by width. */
+  /** Durations of the ended requests, by width. */
   #durations = 0
   #completions = 0
   #widths = 0
@@ -80,16 +80,17 @@ export class Window {
   }
 
   /**
-   * A request ended after `durationMs` that is to count as if it had lasted the mean of the others. That comes to
-   * leaving it out of both area and number.
+   * A request ended after `durationMs` and counts with the mean duration of the others. So it is left out of both area
+   * and number.
    */
   passOver(width: number, durationMs: number): void {
     this.#passedOver += width * Math.min(finite(durationMs), this.#elapsedMs)
   }
 
   /**
-   * Whether it has seen enough to be read: 200 ms, two mean durations, and 50 completions; in the first 5 s times the
-   * squared coefficient of variation of durations, from 1 to 10. And up to ten mean durations, until both means agree.
+   * Whether the window can be read: after 200 ms, two mean durations, and 50 completions, in the first 5 s times the
+   * squared coefficient of variation of durations, from 1 to 10; and when both means agree, or after ten mean
+   * durations.
    */
   get isDone(): boolean {
     const elapsedMs = this.#elapsedMs
@@ -126,41 +127,43 @@ export class Window {
   }
 }
 
-/** What is no duration must not stay in the averages for good. */
+/** An invalid duration must not stay in the averages for ever. */
 function finite(durationMs: number): number {
   return durationMs > 0 && durationMs < Number.POSITIVE_INFINITY ? durationMs : 0
 }
 
-/** How much longer the durations at the upper end of a bucket are than those at its lower end, as a logarithm. */
+/** Logarithm of the ratio between the upper and the lower end of a bucket. */
 const BUCKET = Math.log(1.05)
-/** The first bucket begins here, in milliseconds; and how many there are, up to some three hours. */
+/** Lower end of the first bucket, in milliseconds; and the number of buckets, up to some three hours. */
 const FIRST_MS = 0.01
 const BUCKETS = 430
 
-/** How often which durations came, to 5 %. O(1) to add to, O(buckets) to ask or to clear; 3.4 kB, allocates no more. */
+/**
+ * A histogram of durations, to 5 %. Adding is O(1), queries and clearing are O(buckets); 3.4 kB, no further allocation.
+ */
 export class DurationHistogram {
   readonly #counts: Float64Array = new Float64Array(BUCKETS)
   #count = 0
   #sumMs = 0
 
-  /** Durations that came. */
+  /** Number of durations. */
   get count(): number {
     return this.#count
   }
 
-  /** Their mean in milliseconds; NaN if none came. */
+  /** Their mean in milliseconds; NaN if there are none. */
   get meanMs(): number {
     return this.#sumMs / this.#count
   }
 
-  /** What came so far counts for the share `kept` of what it did: 0 to 1. */
+  /** Multiplies the weight of all durations so far by `kept`, from 0 to 1. */
   fade(kept: number): void {
     for (let i = 0; i < BUCKETS; i++) this.#counts[i]! *= kept
     this.#count *= kept
     this.#sumMs *= kept
   }
 
-  /** The duration that a share `p` of all stayed below, in milliseconds, to 5 %; 0 if none came. */
+  /** The quantile `p` of the durations, in milliseconds, to 5 %; 0 if there are none. */
   quantileMs(p: number): number {
     return this.#count > 0 ? FIRST_MS * Math.exp(this.quantile(p).log) : 0
   }
@@ -171,7 +174,7 @@ export class DurationHistogram {
     this.#sumMs = 0
   }
 
-  /** What is no duration counts as the shortest. */
+  /** An invalid duration counts as the shortest. */
   add(durationMs: number): void {
     const bucket = Math.floor(Math.log(durationMs / FIRST_MS) / BUCKET)
     const index = bucket > 0 ? Math.min(bucket, BUCKETS - 1) : 0
@@ -181,9 +184,9 @@ export class DurationHistogram {
   }
 
   /**
-   * The natural logarithm, to within a constant, of the duration that a share `p` of all stayed below, and the standard
-   * error of that: half of what lies between the ranks one error of a binomial share to either side, whatever the
-   * distribution. The error is infinite where there are too few for such ranks.
+   * The natural logarithm, up to a constant, of the quantile `p`, and its standard error: half of the distance between
+   * the ranks one binomial standard error to either side, for any distribution. The error is infinite if there are too
+   * few durations for such ranks.
    */
   quantile(p: number): { log: number; error: number } {
     const rank = p * this.#count

@@ -2,38 +2,38 @@ import type { Clock } from '../clock.js'
 import type { Lease, ResourceRequest, ResourceResponse } from './protocol.js'
 
 /**
- * What a client keeps to when its lease has run out and nobody answers: nothing (`pessimistic`), what it last wanted
- * (`optimistic`), or the safe capacity that the server last named, 0 if it never did (`safe`).
+ * The limit of a client after its lease has ended, while no server answers: nothing (`pessimistic`), its last wants
+ * (`optimistic`), or the last safe capacity that the server named, 0 if it named none (`safe`).
  */
 export type LeaseMode = 'pessimistic' | 'optimistic' | 'safe'
 
-/** {@link LeaseMode}, every one. */
+/** All values of {@link LeaseMode}. */
 export const LEASE_MODES: readonly LeaseMode[] = ['pessimistic', 'optimistic', 'safe']
 
-/** How a resource is asked for. */
+/** Options of a resource. */
 export interface ResourceTerms {
   readonly mode: LeaseMode
   readonly priority: number
   readonly weight: number | undefined
-  /** Least that is asked for when wants are measured. */
+  /** Smallest measured wants. */
   readonly minWants: number
-  /** Shortest time between two asks for a resource, in milliseconds. */
+  /** Shortest time between two requests for a resource, in milliseconds. */
   readonly minimumRefreshMs: number
 }
 
-/** Those who use a resource's capacity. */
+/** The user of a resource's capacity. */
 export interface Use {
-  /** What they would use, as measured. */
+  /** The measured demand. */
   wants(nowMs: number): number
-  /** What they use and cannot let go at once. */
+  /** The amount in use that cannot be given up immediately. */
   inUse(): number
-  /** What waits for capacity at this moment. */
+  /** The amount that waits for capacity now. */
   waiting(): number
   /** The capacity may have changed. */
   wake(nowMs: number): void
 }
 
-/** Both clocks at one moment. */
+/** Readings of both clocks at one moment. */
 export interface Moment {
   readonly nowMs: number
   readonly wallMs: number
@@ -44,9 +44,9 @@ export interface ResourceSnapshot {
   readonly id: string
   readonly mode: LeaseMode
   readonly priority: number
-  /** Kept to at present. */
+  /** The present limit. */
   readonly capacity: number
-  /** What holds the capacity up: a lease, or the mode; `asking` before there was an answer or a failure. */
+  /** The source of the capacity: a lease, or the mode; `asking` before the first answer or failure. */
   readonly by: 'lease' | 'mode' | 'asking'
   readonly leaseEndsInMs: number | undefined
   readonly safeCapacity: number | undefined
@@ -56,24 +56,26 @@ export interface ResourceSnapshot {
 
 const SECOND_MS = 1_000
 /**
- * Servers may leave out of their answer what was asked for less than this ago, or less than its refresh interval. Ours
- * answer sooner where demand has moved; with those that do not, that is tried less and less often.
+ * Servers may leave a resource out of an answer if they were asked about it less than this time ago, or less than its
+ * refresh interval. Our servers answer sooner if demand has moved; the client asks other servers early less and less
+ * often.
  */
 const SERVERS_MINIMUM_MS = 5_000
 const EARLY_MS = 500
-/** Somebody waits, and there may be more by now. */
+/** Time between requests while a caller waits. */
 const WAITING_MS = 700
-/** What servers give beyond the wants; what is more than that is given back without being asked for. */
+/** Surplus that servers grant beyond the wants; the client gives back any more than that by itself. */
 const HEADROOM = 0.1
-/** A change of wants by more than this part of them is not kept for the next refresh. */
+/** A change of wants by more than this part of them does not wait for the next refresh. */
 const EARLY_CHANGE = 0.2
-/** What is measured goes up and down: only this much less of it is told at once. */
+/** Measured wants fluctuate: only a fall to this part of them is reported immediately. */
 const EARLY_DROP = 0.5
-/** A refresh comes up to this part of its interval later, so that clients do not come together. */
+/** A refresh is delayed by up to this part of its interval, so that clients do not ask together. */
 const JITTER = 0.1
 
 /**
- * One resource as a client knows it: its lease, what holds without one, and when to ask again. No timers, no promises.
+ * A client's view of one resource: its lease, the limit without one, and the time of the next request. No timers, no
+ * promises.
  *
  * A lease ends when either clock says so. The steady one counts from the answer, or from the question if the wall clock
  * moved in between, so a wall clock that is set back makes no lease longer; and the wall clock goes on while the
@@ -82,7 +84,7 @@ const JITTER = 0.1
 export class ClientResource {
   readonly id: string
   readonly terms: ResourceTerms
-  /** When to ask for it, at the latest. */
+  /** Latest time of the next request for it. */
   dueMs: number
   readonly #use: Use
   readonly #wallClock: Clock
@@ -103,7 +105,7 @@ export class ClientResource {
   #askedWants = 0
   #listenerErrors = 0
 
-  /** `changed` is called, from within whatever was called, when there is something to ask or to tell soon. */
+  /** `changed` is called synchronously when a request or a notification is due soon. */
   constructor(
     id: string,
     terms: ResourceTerms,
@@ -122,22 +124,22 @@ export class ClientResource {
     this.#changed = changed
   }
 
-  /** True once somebody may hold a record of this client. */
+  /** True once a server may have a record of this client. */
   get asked(): boolean {
     return this.#askedMs !== Number.NEGATIVE_INFINITY
   }
 
-  /** Nobody has answered yet. */
+  /** True until the first answer. */
   get isAsking(): boolean {
     return this.#asking
   }
 
-  /** When the lease ends; infinite without one. */
+  /** The end of the lease; infinite without one. */
   get endsMs(): number {
     return this.#lease === undefined ? Number.POSITIVE_INFINITY : this.#endsMs
   }
 
-  /** What may be used now; below 0: without limit. Calls nobody but `changed`. */
+  /** The capacity that may be used now; below 0: no limit. Calls only `changed`. */
   capacityAt(nowMs: number): number {
     if (this.#lease !== undefined && (nowMs >= this.#endsMs || this.#wallClock() >= this.#endsWallMs)) {
       this.#lease = undefined
@@ -151,18 +153,18 @@ export class ClientResource {
     return this.#given ?? Math.max(this.terms.minWants, this.#use.wants(nowMs))
   }
 
-  /** From now on `wants`, or what is measured. */
+  /** Uses `wants` from now on, or the measured demand. */
   want(wants: number | undefined, nowMs: number): void {
     this.#given = wants
     this.look(nowMs)
   }
 
-  /** Somebody cannot go on without an answer, or uses what the server should know of. */
+  /** A caller needs an answer to go on, or holds slots of which the server should know. */
   get isNeeded(): boolean {
     return this.#use.waiting() > 0 || this.#use.inUse() > 0
   }
 
-  /** Demand may have changed: asks early if it has by much. */
+  /** Demand may have changed: asks early if it has changed much. */
   look(nowMs: number): void {
     if (!this.asked) return
     if (this.#failing && this.isNeeded) this.#changed()
@@ -175,13 +177,13 @@ export class ClientResource {
     this.#changed()
   }
 
-  /** What is measured matters when it is more than there is, or when much less is needed than was asked for. */
+  /** Measured demand matters if it exceeds the capacity, or is much smaller than the last request. */
   #matters(wants: number, nowMs: number): boolean {
     const capacity = this.capacityAt(nowMs)
     return wants > this.#askedWants ? capacity >= 0 && wants > capacity : wants <= EARLY_DROP * this.#askedWants
   }
 
-  /** What to ask for, sent at `nowMs`. */
+  /** The request to send at `nowMs`. */
   request(nowMs: number): ResourceRequest {
     this.capacityAt(nowMs)
     this.#askedMs = nowMs
@@ -196,15 +198,15 @@ export class ClientResource {
     if (this.#lease !== undefined) {
       if (this.#askedWants < wantedBefore * (1 - EARLY_CHANGE)) this.#giveBack(inUse)
       const { capacity } = this.#lease
-      // What is in use beyond a lease that shrank is not free yet: the server is to hold it back for as long.
+      // Slots in use beyond a lease that shrank are not free yet: the server must not grant them to others.
       request.has = { ...this.#lease, capacity: capacity < 0 ? capacity : Math.max(capacity, inUse) }
     } else if (inUse > 0) request.inUse = inUse
     return request
   }
 
   /**
-   * It wants much less than before: keeps to no more than that from here on, so that the server may give the rest to others at once. Not while
-   * nobody answers: then nobody could give it back to us either.
+   * Demand has fallen far: lowers the limit to it from now on, so that the server may grant the rest to others
+   * immediately. Not while no server answers: then no server could give it back either.
    */
   #giveBack(inUse: number): void {
     const lease = this.#lease!
@@ -215,13 +217,15 @@ export class ClientResource {
   }
 
   /**
-   * An answer, to a question of `sent`. A lease that has ended already, or whose figures are none, is as no answer. The
-   * next ask is due after the interval that the server named, and `jitter`, from 0 to 1, of a tenth of it.
+   * An answer to a question sent at `sent`. A lease that has ended already, or has invalid figures, counts as no
+   * answer. The next request is due after the interval that the server named, plus `jitter`, from 0 to 1, times a tenth
+   * of it.
    */
   answered({ gets, safeCapacity }: ResourceResponse, sent: Moment, now: Moment, jitter: number): void {
     const { nowMs, wallMs } = now
     this.capacityAt(nowMs)
-    // The server counts its minimum interval from its decision, so from the answer we are never too early.
+    // The server counts its minimum interval from its decision, so an interval counted from the answer is never too
+    // short.
     this.#askedMs = nowMs
     this.#earlyMs = EARLY_MS
     if (safeCapacity !== undefined && Number.isFinite(safeCapacity)) this.#safeCapacity = safeCapacity
@@ -248,7 +252,7 @@ export class ClientResource {
     this.look(nowMs)
   }
 
-  /** The answer left it out: it was asked for too soon, or is no longer configured. */
+  /** The answer left the resource out: the request came too soon, or the resource is no longer configured. */
   leftOut(nowMs: number): void {
     this.failed()
     this.#failing = false
@@ -263,14 +267,14 @@ export class ClientResource {
     if (this.#lease === undefined) this.#capacity = this.#without()
   }
 
-  /** Has `listener` called with each new capacity. Gives what stops that. */
+  /** Calls `listener` with each new capacity. Returns a function that stops it. */
   onChange(listener: (capacity: number) => void): () => void {
     const own = (capacity: number): void => listener(capacity)
     this.#listeners.add(own)
     return () => void this.#listeners.delete(own)
   }
 
-  /** Tells whoever wants to know what has changed since the last time. */
+  /** Notifies listeners of changes since the last notification. */
   tell(nowMs: number): void {
     const capacity = this.capacityAt(nowMs)
     if (capacity === this.#told) return
@@ -279,7 +283,7 @@ export class ClientResource {
     for (const listener of [...this.#listeners]) this.shield(() => listener(capacity))
   }
 
-  /** Calls what may throw, from where nobody could catch that. */
+  /** Calls a function that may throw, in a place where no caller could catch the error. */
   shield(call: () => void): void {
     try {
       call()
@@ -312,7 +316,7 @@ export class ClientResource {
     return mode === 'optimistic' ? this.#askedWants : (this.#safeCapacity ?? 0)
   }
 
-  /** Shortest time between two asks that a server still answers. */
+  /** Shortest time between two requests that the server answers. */
   #spacingMs(): number {
     const refreshMs = this.#lease === undefined ? SERVERS_MINIMUM_MS : this.#lease.refreshInterval * SECOND_MS
     return Math.max(this.terms.minimumRefreshMs, Math.min(this.#earlyMs, refreshMs))

@@ -18,16 +18,19 @@ import { RateLease, type RateSnapshot } from './rate-lease.js'
 import { Refresher } from './refresher.js'
 import type { Transport } from './transport.js'
 
-/** What a client is made of. */
+/** Options of a {@link DoormanClient}. */
 export interface DoormanClientOptions {
   /** Where the servers are: {@link inProcess}, {@link overHttp}, or another. */
   transport: Transport
-  /** Tells this client from all others; `clientId()` of `@fairlead/core/node` makes a readable one. @default random */
+  /**
+   * Distinguishes this client from all others; `clientId()` of `@fairlead/core/node` makes a readable one.
+   * @default random
+   */
   id?: string
-  /** What to keep to when the lease has run out and nobody answers. @default 'safe' */
+  /** The limit after a lease has ended, while no server answers. @default 'safe' */
   mode?: LeaseMode
   /**
-   * Shortest time between two asks for a resource, in milliseconds, at least 0, whatever interval the server names.
+   * Shortest time between two requests for a resource, in milliseconds, at least 0, whatever interval the server names.
    * @default 500
    */
   minimumRefreshMs?: number
@@ -43,21 +46,24 @@ export interface DoormanClientOptions {
   after?: After
 }
 
-/** How a gauge is asked for. */
+/** Options of a leased concurrency. */
 export interface GaugeOptions {
-  /** What would be used, at least 0. @default measured: the most in use and waiting at one time in the last second */
+  /**
+   * The amount that the process would use, at least 0.
+   * @default measured: the largest number in use and waiting at one time in the last second
+   */
   wants?: number
-  /** Least that is asked for where `wants` is measured, so that the first after a pause need not wait. @default 1 */
+  /** Smallest measured wants, so that the first caller after a pause need not wait. @default 1 */
   minWants?: number
   /** A whole number: a higher band is served first. @default 0 */
   priority?: number
-  /** Share within the band, above 0; published servers do not know it. @default 1 */
+  /** Weight within the band, above 0; published servers ignore it. @default 1 */
   weight?: number
   /** @default the client's */
   mode?: LeaseMode
 }
 
-/** How a rate is asked for. Its `wants` is by default measured: the attempts per second of the last 10 s. */
+/** Options of a leased rate. By default its `wants` are measured: the attempts per second of the last 10 s. */
 export interface RateOptions extends GaugeOptions {
   /** Spreads a second's budget over parts of it of at least 20 ms. @default false */
   smooth?: boolean
@@ -77,7 +83,7 @@ const CLIENT_OPTIONS = [
 const GAUGE_OPTIONS = ['wants', 'minWants', 'priority', 'weight', 'mode']
 const RATE_OPTIONS = [...GAUGE_OPTIONS, 'smooth']
 
-/** Options that were checked, with every default in its place. */
+/** Checked options, with all defaults. */
 export interface ClientSettings {
   readonly clientId: string
   readonly transport: Transport
@@ -128,7 +134,7 @@ function clientSettings(options: DoormanClientOptions): ClientSettings {
   }
 }
 
-/** How a lease is asked for, checked. */
+/** Checked options of a lease. */
 export interface LeaseTerms extends ResourceTerms {
   /** `undefined`: measured. */
   readonly wants: number | undefined
@@ -152,22 +158,22 @@ function leaseTerms(kind: 'rate' | 'gauge', options: RateOptions, client: Client
 export interface DoormanClientSnapshot {
   readonly id: string
   readonly closed: boolean
-  /** Address of the master, where a server named one. */
+  /** Address of the master, if a server named one. */
   readonly master: string | undefined
-  /** Asks without an answer since the last one with. */
+  /** Unanswered requests since the last answer. */
   readonly failures: number
   readonly lastError: string | undefined
   readonly resources: readonly (RateSnapshot | GaugeSnapshot)[]
 }
 
 /**
- * Shares limited resources with other processes: asks a Doorman server for capacity, and keeps inside the leases it
- * gets.
+ * Shares limited resources with other processes: asks a Doorman server for capacity, and keeps the process inside the
+ * leases that it gets.
  *
- * Starts nothing when it is made. From the first lease asked for until the last is closed it has one timer, and asks
- * in the background for all its resources at once, before their leases run out; each lease has a timer while
- * somebody waits. A server that does not answer is asked again after 1 s to 60 s, and each lease says by its mode what
- * it is worth without one. Nothing here throws because of a server.
+ * The constructor starts nothing. From the first lease until the last is closed the client has one timer, and asks in
+ * the background for all resources at once, before their leases end; each lease has a timer while a caller waits. If a
+ * server does not answer, the client asks again after 1 s to 60 s; a lease's mode decides its capacity without a
+ * server. No method throws because of a server.
  *
  * @see the Doorman design document, "Client operation" and "Client library"
  */
@@ -183,15 +189,15 @@ export class DoormanClient {
     this.#refresher = new Refresher(this.#settings)
   }
 
-  /** The name by which the servers know this client. */
+  /** The name of this client at the servers. */
   get id(): string {
     return this.#settings.clientId
   }
 
   /**
-   * A leased rate, in units per second. The same id gives the same lease, which then has one more user: options, if
-   * given, must be the same, and each user closes it once. Throws for a wrong option, by its name, for an id that is
-   * a gauge, and when the client is closed.
+   * A leased rate, in units per second. The same id returns the same lease with one more user: options, if given, must
+   * be the same, and each user closes it once. Throws an error that names an invalid option, for an id that is a gauge,
+   * and when the client is closed.
    */
   rate(id: string, options?: RateOptions): RateLease {
     const lease = this.#lease('rate', id, options, (owner, { smooth }) => new RateLease(owner, smooth))
@@ -199,7 +205,7 @@ export class DoormanClient {
     throw new TypeError(`${show(id)} is a gauge, not a rate`)
   }
 
-  /** A leased gauge: so many at once. Otherwise as {@link rate}. */
+  /** A leased concurrency. Otherwise as {@link rate}. */
   gauge(id: string, options?: GaugeOptions): GaugeLease {
     const lease = this.#lease('gauge', id, options, (owner) => new GaugeLease(owner))
     if (lease instanceof GaugeLease) return lease
@@ -207,8 +213,8 @@ export class DoormanClient {
   }
 
   /**
-   * Closes every lease and gives back what they have; what is still in use when its last slot comes back. Fulfilled
-   * when the server has heard of it, or did not within the deadline; never rejected. Closing twice is no error.
+   * Closes every lease and gives its capacity back; a gauge that is in use, when its last slot comes back. Fulfilled
+   * when the server has answered, or the deadline has passed; never rejected. Closing twice is no error.
    */
   close(): Promise<void> {
     this.#closed = true
@@ -217,15 +223,15 @@ export class DoormanClient {
   }
 
   /**
-   * Asks what is due, within this call, and is fulfilled when the answer has come; never rejected. For runtimes where
-   * timers and work in the background end with the request that began them, as on Workers: there each request says
-   * `ctx.waitUntil(client.refresh())`, or waits for it before its first lease. At once where nothing is due.
+   * Asks for the leases that are due, and is fulfilled when the answer has come, at once if none is due; never
+   * rejected. For runtimes such as Workers, where timers and background work end with the request that began them:
+   * there each request calls `ctx.waitUntil(client.refresh())`, or awaits it before its first lease.
    */
   refresh(): Promise<void> {
     return this.#refresher.refresh()
   }
 
-  /** Plain JSON: its resources, who the master is, and the last error. O(resources). */
+  /** Plain JSON: the resources, the master, and the last error. O(resources). */
   snapshot(): DoormanClientSnapshot {
     return {
       id: this.id,

@@ -1,15 +1,15 @@
-/** How far back the demand for a rate is looked at, in seconds. */
+/** Length of the measurement of a rate, in seconds. */
 const SECONDS = 10
 const SECOND_MS = 1_000
-/** How far back that for slots is, in milliseconds: what is not used any more is not asked for much longer. */
+/** Length of the measurement of a concurrency, in milliseconds: unused slots are soon no longer asked for. */
 export const PEAK_MS = 1_000
 
 /**
- * The last ten pieces of time, one number for each: the present one first. Time is given in milliseconds that do not
+ * The last ten intervals, one number for each: the present one first. Time is given in milliseconds that do not
  * run backwards. O(1) within a piece.
  */
 class LastPieces {
-  /** By piece, modulo ten. */
+  /** By interval, modulo ten. */
   readonly values: Float64Array = new Float64Array(SECONDS)
   readonly #startMs: number
   readonly #pieceMs: number
@@ -20,7 +20,7 @@ class LastPieces {
     this.#startMs = nowMs
   }
 
-  /** Index of the present piece; those that passed since the last call begin with `initial`. */
+  /** Index of the present interval; intervals that passed since the last call get `initial`. */
   at(nowMs: number, initial: number): number {
     const piece = Math.floor((nowMs - this.#startMs) / this.#pieceMs)
     if (piece > this.#piece) {
@@ -42,8 +42,8 @@ class LastPieces {
  * Units attempted per second over the last ten, served or not; the present second weighs ten times as much as the
  * one nine before it.
  *
- * The published client divides by k(k + 1)/2 where k is the number of attempts, and so asks for less the more it is
- * used; here it is the weight of the time that was looked at, which gives a constant rate back as it is.
+ * The published client divides by k(k + 1)/2, where k is the number of attempts, and so asks for less the more it is
+ * used. Here the divisor is the weight of the measured time, so a constant rate is measured as it is.
  */
 export class Attempts {
   readonly #last: LastPieces
@@ -67,12 +67,12 @@ export class Attempts {
       units += weight * this.#last.values[(present - age + SECONDS) % SECONDS]!
       time += weight * (age === 0 ? part : 1)
     }
-    // Less than a second is too little to tell a rate from.
+    // Less than a second is too short to measure a rate.
     return units / Math.max(time, SECONDS)
   }
 }
 
-/** The most that was in use, or waited for, at one time in the last second. */
+/** The largest amount in use and waiting at one time in the last second. */
 export class Peak {
   readonly #last: LastPieces
   #level = 0
@@ -81,7 +81,7 @@ export class Peak {
     this.#last = new LastPieces(PEAK_MS / SECONDS, nowMs)
   }
 
-  /** From now on it is `level`. */
+  /** Sets the present amount to `level`. */
   set(level: number, nowMs: number): void {
     const { values } = this.#last
     const index = this.#last.at(nowMs, this.#level)

@@ -3,27 +3,27 @@ import { SharedClock } from '../fair/shared/member.js'
 import type { ClockLink } from '../fair/shared/report.js'
 import { type HttpTransportOptions, httpPosts, type Post } from './transport.js'
 
-/** Where a Doorman server hears reports of shared clocks. */
+/** The path at which a Doorman server takes reports of shared clocks. */
 export const CLOCK_PATH = '/doorman.Clock/Report'
 
-/** Reports that one process has under way for one clock at most: each waits for its lease. */
+/** Most reports of one process in flight for one clock: each waits for its lease. */
 const MOST_CALLS = 3
-/** A call that was not answered for so long is given up, and another server is tried. */
+/** A call without an answer after this time is abandoned, and the next server is tried. */
 const LOST_MS = 1_000
 
-/** The clocks of a fleet's processes, which a Doorman server keeps. */
+/** A connection to the shared clocks that a Doorman server keeps. */
 export interface DoormanFleet extends ClockLink {
-  /** Nothing is reported any more: each gate is on its own. */
+  /** Stops all reports: each gate is on its own from then on. */
   close(): void
 }
 
 /**
- * The processes of a fleet share one sense of fairness by way of a Doorman server: for `createGate({ name, fleet })`. All
- * that give their gate the same name share, if the servers of `url` have one master.
+ * Lets the processes of a fleet share FAIR's clock through a Doorman server: for `createGate({ name, fleet })`. All
+ * gates of one name share a clock, if the servers of `url` have one master.
  *
- * While nothing is short, nothing is sent. Then each process makes ten calls a second, of some hundred bytes, each of
- * which waits for its answer. If the server is away, each process is on its own within two seconds, and shares again when
- * it, or another master, is there. No request ever waits for it.
+ * Without a shortage, nothing is sent. During a shortage each process makes ten calls a second of some hundred bytes,
+ * and each call waits for its answer. If the server is away, each process is on its own within two seconds, and shares
+ * again when that server, or another master, answers. No request ever waits for the server.
  *
  * @throws RangeError, TypeError for an option that is wrong, by its name
  */
@@ -47,7 +47,7 @@ export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   }
 }
 
-/** What a process says of one clock. */
+/** A process's report about one clock. */
 class Seat {
   readonly #connect: (address?: string) => Post
   readonly #name: string
@@ -63,7 +63,7 @@ class Seat {
     this.#post = connect()
   }
 
-  /** The report has all that was not heard, so one that cannot be sent is not missed. */
+  /** Each report contains everything unconfirmed, so a report that cannot be sent is not missed. */
   report(report: string, member: string): void {
     if (this.#isClosed || this.#calls.size >= MOST_CALLS) return
     void this.#call({ name: this.#name, member, report })
@@ -82,7 +82,7 @@ class Seat {
     try {
       this.#answered(post, await post(CLOCK_PATH, body, (answer) => answer, call.signal))
     } catch {
-      // Whoever else has found that out has gone on to the next one already.
+      // Another call that failed has moved on to the next server already.
       if (!this.#isClosed && post === this.#post) this.#post = this.#connect()
     } finally {
       cancel()

@@ -24,21 +24,22 @@ export interface GaugeSnapshot extends ResourceSnapshot {
   readonly inFlight: number
 }
 
-/** How often a change of demand is looked for, at most, while nobody waits; in milliseconds. */
+/** Shortest time between two checks for a change of demand while nobody waits, in milliseconds. */
 const LOOK_MS = 100
-/** When slots came back, and this long after that it looks whether they are needed still; in milliseconds. */
+/** Slots that came back are checked for further need at once, and again after this time, in milliseconds. */
 const UNUSED_MS = PEAK_MS + LOOK_MS
 /** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
 /**
- * A leased gauge: so many at once, first come, first served. Made by `DoormanClient.gauge`.
+ * A leased concurrency, first come, first served. Made by `DoormanClient.gauge`.
  *
- * A slot is counted until it is released, also when the lease shrinks meanwhile: then nobody gets one until enough have
- * come back, and the server hears that they are still out. A lease of 2.5 is two slots of width 1.
+ * A slot counts until it is released, even if the lease shrinks meanwhile: then nobody gets a slot until enough have
+ * come back, and the client tells the server about those that are still in use. A lease of 2.5 is two slots of width 1.
  *
- * As the `capacity` of a queue it keeps to what it was granted: what is wider than its limit waits until that grows.
- * What waits in the queue is asked for; of a listener that does not say how much that is, twice the capacity.
+ * As the `capacity` of a queue, the lease never exceeds its grant: a request wider than the limit waits until the limit
+ * grows. The lease asks for the requests that wait in the queue; if a listener does not report their number, for twice
+ * the capacity.
  */
 export class GaugeLease implements Capacity {
   readonly id: string
@@ -50,7 +51,7 @@ export class GaugeLease implements Capacity {
   readonly #peak: Peak
   readonly #line = new LeaseLine()
   readonly #take: (width: number) => boolean
-  /** Nobody calls when one more waits in a queue, nor when slots have not been used for a while. */
+  /** No call reports that another request waits in a queue, or that slots were idle for a while. */
   readonly #alarm: Alarm
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
@@ -73,12 +74,12 @@ export class GaugeLease implements Capacity {
     this.#take = (width) => this.#tryTake(width, this.#nowMs)
   }
 
-  /** As much at once at present; below 0: without limit. */
+  /** Present concurrency; below 0: no limit. */
   get capacity(): number {
     return this.#resource.capacityAt(this.#clock())
   }
 
-  /** True once it was closed: nobody gets a slot any more. */
+  /** True once the lease was closed: it grants no more slots. */
   get closed(): boolean {
     return !this.#handle.open
   }
@@ -92,7 +93,7 @@ export class GaugeLease implements Capacity {
     return this.#slots.inFlight
   }
 
-  /** Those who wait. */
+  /** The waiting callers. */
   get waiting(): number {
     return this.#line.length
   }
@@ -134,7 +135,7 @@ export class GaugeLease implements Capacity {
     }
   }
 
-  /** Takes `width` slots, whether they are free or not. */
+  /** Takes `width` slots, even if they are not free. */
   charge(width: number): void {
     this.#slots.take(width)
     this.#look(this.#clock())
@@ -157,19 +158,20 @@ export class GaugeLease implements Capacity {
     return this.#slots.onAvailable(listener, waiting)
   }
 
-  /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
+  /** Calls `listener` with each new {@link capacity}. Returns a function that stops it. */
   onChange(listener: (capacity: number) => void): () => void {
     requireFunction('listener', listener)
     return this.#resource.onChange(listener)
   }
 
-  /** Asks for `wants` from now on; without it, for what is measured. */
+  /** Asks for `wants` from now on; without `wants`, for the measured concurrency. */
   setWants(wants?: number): void {
     this.#handle.setWants(wants)
   }
 
   /**
-   * One user less; the last one turns away who waits, and gives the capacity back, once all slots have come back.
+   * Removes one user. The last one rejects the waiting callers, and gives the capacity back once all slots have come
+   * back.
    */
   close(): void {
     if (this.#handle.leave(false)) this.#end()
@@ -190,12 +192,12 @@ export class GaugeLease implements Capacity {
     this.#handle.share()
   }
 
-  /** @internal No users any more. */
+  /** @internal Removes all users. */
   closeAll(): void {
     if (this.#handle.leave(true)) this.#end()
   }
 
-  /** What waits in queues, as far as they say. */
+  /** Requests that wait in queues, as far as the queues report them. */
   get #queued(): number {
     return this.#slots.waiting ?? 0
   }
@@ -207,7 +209,7 @@ export class GaugeLease implements Capacity {
       this.#pressedMs = nowMs
       this.#alarm.set(nowMs + LOOK_MS, nowMs)
     } else if (nowMs < this.#releasedMs + UNUSED_MS) {
-      // It was set for an earlier slot; the last one is still in what is measured.
+      // The alarm was set for an earlier slot; the measurement still contains the last one.
       this.#alarm.set(this.#releasedMs + UNUSED_MS, nowMs)
     }
   }

@@ -4,7 +4,7 @@ import { unlisten } from '../signals.js'
 import { ClientResource, type ResourceTerms, type Use } from './client-resource.js'
 import type { Refresher } from './refresher.js'
 
-/** What a lease gets from its client. */
+/** The parts of a client that a lease uses. */
 export interface Owner {
   readonly id: string
   readonly terms: ResourceTerms
@@ -14,11 +14,11 @@ export interface Owner {
   readonly wallClock: Clock
   readonly after: After
   readonly refresher: Refresher
-  /** The lease has been closed, and holds nothing any more. */
+  /** The lease was closed and holds nothing. */
   gone(): void
 }
 
-/** A lease's share in its resource: how often it was asked for, and what happens when the last one is done with it. */
+/** Counts the users of a lease, and gives the capacity back after the last one has closed it. */
 export class LeaseHandle {
   readonly resource: ClientResource
   readonly #owner: Owner
@@ -35,7 +35,7 @@ export class LeaseHandle {
     return this.#references > 0
   }
 
-  /** One more who uses it. */
+  /** Adds a user. */
   share(): void {
     this.#references++
     if (this.#registered) return
@@ -43,14 +43,14 @@ export class LeaseHandle {
     this.#owner.refresher.add(this.resource)
   }
 
-  /** One less; or, with `all`, none. True if that was the last. */
+  /** Removes one user, or, with `all`, every user. True if it was the last. */
   leave(all: boolean): boolean {
     if (this.#references === 0) return false
     this.#references = all ? 0 : this.#references - 1
     return this.#references === 0
   }
 
-  /** Gives the capacity back. To be called when nobody uses it any more. */
+  /** Gives the capacity back. Call it when there are no users left. */
   release(): void {
     if (!this.#registered) return
     this.#registered = false
@@ -64,7 +64,7 @@ export class LeaseHandle {
   }
 }
 
-/** Turns away whoever waits for a lease that is closed, or asks one for more. */
+/** Rejects callers that wait for a closed lease, or ask a closed lease for more. */
 export class LeaseClosedError extends Error {
   override readonly name: string = 'LeaseClosedError'
   /** The resource. */
@@ -76,14 +76,14 @@ export class LeaseClosedError extends Error {
   }
 }
 
-/** Someone who waits. */
+/** A waiting caller. */
 interface Waiter {
   readonly cost: number
-  /** Served, or turned away with an error. */
+  /** Called when the caller is served, or with the error that rejects it. */
   end(error?: Error): void
 }
 
-/** Those who wait for one lease: first come, first served. O(1). */
+/** The callers that wait for one lease, in order of arrival. O(1). */
 export class LeaseLine {
   readonly #waiters = new Set<Waiter>()
   #cost = 0
@@ -92,18 +92,21 @@ export class LeaseLine {
     return this.#waiters.size
   }
 
-  /** Sum of what they wait for. */
+  /** Sum of the costs for which they wait. */
   get cost(): number {
     return this.#cost
   }
 
-  /** What the first one waits for. */
+  /** Cost for which the first one waits. */
   get first(): number | undefined {
     for (const { cost } of this.#waiters) return cost
     return undefined
   }
 
-  /** Waits for `cost`. `end` is called once, unless what this returns is called before: that gives false if it was. */
+  /**
+   * Waits for `cost`. `end` is called once, unless the returned function is called before; that returns false if `end`
+   * was called.
+   */
   join(cost: number, end: (error?: Error) => void): () => boolean {
     const waiter: Waiter = { cost, end }
     this.#waiters.add(waiter)
@@ -111,7 +114,7 @@ export class LeaseLine {
     return () => this.#remove(waiter)
   }
 
-  /** Serves from the front for as long as `take` says that there is enough. `end` may call anything here. */
+  /** Serves callers from the front as long as `take` succeeds. `end` may call any method of this line. */
   serve(take: (cost: number) => boolean): void {
     for (const waiter of this.#waiters) {
       if (!take(waiter.cost)) return
@@ -120,7 +123,7 @@ export class LeaseLine {
     }
   }
 
-  /** Turns everybody away. */
+  /** Rejects all waiting callers. */
   close(error: Error): void {
     for (const waiter of this.#waiters) {
       this.#remove(waiter)
@@ -135,7 +138,10 @@ export class LeaseLine {
   }
 }
 
-/** The promise of being served: rejected when `signal` fires, with its reason, or when the lease is closed. */
+/**
+ * A promise that is fulfilled when the caller is served, and rejected when `signal` fires, with its reason, or when the
+ * lease is closed.
+ */
 export function waiting(
   line: LeaseLine,
   cost: number,
@@ -156,7 +162,7 @@ export function waiting(
     try {
       signal?.addEventListener('abort', abort, { once: true })
     } catch (error) {
-      // A signal of another request, in Workers: nobody would ever take this waiter out of the line.
+      // On Workers, a signal of another request: nothing would ever remove this caller from the line.
       leave()
       throw error
     }

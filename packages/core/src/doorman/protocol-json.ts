@@ -1,7 +1,7 @@
 /**
  * The messages as proto3 JSON, for HTTP: lowerCamelCase names (the original ones are understood too), int64 as strings,
  * doubles that JSON has no number for as `"NaN"` and `"Infinity"`, enums by name. Unknown fields are ignored, `null`
- * is absent, and what is wrong is refused by its name: `resource[0].wants must be a number, got "many"`.
+ * counts as absent, and an invalid field is refused by its name: `resource[0].wants must be a number, got "many"`.
  *
  * @see https://protobuf.dev/programming-guides/json/
  */
@@ -31,12 +31,12 @@ import {
   type ServerCapacityResourceResponse,
 } from './protocol.js'
 
-/** One kind of value, to and from what `JSON.parse` gives. */
+/** Converts one kind of value to and from the result of `JSON.parse`. */
 interface Codec<T> {
   /** Throws a {@link CapacityError} `invalid_argument` that names `path`. */
   read(value: unknown, path: string): T
   write(value: T): unknown
-  /** What a field holds that the message leaves out; a field without it must be there. */
+  /** Default of a field that the message leaves out; a field without a default is required. */
   readonly absent?: () => T | undefined
 }
 
@@ -61,7 +61,7 @@ const flag: Codec<boolean> = {
   write: (value) => value,
 }
 
-/** A number here, so only what a number holds exactly. */
+/** A number here, so only integers that a number holds exactly. */
 const int64: Codec<number> = {
   read(value, path) {
     const number = numberFrom(value)
@@ -218,7 +218,7 @@ const releaseCapacityResponse: Codec<ReleaseCapacityResponse> = message({ master
 const discoveryRequest: Codec<DiscoveryRequest> = message({})
 const discoveryResponse: Codec<DiscoveryResponse> = message({ mastership, isMaster: flag })
 
-/** A message, to and from what `JSON.parse` gives. */
+/** Converts a message to and from the result of `JSON.parse`. */
 export interface MessageJson<T> {
   /** Throws a {@link CapacityError} `invalid_argument` that names the field. */
   read(json: unknown): T

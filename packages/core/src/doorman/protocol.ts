@@ -8,7 +8,7 @@
  * @see the Doorman design document, and `proto/doorman/doorman.proto` of youtube/doorman
  */
 
-/** Capacity granted for a time. */
+/** Capacity that is granted for a time. */
 export interface Lease {
   /** Seconds since the Unix epoch: from then on the capacity may belong to somebody else. */
   expiryTime: number
@@ -16,46 +16,54 @@ export interface Lease {
   refreshInterval: number
   /** In the units of the resource. Below 0: unlimited. */
   capacity: number
-  /** Field 100, not published: tells leases apart that end in the same second. 0 when absent. */
+  /** Field 100, not published: distinguishes leases that end in the same second. 0 when absent. */
   serial?: number
 }
 
-/** What a client says about one resource. */
+/** A client's request for one resource. */
 export interface ResourceRequest {
   resourceId: string
   /** A higher band is served first. */
   priority: number
-  /** What the client keeps to at this moment; absent when it holds no lease. */
+  /** The client's present lease; absent when it holds none. */
   has?: Lease
-  /** What it would use, at least 0. */
+  /** The amount that it would use, at least 0. */
   wants: number
   /** Field 100, not published: the client's weight within its band. 1 when absent. */
   weight?: number
-  /** Field 101, not published: what it uses and cannot let go at once, also without a lease. 0 when absent. */
+  /**
+   * Field 101, not published: the amount in use that it cannot give up immediately, also without a lease. 0 when
+   * absent.
+   */
   inUse?: number
-  /** Field 102, not published: what of its wants waits at this moment. 0 when absent. */
+  /** Field 102, not published: the part of its wants that waits now. 0 when absent. */
   waiting?: number
 }
 
-/** A client's question about all that it needs, under the name that tells it from all others. */
+/** A client's question about all resources that it needs, under its unique name. */
 export interface GetCapacityRequest {
   clientId: string
-  /** Field 100, not published: random, tells two processes apart that go by the same name. */
+  /** Field 100, not published: random, distinguishes two processes with the same name. */
   instance?: string
-  /** Field 101, not published: how many times the client has given something back before it asked this. 0 when absent. */
+  /**
+   * Field 101, not published: how many times the client has given something back before it asked this. 0 when absent.
+   */
   releases?: number
   resource: ResourceRequest[]
 }
 
-/** What a client gets of one resource. One that the server does not know, or was just asked about, is left out. */
+/**
+ * A client's grant of one resource. An answer leaves out resources that the server does not know, or was just asked
+ * about.
+ */
 export interface ResourceResponse {
   resourceId: string
   gets: Lease
-  /** What the client may use when its lease has run out and nobody answers. Below 0: unlimited. */
+  /** The amount that the client may use after its lease has ended, while no server answers. Below 0: unlimited. */
   safeCapacity?: number
 }
 
-/** Says who the master is: empty when nobody knows. */
+/** Names the master: empty if it is unknown. */
 export interface Mastership {
   masterAddress?: string
 }
@@ -66,7 +74,7 @@ export interface GetCapacityResponse {
   mastership?: Mastership
 }
 
-/** What some clients of a server want together. */
+/** The sum of the wants of some clients of a server. */
 export interface PriorityBandAggregate {
   priority: number
   numClients: number
@@ -75,12 +83,12 @@ export interface PriorityBandAggregate {
   weight?: number
 }
 
-/** What a server says to its parent about one resource. */
+/** A server's request to its parent for one resource. */
 export interface ServerCapacityResourceRequest {
   resourceId: string
   has?: Lease
   wants: PriorityBandAggregate[]
-  /** Field 100, not published: what the server has promised to its own clients. */
+  /** Field 100, not published: the amount that the server has promised to its own clients. */
   outstanding?: number
 }
 
@@ -103,8 +111,9 @@ export interface NamedParameter {
 }
 
 /**
- * How a resource is divided. `FAIR_SHARE` is max-min; `PROPORTIONAL_SHARE` an equal share, and what is left by how much
- * more is wanted; `STATIC` what each wants up to the capacity, whatever the others have; `NO_ALGORITHM` what it wants.
+ * How a resource is divided. `FAIR_SHARE`: max-min. `PROPORTIONAL_SHARE`: an equal share, and unused parts in
+ * proportion to further wants. `STATIC`: each client's wants up to the capacity, whatever the others have.
+ * `NO_ALGORITHM`: its wants.
  */
 export interface Algorithm {
   kind: AlgorithmKind
@@ -117,15 +126,15 @@ export interface Algorithm {
   learningModeDuration?: number
 }
 
-/** What a server gets of one resource, and how it is to divide it. */
+/** A server's grant of one resource, and how to divide it. */
 export interface ServerCapacityResourceResponse {
   resourceId: string
   gets: Lease
   algorithm?: Algorithm
   safeCapacity?: number
-  /** Field 100, not published: what the server should come down to, or may grow to. */
+  /** Field 100, not published: the capacity to which the server should shrink, or may grow. */
   target?: number
-  /** Field 101, not published: what a predecessor of the server may have left with its clients. */
+  /** Field 101, not published: the amount that a predecessor of the server may have granted to its clients. */
   inherited?: number
 }
 
@@ -135,14 +144,14 @@ export interface GetServerCapacityResponse {
   mastership?: Mastership
 }
 
-/** A client gives back what it has of these resources. */
+/** A client gives back its capacity of these resources. */
 export interface ReleaseCapacityRequest {
   clientId: string
   /** Field 100, not published: as in {@link GetCapacityRequest}. */
   instance?: string
   /**
-   * Field 101, not published: how many times the client has given something back before. What it has asked for after
-   * this one is not meant by it, however late it comes. Absent: it means whatever there is.
+   * Field 101, not published: the number of earlier releases of the client. However late this one arrives, it does not
+   * affect grants that the client asked for afterwards. Absent: it releases all present grants.
    */
   releases?: number
   resourceId: string[]
@@ -156,7 +165,7 @@ export interface ReleaseCapacityResponse {
 /** Has no fields. */
 export type DiscoveryRequest = Record<string, never>
 
-/** Who the master is, and whether it is the server that was asked. */
+/** The master, and whether it is the server that was asked. */
 export interface DiscoveryResponse {
   mastership: Mastership
   isMaster: boolean
@@ -166,14 +175,14 @@ export interface DiscoveryResponse {
 export type Eventually<T> = T | Promise<T>
 
 /**
- * The `Capacity` service: what a server node offers, and what a connection to one looks like from outside. A call may
- * answer at once. It throws, or rejects, with a {@link CapacityError} when the request was bad. `signal` fires when
- * nobody waits for the answer any more; a node in the same process need not look at it.
+ * The `Capacity` service: the interface of a server node, and of a connection to one. A call may answer synchronously.
+ * It throws, or rejects with, a {@link CapacityError} if the request was bad. `signal` fires when nobody waits for the
+ * answer any more; a node in the same process may ignore it.
  */
 export interface CapacityService {
   /** Who is the master? Answered by every server. */
   discovery(request: DiscoveryRequest, signal?: AbortSignal): Eventually<DiscoveryResponse>
-  /** A client's question: renews its leases, and divides what is there anew. */
+  /** A client's question: renews its leases, and divides the capacity anew. */
   getCapacity(request: GetCapacityRequest, signal?: AbortSignal): Eventually<GetCapacityResponse>
   /** The same for a server further down the tree, on behalf of all its clients. */
   getServerCapacity(request: GetServerCapacityRequest, signal?: AbortSignal): Eventually<GetServerCapacityResponse>

@@ -1,21 +1,21 @@
-/** What sums of fractions may be off by, in units; and what times may be, in milliseconds. */
+/** Tolerance for sums of fractions, in units, and for times, in milliseconds. */
 const ROUNDING = 1e-9
 const INSTANT_MS = 1e-6
 const SECOND_MS = 1_000
-/** What a window leaves to the next, in units: less than one, or a second that follows could spend one too many. */
+/** Units that a window may leave to the next: less than one, or the next second could spend one too many. */
 const FRACTION = 1 - 1e-6
 /** Shortest part of a second that `smooth` makes, in milliseconds. */
 const SHORTEST_MS = 20
 
 /**
- * A rate, spent second by second: each second brings `capacity` units, which are spent as they come; then callers wait
- * for the next. `smooth` does the same with the second's equal parts, each of at least 20 ms and a unit or more.
+ * A rate, spent second by second: each second has `capacity` units; when they are spent, callers wait for the next
+ * second. `smooth` does the same with equal parts of a second, each of at least 20 ms and one unit or more.
  *
- * No more than `capacity`, rounded up, is spent in a second by units of 1; if it is a whole number, no more than that,
- * and a fraction is kept for the next second, so that 2.5 a second are five in two. In all, since the first second,
- * never more than the seconds so far have brought. A cost beyond a whole second's budget saves up until it is there.
+ * Callers that spend units of 1 spend at most `capacity`, rounded up, in a second. A fraction is kept for the next
+ * second: 2.5 a second are five in two seconds. The sum since the first second never exceeds the sum of the budgets so
+ * far. A cost above a second's budget saves up until enough is available.
  *
- * A unit not spent in its second is lost, one that was forced is paid back by the next ones. Knows no clock: times are
+ * A unit that is not spent in its second is lost; the next seconds pay for a forced unit. No clock: times are
  * milliseconds that do not run backwards. O(1), allocates nothing.
  *
  * @see the Doorman design document, "Client library"
@@ -28,21 +28,21 @@ export class RateBudget {
   #startMs: number = Number.NaN
   /** Left over from earlier windows, less than a unit; below 0: owed by this one. */
   #carry = 0
-  /** Forced in this window. */
+  /** Units forced in this window. */
   #debt = 0
   /** Left over from earlier windows for a cost of more than a window. */
   #saved = 0
   #spent = 0
-  /** Capacity at the last call: what the window that ends then has brought. Below 0: unlimited. */
+  /** Capacity at the last call: the budget of the window that ends. Below 0: unlimited. */
   #capacity = 0
-  /** A cost that was refused, and may be saved up for. */
+  /** A refused cost, for which units may be saved up. */
   #wanted = 0
 
   constructor(smooth: boolean) {
     this.#smooth = smooth
   }
 
-  /** Spends `cost`, or answers `false` and changes nothing. A `capacity` below 0 is unlimited; 0 lets nothing pass. */
+  /** Spends `cost`, or returns `false` and changes nothing. A `capacity` below 0 is unlimited; 0 admits nothing. */
   take(cost: number, capacity: number, nowMs: number): boolean {
     this.#roll(capacity, nowMs)
     if (capacity < 0) {
@@ -63,13 +63,13 @@ export class RateBudget {
     return false
   }
 
-  /** Spends `cost` whatever is left; what is not there is a debt of the seconds that come. */
+  /** Spends `cost` even if less is left; the missing part becomes a debt of the following seconds. */
   force(cost: number, capacity: number, nowMs: number): void {
     this.#roll(capacity, nowMs)
     this.#debt += cost
   }
 
-  /** Gives back what was spent at `spentMs` and not used, unless its second is over. */
+  /** Returns unused units that were spent at `spentMs`, unless that second is over. */
   giveBack(cost: number, spentMs: number, capacity: number, nowMs: number): void {
     this.#roll(capacity, nowMs)
     if (spentMs >= this.#startMs - INSTANT_MS) this.#spent = Math.max(0, this.#spent - cost)
@@ -81,7 +81,10 @@ export class RateBudget {
     return this.#spent
   }
 
-  /** When `cost`, refused now, might pass; infinite while the capacity is 0. Always later than `nowMs`. */
+  /**
+   * The time at which `cost`, refused now, may be admitted; infinite while the capacity is 0. Always later than
+   * `nowMs`.
+   */
   nextMs(cost: number, capacity: number, nowMs: number): number {
     this.#roll(capacity, nowMs)
     if (capacity === 0) return Number.POSITIVE_INFINITY
@@ -92,7 +95,7 @@ export class RateBudget {
     return this.#startMs + this.#lengthMs * Math.max(1, windows)
   }
 
-  /** Takes a cost of more than a window, if so much has been saved up. */
+  /** Takes a cost of more than a window, if enough has been saved up. */
   #draw(cost: number, own: number): boolean {
     const left = own - this.#spent
     if (left < -ROUNDING || left + this.#saved < cost - ROUNDING) {
@@ -119,12 +122,12 @@ export class RateBudget {
     this.#startMs = first ? nowMs : this.#startMs + windows * this.#lengthMs
     this.#capacity = capacity
     this.#divide(capacity)
-    // Parts that are shorter from now on: the present one is that of `nowMs`.
+    // If parts become shorter, the present one is that of `nowMs`.
     this.#startMs += Math.floor((nowMs - this.#startMs + INSTANT_MS) / this.#lengthMs) * this.#lengthMs
     const share = Math.max(0, capacity) / this.#parts
-    // Below 0 only by what is owed, and not by a capacity that fell in the middle of a window.
+    // Below 0 only because of a debt, never because the capacity fell in the middle of a window.
     const rest = Math.min(before, Math.max(0, before - this.#spent))
-    // What was saved up for and there, and not taken, is not wanted any more.
+    // Units that were saved up and not taken are no longer wanted.
     if (rest + this.#saved >= this.#wanted) this.#wanted = 0
     const left = rest + (windows - 1) * share - this.#debt
     this.#carry = Math.min(left, FRACTION)
@@ -139,7 +142,7 @@ export class RateBudget {
     this.#capacity = capacity
     const parts = this.#parts
     this.#divide(capacity)
-    // A long window must not be spent at once where shorter ones are due; a shorter one may be seen to its end.
+    // If windows become shorter, the rest of a long one must not be spent at once; a shorter one may run to its end.
     if (this.#parts > parts) this.#startMs = nowMs
     else this.#setParts(parts)
   }

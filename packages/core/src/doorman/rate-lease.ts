@@ -19,16 +19,17 @@ export interface RateSnapshot extends ResourceSnapshot {
 }
 
 const GRANTED: Promise<void> = Promise.resolve()
-/** How often a change of demand is looked for, at most; in milliseconds. */
+/** Shortest time between two checks for a change of demand, in milliseconds. */
 const LOOK_MS = 100
 /** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
 /**
- * A leased rate: so many units a second, spent as they come, first come, first served. Made by `DoormanClient.rate`.
+ * A leased rate in units per second, spent first come, first served. Made by `DoormanClient.rate`.
  *
- * As the `capacity` of a queue, a width is so many units; they are spent when a request starts, whatever becomes of it.
- * What waits in the queue is asked for; of a listener that does not say how much that is, twice the capacity.
+ * As the `capacity` of a queue, a request's width is its number of units; they are spent when it starts, whatever its
+ * outcome. The lease asks for the requests that wait in the queue; if a listener does not report their number, for
+ * twice the capacity.
  */
 export class RateLease implements Capacity {
   readonly id: string
@@ -45,7 +46,7 @@ export class RateLease implements Capacity {
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
   #pressedMs: number = Number.NEGATIVE_INFINITY
-  /** Least cost that somebody was turned away with who is to be told. */
+  /** Smallest refused cost among the listeners to notify. */
   #refused: number = Number.POSITIVE_INFINITY
 
   /** @internal */
@@ -70,7 +71,7 @@ export class RateLease implements Capacity {
     return this.#resource.capacityAt(this.#clock())
   }
 
-  /** True once it was closed: nobody gets a permit any more. */
+  /** True once the lease was closed: it grants no more permits. */
   get closed(): boolean {
     return !this.#handle.open
   }
@@ -88,10 +89,10 @@ export class RateLease implements Capacity {
   }
 
   /**
-   * Waits until `cost` units may be spent, and spends them: at once if they are there and nobody waits. A cost of more
-   * than a second's capacity is saved up for. Rejected with the signal's reason when `signal` fires, and with a
-   * {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above 0, and a
-   * `TypeError` for a signal that is none.
+   * Waits until `cost` units may be spent, and spends them: at once if they are available and nobody waits. The lease
+   * saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires, and
+   * with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above
+   * 0, and a `TypeError` for a signal that is none.
    */
   wait(signal?: AbortSignal, cost = 1): Promise<void> {
     requireAbove('cost', cost, 0)
@@ -104,7 +105,7 @@ export class RateLease implements Capacity {
     return promise
   }
 
-  /** Spends `cost` units if they are there and nobody waits. Throws as {@link wait} does; `false` when closed. */
+  /** Spends `cost` units if they are available and nobody waits. Throws as {@link wait} does; `false` when closed. */
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     // A queue tries again and again for the same request.
@@ -123,7 +124,7 @@ export class RateLease implements Capacity {
     }
   }
 
-  /** Those who wait. */
+  /** The waiting callers. */
   get waiting(): number {
     return this.#line.length
   }
@@ -133,14 +134,14 @@ export class RateLease implements Capacity {
     return this.#clock()
   }
 
-  /** Spends `cost` units, at least 0, whether they are there or not: the seconds that come have so much less. */
+  /** Spends `cost` units, at least 0, even if they are not available: the following seconds have that much less. */
   charge(cost: number): void {
     const nowMs = this.#clock()
     this.#attempts.add(cost, nowMs)
     this.#budget.force(cost, this.#resource.capacityAt(nowMs), nowMs)
   }
 
-  /** Takes back what was spent at `spentMs` by the client's clock, and not used; nothing if that second is over. */
+  /** Returns unused units that were spent at `spentMs` by the client's clock; nothing if that second is over. */
   refund(cost: number, spentMs: number): void {
     const nowMs = this.#clock()
     this.#budget.giveBack(cost, spentMs, this.#resource.capacityAt(nowMs), nowMs)
@@ -150,25 +151,25 @@ export class RateLease implements Capacity {
   /** A rate is not given back. */
   release(_width: number, _outcome: Outcome, _durationMs: number, _nowMs: number): void {}
 
-  /** Nor here: nobody can tell which second it was of. */
+  /** Nothing comes back here either: the second of the spending is unknown. */
   undo(_width: number, _nowMs: number): void {}
 
   onAvailable(listener: () => void, waiting?: () => number): () => void {
     return this.#listeners.onAvailable(listener, waiting)
   }
 
-  /** Calls `listener` with each new {@link capacity}. Gives what stops that. */
+  /** Calls `listener` with each new {@link capacity}. Returns a function that stops it. */
   onChange(listener: (capacity: number) => void): () => void {
     requireFunction('listener', listener)
     return this.#resource.onChange(listener)
   }
 
-  /** Asks for `wants` units per second from now on; without it, for what is measured. */
+  /** Asks for `wants` units per second from now on; without `wants`, for the measured rate. */
   setWants(wants?: number): void {
     this.#handle.setWants(wants)
   }
 
-  /** One user less; the last one gives the capacity back, and turns away who waits. */
+  /** Removes one user. The last one gives the capacity back and rejects the waiting callers. */
   close(): void {
     if (this.#handle.leave(false)) this.#end()
   }
@@ -189,7 +190,7 @@ export class RateLease implements Capacity {
     this.#handle.share()
   }
 
-  /** @internal No users any more. */
+  /** @internal Removes all users. */
   closeAll(): void {
     if (this.#handle.leave(true)) this.#end()
   }
@@ -231,7 +232,7 @@ export class RateLease implements Capacity {
     this.#arm()
   }
 
-  /** Has the alarm ring when the first in line may be served, or those who listen. */
+  /** Sets the alarm for the time at which the first waiting caller, or a listener, may be served. */
   #arm(): void {
     const cost = this.#line.first ?? (this.#listeners.awaited ? this.#refused : undefined)
     const nowMs = this.#clock()
@@ -244,7 +245,7 @@ export class RateLease implements Capacity {
 
   #wants(nowMs: number): number {
     const queued = this.#listeners.waiting
-    // Whoever waits in a queue has not been counted as an attempt.
+    // A request that waits in a queue has not been counted as an attempt.
     const measured = this.#attempts.perSecond(nowMs) + (queued ?? 0)
     if (queued !== undefined) return measured
     if (!this.#listeners.awaited && nowMs - this.#pressedMs > PRESSED_MS) return measured

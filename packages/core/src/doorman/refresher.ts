@@ -5,7 +5,7 @@ import type { ClientResource, Moment } from './client-resource.js'
 import { CapacityError, type CapacityService, type GetCapacityResponse } from './protocol.js'
 import { type Transport, withinDeadline } from './transport.js'
 
-/** The world of a client. */
+/** The clocks, chance and timers of a client. */
 export interface RefresherOptions {
   readonly clientId: string
   readonly transport: Transport
@@ -16,33 +16,36 @@ export interface RefresherOptions {
   readonly after: After
 }
 
-/** Time to the next try after the first failure, twice as long after each more, and at most this; in milliseconds. */
+/**
+ * Time until the next attempt after the first failure, doubled after each further one, and its maximum; in
+ * milliseconds.
+ */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-/** The same while somebody waits, or uses what the server should know of. */
+/** The same while a caller waits, or holds slots of which the server should know. */
 const NEEDED_RETRY_MS = 2_000
-/** A retry comes up to this part later. */
+/** A retry is delayed by up to this part of its time. */
 const RETRY_JITTER = 0.25
-/** From server to server in one go, before it counts as a failure. */
+/** Redirections to other servers in one attempt before it counts as a failure. */
 const MOST_REDIRECTS = 5
 
 /**
- * Asks for the capacity of all resources of a client, in one question at a time, and again when the first of them is
- * due. Goes where a server says that the master is; without an answer it starts over from the first server, and waits
- * 1 s to 60 s before it does. One timer, and only while there are resources.
+ * Asks for the capacity of all resources of a client in one question at a time, and again when the first of them is
+ * due. It follows a server's redirection to the master. Without an answer it starts over from the first server after 1
+ * s to 60 s. One timer, and only while there are resources.
  */
 export class Refresher {
   readonly #options: RefresherOptions
   readonly #resources = new Set<ClientResource>()
-  /** Ids to be released, and how many releases were sent: one that comes late is told by that from what followed it. */
+  /** Ids to release, and the number of releases sent, by which the server recognises a release that arrives late. */
   readonly #releasing = new Set<string>()
   #releases = 0
   readonly #alarm: Alarm
   #idle: (() => void)[] = []
   #service: CapacityService | undefined = undefined
-  /** Where the master is, if it was named. */
+  /** Address of the master, if a server named it. */
   #master: string | undefined = undefined
-  /** The question that is under way, and when it began. */
+  /** The question in flight, and the time when it was sent. */
   #busy: number | undefined = undefined
   #begunMs = 0
   #runs = 0
@@ -54,7 +57,10 @@ export class Refresher {
   #lastError: string | undefined = undefined
   #failedMs: number = Number.NEGATIVE_INFINITY
   #jitter = 1
-  /** Of instances that go by the same id; made with the first question, because no runtime has chance before that. */
+  /**
+   * Distinguishes instances with the same id; made with the first question, because some runtimes have no randomness
+   * before that.
+   */
   #instance: string | undefined = undefined
 
   constructor(options: RefresherOptions) {
@@ -72,14 +78,14 @@ export class Refresher {
     this.soon()
   }
 
-  /** Asks for it no more, and gives back what it has. */
+  /** Stops asking for a resource, and gives its capacity back. */
   remove(resource: ClientResource): void {
     if (!this.#resources.delete(resource)) return
     if (resource.asked) this.#releasing.add(resource.id)
     this.soon()
   }
 
-  /** Looks what there is to do, once whoever calls this is done. */
+  /** Checks for due work after the present call has returned. */
   soon(): void {
     if (this.#soon) return
     this.#soon = true
@@ -89,7 +95,7 @@ export class Refresher {
     })
   }
 
-  /** Asks no more. Fulfilled when what is to be released has been, or could not be; never rejected. */
+  /** Stops asking. Fulfilled when all releases were sent or have failed; never rejected. */
   close(): Promise<void> {
     this.#closed = true
     return new Promise((resolve) => {
@@ -98,22 +104,25 @@ export class Refresher {
     })
   }
 
-  /** Asks within this call what is due, also if what another caller began has died with it; see `DoormanClient`. */
+  /**
+   * Asks for all due resources within this call, even if another caller's question ended with its request; see
+   * `DoormanClient`.
+   */
   async refresh(): Promise<void> {
     const nowMs = this.#options.clock()
     const lacks = [...this.#resources].some(({ isAsking }) => isAsking)
-    // Two questions at once are answered in any order; without a lease that does no harm.
+    // Two concurrent questions may be answered in any order; without a lease that does no harm.
     const isAlive = this.#busy !== undefined && nowMs - this.#begunMs < this.#options.deadlineMs && !lacks
     if (this.#closed || isAlive || !(lacks || this.#dueMs() <= nowMs)) return
     const run = this.#begin()
-    // What is to be released goes first: after the question, it would take back what that is given.
+    // Releases go first: after the question, a release would return the capacity that the answer grants.
     while (this.#releasing.size > 0) await this.#release()
     await this.#ask(run)
     this.#ended(run)
   }
 
   #step(): void {
-    // A listener that is told here may close the client, or take a lease.
+    // A listener that is notified here may close the client, or take a lease.
     if (this.#stepping) {
       this.soon()
       return
@@ -155,7 +164,7 @@ export class Refresher {
     return this.#failures === 0 ? dueMs : Math.max(dueMs, this.#retryAtMs())
   }
 
-  /** Those who need an answer do not wait until a long outage is over for long. */
+  /** Resources that need an answer get it soon after the end of a long outage. */
   #retryAtMs(): number {
     let longestMs = LAST_RETRY_MS
     for (const resource of this.#resources) if (resource.isNeeded) longestMs = NEEDED_RETRY_MS
@@ -176,7 +185,7 @@ export class Refresher {
         }
         const answer = await this.#call((service, signal) => service.getCapacity(request, signal))
         if (answer.response.length > 0 || answer.mastership === undefined) {
-          // What was asked later has been answered already.
+          // A later question has been answered already.
           if (run < this.#answeredRun) return
           this.#answeredRun = run
           this.#answered(asked, answer, sent)
@@ -190,7 +199,7 @@ export class Refresher {
     }
   }
 
-  /** Tells the server that is known; if there is none, or it does not answer, the leases just run out. */
+  /** Sends the releases to the known server; if there is none, or it does not answer, the leases simply run out. */
   async #release(): Promise<void> {
     const { clientId } = this.#options
     const releases = this.#releases++
@@ -237,7 +246,7 @@ export class Refresher {
     this.#failures++
     this.#failedMs = this.#options.clock()
     this.#jitter = 1 + RETRY_JITTER * this.#options.random()
-    // Also those that came meanwhile: they are not kept waiting for longer than the others.
+    // Also resources that were added meanwhile: they do not wait longer than the others.
     for (const resource of this.#resources) resource.failed()
   }
 

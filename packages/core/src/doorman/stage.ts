@@ -7,16 +7,19 @@ import { unlisten } from '../signals.js'
 import { GaugeLease } from './gauge-lease.js'
 import { RateLease } from './rate-lease.js'
 
-/** What a gate asks of a lease. */
+/** Options of {@link lease}. */
 export interface LeaseStageOptions {
-  /** Made by `DoormanClient`: of a rate each request spends its cost, of a gauge it holds one slot. Not closed here. */
+  /**
+   * Made by `DoormanClient`. Each request spends its cost of a rate, or holds one slot of a gauge. The stage does not
+   * close it.
+   */
   resource: RateLease | GaugeLease
   /** Longest that a request may wait, in milliseconds, at least 0. @default 1000 */
   maxWaitMs?: number
   /** Most requests that may wait, at least 0. @default 1000 */
   maxWaiting?: number
   /**
-   * What a gate does when the lease was closed. Of a server that is gone, the lease's mode decides. @default 'admit'
+   * The gate's answer after the lease was closed. If no server answers, the lease's mode decides. @default 'admit'
    */
   onError?: 'admit' | 'refuse'
 }
@@ -25,15 +28,15 @@ export interface LeaseStageOptions {
 const LEASE_OPTIONS: readonly string[] = ['resource', 'maxWaitMs', 'maxWaiting', 'onError']
 
 const STAGE = 'doorman'
-/** When to come back, if nothing tells. */
+/** Retry time if nothing better is known. */
 const RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-/** A wait that its own end never came for is a failure of ours: the gate goes on without us then. */
+/** A wait that never ends is an error of this stage: the gate then goes on without it. */
 const MARGIN_MS = 1_000
 
 /**
  * A Doorman lease for `createGate({ doorman })`: keeps all requests inside it, first come, first served. Throws a
- * `TypeError` on an option that does not exist; what an option's value may be is checked when the gate is made.
+ * `TypeError` on an unknown option; the values of options are checked when the gate is made.
  */
 export function lease(options: LeaseStageOptions): Mechanism<'doorman'> {
   requireOptions('doorman', options, LEASE_OPTIONS)
@@ -41,11 +44,12 @@ export function lease(options: LeaseStageOptions): Mechanism<'doorman'> {
 }
 
 /**
- * A gate's stage that keeps all its requests together inside a lease, in order of arrival: they wait for up to
- * `maxWaitMs`, then they are refused with reason `overload`, which is a shortage. For turns that are fair between
+ * A gate's stage that keeps all requests together inside a lease, in order of arrival. A request waits for up to
+ * `maxWaitMs`; then the stage refuses it with reason `overload`, which is a shortage. For turns that are fair between
  * flows, make the lease the capacity of a queue instead.
  *
- * Exempt requests do not wait, and count. A cost that is settled later is charged, or given back within its second.
+ * Exempt requests do not wait, but count. If the settled cost is higher, the rest is charged; if it is lower, the
+ * difference is given back within its second.
  */
 export class LeaseStage implements Stage {
   readonly name: 'doorman' = STAGE
@@ -91,7 +95,7 @@ export class LeaseStage implements Stage {
     return { refused: this.#refused, resource: this.#resource.snapshot() }
   }
 
-  /** The first of: its turn, its time, its client's leaving, the closing of the lease. */
+  /** Settles with the first of: its turn, its time-out, its client's departure, the closing of the lease. */
   #wait(units: number, signal: AbortSignal | undefined): Promise<Verdict> {
     return new Promise((resolve, reject) => {
       const resource = this.#resource
@@ -119,7 +123,7 @@ export class LeaseStage implements Stage {
     this.#refused++
     const { id, capacity, waiting } = this.#resource
     const detail = { resource: id, capacity, waiting }
-    // As long as those who wait need, and this one, at the present rate.
+    // The time that the waiting requests and this one need at the present rate.
     const seconds = this.#resource instanceof RateLease && capacity > 0 ? (waiting + 1) * (units / capacity) : 0
     return refuse(STAGE, 'overload', true, Math.min(LAST_RETRY_MS, Math.max(RETRY_MS, 1_000 * seconds)), detail)
   }

@@ -3,11 +3,11 @@ import { requireFunction, requireOptions, requireText, show } from '../options.j
 import { CapacityError, type CapacityErrorCode, type CapacityService, type Eventually } from './protocol.js'
 import { CAPACITY_ERROR_STATUS, CAPACITY_JSON, type MethodJson } from './protocol-json.js'
 
-/** Where a client finds its servers. */
+/** A client's connection to its servers. */
 export interface Transport {
   /**
-   * The server at `address`, which another one named as the master; without it, the one to begin with, or the next of
-   * several to try. May throw: that is as no answer. Nothing needs to be closed.
+   * The server at `address`, which another server named as the master; without `address`, the first server, or the next
+   * of several to try. May throw, which counts as no answer. Nothing needs to be closed.
    */
   connect(address?: string): CapacityService
 }
@@ -23,13 +23,13 @@ export function inProcess(nodes: CapacityService | ((address?: string) => Capaci
   if (typeof nodes !== 'object' || nodes === null)
     throw new TypeError(`nodes must be a server node or a function that finds one, got ${show(nodes)}`)
   for (const method of METHODS) requireFunction(`nodes.${method}`, nodes[method])
-  // Whatever address it gives out, with one node there is nobody else to go to.
+  // With one node there is no other server, whatever address it names.
   return { connect: () => nodes }
 }
 
 /**
- * What `send` answers, or a {@link CapacityError} after `ms` milliseconds; its signal then fires, and what comes later
- * is nobody's. Never outlasts `ms`, even if `send` does not look at the signal.
+ * The answer of `send`, or a {@link CapacityError} after `ms` milliseconds; the signal then fires, and a later answer
+ * is ignored. Never takes longer than `ms`, even if `send` ignores the signal.
  */
 export function withinDeadline<T>(ms: number, after: After, send: (signal: AbortSignal) => Eventually<T>): Promise<T> {
   return new Promise((resolve, reject) => {
@@ -46,10 +46,10 @@ export function withinDeadline<T>(ms: number, after: After, send: (signal: Abort
 /** Options of {@link overHttp}. */
 export interface HttpTransportOptions {
   /**
-   * `scheme://host:port`, with a path if there is one in front. Of several, the next is tried when one gives nothing.
+   * `scheme://host:port`, with a path if a proxy needs one. Of several, the next is tried when one does not answer.
    */
   url: string | readonly string[]
-  /** Sent with each request, also to a master that a server named: an `authorization`, say. @default none */
+  /** Sent with each request, also to a master that a server named: for example `authorization`. @default none */
   headers?: Readonly<Record<string, string>>
   /** @default the platform's */
   fetch?: typeof fetch
@@ -60,7 +60,7 @@ export interface HttpTransportOptions {
 const OPTIONS = ['url', 'headers', 'fetch', 'urlOf']
 
 /**
- * Servers over HTTP, with JSON and nothing but `fetch`: at the edge, in a browser, or where gRPC is not wanted. A
+ * Servers over HTTP, with JSON and only `fetch`: at the edge, in a browser, or instead of gRPC. A
  * request ends when the caller's signal fires, so the client's `deadlineMs` bounds it; it has no timer of its own.
  *
  * @throws RangeError, TypeError for an option that is wrong, by its name
@@ -70,10 +70,10 @@ export function overHttp(options: HttpTransportOptions): Transport {
   return { connect: (address) => serviceBy(connect(address)) }
 }
 
-/** Posts JSON to a server, and gives what `read` makes of the answer. */
+/** Posts JSON to a server, and returns the answer as `read` parses it. */
 export type Post = <A>(path: string, body: unknown, read: (json: unknown) => A, signal?: AbortSignal) => Promise<A>
 
-/** Ways to servers, as `Transport` has them. */
+/** Connections to servers, as {@link Transport} returns them. */
 export function httpPosts(options: HttpTransportOptions): (address?: string) => Post {
   requireOptions('http', options, OPTIONS)
   const { url, headers = {}, fetch: send = (input, init) => fetch(input, init) } = options
@@ -96,7 +96,7 @@ function schemeOf(url: string): string {
   return url.slice(0, url.indexOf('://') + '://'.length)
 }
 
-/** Without the slash at its end. */
+/** The URL without its final slash. */
 function requireUrl(url: unknown): string {
   requireText('url', url)
   const text = url as string
@@ -144,7 +144,7 @@ async function post<A>(
 }
 const CODES = Object.keys(CAPACITY_ERROR_STATUS) as CapacityErrorCode[]
 
-/** What an answer that is none means: by its body if that says so, else by its status. */
+/** The error of an answer that is not a success: from its body if possible, otherwise from its status. */
 function failure(base: string, status: number, text: string): CapacityError {
   let code: unknown
   let message: unknown
@@ -152,7 +152,7 @@ function failure(base: string, status: number, text: string): CapacityError {
     const body: unknown = JSON.parse(text)
     if (typeof body === 'object' && body !== null) ({ code, message } = body as { code?: unknown; message?: unknown })
   } catch {
-    // Not from a Capacity server: a proxy's page, say.
+    // Not from a Capacity server: for example a proxy's page.
   }
   const known = CODES.find((name) => name === code) ?? CODES.find((name) => CAPACITY_ERROR_STATUS[name] === status)
   return new CapacityError(known ?? 'unavailable', typeof message === 'string' ? message : `${status} from ${base}`)

@@ -70,7 +70,7 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   tls: { help: 'needs --cert-file and --key-file' },
   'cert-file': { value: 'FILE', help: 'certificate chain, PEM' },
   'key-file': { value: 'FILE', help: 'private key, PEM' },
-  'client-ca-file': { value: 'FILE', help: 'authority that signs clients: who has no certificate of it stays out' },
+  'client-ca-file': { value: 'FILE', help: 'authority that signs clients: others are refused' },
   access: { value: 'FILE', help: 'who may call, and what for, YAML [everybody, for anything]' },
   limits: { value: 'NAME=N,…', help: 'idLength, resourcesPerRequest, resourcesPerClient, resources, clients' },
   'max-request-bytes': { value: 'BYTES', help: 'largest request [262144]' },

@@ -6,7 +6,7 @@ import { type Flags, flagsFrom } from './flags.js'
 
 export const SHELL_FLAGS: Flags<keyof typeof CONNECTION_FLAGS> = CONNECTION_FLAGS
 
-const HELP = `get CLIENT RESOURCE AMOUNT   a client wants so much of a resource, from now on
+const HELP = `get CLIENT RESOURCE AMOUNT   a client wants this amount of a resource, from now on
 release CLIENT RESOURCE      it wants none, and gives back what it has
 show                         what everybody has
 master                       where the master is

@@ -152,7 +152,7 @@ export class EtcdElection {
     )
     if (!succeeded || this.#stopping) {
       await lease.revoke()
-      // Who was faster is seen at the next look.
+      // The next look shows which was faster.
       this.#key.wake()
       return
     }

@@ -38,7 +38,7 @@ export function clockHandler(settings: ClockHandlerSettings, others: RequestList
       const { name, member, report } = reportOf(await bodyOf(request, maxRequestBytes))
       allow(credentialsOf(request), name)
       if (isMaster()) return desk.report(name, member, report)
-      // Whoever was the master, and is it again, begins anew.
+      // A server that was the master and is it again begins anew.
       desk.clear()
       const masterAddress = masterUrl()
       return { mastership: masterAddress === undefined ? {} : { masterAddress } }

@@ -16,9 +16,9 @@ import { codeOf, METHODS } from './wire.js'
 
 /** Options of {@link overGrpc}. */
 export interface GrpcTransportOptions {
-  /** `host:port`, or several: the next is tried when one gives nothing. */
+  /** `host:port`, or several: the next is tried when one does not answer. */
   address: string | readonly string[]
-  /** For TLS: what `credentials.createSsl(ca)` of grpc-js returns. @default plain text */
+  /** For TLS: the result of `credentials.createSsl(ca)` of grpc-js. @default plain text */
   credentials?: ChannelCredentials
   /** Sent with each call, as `authorization: Bearer …`. @default none */
   token?: string
@@ -26,13 +26,13 @@ export interface GrpcTransportOptions {
 
 /** Servers over gRPC. */
 export interface GrpcTransport extends Transport {
-  /** Ends all connections; what is under way may still end. An open one that is idle does not keep a process alive. */
+  /** Ends all connections; calls in flight may still end. An idle open connection does not keep a process alive. */
   close(): void
 }
 
 const CHANNEL: ChannelOptions = {
   'grpc.enable_channelz': 0,
-  // A connection that is dead is replaced; it must not be shared with the one that replaces it.
+  // A dead connection is replaced; the new one must not share its channel.
   'grpc.use_local_subchannel_pool': 1,
   // The client has its own back-off; by the time it tries again, so should the channel.
   'grpc.initial_reconnect_backoff_ms': 500,
@@ -40,9 +40,8 @@ const CHANNEL: ChannelOptions = {
 }
 
 /**
- * Servers over gRPC: one connection to each address that is in use. A call ends when the caller's signal fires, so the
- * client's `deadlineMs` bounds it; the connection that gave no answer is then given up, because a network that is cut
- * says nothing.
+ * Servers over gRPC: one connection to each address in use. A call ends when the caller's signal fires, so the client's
+ * `deadlineMs` bounds it; a connection without an answer is then abandoned, because a cut network reports nothing.
  *
  * @throws RangeError, TypeError for an option that is wrong, by its name
  */

@@ -105,8 +105,8 @@ export class Child implements Waking {
 export type LedgerWorld = Pick<ResourceWorld, 'census' | 'turn' | 'corrections'>
 
 /**
- * Who has asked for a resource, what they want and what they may still be using. Times are seconds since the epoch,
- * and are handed in.
+ * The clients that have asked for a resource, what they want and what they may still be using. Times are seconds since
+ * the epoch, and are handed in.
  *
  * What it keeps of a child are steady times: those of the wall clock without its corrections. A correction is one sum
  * more, and no child is touched.

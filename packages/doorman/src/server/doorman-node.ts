@@ -201,7 +201,7 @@ export class DoormanNode {
     this.#pauseUntil = Number.NEGATIVE_INFINITY
   }
 
-  /** The clock was corrected by so many seconds. O(1). */
+  /** The clock was corrected by `seconds`. O(1). */
   shift(seconds: number): void {
     this.#corrections.add(seconds)
     this.mastership.shift(seconds)

@@ -33,12 +33,13 @@ export interface DoormanServerOptions {
   /** The name of the node in the tree; all tasks that may be its master have the same. */
   id: string
   repository: ResourceRepository
-  /** Where this task is found; others are told while it is the master. */
+  /** Address of this task, which it announces while it is the master. */
   address?: string
-  /** Servers of the node's parent, which then gives the capacity. @default none: the repository does */
+  /** Servers of the node's parent, which then grants the capacity. @default none: the repository states it */
   parent?: Transport
   /**
-   * False: the server is the master from the start, after nobody. True: it is none until {@link DoormanServer.won}.
+   * False: the server is the master from the start, without a predecessor. True: it is not until {@link
+   * DoormanServer.won}.
    * @default false
    */
   elected?: boolean
@@ -47,9 +48,9 @@ export interface DoormanServerOptions {
    * Never more than the refresh interval of the level. @default 5000
    */
   minimumIntervalMs?: number
-  /** What requests may ask of it. */
+  /** Bounds on requests. */
   limits?: Partial<DoormanServerLimits>
-  /** Called with what whoever runs the server should know, during the call that it comes from; must not throw. */
+  /** Called with notices for the operator, within the call that causes them; must not throw. */
   onNotice?: (notice: DoormanServerNotice) => void
   /** Longest wait for an answer of the parent, in milliseconds, above 0. @default 5000 */
   deadlineMs?: number
@@ -57,17 +58,20 @@ export interface DoormanServerOptions {
   clock?: Clock
   /** Milliseconds since the Unix epoch, for the ends of leases; may be corrected at any time. @default Date.now */
   wallClock?: Clock
-  /** Timers for the parent, and for what calls leave undone; must not keep the process alive. @default the platform's */
+  /**
+   * Timers for the parent, and for work that calls leave undone; must not keep the process alive. @default the
+   * platform's
+   */
   after?: After
 }
 
-/** What a {@link DoormanServer} knows at a moment, as plain JSON. */
+/** State of a {@link DoormanServer}, as plain JSON. */
 export interface DoormanServerSnapshot extends NodeSnapshot {
   /** Why the parent did not answer the last question. */
   parentError?: string
 }
 
-/** The same without clients and servers; what is leased may be two seconds behind. */
+/** The same without clients and servers; leased amounts may be two seconds old. */
 export interface DoormanServerSummary extends NodeSummary {
   /** Why the parent did not answer the last question. */
   parentError?: string
@@ -88,15 +92,15 @@ const OPTIONS = [
   'after',
 ]
 
-/** So far the wall clock may be off before its correction is followed, in milliseconds. */
+/** Smallest correction of the wall clock that the server follows, in milliseconds. */
 const DRIFT_MS = 500
 
 /**
- * A server of Doorman's `Capacity` service: divides resources among clients and servers that ask, by leases.
+ * A server of Doorman's `Capacity` service: divides resources among clients and servers by leases.
  *
- * Starts nothing when it is made. With a parent it has one timer while somebody wants something, and everywhere one
- * while there is more to do than a call may: none looks at more than some hundred children. All state is memory: after a
- * crash the next master learns from what children bring, and hands out nothing that may still be in use.
+ * The constructor starts nothing. With a parent the server has one timer while there are wants; any server has one
+ * while work is left over, because no call looks at more than some hundred children. All state is in memory: after a
+ * crash the next master learns from the children's reports, and grants nothing that may still be in use.
  *
  * @see the Doorman design document, "Server operation"
  */
@@ -110,10 +114,12 @@ export class DoormanServer implements CapacityService {
   #isClosed = false
   readonly #clock: Clock
   readonly #wallClock: Clock
-  /** What the wall clock is ahead of the steady one. */
+  /** Lead of the wall clock over the steady clock. */
   #originMs: number
 
-  /** Throws a `RangeError` or `TypeError` that names the option and its value, or what is wrong in the repository. */
+  /**
+   * Throws a `RangeError` or `TypeError` that names the option and its value, or the invalid part of the repository.
+   */
   constructor(options: DoormanServerOptions) {
     requireOptions('options', options, OPTIONS)
     const { id, repository, address, parent, elected = false, minimumIntervalMs = 5_000, deadlineMs = 5_000 } = options
@@ -147,12 +153,12 @@ export class DoormanServer implements CapacityService {
       this.#link = new ParentLink({ node: this.#node, transport: parent, now: () => this.#now(), after, deadlineMs })
   }
 
-  /** Who is the master, as far as this task knows. */
+  /** The master, as far as this task knows. */
   discovery(): DiscoveryResponse {
     return this.#node.discovery(this.#now())
   }
 
-  /** Throws a `CapacityError` `invalid_argument` on a bad request; nothing has changed then. */
+  /** Throws a `CapacityError` `invalid_argument` on a bad request, and then changes nothing. */
   getCapacity(request: GetCapacityRequest): GetCapacityResponse {
     return this.#afterwards(this.#node.getCapacity(request, this.#now()))
   }
@@ -167,25 +173,25 @@ export class DoormanServer implements CapacityService {
     return this.#afterwards(this.#node.releaseCapacity(request, this.#now()))
   }
 
-  /** Takes another configuration. Throws when something in it is wrong; the old one then stays. */
+  /** Takes another configuration. Throws if it is invalid; the old one then stays. */
   configure(repository: ResourceRepository): void {
     this.#node.configure(repository)
     this.#afterwards(undefined)
   }
 
-  /** It has been elected, and begins with nothing. `afterNobody`: the lock was never held before. */
+  /** It was elected, and begins with empty state. `afterNobody`: the lock was never held before. */
   won({ afterNobody = false }: { afterNobody?: boolean } = {}): void {
     this.#node.forget()
     this.#mastership.won(this.#address, !afterNobody, this.#now())
   }
 
-  /** It has lost, or another one has won: everything is forgotten. `master` is the other one's address, if known. */
+  /** It lost the election, or another server won: drops all state. `master` is the other server's address, if known. */
   lost(master?: string): void {
     this.#node.forget()
     this.#mastership.follows(master)
   }
 
-  /** The lock of the present master was seen to vanish: no lease of its is younger than this moment. */
+  /** The present master's lock has vanished: it granted no lease after this moment. */
   lockVanished(): void {
     this.#mastership.lockVanished(this.#now())
   }
@@ -198,14 +204,14 @@ export class DoormanServer implements CapacityService {
     this.#mastership.holdsUntil((this.#originMs + sentMs + ms) / 1_000)
   }
 
-  /** All that it knows. O(children log children). */
+  /** The whole state. O(children log children). */
   snapshot(): DoormanServerSnapshot {
     return this.#withParent(this.#node.snapshot(this.#now()))
   }
 
   /**
-   * What pages and metrics want to see. O(resources), with pauses in which others are answered: a resource is shown as it
-   * was when its turn came.
+   * The state for pages and metrics. O(resources), with pauses in which other calls are answered: each resource is
+   * shown as of its turn.
    */
   async summary(): Promise<DoormanServerSummary> {
     const summary = await this.#walked(this.#node.summary(this.#now()))
@@ -214,18 +220,18 @@ export class DoormanServer implements CapacityService {
 
   /**
    * The clients and servers with the largest leases of a resource, `most` of them, the largest first. O(children), with
-   * pauses in which others are answered; who comes or goes meanwhile may be missed.
+   * pauses in which other calls are answered; clients that come or go meanwhile may be missed.
    */
   async largest(resourceId: string, most: number): Promise<ChildSnapshot[]> {
     return this.#walked(this.#node.largest(resourceId, most, this.#now()))
   }
 
-  /** Why the parent did not answer the last question; `undefined` once one was, or where there is none. */
+  /** Why the parent did not answer the last question; `undefined` after an answer, or without a parent. */
   get parentError(): string | undefined {
     return this.#link?.lastError
   }
 
-  /** Asks the parent no more, and has no timer. */
+  /** Stops asking the parent, and stops all timers. */
   close(): void {
     this.#link?.close()
     this.#isClosed = true
@@ -240,7 +246,7 @@ export class DoormanServer implements CapacityService {
     }
   }
 
-  /** Has a timer do what the call left undone, so as to block nobody for long. */
+  /** Schedules the work that the call left undone, so that no call blocks others for long. */
   #afterwards<A>(answer: A): A {
     this.#link?.look()
     if (this.#node.isBehind && !this.#isClosed) this.#rest.set(0, 0)
@@ -253,8 +259,8 @@ export class DoormanServer implements CapacityService {
   }
 
   /**
-   * Seconds since the epoch, as the wall clock has them; between its corrections they run with the steady one. Leases
-   * are told by wall clocks, so they must end by the right one also if it was wrong when the server started.
+   * Seconds since the epoch by the wall clock; between its corrections they advance with the steady clock. Leases have
+   * ends by the wall clock, so these must be right even if that clock was wrong when the server started.
    */
   #now(): number {
     const nowMs = this.#clock()

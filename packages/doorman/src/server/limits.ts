@@ -11,7 +11,7 @@ import { requireInteger, requireOptions, show, withDefaults } from '@fairlead/co
 import { requireAlgorithm } from './repository.js'
 import { knownParameters } from './rules.js'
 
-/** What a {@link DoormanServer} takes; whole numbers above 0. Who is known already is served also when it is full. */
+/** Limits of a {@link DoormanServer}; whole numbers above 0. A known client is served also when the server is full. */
 export interface DoormanServerLimits {
   /** Longest id of a client, server or resource, in UTF-16 units; a longer one is refused. @default 256 */
   idLength: number
@@ -41,13 +41,13 @@ export function limitsFrom(given: Partial<DoormanServerLimits>): DoormanServerLi
   return limits
 }
 
-/** No half of a surrogate pair: it has no UTF-8, and pages and metrics could not name it. */
+/** No unpaired surrogates: they have no UTF-8, so pages and metrics could not show them. */
 const WELL_FORMED = /^\P{Surrogate}*$/u
 
-/** What a server's children of one resource may come to in groups; ours send 33 at most. */
+/** Most groups of a server's children of one resource; our servers send 33 at most. */
 const MOST_BANDS = 256
 
-/** Throws a {@link CapacityError} `invalid_argument` when something is wrong, before anything is changed. */
+/** Throws a {@link CapacityError} `invalid_argument` for an invalid request, before anything is changed. */
 export function requireGetCapacity(
   { clientId, instance, releases = 0, resource }: GetCapacityRequest,
   limits: DoormanServerLimits,
@@ -84,8 +84,8 @@ export function requireGetServerCapacity(
 }
 
 /**
- * As {@link requireGetCapacity}. Ids of resources that nobody knows are passed over, and so are empty ones: published
- * clients send some of those when they close, and would try again for ever.
+ * As {@link requireGetCapacity}. Ignores unknown and empty ids of resources: published clients send empty ones when
+ * they close, and would otherwise try again for ever.
  */
 export function requireReleaseCapacity(
   { clientId, instance, releases = 0, resourceId }: ReleaseCapacityRequest,
@@ -94,13 +94,13 @@ export function requireReleaseCapacity(
   requireId('client_id', clientId, limits)
   if (instance !== undefined) requireId('instance', instance, limits)
   requireWhole('releases', releases)
-  // For each resource of a published client there is an empty id besides.
+  // Published clients send an additional empty id for each resource.
   requireFew('resource_id', resourceId, 2 * Math.max(limits.resourcesPerRequest, limits.resourcesPerClient))
 }
 
 /**
- * Throws when a parent's answer about a resource is none: published servers give figures that are no numbers, and one
- * of those would stay in every sum. Parameters that nobody here knows are passed over: a parent may be newer.
+ * Throws if a parent's answer about a resource is invalid: published servers can send NaN, which would stay in every
+ * sum. Unknown parameters are ignored: a parent may be newer.
  */
 export function requireServerAnswer({
   gets,
@@ -109,7 +109,7 @@ export function requireServerAnswer({
   safeCapacity = 0,
   algorithm,
 }: ServerCapacityResourceResponse): void {
-  // Below 0: published servers that were cut count that way, and mean nothing.
+  // Below 0: published servers send that after a cut; it counts as 0.
   requireAmount('the capacity of gets', Math.max(0, gets.capacity))
   requireWhole('the expiry_time of gets', gets.expiryTime)
   requireWhole('the refresh_interval of gets', gets.refreshInterval)

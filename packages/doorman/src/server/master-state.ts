@@ -50,7 +50,7 @@ export class MasterState {
   }
 
   /**
-   * The clock was corrected by so many seconds. The lock holds only as long as both clocks say: the machine may have
+   * The clock was corrected by `seconds`. The lock holds only as long as both clocks say: the machine may have
    * been asleep. What a predecessor has left may last as long as either says.
    */
   shift(seconds: number): void {

@@ -13,7 +13,7 @@ import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, countable, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
-/** A server counts a lease so much longer than it wrote: expiries are whole seconds, and clocks differ. */
+/** By how much longer than written a server counts a lease: expiries are whole seconds, and clocks differ. */
 const GRACE_SECONDS = 1
 /** A grant this close to its target, as a part of it, is as good, and so is a cut of less. */
 const SETTLED = 0.015
@@ -106,7 +106,9 @@ export class ServerResource {
     return this.#safeCapacity ?? this.#share
   }
 
-  /** Decides on a client's request, before which it had given back so often; `undefined` when it asks again too early. */
+  /**
+   * Decides on a client's request, before which it had given back so often; `undefined` when it asks again too early.
+   */
   decideClient(
     id: string,
     instance: string | undefined,
@@ -266,9 +268,9 @@ export class ServerResource {
     } else granted = grantOf(target, free, leased, floor)
     granted = roundDown(granted, ledger.unit)
 
-    // A message frees capacity only if it shows what was last granted. Any other may have been on its way for long, or its
-    // sender has not heard of that yet: it may be using what it had, or have promised more by now.
-    // Peers that never show a lease could free nothing at all: those are taken to have the answer before this one.
+    // A message frees capacity only if it shows what was last granted. Any other may have been on its way for long, or
+    // its sender has not heard of that yet: it may be using what it had, or have promised more by now. Peers that never
+    // show a lease could free nothing at all: those are taken to have the answer before this one.
     const believed = outstanding === undefined && child.instance === undefined && !child.shows ? leased : mayUse
     const shown = showsLast ? Math.min(roundUp(outstanding ?? has, ledger.unit), child.held) : believed
     const confirms = outstanding !== undefined || this.#rules.confirm

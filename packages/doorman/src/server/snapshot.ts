@@ -67,7 +67,7 @@ const WALKED_AT_ONCE = 5_000
 
 /**
  * The children with the largest leases, `most` of them at most, the largest first. Stops after each few thousand, so
- * that others have their turn; who comes or goes meanwhile may be missed.
+ * that others have their turn; clients that come or go meanwhile may be missed.
  */
 export function* largestOf(
   { ledger }: ServerResource,
