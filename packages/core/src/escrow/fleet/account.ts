@@ -20,7 +20,7 @@ export interface Wish {
   readonly need: number
   /** Credit that is handed back. */
   readonly back: number
-  /** Credit to hold of the next window. */
+  /** Credit to hold of the next window; 0 hands back what is held of it. */
   readonly ahead: number
   readonly spent: number
   readonly quiet: Stake
@@ -94,7 +94,7 @@ export class PoolAccount {
   #isBegunAhead = false
   /** When this window has ended at the latest, on this process's clock. */
   #overByMs: number = Number.POSITIVE_INFINITY
-  /** Until then the window before may not have ended, of which so much credit was left. */
+  /** Until then the window before may not have ended; `#spare` is the credit that was left of it. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
   #held = 0
@@ -274,8 +274,9 @@ export class PoolAccount {
       this.#isLent = true
       this.#granted = Math.max(this.#granted, share)
     }
-    if (this.#win < 0 || nowMs < this.#startMs + windowMs) return
-    const windows = Math.floor((nowMs - this.#startMs) / windowMs)
+    // Until then the store may still be in the last window, in which this member has spent.
+    if (this.#win < 0 || nowMs < this.#overByMs) return
+    const windows = Math.floor((nowMs - this.#overByMs) / windowMs) + 1
     this.#win += windows
     this.#mark = { ...this.#mark, total: 0, ahead: 0 }
     this.#isLent = true
@@ -283,7 +284,8 @@ export class PoolAccount {
     this.#ahead = 0
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.#begin(this.#startMs + windows * windowMs)
-    this.#usableUntilMs = this.#startMs + windowMs
+    this.#usableUntilMs += windows * windowMs * (1 - CLOCK_RATE)
+    this.#overByMs += windows * windowMs * (1 + CLOCK_RATE)
   }
 
   /**
@@ -323,6 +325,7 @@ export class PoolAccount {
 
   #next({ need, back, ahead: wants, spent, quiet, tenants }: Wish): LeaseCall {
     if (!this.#isLent) this.#granted -= back
+    if (wants === 0) this.#ahead = 0
     const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
     const seq = ++this.#seq
     const { win } = this

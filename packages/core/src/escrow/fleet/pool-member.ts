@@ -266,11 +266,21 @@ export class PoolMember {
     this.#pulse.stop()
     const nowMs = this.#credit.now()
     if (!this.#credit.isOpen(nowMs)) return undefined
+    let hasLeft = false
     const leave = (): Wish => {
+      hasLeft = true
       const tenants = this.#credit.lastReports(this.#settings.weightOf)
       return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
     }
-    return this.#after(() => this.#account.draw(leave, nowMs))
+    // A call that is on its way, or was not answered, comes first; and so may those that others have drawn meanwhile.
+    const attempt = (draws: number): void | Promise<void> => {
+      const done = this.#after(() => this.#account.draw(leave, this.#credit.now()))
+      if (hasLeft || draws >= MOST_DRAWS) return done
+      const again = (): void | Promise<void> =>
+        this.#account.hasFailed || !this.#credit.isOpen(this.#credit.now()) ? undefined : attempt(draws + 1)
+      return done instanceof Promise ? done.then(again) : again()
+    }
+    return attempt(1)
   }
 
   /** Settings, sums and counts, as plain JSON. */

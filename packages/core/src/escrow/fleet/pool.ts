@@ -142,7 +142,9 @@ export class Pool {
   /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
     const { windowMs } = call.pool
-    this.#moveTo(nowMs, windowMs)
+    // A member does not begin a window before it is certain that the one before is over: the store's clock went back.
+    const begunMs = call.win * windowMs
+    this.#moveTo(nowMs < begunMs && nowMs >= begunMs - windowMs ? begunMs : nowMs, windowMs)
     const member = this.#memberOf(call)
     if (call.seq > member.seq) {
       this.#head.rev++

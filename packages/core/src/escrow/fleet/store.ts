@@ -259,7 +259,8 @@ export function requireLease(call: LeaseCall): void {
  * Whether this can be the answer to a call: all of it is in its range. A store that answers anything else has failed, and
  * nothing of it is used, since the next calls would state it again.
  */
-export function isAnswer(answer: LeaseAnswer, { pool, tenants }: LeaseCall): boolean {
+export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
+  const { pool, tenants } = call
   try {
     const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
     const areAmounts = [leftMs, mark.epoch, mark.total, mark.ahead, grant, ahead, held, turn, room].every(isAmount)
@@ -267,15 +268,20 @@ export function isAnswer(answer: LeaseAnswer, { pool, tenants }: LeaseCall): boo
     const areForAll = [shares, used].every((list) => Array.isArray(list) && list.length === tenants.length)
     const areParts = [part, ...shares].every((share) => isAmount(share) && share <= 1 + ROUNDING)
     const isSoon = isAmount(waitMs) && waitMs <= pool.windowMs
-    return areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
+    const most = pool.limit * (1 + ROUNDING)
+    // Credit from before may exceed a limit that was lowered since, but then nothing is added to it.
+    const isWithin = grant === 0 || grant + (win === call.win ? call.holds : 0) <= most
+    const isWithinNext = ahead <= Math.max(most, call.ahead ?? 0)
+    const areRight = areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
+    return areRight && isWithin && isWithinNext
   } catch {
     // It is no object, has no mark, or cannot be read.
     return false
   }
 }
 
-/** A part that is worked out by a division may be above 1 by so much. */
-const ROUNDING = 1e-9
+/** By how much, relatively, rounding may lift what was worked out above its range. */
+const ROUNDING = 1e-6
 
 function isWhole(value: number, least: number): boolean {
   return Number.isSafeInteger(value) && value >= least
