@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { settled } from '../../testing/settled.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
-import type { LeasedEscrowOptions } from './options.js'
+import { awake, type LeasedEscrowOptions } from './options.js'
 import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
@@ -225,5 +225,26 @@ describe('processes that end', () => {
     await closed
     expect(await late).toMatchObject({ allowed: true })
     expect(escrow.snapshot()).toMatchObject({ granted: 16, used: 16 })
+  })
+})
+
+describe('a clock that counts sleep', () => {
+  it('goes on by what a wall clock shows, but for less than a tenth of a second, and never back', () => {
+    let [runMs, wallMs] = [50, 1e12]
+    const clock = awake(
+      () => runMs,
+      () => wallMs,
+    )
+    const pass = (ranMs: number, shownMs: number): number => {
+      runMs += ranMs
+      wallMs += shownMs
+      return clock()
+    }
+    expect(pass(10, 10)).toBe(60)
+    expect(pass(10, 3_010)).toBe(3_070)
+    expect(pass(10, 109)).toBe(3_080)
+    // The wall clock was put back; a sleep after that counts all the same.
+    expect(pass(10, -5_000)).toBe(3_090)
+    expect(pass(10, 110)).toBe(3_200)
   })
 })
