@@ -33,7 +33,7 @@ interface AccountListener {
   began(startMs: number): void
   /** The store has answered. `granted` and `held` are up to date. */
   answered(call: LeaseCall, answer: LeaseAnswer): void
-  /** The store has failed, and whoever waited for it has been told. Must not throw. */
+  /** The store has failed, and all that waited for it have been told. Must not throw. */
   failed(failure: StoreFailure): void
 }
 
@@ -49,10 +49,15 @@ interface Sent {
   end: () => void
 }
 
-/** The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or later. */
+/**
+ * The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or
+ * later.
+ */
 const CLOCK_RATE = 1 / 1_000
 
-/** What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too. */
+/**
+ * What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too.
+ */
 const FADING = 3 / 4
 
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
@@ -65,7 +70,7 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
  * - Credit of the next window, which was drawn ahead, is there when this window may have ended. From then on until it
  *   has certainly ended, a round trip later, what is spent is spent of both windows, and nothing is sent.
  * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
- *   a new one takes its place. What it handed back is gone from the moment it is sent.
+ *   a new one takes its place. Credit that it hands back is gone from the moment it is sent.
  * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
  *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
@@ -126,7 +131,7 @@ export class PoolAccount {
     this.#listener = listener
   }
 
-  /** Other terms, from the next call on. What was refused by the former ones may be asked for again. */
+  /** Other terms, from the next call on. Requests that the former ones refused may be made again. */
   changeTerms(terms: PoolTerms): void {
     this.#terms = terms
     this.#refusals.clear()

@@ -306,7 +306,7 @@ export class PoolMember {
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit.left
-      // What is here is kept for others here. Only what the pool has for this member beyond that would help.
+      // The credit here is kept for others here. Only further credit from the pool would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
@@ -421,7 +421,9 @@ export class PoolMember {
     }
   }
 
-  /** Draws for what will be spent until a lease can be there, before it lacks; `remaining` is left for who asks. */
+  /**
+   * Draws what will be spent until a lease can be there, before it lacks; `remaining` is left for the tenant that asks.
+   */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return

@@ -89,7 +89,7 @@ export interface PoolMark {
  */
 export interface LeaseCall {
   readonly pool: PoolTerms
-  /** Who asks: an id drawn anew at each start of a process. */
+  /** The member that asks: an id drawn anew at each start of a process. */
   readonly member: string
   /** Counts the member's calls up from 1. The same number again is a retry, and gets the same grant. */
   readonly seq: number
@@ -103,7 +103,10 @@ export interface LeaseCall {
   readonly mark: PoolMark
   /** Tenants that are active at the member, but for those that it has named in this window. */
   readonly quiet: Stake
-  /** Tenants that have asked since they were named last; first the one that the need is for. At most {@link MOST_REPORTED}. */
+  /**
+   * Tenants that have asked since they were named last; first the one that the need is for. At most {@link
+   * MOST_REPORTED}.
+   */
   readonly tenants: readonly TenantReport[]
   /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
@@ -214,11 +217,14 @@ export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure)
 
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
-/** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
+/**
+ * The store looks at every member at which a named tenant may be: a lease names this number of such places at most, or
+ * eight tenants.
+ */
 const MOST_PLACES = 1_200
 const LEAST_REPORTED = 8
 
-/** Tenants that a lease names, in a pool of so many members. */
+/** How many tenants a lease names in a pool of `members` members. */
 export function mostReported(members: number): number {
   return Math.max(LEAST_REPORTED, Math.min(MOST_REPORTED, Math.floor(MOST_PLACES / Math.max(1, members))))
 }
