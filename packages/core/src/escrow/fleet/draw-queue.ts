@@ -158,6 +158,22 @@ export class DrawQueue {
     }
   }
 
+  /**
+   * Draws one lease with this wish, after a call that is on its way or was not answered, and after those that others
+   * draw meanwhile; gives up after `most` calls, or when the store fails.
+   */
+  drawOwn(wish: () => Wish, now: () => number, most: number): void | Promise<void> {
+    let isDrawn = false
+    const own = (): Wish => {
+      isDrawn = true
+      return wish()
+    }
+    const done = this.#account.draw(own, now())
+    if (isDrawn || most <= 1) return done
+    const again = (): void | Promise<void> => (this.#account.hasFailed ? undefined : this.drawOwn(wish, now, most - 1))
+    return done instanceof Promise ? done.then(again) : again()
+  }
+
   #wait<Result>(errand: Errand<Result>): Promise<Result> {
     return new Promise((resolve) => {
       const finish = (result: Result): void => {

@@ -264,23 +264,12 @@ export class PoolMember {
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
-    const nowMs = this.#credit.now()
-    if (!this.#credit.isOpen(nowMs)) return undefined
-    let hasLeft = false
+    if (!this.#credit.isOpen(this.#credit.now())) return undefined
     const leave = (): Wish => {
-      hasLeft = true
       const tenants = this.#credit.lastReports(this.#settings.weightOf)
       return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
     }
-    // A call that is on its way, or was not answered, comes first; and so may those that others have drawn meanwhile.
-    const attempt = (draws: number): void | Promise<void> => {
-      const done = this.#after(() => this.#account.draw(leave, this.#credit.now()))
-      if (hasLeft || draws >= MOST_DRAWS) return done
-      const again = (): void | Promise<void> =>
-        this.#account.hasFailed || !this.#credit.isOpen(this.#credit.now()) ? undefined : attempt(draws + 1)
-      return done instanceof Promise ? done.then(again) : again()
-    }
-    return attempt(1)
+    return this.#after(() => this.#queue.drawOwn(leave, () => this.#credit.now(), MOST_DRAWS))
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -421,9 +410,7 @@ export class PoolMember {
     }
   }
 
-  /**
-   * Draws what will be spent until a lease can be there, before it lacks; `remaining` is left for the tenant that asks.
-   */
+  /** Draws what will be spent until a lease can be there, before it lacks; `remaining` is left for the asking tenant. */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return

@@ -325,9 +325,7 @@ export class Pool {
     return Math.max(0, this.#head.awaited - this.#head.heard)
   }
 
-  /**
-   * What a member calls again with: it shows that the pool has lost its memory, and how many members are to be heard.
-   */
+  /** For the member's next call: it shows whether the pool has lost its memory, and how many are to be heard then. */
   #mark(windowMs: number): PoolMark {
     const sinceMs = this.#head.nowMs - graceOf(windowMs)
     let members = this.#graceMs(windowMs) > 0 ? this.#unheard() : 0
