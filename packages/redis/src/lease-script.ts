@@ -51,6 +51,8 @@ end
 -- What is known.
 local time = redis.call('TIME')
 local storeMs = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
+local begunMs = knownWin * windowMs
+if storeMs < begunMs and storeMs >= begunMs - windowMs then storeMs = begunMs end
 local headLine = redis.call('HGET', key, 'head')
 local win, nowMs, epoch, rev, granted, since, ahead, level, lostMs, lostEpoch
 local heard, awaited, informedWin, informedEpoch, informedRev, slot, count, fadesFromMs, backMs

@@ -214,7 +214,7 @@ export class Claims implements LevelledClaims {
   }
 
   /**
-   * The least share of the window, from `tau` up to `latest`, at which those who keep silent have let so much pass that
+   * The least share of the window, from `tau` up to `latest`, at which silent tenants have let enough pass that
    * all claims at `level` but one's own come to at most `room`; `latest` if they never do by then. `weight` and
    * `passed` are one's own (weight 0: there is no claim of one's own in the sum).
    */

@@ -36,7 +36,9 @@ export class Estimates {
     this.#most = maxTenants
   }
 
-  /** What to reserve for a cost that a tenant asks with; whole for whole costs, and not above `limit` unless they are. */
+  /**
+   * What to reserve for a cost that a tenant asks with; whole for whole costs, and not above `limit` unless they are.
+   */
   reserve(tenant: string, cost: number, limit: number): number {
     const factor = this.#factor(tenant, 0)
     if (factor === 1 || cost > limit) return cost
@@ -46,11 +48,13 @@ export class Estimates {
       : amount
   }
 
-  /** The most that a tenant may ask with once more of its costs is admitted, so that no more than `room` is reserved. */
+  /**
+   * The most that a tenant may ask with once more of its costs is admitted, so that no more than `room` is reserved.
+   */
   askable(tenant: string, room: number, limit: number): number {
     const factor = Math.max(this.#factor(tenant, 0), this.#factor(tenant, 1))
     if (factor === 1) return room
-    // What is less than a unit is not enough for a whole cost, however little that comes to.
+    // Less than a unit is not enough for a whole cost, however small that is.
     return room < 1 ? room / Math.max(1, factor) : Math.min(limit, Math.floor(room) / factor)
   }
 

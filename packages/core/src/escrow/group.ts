@@ -10,11 +10,11 @@ const MOST_STEPS = 8
 const ROUNDING = 1e-12
 
 /**
- * Who waits, in line by finish tag: what they would have used or let pass, per weight, with the cost they wait for.
+ * The waiting tenants, in line by finish tag: what they would have used or let pass, per weight, with the cost they wait for.
  *
- * One who asks has its turn if nobody who waits for what is there has a lower tag. And if others do, and are not here
- * to take it, they need not come first as long as enough is left to them for that: as much as brings each of them as
- * far, per weight, as the one who asks would come. What they are *owed* is the sum of that.
+ * It is a node's turn if no other node that waits for an available cost has a lower tag. If others have one, and are not
+ * asking now, the node may go first as long as enough is left for them: the amount that brings each of them as far, per
+ * weight, as the node would come. The sum of these amounts is *owed* to them.
  */
 export class Line {
   /** By tag: the cost that is waited for, and the weight; so key·y − x is what was used or let pass. */
@@ -22,7 +22,7 @@ export class Line {
   /** The weights of those who come first, summed up when {@link owed} was last asked. */
   weight = 0
 
-  /** The least cost that somebody waits for; Infinity if nobody does. */
+  /** The least cost that a node waits for; Infinity if none waits. */
   get least(): number {
     return this.#byTag.least
   }
@@ -65,7 +65,7 @@ export class Line {
   }
 }
 
-/** One who asks: what is owed to others if it gets `cost`, and by how much that then grows for each unit more. */
+/** A node that asks: what is owed to others if it gets `cost`, and by how much that grows with each further unit. */
 export interface Debtor {
   owed(cost: number): number
   readonly slope: number

@@ -9,7 +9,7 @@ export function isRefusal(verdict: Verdict): verdict is Exclude<Verdict, 'within
   return verdict !== 'within' && verdict !== 'borrows'
 }
 
-/** Who is refused is told to come back within this share of the window: before its wait ends, which is twice that. */
+/** A refused tenant is told to come back within this share of the window: before its wait ends, which is twice that. */
 export const RETRY: number = 1 / 20
 export const LEAST_RETRY_MS = 1
 
@@ -26,21 +26,21 @@ export class Judgement implements Debtor {
   remaining = 0
   /** In how long it is worth asking again: 0 if allowed, Infinity if never. */
   retryMs = 0
-  /** Of who is not active: what becomes active with it, from the tenant up to here. */
+  /** For a tenant that is not active: the highest node that becomes active with it. */
   branch: Group | Tenant | undefined
   /** The level of the group above that branch, as a part of the highest. */
   part = 1
   slope = 0
   #level = 0
-  /** What is left and nobody else claims, on any level of the way up. */
+  /** What is left and not claimed by others, on any level of the way up. */
   #free = 0
-  /** Up to which cost nobody comes first, on any level. */
+  /** The largest cost for which no other tenant comes first, on any level. */
   #turn = 0
   #tenant: Tenant | undefined
   /** The share of the window that is over, if time counts as passed by now. */
   #tau: number | undefined
 
-  /** Who asks. */
+  /** The tenant that asks. */
   get tenant(): Tenant {
     return this.#tenant!
   }
@@ -90,7 +90,7 @@ export class Judgement implements Debtor {
       return
     }
     this.verdict = fits ? 'over-share' : budget.covers(budget.most, cost) ? 'exhausted' : 'never'
-    // Who waits for what its guarantee would cover releases its claim; a newcomer does not wait.
+    // A tenant that waits for what its guarantee would cover releases its claim; a newcomer does not wait.
     const keepsClaim = this.verdict === 'never' || !tenant.active || !this.wouldCover(budget.tolerance)
     this.remaining = worth(Math.min(left, Math.max(keepsClaim ? claim : 0, this.#most(room))), budget)
     this.retryMs = Math.max(LEAST_RETRY_MS, this.#wait(tenant, budget, cost + owed))
@@ -153,7 +153,7 @@ export class Judgement implements Debtor {
     return this.#tau === undefined ? node.passed : node.passedBy(this.#tau)
   }
 
-  /** What is owed to those who come first, on all levels together. */
+  /** What is owed to nodes that come first, on all levels together. */
   owed(cost: number): number {
     let owed = 0
     this.slope = 0

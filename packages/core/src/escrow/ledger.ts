@@ -16,7 +16,7 @@ import {
 /** A wait ends this share of the window after the refusal. */
 const WAIT = 1 / 10
 /**
- * Who is refused may take this much longer than it was told to come back: HTTP tells whole seconds, and up to half more
+ * A refused tenant may take this much longer than it was told to come back: HTTP tells whole seconds, and up to half more
  * by chance. It is not waited for any longer than PATIENCE of a window.
  */
 const LATE = 1.5
@@ -39,7 +39,7 @@ const KEPT = 1 / 2
  * - A child's guarantee is g = w·λ, its *claim* what is left of that: g − max(v, g·τ), if above 0. A group claims that,
  *   or what its children claim, if that is more. What is *free* for a tenant is what is left less all that the siblings
  *   of its ancestors, and its own, claim: so it borrows in its group first, and then outside.
- * - Who is refused *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
+ * - A refused tenant *waits*, for a tenth of a window from its last refusal on, with the cost it was refused and the
  *   finish tag (v + cost)/w. If the guarantee would cover that cost, the claim is too small to be of use: it is
  *   released to others until the wait ends. Then it comes back as far as it is still free. Being allowed something
  *   else meanwhile ends no wait: who takes turns with others is still in line for more.
@@ -47,7 +47,7 @@ const KEPT = 1 / 2
  *   line, among the tenant's siblings and among those of each of its ancestors: nothing if no one else who waits for
  *   what is there has a lower tag; otherwise as much as brings those with a lower one as far, per weight.
  *
- * What a tenant spends counts for its ancestors, too. {@link Memory} has what counts in the next window.
+ * What a tenant spends counts for its ancestors, too. {@link Memory} has the amounts that count in the next window.
  *
  * To use it: {@link begin} a window, {@link advance} to the present, {@link judge}, and then {@link spend} or
  * {@link refuse} with nothing in between. The limit may change within a window ({@link limitTo}), for whoever draws it
@@ -66,7 +66,7 @@ export class Ledger {
   #groups: Group[] = []
   /** Those that were refused and are not active. */
   readonly #turnedAway: Map<string, TurnedAway> = new Map()
-  /** What was said too late to be charged. */
+  /** Costs that were settled after their window. */
   readonly #lateDebts: Map<string, LateDebt> = new Map()
   /** Tenants that are expected back. */
   #expected = 0
@@ -266,7 +266,7 @@ export class Ledger {
     if (tenant.waits) this.#waiting.remove(tenant)
     this.#waiting.add(tenant)
     tenant.waitsSinceMs = nowMs
-    // Who asks for the same again keeps its place in line.
+    // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost
     tenant.waitsFor = cost
     if (tenant.released === 0 && this.judged.wouldCover(this.#budget.tolerance)) {

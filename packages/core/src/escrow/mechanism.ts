@@ -34,7 +34,7 @@ export interface Escrow {
   charge?(decision: EscrowAnswer, costSoFar: number): unknown
   /** Gives all back: nothing ran. */
   refund(decision: EscrowAnswer): Settled | Promise<Settled>
-  /** What the tenant has used is not held against it any more, though it is gone. */
+  /** The tenant's use no longer counts against it; the budget stays spent. */
   forget?(tenant: string): void
   /** Plain JSON for the gate's snapshot. */
   snapshot?(): unknown
@@ -65,7 +65,7 @@ interface Budget {
   readonly dryRun: boolean
 }
 
-/** What was spent for a request, until it is known what that came to. */
+/** What was spent for a request, until its real cost is known. */
 class BudgetHold implements Hold {
   readonly #budget: Budget
   readonly #decision: EscrowAnswer
@@ -93,7 +93,7 @@ class BudgetHold implements Hold {
     return this.#budget.dryRun ? undefined : quotaOf(this.#budget, this.#decision, elapsedMs)
   }
 
-  /** The request is over: there is nobody left to tell that its budget was settled somewhere, or not. */
+  /** The request is over, so the result of the settlement has no reader. */
   #forget(settled: Settled | Promise<Settled>): void {
     if (settled instanceof Promise) settled.catch(() => {})
   }

@@ -35,7 +35,7 @@ class Totals {
     this.#zs.fill(0)
   }
 
-  /** Makes room for so many positions, a power of 2, and forgets what there was. */
+  /** Makes room for `size` positions, a power of 2, and forgets what there was. */
   resize(leaves: number): void {
     this.#leaves = leaves
     this.#xs = new Float64Array(2 * leaves).fill(this.#empty)
@@ -116,7 +116,7 @@ class Totals {
   }
 }
 
-/** Entries of a block: few enough to shift and sum in a breath, so many that the tree above stays small. */
+/** Entries of a block: few enough to shift and sum quickly, and enough to keep the tree above small. */
 const BLOCK = 64
 
 /**

@@ -271,7 +271,7 @@ export class WeightedFairShare {
     return account
   }
 
-  /** The weight of all, if that of an account were so much. */
+  /** The weight of all, if an account had this weight. */
   #weightWith(account: Account | undefined, weight: number): number {
     const others = (): number =>
       this.#accounts.reduce((sum, other) => (other === account ? sum : sum + other.weight), 0)

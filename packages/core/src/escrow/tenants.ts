@@ -19,7 +19,7 @@ export class Node {
   elsewhere = 0
   /** The tenants in here that have released their claims; a tenant: 0 or 1. The node's own claim is released, too. */
   released = 0
-  /** The least cost that somebody in here was refused lately; Infinity if nobody waits. */
+  /** The least cost that a tenant in here was refused lately; Infinity if none waits. */
   waitsFor: number = Number.POSITIVE_INFINITY
   /** The lowest finish tag of siblings in which somebody waits for what there is, when that was last looked for. */
   rivalTag: number = Number.POSITIVE_INFINITY
@@ -33,7 +33,7 @@ export class Node {
   }
 
   /**
-   * What it has used or let pass, when the share `tau` of the window is over. Who waits for its claim lets nothing
+   * What it has used or let pass, when the share `tau` of the window is over. A tenant that waits for its claim lets nothing
    * pass.
    */
   passedBy(tau: number): number {
@@ -123,7 +123,7 @@ export class WaitingList {
     return this.#count
   }
 
-  /** Who was refused longest ago. */
+  /** The tenant that was refused longest ago. */
   get first(): Tenant | undefined {
     return this.#first
   }

@@ -114,6 +114,7 @@ describe('the contract notices a store that', () => {
         }
       }),
     ],
+    ['keeps to a clock that is behind', /clock is behind/, harness((call, lease) => lease({ ...call, win: -1 }))],
     ['forgets that it has forgotten', /before it forgot/, harness((call, lease) => lease({ ...call, win: -1 }))],
   ])('%s', async (_defect, name, broken) => {
     const cases = poolStoreContract(broken).filter((one) => name.test(one.name))

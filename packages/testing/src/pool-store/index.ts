@@ -78,6 +78,12 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
     assert.equal((await all.ask('b', 501)).grant, 0)
   })
 
+  add('goes on in the window that a member has begun, where the clock is behind', async () => {
+    const { win } = await members(terms(LONG_MS)).ask('a', 1)
+    const { win: now, leftMs } = await members(terms(LONG_MS)).ask('a', 1, { win: win + 1 })
+    assert.deepEqual({ now, leftMs }, { now: win + 1, leftMs: LONG_MS })
+  })
+
   add('keeps pools apart: by name, and by the length of their windows', async () => {
     const first = terms(LONG_MS)
     const others = [

@@ -20,7 +20,7 @@ export interface Wish {
   readonly need: number
   /** Credit that is handed back. */
   readonly back: number
-  /** Credit to hold of the next window. */
+  /** Credit to hold of the next window; 0 hands back what is held of it. */
   readonly ahead: number
   readonly spent: number
   readonly quiet: Stake
@@ -33,7 +33,7 @@ interface AccountListener {
   began(startMs: number): void
   /** The store has answered. `granted` and `held` are up to date. */
   answered(call: LeaseCall, answer: LeaseAnswer): void
-  /** The store has failed, and whoever waited for it has been told. Must not throw. */
+  /** The store has failed, and all that waited for it have been told. Must not throw. */
   failed(failure: StoreFailure): void
 }
 
@@ -49,10 +49,15 @@ interface Sent {
   end: () => void
 }
 
-/** The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or later. */
+/**
+ * The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or
+ * later.
+ */
 const CLOCK_RATE = 1 / 1_000
 
-/** What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too. */
+/**
+ * What is left of a round trip's length at the next one: a draw from above takes longer where that has to draw, too.
+ */
 const FADING = 3 / 4
 
 const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
@@ -65,7 +70,7 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
  * - Credit of the next window, which was drawn ahead, is there when this window may have ended. From then on until it
  *   has certainly ended, a round trip later, what is spent is spent of both windows, and nothing is sent.
  * - A call that is not answered is sent again as it is, so that the store can tell; only once its window must be over,
- *   a new one takes its place. What it handed back is gone from the moment it is sent.
+ *   a new one takes its place. Credit that it hands back is gone from the moment it is sent.
  * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
  *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
@@ -94,7 +99,7 @@ export class PoolAccount {
   #isBegunAhead = false
   /** When this window has ended at the latest, on this process's clock. */
   #overByMs: number = Number.POSITIVE_INFINITY
-  /** Until then the window before may not have ended, of which so much credit was left. */
+  /** Until then the window before may not have ended; `#spare` is the credit that was left of it. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
   #held = 0
@@ -126,7 +131,7 @@ export class PoolAccount {
     this.#listener = listener
   }
 
-  /** Other terms, from the next call on. What was refused by the former ones may be asked for again. */
+  /** Other terms, from the next call on. Requests that the former ones refused may be made again. */
   changeTerms(terms: PoolTerms): void {
     this.#terms = terms
     this.#refusals.clear()
@@ -274,8 +279,9 @@ export class PoolAccount {
       this.#isLent = true
       this.#granted = Math.max(this.#granted, share)
     }
-    if (this.#win < 0 || nowMs < this.#startMs + windowMs) return
-    const windows = Math.floor((nowMs - this.#startMs) / windowMs)
+    // Until then the store may still be in the last window, in which this member has spent.
+    if (this.#win < 0 || nowMs < this.#overByMs) return
+    const windows = Math.floor((nowMs - this.#overByMs) / windowMs) + 1
     this.#win += windows
     this.#mark = { ...this.#mark, total: 0, ahead: 0 }
     this.#isLent = true
@@ -283,7 +289,8 @@ export class PoolAccount {
     this.#ahead = 0
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.#begin(this.#startMs + windows * windowMs)
-    this.#usableUntilMs = this.#startMs + windowMs
+    this.#usableUntilMs += windows * windowMs * (1 - CLOCK_RATE)
+    this.#overByMs += windows * windowMs * (1 + CLOCK_RATE)
   }
 
   /**
@@ -323,6 +330,7 @@ export class PoolAccount {
 
   #next({ need, back, ahead: wants, spent, quiet, tenants }: Wish): LeaseCall {
     if (!this.#isLent) this.#granted -= back
+    if (wants === 0) this.#ahead = 0
     const holds = this.#isLent ? spent : Math.max(this.#granted, spent)
     const seq = ++this.#seq
     const { win } = this

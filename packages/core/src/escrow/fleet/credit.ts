@@ -7,7 +7,9 @@ import { MOST_REPORTED, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
-/** From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least. */
+/**
+ * From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least.
+ */
 const ENDING = 3 / 4
 /** The most that is drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
@@ -17,7 +19,7 @@ export const NONE: Stake = { weight: 0, used: 0 }
 
 /**
  * What to draw ahead of need, where `amount` will be spent by calls like the one that costs `cost`. A quantum comes with
- * the least that is asked for; and who asks for more, and is refused, asks again for the least.
+ * the least that is asked for; a process that asks for more and is refused asks again for the least.
  */
 export function needAhead(amount: number, cost: number, quantum: number): number {
   return amount > quantum ? Math.min(amount, MOST_AHEAD * quantum) : Math.min(cost, quantum)
@@ -86,7 +88,9 @@ export class Credit {
     return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
   }
 
-  /** What the heaviest tenants have used, for a member that leaves. A weight that is not to be had any more counts as 1. */
+  /**
+   * What the heaviest tenants have used, for a member that leaves. A weight that is not to be had any more counts as 1.
+   */
   lastReports(weightOf: ((tenant: string) => number) | undefined): TenantReport[] {
     return this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => {
       let weight = 1

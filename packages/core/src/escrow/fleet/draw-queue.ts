@@ -1,7 +1,7 @@
 import type { After, Clock } from '../../clock.js'
 import type { PoolAccount, Wish } from './account.js'
 
-/** A sign of life is given this much later than it could be: most often somebody who was refused asks again by then. */
+/** A sign of life is given this much later than it could be: mostly, a refused tenant has asked again by then. */
 const LATE = 1.125
 
 /** What a {@link Pulse} is about. */
@@ -35,7 +35,9 @@ export class Pulse {
     this.#beating = beating
   }
 
-  /** Starts the timer, unless it runs. One that is long overdue was lost, as those of a worker's former requests are. */
+  /**
+   * Starts the timer, unless it runs. One that is long overdue was lost, as those of a worker's former requests are.
+   */
   start(nowMs: number): void {
     if (this.#cancel === undefined) {
       if (this.#beating.isOpen()) this.#set(nowMs)
@@ -96,7 +98,7 @@ export function countdown(ms: number, clock: Clock, after: After, end: () => voi
   return () => cancel()
 }
 
-/** What somebody draws for, and how it ends. */
+/** What a lease is drawn for, and how that ends. */
 export interface Errand<Result> {
   /** What it is for. */
   readonly cost: number
@@ -108,7 +110,7 @@ export interface Errand<Result> {
   giveUp(): Result
 }
 
-/** Somebody who waits for a lease. */
+/** A check or a settlement that waits for a lease. */
 interface Waiter {
   readonly errand: Errand<unknown>
   /** Tries to be done; false if more has to be drawn. */
@@ -117,10 +119,10 @@ interface Waiter {
 }
 
 /**
- * Those who wait for credit, first come, first served: whenever a lease is answered, one after the other is served,
- * until one needs another lease, and everybody behind it waits for that. So each waits once, however many there are.
+ * The checks and settlements that wait for credit, first come, first served. When a lease is answered, they are served in
+ * turn until one needs another lease; all behind it wait for that. So each waits once, however many there are.
  *
- * Nobody waits longer than `timeoutMs`, nor for a store that has failed; trying that again is left to whoever asks next.
+ * Nobody waits longer than `timeoutMs`, nor for a store that has failed; the next check tries it again.
  */
 export class DrawQueue {
   readonly #account: PoolAccount
@@ -154,6 +156,22 @@ export class DrawQueue {
       const result = errand.attempt()
       if (result !== undefined) return result
     }
+  }
+
+  /**
+   * Draws one lease with this wish, after a call that is on its way or was not answered, and after those that others
+   * draw meanwhile; gives up after `most` calls, or when the store fails.
+   */
+  drawOwn(wish: () => Wish, now: () => number, most: number): void | Promise<void> {
+    let isDrawn = false
+    const own = (): Wish => {
+      isDrawn = true
+      return wish()
+    }
+    const done = this.#account.draw(own, now())
+    if (isDrawn || most <= 1) return done
+    const again = (): void | Promise<void> => (this.#account.hasFailed ? undefined : this.drawOwn(wish, now, most - 1))
+    return done instanceof Promise ? done.then(again) : again()
   }
 
   #wait<Result>(errand: Errand<Result>): Promise<Result> {

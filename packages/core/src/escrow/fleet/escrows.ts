@@ -271,8 +271,7 @@ function groupName(path: string): string {
  * answered at once, and a few wait for one call to the store.
  *
  * - All processes together never spend more than `limit` in a window of the store's clock: whatever crashes, whichever
- *   calls are lost or late. A process whose clock stands still for long, as that of a suspended machine does, may spend
- *   what it had left of a window that is over. One that crashes takes its credit with it, until the window ends.
+ *   calls are lost or late. A process that crashes takes its credit with it, until the window ends.
  * - Processes get about as their tenants weigh, whoever asks more often; what some leave, others borrow.
  * - Calls to the store: about `limit / quantum` per window for the whole fleet, and a few per process.
  * - Credit that is not spent from for a tenth of a window goes back, by a timer, the only one there is.

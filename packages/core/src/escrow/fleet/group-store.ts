@@ -19,7 +19,7 @@ interface Prospect {
   readonly room: number
 }
 
-/** Part of a window after which much may be different: that is asked anew, and who was refused may ask again. */
+/** Part of a window after which much may be different: that is asked anew, and a refused tenant may ask again. */
 const WHILE = 1 / 20
 
 const NOTHING: Taken = { seq: 0, amount: 0 }
@@ -128,7 +128,7 @@ export class GroupStore implements PoolStore {
     const limit = Math.max(most, fuzzOf(pool.limit))
     const quantum = Math.min(pool.quantum, amount || pool.quantum, limit)
     const isRefused = need > 0 && amount < need
-    // Who gets nothing from above is in line all the same.
+    // A tenant that gets nothing from above is in line all the same.
     const waits = tenants.map((tenant, at) => (at === 0 ? { ...tenant, ask: need } : tenant))
     const said = isRefused ? { need: 0, tenants: waits } : {}
     const answer = this.#store.lease({ ...call, pool: { ...pool, limit, quantum }, left: amount + room, ...said })

@@ -1047,6 +1047,8 @@ describe('a store that answers nonsense', () => {
     'a part above 1': (answer) => ({ ...answer, part: 2 }),
     'shares of nobody': (answer) => ({ ...answer, shares: [], used: [] }),
     'a use that is no number': (answer) => ({ ...answer, used: [1n] }),
+    'more than the limit': (answer) => ({ ...answer, grant: 1_001 }),
+    'more than the limit for the next window': (answer) => ({ ...answer, ahead: 1_001 }),
     'a wait beyond the window': (answer) => ({ ...answer, grant: 0, waitMs: 1e308 }),
     'what cannot be read': () => ({
       get win(): number {

@@ -99,7 +99,9 @@ export type SavedTenant = readonly [
   ...places: (readonly [string, number, number, number])[],
 ]
 
-/** All tenants as sums: of those that are active, and of those that were refused in this slot of time and in the last. */
+/**
+ * All tenants as sums: of those that are active, and of those that were refused in this slot of time and in the last.
+ */
 export interface Standings {
   readonly active: Strata
   slot: number
@@ -139,7 +141,7 @@ export class Tenants {
     yield* this.#standings.line
   }
 
-  /** Time goes on: who was refused two slots ago is not in line any more. */
+  /** Time goes on: a tenant refused two slots ago is no longer in line. */
   moveTo(slot: number): void {
     const standings = this.#standings
     if (slot === standings.slot) return
@@ -235,7 +237,7 @@ export class Tenants {
     this.#tenants.set(name, { weight, used, place, isActive: isActive === 1, ask, slot, places })
   }
 
-  /** What is known of a tenant, for who keeps it elsewhere. */
+  /** What is known of a tenant, for a store that keeps it elsewhere. */
   save(name: string, nameOf: (member: Weighed) => string): SavedTenant | undefined {
     const tenant = this.#tenants.get(name)
     if (tenant === undefined) return undefined
@@ -269,7 +271,7 @@ export interface Head {
   win: number
   /** Since when claims fade. */
   fadesFromMs: number
-  /** When all are back that were refused in this window; 0 if nobody was. */
+  /** When all tenants that were refused in this window are back; 0 if none was. */
   backMs: number
   /** The latest time seen. */
   nowMs: number

@@ -202,6 +202,11 @@ export interface DrawingOptions {
   onStoreFailure?: (failure: StoreFailure) => void
   /** Must be monotonic. @default the platform's */
   clock?: Clock
+  /**
+   * Milliseconds since the Unix epoch. Where it goes forward by a tenth of a second more than `clock`, the machine has
+   * slept, and that time counts. @default Date.now beside the platform's clock, none beside another
+   */
+  wallClock?: Clock
   /** @default the platform's timer */
   after?: After
 }
@@ -234,8 +239,25 @@ const DRAWING = [
   'storeTimeoutMs',
   'onStoreFailure',
   'clock',
+  'wallClock',
   'after',
 ]
+
+/** Clocks that differ by less have only been corrected, or read at different moments. */
+const LEAST_SLEEP_MS = 100
+
+/** `clock`, made to count the time for which the machine slept and that clock stood still, as a wall clock shows it. */
+export function awake(clock: Clock, wallClock: Clock): Clock {
+  let apart = wallClock() - clock()
+  let slept = 0
+  return () => {
+    const reading = clock()
+    const now = wallClock() - reading
+    if (now - apart >= LEAST_SLEEP_MS) slept += now - apart
+    apart = now
+    return reading + slept
+  }
+}
 
 /** Options that were checked, with every default in its place. */
 export interface DrawingSettings {
@@ -265,6 +287,7 @@ export function drawingSettings(
   const { weightOf, maxTenants = 10_000, onStoreError = 'refuse', storeTimeoutMs = 100 } = options
   const { onStoreFailure, tree, groupOf, estimates = 'learned' } = options
   const { clock = clockOfPool, after = systemAfter } = options
+  const { wallClock = clock === systemClock ? () => Date.now() : undefined } = options
   if (weightOf !== undefined) requireFunction('weightOf', weightOf)
   requirePlaces(tree, groupOf)
   requireInteger('maxTenants', maxTenants, 1)
@@ -273,9 +296,11 @@ export function drawingSettings(
   if (onStoreFailure !== undefined) requireFunction('onStoreFailure', onStoreFailure)
   requireAbove('storeTimeoutMs', storeTimeoutMs, 0)
   requireFunction('clock', clock)
+  if (wallClock !== undefined) requireFunction('wallClock', wallClock)
   requireFunction('after', after)
   return {
-    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure, clock, after },
+    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure, after },
+    clock: wallClock === undefined ? clock : awake(clock, wallClock),
     onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
   }
 }

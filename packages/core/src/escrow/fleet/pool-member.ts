@@ -264,13 +264,12 @@ export class PoolMember {
   close(): void | Promise<void> {
     this.#isClosed = true
     this.#pulse.stop()
-    const nowMs = this.#credit.now()
-    if (!this.#credit.isOpen(nowMs)) return undefined
+    if (!this.#credit.isOpen(this.#credit.now())) return undefined
     const leave = (): Wish => {
       const tenants = this.#credit.lastReports(this.#settings.weightOf)
       return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
     }
-    return this.#after(() => this.#account.draw(leave, nowMs))
+    return this.#after(() => this.#queue.drawOwn(leave, () => this.#credit.now(), MOST_DRAWS))
   }
 
   /** Settings, sums and counts, as plain JSON. */
@@ -296,7 +295,7 @@ export class PoolMember {
     if (verdict === undefined) this.#need = cost
     else if (isRefusal(verdict)) {
       this.#need = verdict === 'over-share' ? cost : cost - this.#credit.left
-      // What is here is kept for others here. Only what the pool has for this member beyond that would help.
+      // The credit here is kept for others here. Only further credit from the pool would help.
       if (verdict === 'over-share' && (ask.draws >= MOST_DRAWS || this.#account.hasFailed))
         return this.#refuse(ask, verdict, this.#ledger.judged.retryMs, nowMs)
     } else {
@@ -411,7 +410,7 @@ export class PoolMember {
     }
   }
 
-  /** Draws for what will be spent until a lease can be there, before it lacks; `remaining` is left for who asks. */
+  /** Draws what will be spent until a lease can be there, before it lacks; `remaining` is left for the asking tenant. */
   #drawAhead(ask: Ask, remaining: number, nowMs: number): void {
     const { roundTripMs, hasFailed, isCalling } = this.#account
     if (roundTripMs <= 0 || hasFailed || isCalling || !this.#credit.isOpen(nowMs)) return

@@ -91,7 +91,7 @@ const PATIENCE = 3 / 20
 const SLOT = 1 / 12
 
 /**
- * Credit may be spent until its tenant is so many quanta ahead of the line. With one, a tenant of several members that
+ * Quanta by which a tenant may be ahead of the line and still spend credit. With one, a tenant of several members that
  * is alone in line waits for its own quanta there: 93 % was used in a fleet 50 ms away, instead of 96.
  */
 const AHEAD = 2
@@ -102,7 +102,7 @@ const LOANS = [1, 1 / 2, 1 / 4]
 /** Part of a window after which a member that has not called does not count any more. */
 const LAPSE = 1 / 2
 
-/** A pool that has lost its memory waits for members that it should hear from, for so many graces at most. */
+/** Graces for which a pool that lost its memory waits for members that it has not heard from. */
 const LONGEST_GRACE = 4
 
 /**
@@ -111,7 +111,7 @@ const LONGEST_GRACE = 4
  * It is the rule of one process, among the tenants of all members. Each is guaranteed its weight's share of the limit,
  * and its claim to that fades evenly as the window passes, but not before those are back, or had time to be, that were
  * refused in the last one. A tenant draws from its claim; what nobody claims goes to
- * whoever asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
+ * the tenant that asks, but for what is owed to those in line that have got less per weight. So what silent tenants leave goes by
  * the weights of those who still want more, wherever they are. Tenants are known as strata of what they have used per weight; those that a member
  * has not named yet claim as one. Each answer says up to what a tenant may have used, per weight, to spend the member's
  * credit without asking. Pure: told the time, by the store.
@@ -142,7 +142,9 @@ export class Pool {
   /** Answers a call that was checked before. `nowMs` is the time by which windows are told, not negative. */
   lease(call: LeaseCall, nowMs: number): LeaseAnswer {
     const { windowMs } = call.pool
-    this.#moveTo(nowMs, windowMs)
+    // A member does not begin a window before it is certain that the one before is over: the store's clock went back.
+    const begunMs = call.win * windowMs
+    this.#moveTo(nowMs < begunMs && nowMs >= begunMs - windowMs ? begunMs : nowMs, windowMs)
     const member = this.#memberOf(call)
     if (call.seq > member.seq) {
       this.#head.rev++
@@ -171,7 +173,7 @@ export class Pool {
     }
   }
 
-  /** Up to where credit may be spent: a little ahead of who is in line with the least. */
+  /** Up to where credit may be spent: a little ahead of the tenant in line that has least per weight. */
   #turn(quantum: number): number {
     let least = Number.MAX_VALUE
     for (const { count, weight, used, ask } of this.#tenants.line())
@@ -198,7 +200,7 @@ export class Pool {
         this.#members.set(name, newMember(startMs, member.seq - 0.5, weight, member.next))
       else this.#members.delete(name)
     }
-    // Whoever has not been heard by then may hold credit that was drawn ahead.
+    // A member that has not been heard by then may hold credit that was drawn ahead.
     const isListening = isNext && this.#graceMs(windowMs) > 0
     // Nobody was there for a whole window: a store may have dropped the pool by now.
     if (win > this.#head.win + 1) {
@@ -323,7 +325,7 @@ export class Pool {
     return Math.max(0, this.#head.awaited - this.#head.heard)
   }
 
-  /** What to call again with: it shows, one day, that the pool has lost its memory, and who is to be heard then. */
+  /** For the member's next call: it shows whether the pool has lost its memory, and how many are to be heard then. */
   #mark(windowMs: number): PoolMark {
     const sinceMs = this.#head.nowMs - graceOf(windowMs)
     let members = this.#graceMs(windowMs) > 0 ? this.#unheard() : 0
@@ -348,7 +350,7 @@ export class Pool {
     const idle = present.reduce((sum, other) => sum + kept(other), 0)
     const level = levelOf(claimants, most, left + idle, elapsed)
     const fuzz = fuzzOf(limit)
-    // While nobody is there, nobody has had more than a guarantee.
+    // Without tenants, none has had more than a guarantee.
     this.#head.level = weights > 0 ? level : Number.MAX_VALUE
     let grant = 0
     member.room = 0

@@ -15,7 +15,7 @@ export interface Request {
 export interface Refusal extends Request {
   /** When it said to come back. */
   readonly untilMs: number
-  /** There was not so much left in all. */
+  /** Less than that was left in all. */
   readonly isExhausted: boolean
 }
 
@@ -87,7 +87,7 @@ export interface Report {
   readonly tenants: TenantReport[]
 }
 
-/** Who was refused is in line for this part of a window. */
+/** A refused tenant is in line for this part of a window. */
 const WANTING = 1 / 10
 /** What is asked for in the first part of a window counts as if it took that long. */
 const FIRST_LOOK = 1 / 100
@@ -97,7 +97,7 @@ const FIRST_LOOK = 1 / 100
  * were refused, and then those that have spent something since they were named last. So the pool knows what each has
  * used in all, and what it waits for.
  *
- * The pool splits a tenant's weight by the rates at which it asks at its members. Whoever is refused asks again, nobody
+ * The pool splits a tenant's weight by the rates at which it asks at its members. A refused tenant asks again, nobody
  * knows how often. So from its first refusal on a tenant counts as if it went on asking at the rate it had before:
  * otherwise the member that refuses it more would seem to be where it needs more.
  */
@@ -107,7 +107,9 @@ export class Reports {
   #tenants: Map<string, Known> = new Map()
   /** Those that asked in the last window, and not yet in this one. */
   #before: Map<string, Known> = new Map()
-  /** Those that are to be named: who was refused, and who has spent. Those that have waited longest come first. */
+  /**
+   * The tenants to name: those that were refused, and those that have spent. Those that have waited longest come first.
+   */
   readonly #refused: Set<string> = new Set()
   readonly #spent: Set<string> = new Set()
   /** Sums of what the pool was told. */
@@ -165,7 +167,7 @@ export class Reports {
 
   /**
    * What to say of all tenants, of which `all` is the sum, when the part `elapsed` of the window is over: as many by
-   * name as a call may name in a pool of so many members, first the one that asks.
+   * name as a call may name in a pool of `members` members, first the one that asks.
    */
   report(
     asker: string | undefined,
@@ -217,7 +219,7 @@ export class Reports {
     }
   }
 
-  /** A window begins: nobody has asked in it. Who did not ask in the last one either is forgotten. */
+  /** A window begins: nobody has asked in it. A tenant that did not ask in the last one either is forgotten. */
   begin(): void {
     this.#before = this.#tenants
     this.#tenants = new Map()

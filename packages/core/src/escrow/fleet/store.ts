@@ -89,7 +89,7 @@ export interface PoolMark {
  */
 export interface LeaseCall {
   readonly pool: PoolTerms
-  /** Who asks: an id drawn anew at each start of a process. */
+  /** The member that asks: an id drawn anew at each start of a process. */
   readonly member: string
   /** Counts the member's calls up from 1. The same number again is a retry, and gets the same grant. */
   readonly seq: number
@@ -103,7 +103,10 @@ export interface LeaseCall {
   readonly mark: PoolMark
   /** Tenants that are active at the member, but for those that it has named in this window. */
   readonly quiet: Stake
-  /** Tenants that have asked since they were named last; first the one that the need is for. At most {@link MOST_REPORTED}. */
+  /**
+   * Tenants that have asked since they were named last; first the one that the need is for. At most {@link
+   * MOST_REPORTED}.
+   */
   readonly tenants: readonly TenantReport[]
   /** Cost that lacks credit, for the first of `tenants`; 0 to ask for nothing. */
   readonly need: number
@@ -214,11 +217,14 @@ export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure)
 
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
-/** A tenant may be at all members, and the store looks at each of these places: so many in a lease, or eight tenants. */
+/**
+ * The store looks at every member at which a named tenant may be: a lease names this number of such places at most, or
+ * eight tenants.
+ */
 const MOST_PLACES = 1_200
 const LEAST_REPORTED = 8
 
-/** Tenants that a lease names, in a pool of so many members. */
+/** How many tenants a lease names in a pool of `members` members. */
 export function mostReported(members: number): number {
   return Math.max(LEAST_REPORTED, Math.min(MOST_REPORTED, Math.floor(MOST_PLACES / Math.max(1, members))))
 }
@@ -259,7 +265,8 @@ export function requireLease(call: LeaseCall): void {
  * Whether this can be the answer to a call: all of it is in its range. A store that answers anything else has failed, and
  * nothing of it is used, since the next calls would state it again.
  */
-export function isAnswer(answer: LeaseAnswer, { pool, tenants }: LeaseCall): boolean {
+export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
+  const { pool, tenants } = call
   try {
     const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
     const areAmounts = [leftMs, mark.epoch, mark.total, mark.ahead, grant, ahead, held, turn, room].every(isAmount)
@@ -267,15 +274,20 @@ export function isAnswer(answer: LeaseAnswer, { pool, tenants }: LeaseCall): boo
     const areForAll = [shares, used].every((list) => Array.isArray(list) && list.length === tenants.length)
     const areParts = [part, ...shares].every((share) => isAmount(share) && share <= 1 + ROUNDING)
     const isSoon = isAmount(waitMs) && waitMs <= pool.windowMs
-    return areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
+    const most = pool.limit * (1 + ROUNDING)
+    // Credit from before may exceed a limit that was lowered since, but then nothing is added to it.
+    const isWithin = grant === 0 || grant + (win === call.win ? call.holds : 0) <= most
+    const isWithinNext = ahead <= Math.max(most, call.ahead ?? 0)
+    const areRight = areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
+    return areRight && isWithin && isWithinNext
   } catch {
     // It is no object, has no mark, or cannot be read.
     return false
   }
 }
 
-/** A part that is worked out by a division may be above 1 by so much. */
-const ROUNDING = 1e-9
+/** By how much, relatively, rounding may lift what was worked out above its range. */
+const ROUNDING = 1e-6
 
 function isWhole(value: number, least: number): boolean {
   return Number.isSafeInteger(value) && value >= least

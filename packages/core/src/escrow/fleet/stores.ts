@@ -6,7 +6,7 @@ import { type LeaseAnswer, type LeaseCall, type PoolStore, poolTerms, requireLea
 
 /** A pool as text, for stores that keep such. */
 export interface PoolRecord {
-  /** The window that all of this is about. What was kept of tenants in another one is not of use any more. */
+  /** The window that all of this is about. Tenants that were kept in another one are of no use any more. */
   readonly win: number
   /** The pool, and its members. */
   readonly pool: string

@@ -1,0 +1,250 @@
+import { describe, expect, it } from 'vitest'
+import { settled } from '../../testing/settled.js'
+import { World } from '../../testing/world.js'
+import { LeasedFairEscrow } from './escrows.js'
+import { awake, type LeasedEscrowOptions } from './options.js'
+import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
+import { MemoryPoolStore } from './stores.js'
+
+const LIMIT = 1_000
+const WINDOW_MS = 1_000
+
+/** What is between a process and the store. */
+interface Line extends PoolStore {
+  /** How long a call is under way; its answer takes half a millisecond. */
+  thereMs: number
+  isCut: boolean
+}
+
+/** A fleet on a store in simulated time, and what it admits in each window of the store's own clock. */
+class Fleet {
+  readonly world: World = new World()
+  readonly admitted: Map<number, number> = new Map()
+  /** By how much the store's clock is ahead. */
+  skewMs = 0
+  #pools: MemoryPoolStore = this.#empty()
+
+  constructor() {
+    this.world.clock.advance(10_000)
+  }
+
+  #storeMs(): number {
+    return this.world.clock() + this.skewMs
+  }
+
+  #empty(): MemoryPoolStore {
+    return new MemoryPoolStore({ clock: () => this.#storeMs() })
+  }
+
+  /** The store loses everything. */
+  forget(): void {
+    this.#pools = this.#empty()
+  }
+
+  line(thereMs = 0.5): Line {
+    const { after } = this.world
+    const lease = (call: LeaseCall): Promise<LeaseAnswer> =>
+      new Promise((resolve, reject) => {
+        if (line.isCut) after(1, () => reject(new Error('cut off')))
+        else
+          after(line.thereMs, () => {
+            const answer = this.#pools.lease(call)
+            after(0.5, () => resolve(answer))
+          })
+      })
+    const line = { thereMs, isCut: false, lease }
+    return line
+  }
+
+  escrow(options: Partial<LeasedEscrowOptions> = {}): LeasedFairEscrow {
+    const { clock, after } = this.world
+    const shared = { pool: 'p', limit: LIMIT, windowMs: WINDOW_MS, quantum: 10, store: this.line() }
+    return new LeasedFairEscrow({ ...shared, clock, after, ...options })
+  }
+
+  at(ms: number, fn: () => void): void {
+    this.world.after(ms - this.world.clock(), fn)
+  }
+
+  async ask(escrow: LeasedFairEscrow, tenant: string, cost: number): Promise<number> {
+    const { allowed, retryAfterMs } = await escrow.check(tenant, cost)
+    const win = Math.floor(this.#storeMs() / WINDOW_MS)
+    if (allowed) this.admitted.set(win, (this.admitted.get(win) ?? 0) + cost)
+    return retryAfterMs
+  }
+
+  /** Asks again and again: `everyMs` after it was admitted, and sooner or when it is told to if it was refused. */
+  load(escrow: LeasedFairEscrow, tenant: string, cost: number, everyMs: number, fromMs: number, toMs = 1e9): void {
+    const go = async (): Promise<void> => {
+      if (this.world.clock() >= toMs) return
+      const retryMs = await this.ask(escrow, tenant, cost)
+      this.world.after(retryMs === 0 ? everyMs : Math.min(10, Math.max(1, retryMs)), () => void go())
+    }
+    this.at(fromMs, () => void go())
+  }
+
+  async run(untilMs: number): Promise<void> {
+    const { world } = this
+    await settled()
+    while (world.nextMs <= untilMs) {
+      world.advance(Math.max(0, world.nextMs - world.clock()))
+      await settled()
+    }
+    world.advance(untilMs - world.clock())
+  }
+}
+
+describe('the limit of a fleet', () => {
+  it('holds where a machine sleeps and its monotonic clock stands still', async () => {
+    const fleet = new Fleet()
+    const { clock, after } = fleet.world
+    let sleptMs = 0
+    const sleeper = fleet.escrow({
+      quantum: 500,
+      clock: () => clock() - sleptMs,
+      wallClock: clock,
+      after: (ms, fn) => after(clock() < 10_060 ? ms + 3_000 : ms, fn),
+    })
+    const other = fleet.escrow({ quantum: 500 })
+    fleet.at(10_050, () => void fleet.ask(sleeper, 'a', 10))
+    fleet.at(10_060, () => {
+      sleptMs = 3_000
+    })
+    fleet.at(13_050, () => {
+      for (let i = 0; i < 20; i++) void fleet.ask(other, 'b', 50)
+    })
+    fleet.at(13_060, () => {
+      for (let i = 0; i < 49; i++) void fleet.ask(sleeper, 'a', 10)
+    })
+    await fleet.run(14_000)
+    expect(fleet.admitted.get(13)).toBeLessThanOrEqual(LIMIT)
+    expect(fleet.admitted.get(13)).toBeGreaterThan(0.9 * LIMIT)
+  })
+
+  it.each([0, -40, 40])(
+    'holds where the store is emptied just after a window began, and its clock moves by %d ms',
+    async (skewMs) => {
+      const fleet = new Fleet()
+      for (let i = 0; i < 4; i++) fleet.load(fleet.escrow({ quantum: 50 }), `t${i}`, 25, 2.6, 10_000 + i)
+      fleet.at(12_025, () => {
+        fleet.forget()
+        fleet.skewMs = skewMs
+      })
+      await fleet.run(15_000)
+      for (const win of [11, 12, 13, 14]) expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+    },
+  )
+
+  it('is exceeded, where the clock of the store goes forward, by no more than was drawn for the window that is cut short', async () => {
+    const fleet = new Fleet()
+    const held = 4 * 100 - 4
+    for (let i = 0; i < 4; i++) {
+      const escrow = fleet.escrow({ quantum: 100 })
+      fleet.at(13_395 + i, () => void fleet.ask(escrow, `t${i}`, 1))
+      fleet.at(13_450, () => {
+        for (let k = 0; k < 95; k++) void fleet.ask(escrow, `t${i}`, 1)
+      })
+    }
+    fleet.load(fleet.escrow({ quantum: 100 }), 'h', 1, 0.05, 13_406)
+    fleet.at(13_405, () => {
+      fleet.skewMs = 600
+    })
+    await fleet.run(15_000)
+    expect(fleet.admitted.get(14)).toBeGreaterThan(LIMIT)
+    expect(fleet.admitted.get(14)).toBeLessThanOrEqual(LIMIT + held)
+  })
+
+  it('is exceeded by the last share, in each later window, of a process that is cut off alone and goes on with that', async () => {
+    const fleet = new Fleet()
+    const store = fleet.line(2)
+    const cut = fleet.escrow({ store, onStoreError: 'last-share' })
+    fleet.load(cut, 'a', 1, 1.5, 10_000)
+    fleet.load(cut, 'b', 1, 1.5, 10_000)
+    fleet.load(fleet.escrow(), 'a', 1, 0.5, 10_000)
+    fleet.at(13_300, () => {
+      store.isCut = true
+    })
+    await fleet.run(13_400)
+    const { share } = cut.snapshot()
+    expect(share).toBeGreaterThan(0.3)
+    await fleet.run(17_000)
+    for (const win of [14, 15, 16]) {
+      expect(fleet.admitted.get(win)).toBeGreaterThan(1.2 * LIMIT)
+      expect(fleet.admitted.get(win)).toBeLessThanOrEqual((1 + share) * LIMIT)
+    }
+  })
+
+  it('is exceeded by what the pool kept, where the store fails for a moment, also if the first call of all was slow', async () => {
+    const fleet = new Fleet()
+    const store = fleet.line(90)
+    const escrow = fleet.escrow({ store, onStoreError: 'last-share' })
+    fleet.load(escrow, 'a', 1, 0.96, 10_000)
+    fleet.load(fleet.escrow(), 'b', 20, 0.1, 12_986)
+    fleet.at(10_300, () => {
+      store.thereMs = 0.5
+    })
+    let held = 0
+    fleet.at(12_880, () => {
+      store.isCut = true
+      held = escrow.snapshot().held
+    })
+    fleet.at(12_884, () => {
+      store.isCut = false
+    })
+    await fleet.run(15_000)
+    expect(fleet.admitted.get(12)).toBeLessThanOrEqual(LIMIT + held)
+    for (const win of [11, 13, 14]) expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+  })
+})
+
+describe('processes that end', () => {
+  it('hand back what they drew for the next window', async () => {
+    const fleet = new Fleet()
+    for (let i = 0; i < 10; i++) {
+      const endMs = 13_900 + 5 * i
+      const old = fleet.escrow({ store: fleet.line(10) })
+      fleet.load(old, `t${i}`, 1, 6, 10_000 + i, endMs)
+      fleet.at(endMs, () => void old.close())
+      fleet.load(fleet.escrow({ store: fleet.line(10) }), `t${i}`, 1, 6, endMs + 20)
+    }
+    await fleet.run(16_000)
+    expect(fleet.admitted.get(14)).toBeGreaterThan(0.95 * LIMIT)
+    for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
+  })
+
+  it('hand back credit also where a call is on its way', async () => {
+    const fleet = new Fleet()
+    const escrow = fleet.escrow()
+    const decision = escrow.check('a', 1)
+    await fleet.run(10_005)
+    expect(await decision).toMatchObject({ allowed: true })
+    expect(escrow.snapshot()).toMatchObject({ granted: 10, used: 1 })
+    const late = escrow.check('a', 15)
+    const closed = escrow.close()
+    await fleet.run(10_020)
+    await closed
+    expect(await late).toMatchObject({ allowed: true })
+    expect(escrow.snapshot()).toMatchObject({ granted: 16, used: 16 })
+  })
+})
+
+describe('a clock that counts sleep', () => {
+  it('goes on by what a wall clock shows, but for less than a tenth of a second, and never back', () => {
+    let [runMs, wallMs] = [50, 1e12]
+    const clock = awake(
+      () => runMs,
+      () => wallMs,
+    )
+    const pass = (ranMs: number, shownMs: number): number => {
+      runMs += ranMs
+      wallMs += shownMs
+      return clock()
+    }
+    expect(pass(10, 10)).toBe(60)
+    expect(pass(10, 3_010)).toBe(3_070)
+    expect(pass(10, 109)).toBe(3_080)
+    // The wall clock was put back; a sleep after that counts all the same.
+    expect(pass(10, -5_000)).toBe(3_090)
+    expect(pass(10, 110)).toBe(3_200)
+  })
+})
