@@ -5,6 +5,8 @@ export interface Limits {
   memoryMb?: number
   /** Cores' worth of CPU time, by a quota in periods of 100 ms. */
   cores?: number
+  /** It comes before all other processes of the machine, so that nothing but its quota limits it. */
+  ahead?: boolean
 }
 
 /** What a process is started through. */
@@ -18,7 +20,7 @@ const ROOT = '/sys/fs/cgroup'
 const PERIOD_US = 100_000
 
 /** Throws, and says why, where this machine lets nobody make such a group. */
-export function container({ memoryMb, cores }: Limits): Container {
+export function container({ memoryMb, cores, ahead = false }: Limits): Container {
   const name = `fairlead-bench-${process.pid}-${Date.now()}`
   const v2 = existsSync(`${ROOT}/cgroup.controllers`)
   const made: string[] = []
@@ -42,10 +44,16 @@ export function container({ memoryMb, cores }: Limits): Container {
       group(ROOT, {
         ...(bytes && { 'memory.max': bytes, 'memory.swap.max': '0' }),
         ...(quota && { 'cpu.max': `${quota} ${PERIOD_US}` }),
+        ...(ahead && { 'cpu.weight': '10000' }),
       })
     } else {
       if (bytes) group(`${ROOT}/memory`, { 'memory.limit_in_bytes': bytes })
-      if (quota) group(`${ROOT}/cpu`, { 'cpu.cfs_period_us': String(PERIOD_US), 'cpu.cfs_quota_us': quota })
+      if (quota)
+        group(`${ROOT}/cpu`, {
+          'cpu.cfs_period_us': String(PERIOD_US),
+          'cpu.cfs_quota_us': quota,
+          ...(ahead && { 'cpu.shares': '262144' }),
+        })
     }
   } catch (error) {
     remove()

@@ -5,7 +5,8 @@
  *     pnpm --filter @fairlead/core build && pnpm --filter @fairlead/lab build
  *     node lab/dist/bench/event-loop.js [seconds per row] [part of row names] [busy loops beside] [cores it may use]
  *
- * Less than one core is a CPU quota: a child cgroup of this machine, for which it takes root; loads are of the quota.
+ * Less than one core is a CPU quota: a child cgroup of this machine, for which it takes root; loads are of the quota, and
+ * the group comes before all else unless there are busy loops.
  * The busy loops are other processes that never rest; with them, `sudo nice -n -15` keeps the load generator on time.
  * Prints served / capacity, latency of what was served, and shares. Read ratios within a run, not times.
  */
@@ -132,8 +133,8 @@ function compute(ms: number): void {
   while (spentMs() < ms);
 }
 
-async function measure(row: Row, seconds: number, cores: number): Promise<string> {
-  const box = cores < 1 ? container({ cores }) : undefined
+async function measure(row: Row, seconds: number, cores: number, ahead: boolean): Promise<string> {
+  const box = cores < 1 ? container({ cores, ahead }) : undefined
   const server: ChildProcess = fork(import.meta.filename, [JSON.stringify(row)])
   try {
     const [port] = (await once(server, 'message')) as [number]
@@ -217,7 +218,8 @@ if (process.send !== undefined && argument !== undefined) {
   console.log(`${''.padEnd(30)} |  served |  p50 ms |  p99 ms |    shed |  unsent`)
   try {
     for (const row of ROWS)
-      if (row.name.includes(part)) console.log(`${row.name.padEnd(30)} |${await measure(row, seconds, Number(quota))}`)
+      if (row.name.includes(part))
+        console.log(`${row.name.padEnd(30)} |${await measure(row, seconds, Number(quota), others.length === 0)}`)
   } finally {
     for (const other of others) other.kill()
   }

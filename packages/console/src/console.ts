@@ -133,7 +133,8 @@ class Console<Raw> {
   async answer(request: Request, raw: Raw): Promise<Response> {
     try {
       const known = await this.#viewer(request, raw)
-      if (this.#closed) return text(503, 'This console is closed.\n')
+      // The process is about to end, and with it a connection that is kept for the next request.
+      if (this.#closed) return text(503, 'This console is closed.\n', { connection: 'close' })
       // By its form and not by its class: there may be several response classes, and a wrong guess would admit the
       // viewer.
       return 'answer' in known ? known.answer : this.#answerTo(known.viewer, request)

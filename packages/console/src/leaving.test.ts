@@ -199,6 +199,37 @@ describe('once it is closed', () => {
     await close()
   })
 
+  it('keeps no connection for a next request', async () => {
+    const { page } = watched()
+    const { ask, close } = await served((request, response) => void page(request, response))
+    expect((await ask('/')).headers.get('connection')).toBe('keep-alive')
+    page.close()
+    const answer = await ask('/')
+    expect([answer.status, answer.headers.get('connection')]).toEqual([503, 'close'])
+    await close()
+  })
+
+  it('answers over HTTP/2, where connections have no such field', async () => {
+    const { page } = watched()
+    const warnings: unknown[] = []
+    const warn = (warning: unknown): void => void warnings.push(warning)
+    process.on('warning', warn)
+    const server = createHttp2Server((request, response) => void page(request, response)).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    page.close()
+    const client = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    const asked = client.request({ ':path': '/' }).resume()
+    const [head] = await once(asked, 'response')
+    expect(head).toMatchObject({ ':status': 503 })
+    expect(head).not.toHaveProperty('connection')
+    await once(asked, 'close')
+    client.close()
+    server.close()
+    await once(server, 'close')
+    process.off('warning', warn)
+    expect(warnings).toEqual([])
+  })
+
   it('lets server.close() end with those who waited for auth', async () => {
     const slow = new SlowAuth()
     const { page } = watched({ auth: slow.auth })

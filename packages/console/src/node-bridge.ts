@@ -11,6 +11,7 @@ export interface NodeRequest {
   readonly url?: string | undefined
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly httpVersionMajor?: number | undefined
   /** Without it, only the response reports that the client has left. */
   readonly socket?: NodeSocket | null | undefined
 }
@@ -53,7 +54,7 @@ export async function send(answer: Response, request: NodeRequest, response: Nod
       await answer.body?.cancel()
       return
     }
-    response.writeHead(answer.status, fieldsOf(answer.headers))
+    response.writeHead(answer.status, fieldsOf(answer.headers, request.httpVersionMajor === 2))
     if (request.method === 'HEAD' || answer.body === null) {
       response.end()
       await answer.body?.cancel()
@@ -65,8 +66,13 @@ export async function send(answer: Response, request: NodeRequest, response: Nod
   }
 }
 
-/** Headers for Node: each cookie stays a field of its own, because cookies must not be joined by commas. */
-function fieldsOf(headers: Headers): Record<string, string | string[]> {
+/**
+ * Headers for Node: each cookie stays a field of its own, because cookies must not be joined by commas. HTTP/2 has no
+ * fields about connections.
+ */
+function fieldsOf(given: Headers, isHttp2: boolean): Record<string, string | string[]> {
+  const headers = new Headers(given)
+  if (isHttp2) headers.delete('connection')
   const cookies = headers.getSetCookie()
   return { ...Object.fromEntries(headers), ...(cookies.length > 0 && { 'set-cookie': cookies }) }
 }

@@ -31,7 +31,7 @@ export interface GateSnapshot {
   readonly expired: number
   /** Times a stage threw, rejected or outlasted its deadline. */
   readonly stageErrors: number
-  /** Times an observer threw. */
+  /** Times an observer threw or rejected, or a listener of the gate's overrides did. */
   readonly listenerErrors: number
   /** Each stage's own snapshot, by name. */
   readonly stages: Readonly<Record<string, unknown>>
@@ -215,7 +215,7 @@ export class Gate {
       finished,
       expired: this.#expired,
       stageErrors: this.#stageErrors,
-      listenerErrors: this.#observers.failures,
+      listenerErrors: this.#observers.failures + (this.overrides?.failures ?? 0),
       stages: this.#ask((stage) => stage.snapshot?.()),
     }
   }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { manualClock } from '../testing/manual-clock.js'
+import { settled } from '../testing/settled.js'
 import type { Decision } from './decision.js'
 import { Overrides } from './overrides.js'
 import type { Refusal } from './refusal.js'
@@ -62,6 +63,22 @@ describe('overrides', () => {
     const { overrides } = setUp()
     for (let i = 0; i < 10_005; i++) overrides.block(`flow ${i}`, 1_000)
     expect(Object.keys(overrides.snapshot())).toHaveLength(10_000)
+  })
+
+  it('hold, and are told to all others, where a listener throws or rejects; the gate counts that', async () => {
+    const { overrides, gate, ask } = setUp()
+    const heard: string[] = []
+    overrides.onChange(() => {
+      throw new Error('the log is full')
+    })
+    overrides.onChange(() => Promise.reject(new Error('the log is away')))
+    overrides.onChange(({ flow, kind }) => heard.push(`${kind} ${flow}`))
+    overrides.block('a', 5_000)
+    expect(ask('a')).toMatchObject({ admitted: false, reason: 'blocked' })
+    expect(overrides.clear('a')).toBe(true)
+    await settled()
+    expect(heard).toEqual(['block a', 'clear a'])
+    expect(gate.snapshot().listenerErrors).toBe(4)
   })
 
   it('say what is wrong with them', () => {

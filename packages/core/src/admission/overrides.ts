@@ -1,6 +1,7 @@
 import { type Clock, steady, systemClock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
+import { onRejection } from '../rejection.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
@@ -62,6 +63,7 @@ export class Overrides implements Stage {
   /** Of the gates that use it; undefined without a gate. */
   #nameKey: { readonly key: Words | undefined } | undefined
   #weighs = false
+  #failures = 0
 
   constructor(options: OverridesOptions = {}) {
     requireOptions('overrides', options, ['clock'])
@@ -115,10 +117,18 @@ export class Overrides implements Stage {
     return true
   }
 
-  /** Calls `listener` with each change from now on. Returns a function that stops it. */
+  /**
+   * Calls `listener` with each change from now on. Returns a function that stops it. A listener that throws or rejects
+   * harms nothing: the change holds, and the gate's snapshot counts it as a listener's error.
+   */
   onChange(listener: (change: OverrideChange) => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** @internal Times that a listener threw or rejected. */
+  get failures(): number {
+    return this.#failures
   }
 
   /** True once a mechanism has asked for a weight. Until then a boost changes nothing. */
@@ -193,7 +203,16 @@ export class Overrides implements Stage {
   }
 
   #tell(change: OverrideChange): void {
-    for (const listener of this.#listeners) listener(change)
+    const failed = (): void => {
+      this.#failures++
+    }
+    for (const listener of [...this.#listeners]) {
+      try {
+        onRejection(listener(change), failed)
+      } catch {
+        failed()
+      }
+    }
   }
 
   #nameOf(flow: string): string {

@@ -85,6 +85,23 @@ describe('adaptive', () => {
     expect(durationMs).toBeLessThan(80)
   })
 
+  it('climbs again where that may bring more, and not where its looks say that it brings nothing', () => {
+    const climbs = (durationMs: (running: number) => number): number => {
+      const capacity = adaptive({ max: 60 })
+      const clock = manualClock()
+      rounds(capacity, clock, 1_000, durationMs)
+      let seen = 0
+      for (const untilMs = clock() + 600_000; clock() < untilMs; ) {
+        const before = capacity.snapshot().climbing
+        rounds(capacity, clock, 1, durationMs)
+        if (capacity.snapshot().climbing && !before) seen++
+      }
+      return seen
+    }
+    expect(climbs(() => 50)).toBeGreaterThan(5)
+    expect(climbs(thirtyAtOnce)).toBeLessThanOrEqual(1)
+  })
+
   it('counts slots, not requests', () => {
     const mean = (width: number): number => {
       const capacity = adaptive()

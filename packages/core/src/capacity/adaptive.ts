@@ -48,9 +48,9 @@ const CLIMB_EVERY = 20
  * each other; or the demand, if nothing runs short. It sees only the number in flight and the times of the ends.
  *
  * It doubles its limit until throughput stops growing, then follows the service in windows of 50 completions (of 500,
- * where durations vary much), looks at three quarters of the limit about every 20 windows, and climbs again once a
- * minute. Running requests are not touched, and nothing is learned while the limit is not reached. O(1) per request;
- * allocates only 3.4 kB for each climb.
+ * where durations vary much), and looks at three quarters of the limit about every 20 windows. Once a minute it climbs
+ * again, unless these looks show that a higher limit brings nothing. Running requests are not touched, and nothing is
+ * learned while the limit is not reached. O(1) per request; allocates only 3.4 kB for each climb.
  *
  * In flight are the *slots* taken: a request of width 3 is three requests that start and end together, and a mean
  * duration counts it three times. A `failure` that was faster than the mean counts as if it had lasted the mean,
@@ -208,7 +208,9 @@ export class AdaptiveCapacity implements Capacity {
     } else {
       this.#fullMs += elapsedMs
       const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#climbedMs)
-      if (due && !this.#rule.looking) this.#climb = new Climb(this.#rule.limit, this.maximum, true)
+      if (!due || this.#rule.looking) return
+      if (this.#rule.saturated) this.#fullMs = 0
+      else this.#climb = new Climb(this.#rule.limit, this.maximum, true)
     }
   }
 }

@@ -95,6 +95,32 @@ describe('TwoLevelLimit', () => {
     expect(rule.looking).toBe(true)
   })
 
+  it('is saturated while a third more slots bring less than the square root of that', () => {
+    expect(new TwoLevelLimit(20, 1, 1_000).saturated).toBe(false)
+    for (const [durationMs, saturated] of [
+      [100, false],
+      [115, false],
+      [116, true],
+      [130, true],
+    ] as const) {
+      const rule = settled()
+      steady(rule, 10, () => durationMs)
+      expect([durationMs, rule.saturated]).toEqual([durationMs, saturated])
+    }
+  })
+
+  it('is not taken for saturated, or the other way round, by a single window', () => {
+    for (const [usualMs, onceMs, saturated] of [
+      [100, 140, false],
+      [130, 100, true],
+    ] as const) {
+      const rule = settled()
+      steady(rule, 10, () => usualMs)
+      steady(rule, 1, () => onceMs)
+      expect(rule.saturated).toBe(saturated)
+    }
+  })
+
   it('learns nothing from windows that are not busy, but how long requests take', () => {
     const rule = settled()
     for (const [meanInFlight, peak] of [

@@ -4,6 +4,8 @@ const LOWER = 0.75
  * Target ratio of the durations at the limit and at the lower level. If both levels are saturated, the ratio is 1.33.
  */
 const TOLERANCE = 1.3
+/** Busy windows that the ratio of durations at L to the baseline is averaged over. */
+const RATIO_MEMORY = 3
 /** Busy windows from one look at the lower level to the next, if nothing calls for one earlier. */
 const LOOK_EVERY = 16
 /** Range of durations, as multiples of the baseline, in which the baseline is trusted. */
@@ -75,6 +77,8 @@ export class TwoLevelLimit {
   #baselineMs: number = Number.NaN
   /** D of the last busy window at L. */
   #durationMs: number = Number.NaN
+  /** D / B of the last busy windows at L, averaged; NaN before there was one. */
+  #ratio: number = Number.NaN
   #looking = false
   /** L at the last look. */
   #confirmed = 0
@@ -112,6 +116,14 @@ export class TwoLevelLimit {
     return this.#baselineMs
   }
 
+  /**
+   * Whether the slots above the lower level bring hardly anything: durations grow by more than the square root of the
+   * growth in flight, so completions grow by less than that. Then a higher limit is not worth a try.
+   */
+  get saturated(): boolean {
+    return this.#ratio > Math.sqrt(1 / LOWER)
+  }
+
   /** Takes the measurements of a window, and sets the limit for the next one. */
   read({ durationMs, meanInFlight, peak, meanWidth }: Reading): void {
     this.#settleMs = 0
@@ -133,6 +145,7 @@ export class TwoLevelLimit {
   #steer(durationMs: number): void {
     const ratio = durationMs / this.#baselineMs
     this.#durationMs = durationMs
+    this.#ratio = this.#ratio > 0 ? this.#ratio + (ratio - this.#ratio) / RATIO_MEMORY : ratio
     this.#windowsSinceLook++
     // The first window after a look contains requests from the lower level.
     const surprising = this.#windowsSinceLook > 1 && (ratio > SURPRISINGLY_LONG || ratio < SURPRISINGLY_SHORT)

@@ -13,6 +13,9 @@ import type { Rig, RigOptions } from './rig.js'
 /** More than Node reads of a body that nobody wants, and more than that and the system's buffers. */
 const UNREAD = 300_000
 const FAR_TOO_MUCH = 3_000_000
+/** More than is read ahead of a handler on one connection, and of as many connections in all. */
+const BEYOND_ALL_BOUNDS = 5_000_000
+const MANY = 12
 /** Clients that keep a request waiting are cut off: as soon as the options allow, or never while a case runs. */
 const CUT_OFF = { hasty: true, options: { clientTimeoutMs: 1_000 } }
 const NOT_CUT_OFF = { hasty: true, options: { clientTimeoutMs: 3_600_000 } }
@@ -43,6 +46,20 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
           await rig.finished({ ignored: 1 })
         },
       )
+
+  cases.add(
+    `${MANY} clients that leave behind ${BEYOND_ALL_BOUNDS} bytes each that nobody reads: given up after clientTimeoutMs`,
+    () => ({ hasty: true, options: { clientTimeoutMs: 30_000 } }),
+    async (rig) => {
+      const clients = await Promise.all(Array.from({ length: MANY }, () => rig.connect()))
+      for (const client of clients) client.post('/wait', BEYOND_ALL_BOUNDS)
+      await rig.begun('/wait', MANY)
+      await Promise.all(clients.map((client) => client.leave()))
+      // Their handlers still run, and cannot be told.
+      await rig.finished({ ignored: MANY })
+      assert.equal(rig.scenes.running, MANY)
+    },
+  )
 
   cases.add(
     'a client that half-closes behind a body that nobody reads: ignored',

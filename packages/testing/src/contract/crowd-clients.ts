@@ -9,6 +9,7 @@ export type Kind<Client> = (client: Client, random: () => number) => Promise<voi
 const LONGEST_TURNS = 40
 /** More than Node reads of a body that nobody wants. */
 const UNREAD = 200_000
+const RARELY = 0.05
 /** More than a connection's buffers take. */
 const LARGE = '/big/3000000'
 
@@ -102,6 +103,40 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(head('POST', anyPath(random), 'Content-Length: 1000', 'Expect: 100-continue')),
   'an upgrade': (client, random) =>
     client.write(head('GET', anyPath(random), 'Connection: Upgrade', 'Upgrade: websocket')),
+  'half-closed in the middle of its body': (client, random) => {
+    client.write(`${head('POST', anyPath(random), 'Content-Length: 1000')}half`)
+    client.halfClose()
+  },
+  'asks before it sends, and sends half': async (client, random) => {
+    client.write(head('POST', anyPath(random), 'Content-Length: 1000', 'Expect: 100-continue'))
+    await turns(2)
+    client.write('half')
+    client.halfClose()
+  },
+  'chunks, trailers, and another request': (client, random) => {
+    client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\nX: y\r\n\r\n`)
+    client.get(anyPath(random))
+  },
+  'bodies that nobody reads, one behind the other': (client, random) => {
+    for (let i = 0; i < 3; i++) client.post(anyPath(random), UNREAD)
+  },
+  'another request behind a body that nobody reads': (client, random) => {
+    client.post(anyPath(random), UNREAD)
+    client.get(anyPath(random))
+  },
+  'an upgrade behind a request': (client, random) => {
+    client.get(anyPath(random))
+    client.write(`${head('GET', anyPath(random), 'Connection: Upgrade', 'Upgrade: websocket')}\x81\x05hello`)
+  },
+  'a tunnel behind a stream': (client) => {
+    client.get('/slow-stream/10')
+    client.write(head('CONNECT', 'localhost:1'))
+  },
+  'no HTTP behind a stream': (client) => {
+    client.get('/slow-stream/10')
+    client.write('\x16\x03\x01\x02\x00\r\n\r\n')
+  },
+  'HTTP/2 where there is none': (client) => client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0'),
   'a tunnel': (client) => client.write(head('CONNECT', 'localhost:1')),
   'reads nothing of a large answer': (client) => {
     client.stopReading()
@@ -151,4 +186,16 @@ export const HTTP2_KINDS: Readonly<Record<string, Kind<Http2Client>>> = {
     void client.ask(anyPath(random), { method: 'POST', headers: { expect: '100-continue' }, body: 'late' }),
   'a large answer that it does not read': (client) => void client.ask(LARGE),
   HEAD: async (client, random) => void (await client.ask(anyPath(random), { method: 'HEAD' }).reply),
+  // What is said of a connection ends the chances of all its streams, so it is said on a few connections only.
+  'says goodbye behind its request': async (client, random) => {
+    const stream = client.ask(anyPath(random))
+    if (random() < RARELY) client.sayGoodbye('done')
+    await stream.reply
+  },
+  'closes its window': async (client, random) => {
+    const stream = client.ask(anyPath(random))
+    if (random() < RARELY) client.closeWindow()
+    await stream.reply
+  },
+  'a tunnel': async (client) => void (await client.tunnel().reply),
 }

@@ -69,6 +69,24 @@ export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHa
     await rig.finished({ success: 1 })
   })
 
+  plain('a client that says goodbye (GOAWAY): what is under way is served to its end', async (rig, client) => {
+    const asked = client.ask('/wait')
+    await rig.begun('/wait')
+    client.sayGoodbye('done')
+    rig.scenes.raiseCurtain()
+    assert.equal((await asked.reply).status, 200)
+    await rig.finished({ success: 1 })
+  })
+
+  plain('a client that says goodbye because of an error: what is under way is ignored', async (rig, client) => {
+    for (let i = 0; i < 3; i++) client.ask('/wait')
+    await rig.begun('/wait', 3)
+    client.sayGoodbye('error')
+    await rig.until('the signals fired', () => rig.scenes.signalled === 3)
+    rig.scenes.raiseCurtain()
+    await rig.finished({ ignored: 3 })
+  })
+
   plain('a streamed body that the server cuts off: ignored', async (rig, client) => {
     assert.equal((await client.ask('/broken-stream').reply).complete, false)
     await rig.finished({ ignored: 1 })

@@ -97,6 +97,21 @@ export class Http2Client {
     return new Http2Exchange(stream).reply.then((reply) => ({ reply, written }))
   }
 
+  /** Says that no more requests will come (GOAWAY), because of an error or without one, and stays. */
+  sayGoodbye(why: 'done' | 'error'): void {
+    this.#session.goaway(why === 'done' ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_PROTOCOL_ERROR)
+  }
+
+  /** From now on, nothing of an answer may be sent. */
+  closeWindow(): void {
+    this.#session.settings({ initialWindowSize: 0 })
+  }
+
+  /** Asks for a tunnel. */
+  tunnel(): Http2Exchange {
+    return new Http2Exchange(this.#session.request({ ':method': 'CONNECT', ':authority': 'localhost:1' }))
+  }
+
   /** Leaves, with whatever is under way. */
   async leave(): Promise<void> {
     if (this.#session.destroyed) return
