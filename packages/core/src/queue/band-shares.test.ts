@@ -172,6 +172,36 @@ describe('a share of the slots', () => {
     }
   })
 
+  it.each<[string, number, readonly BandOptions[]]>([
+    ['a share', 4, [{ share: 0.5 }, {}]],
+    ['a part that is not lent', 4, [{}, { share: 0.25, lendable: 0 }]],
+    ['a most', 2, [{ most: 0.5 }, {}]],
+  ])(
+    'lets others of its band pass a request that is too wide for it, by twice its width: %s',
+    async (_, width, bands) => {
+      const { ask, started, end, running, queue } = bandsOf(bands, { concurrency: 4, maxWaitMs: 1e6 })
+      const ended = new Set<string>()
+      ask('x', LOW)
+      ask('a0', HIGH)
+      ask('w', { ...HIGH, width })
+      const narrow = Array.from({ length: 12 }, (_, i) => `a${i + 1}`)
+      for (const name of narrow) ask(name, HIGH)
+      // No slot that a narrow one may have stands free, though the wide one waits before them in their band.
+      expect(running()[0]).toBe(bands[0]!.most === 0.5 ? 2 : 3)
+      for (let i = 0; !started.includes('w'); i++) {
+        const next = started.find((name) => name.startsWith('a') && !ended.has(name))
+        if (next === undefined) await end('x')
+        else {
+          ended.add(next)
+          await end(next)
+        }
+        expect(i).toBeLessThan(20)
+      }
+      expect(started.indexOf('w') - 2).toBe(2 * width)
+      expect(queue.snapshot().waiting).toBe(12 - 2 * width)
+    },
+  )
+
   it('is checked', () => {
     const make =
       (...bands: BandOptions[]) =>

@@ -12,6 +12,15 @@ const MOST_CREDIT = 10
 /** A cost counts as covered by credit this close to it: sums of fractions need not be exact. */
 const CLOSE = 1 - 1e-9
 
+/** More than any request needs. */
+const MOST_NEED: Need = { width: Number.POSITIVE_INFINITY, units: Number.POSITIVE_INFINITY }
+
+/** What others of its band that took their turns before a request need, while it was too wide for what the band may have. */
+interface Passed {
+  passedWidth: number
+  passedUnits: number
+}
+
 /** The flow of a request, its class, and the cost that it declares. */
 interface Asked {
   readonly path: Flow
@@ -39,6 +48,10 @@ export class Band<T> {
   credit = 0
   /** Requests that wait: those in the queue, and one that left it but is too wide for the free slots. */
   waiting = 0
+  /** The least that one needs of those that wait, or have waited since none did. */
+  least: Need = MOST_NEED
+  /** Its head, if that was found too wide for what the band may have when it was last looked at. */
+  tooWide: T | undefined = undefined
   readonly #drain = new DrainRate()
   readonly #settledCost = new MovingAverage(MEAN_MEMORY)
   readonly #retries = new RetrySchedule()
@@ -66,7 +79,10 @@ export class Band<T> {
   }
 
   /** A request starts to wait. */
-  came(nowMs: number): void {
+  came({ width, units }: Need, nowMs: number): void {
+    const { least } = this
+    if (width < least.width || units < least.units)
+      this.least = { width: Math.min(width, least.width), units: Math.min(units, least.units) }
     if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
@@ -91,6 +107,7 @@ export class Band<T> {
     if (--this.waiting > 0) return
     this.#drain.set(false, nowMs)
     this.credit = 0
+    this.least = MOST_NEED
   }
 
   /** A request of the flow starts to wait. Gives the age of the flow's backlog in milliseconds: 0 for a new one. */
@@ -168,14 +185,15 @@ export class Band<T> {
  * requests end: nothing that runs is stopped. A band that has the most that it may have is passed over, and so is one
  * that would take what another keeps. A request runs all the same if nothing else does, and one request of a band counts
  * as within its share: shares are parts of a limit that may change, and may be less than one request takes. With a pool
- * the same parts hold for its units.
+ * the same parts hold for its units. Others of its band may pass a head that is too wide for what the band may have now,
+ * until they have taken `bypass` times what it needs: then the band waits for it.
  *
  * A band with a minimum share earns that part of every cost that starts while it waits, and goes first when its credit
  * covers its head. It saves at most ten mean costs, or the cost of its head, and loses its credit when none of its
  * requests wait. It pays for a start from its credit whether the credit brought it about or the band was the highest
  * anyway: a minimum share is part of what a band gets, not on top of it. O(bands) per start.
  */
-export class Bands<T extends Need & { readonly band: Band<T> }> {
+export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   readonly all: readonly Band<T>[]
   /** Whether any band has a part of the slots. */
   readonly divided: boolean
@@ -183,13 +201,15 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
   readonly #isAllowed: (item: T) => boolean
   /** At the last {@link next} a request had its turn that its flow may not start now. */
   passedOver = false
+  readonly #bypass: number
   readonly #shared: boolean
   readonly #keeping: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
   /** `isAllowed`: whether the flow of a request may start it, before one that is being passed. */
-  constructor(all: readonly Band<T>[], supply: SlotSupply, isAllowed: (item: T) => boolean) {
+  constructor(all: readonly Band<T>[], supply: SlotSupply, isAllowed: (item: T) => boolean, bypass: number) {
     this.all = all
+    this.#bypass = bypass
     this.#isAllowed = isAllowed
     this.#supply = supply
     this.#shared = all.some(({ shares }) => shares.minShare > 0)
@@ -268,7 +288,36 @@ export class Bands<T extends Need & { readonly band: Band<T> }> {
       this.passedOver = true
       head = band.queue.peek(isGone, this.#isAllowed, true)
     }
-    return head !== undefined && this.allows(head.item) ? head : undefined
+    band.tooWide = undefined
+    if (head === undefined || this.allows(head.item)) return head
+    const { width, units } = head.item
+    if (band.least.width >= width && band.least.units >= units) return undefined
+    band.tooWide = head.item
+    this.passedOver = true
+    const { item } = head
+    return band.queue.peek(isGone, (one) => this.#isAllowed(one) && this.allows(one) && this.#mayPass(item, one), true)
+  }
+
+  /** Whether one may start before a head of its band that is too wide for what the band may have. */
+  #mayPass(head: T, one: T): boolean {
+    const bypass = this.#bypass
+    const { limit, poolLimit } = this.#supply
+    const { width, units, shares } = head.band
+    // What the head does not lack, others may have.
+    const hasSlots = this.#keeping.length === 0 && width + head.width <= shares.most * limit + ROUNDING
+    const hasUnits = head.units === 0 || units + head.units <= shares.most * poolLimit + ROUNDING
+    return (
+      (hasSlots || head.passedWidth + one.width <= bypass * head.width + ROUNDING) &&
+      (hasUnits || head.passedUnits + one.units <= bypass * head.units + ROUNDING)
+    )
+  }
+
+  /** A request has its turn: one that is too wide for what its band may have is passed by it. */
+  passes(one: T): void {
+    const head = one.band.tooWide
+    if (head === undefined || head === one) return
+    head.passedWidth += one.width
+    head.passedUnits += one.units
   }
 
   /** Whether with this request, and `more`, its band would have at most this part of the slots and units. */

@@ -176,6 +176,9 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   previous: QueuedRequest | undefined = undefined
   state: 'new' | 'waiting' | 'running' | 'done' = 'new'
   startedMs = 0
+  /** What passed it, while it was too wide for what its band may have. */
+  passedWidth = 0
+  passedUnits = 0
   /** Its ticket in the fair queue, set when it waits. */
   ticket: Ticket<QueuedRequest> | undefined = undefined
   /** Set when it starts after it waited. */

@@ -64,6 +64,16 @@ describe('shares of the slots', () => {
     expect(b).toBeGreaterThan(6)
   })
 
+  it('do not grow by requests of its own that cost nearly nothing and end at once', async () => {
+    // They make rounds so short that the turns of the others are thousands of rounds away.
+    const idle: Sender = { flow: 'a', ms: 0, cost: 1e-6, many: 10 }
+    const [a, b, c] = await slotsOf([slow, fast, { ...fast, flow: 'c' }, ...Array.from({ length: 20 }, () => idle)], {
+      perFlowLimit: 1_000,
+    })
+    expect(a).toBeLessThan(8)
+    expect(Math.min(b!, c!)).toBeGreaterThan(5.5)
+  })
+
   it('follow what requests have really cost, not what they declare', async () => {
     const [a, b] = await slotsOf([{ ...slow, cost: 0.01, really: 1 }, fast], { estimates: 'asked' })
     expect(a).toBeCloseTo(10, 0)

@@ -63,7 +63,7 @@ export class WaitingList {
   constructor(settings: QueueSettings, host: WaitingListHost) {
     const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
     const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
-    this.#bands = new Bands(all, host.supply, (one) => host.slots.isAllowed(one) && this.#leaves(one))
+    this.#bands = new Bands(all, host.supply, (one) => host.slots.isAllowed(one) && this.#leaves(one), bypass)
     this.#backfill = new Backfill(bypass, host.supply)
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
@@ -120,7 +120,7 @@ export class WaitingList {
     this.changes++
     request.ticket = ticket
     request.state = 'waiting'
-    band.came(nowMs)
+    band.came(request, nowMs)
     this.#host.slots.waits(request)
     this.#byTime.add(request)
     if (this.#newestFirst && band.backlogGrew(path, nowMs) >= this.#overloadedMs) band.queue.takeNewest(path)
@@ -308,6 +308,7 @@ export class WaitingList {
   /** Gives the credit that this took from the request's band. */
   #takeTurn(request: QueuedRequest): number {
     const { band, cost } = request
+    this.#bands.passes(request)
     // Flows that were passed over for it have kept their places before it.
     band.queue.dequeue(undefined, (one) => one === request)
     return this.#bands.started(band, cost)

@@ -159,7 +159,7 @@ export class FairQueue<T> {
    * dead requests, as `dequeue` does.
    *
    * A flow whose next request `mayStart` turns down is passed over, and keeps its turn while others are served, up to 16
-   * rounds ahead. If none of them can be served, it is served all the same. If `isStrict`, it is not: the others are
+   * rounds ahead, or 16 requests like its own. If none of them can be served, it is served all the same. If `isStrict`, it is not: the others are
    * served however far ahead their turns are, and `undefined` also means that `mayStart` turned down all of them.
    */
   peek(isDead?: (item: T) => boolean, mayStart?: (item: T) => boolean, isStrict = false): Ticket<T> | undefined {

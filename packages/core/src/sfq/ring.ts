@@ -11,8 +11,8 @@ const CLOSE = 1 - ROUNDING
 const ORDINARY_TURNS = 2
 /** Part of a costly head's cost that all lanes with such heads must have saved up together before it is served. */
 const IN_ADVANCE = 0.25
-/** Rounds by which others go ahead of a lane that may not start now. */
-const ROUNDS_AHEAD = 16
+/** Rounds, or requests of its own, by which others go ahead of a lane that may not start now. */
+const TURNS_AHEAD = 16
 /**
  * Lanes in which nothing waits that a queue remembers at most: their turns do not come while lanes that were never seen
  * before fill the capacity. Those beyond are forgotten at once, by which nobody gains.
@@ -129,32 +129,37 @@ export class Ring<T> {
   /**
    * The request to be served next; asked again, the same, unless something arrived or left. Takes off the requests that
    * `isLive` finds dead before it looks at any credit, so they cost neither credit nor a turn. A lane whose head `mayStart`
-   * turns down keeps its turn and its place while others are served, up to 16 rounds ahead; if none of them can be, it is
-   * served all the same. If `isStrict`, it is not: then others are served however far away their turns are, and
+   * turns down keeps its turn and its place while others are served, up to 16 rounds ahead, or as many rounds as 16 of
+   * its own requests cost: requests of others that cost nearly nothing make rounds short, and must not bring its own
+   * turn before theirs. If none of them can be, it is served all the same. If `isStrict`, it is not: then others are served however far away their turns are, and
    * `undefined` means that all are turned down. O(lanes turned down) more.
    */
   head(isLive?: IsLive<T>, mayStart?: (item: T) => boolean, isStrict = false): Request<T> | undefined {
     const { costs } = this.#rules
     let passed: Lane<T> | undefined
-    let rounds = 0
+    let [ahead, dearest] = [0, 0]
     while (this.#owner.count > 0) {
       const lane = this.#after(passed)
       const isAhead = passed !== undefined && (lane === undefined || lane.round > this.#round)
-      if (isStrict && isAhead && !anyWaits(lane)) return undefined
-      if (lane === undefined || (isAhead && !isStrict && ++rounds > ROUNDS_AHEAD)) {
+      const isLast = isAhead && !anyWaits(lane)
+      if (isStrict && isLast) return undefined
+      const most = isStrict || passed === undefined ? Number.POSITIVE_INFINITY : this.#turnsAhead(dearest)
+      if (lane === undefined || isLast || (isAhead && ahead >= most)) {
         // Nobody else's turn is near.
         mayStart = undefined
         passed = undefined
         continue
       }
-      if (lane.round > this.#round) this.#beginRound(lane.round, isStrict ? lane : undefined)
+      if (lane.round > this.#round) ahead += this.#beginRound(lane, most - ahead)
       else this.#catchUp(lane)
       // A group is passed over as a whole: that costs no turn in it.
       const head = lane.weighsAsMany ? lane.head(isLive, mayStart, isStrict) : lane.head(isLive)
       // A dead request may have taken the lane with it, or one that was passed over.
       if (lane !== this.#after(passed)) passed = undefined
-      else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayStart(head.item)) passed = lane
-      else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
+      else if (head === undefined ? lane.count > 0 : mayStart !== undefined && !mayStart(head.item)) {
+        passed = lane
+        if (head !== undefined) dearest = Math.max(dearest, head.expected(costs) / (lane.weight || 1))
+      } else if (!this.#covers(lane, head === undefined ? 0 : head.expected(costs))) this.#toEnd(lane)
       else if (head !== undefined) return head
       else this.#turnPassed(lane)
     }
@@ -286,12 +291,20 @@ export class Ring<T> {
     return lane.place === 'new' ? this.#new : this.#old
   }
 
-  #beginRound(round: number, from = this.#old.first): void {
-    this.#round = round
+  /** Rounds for which others may be served before a lane of weight 1 that is turned down, and whose head costs this. */
+  #turnsAhead(cost: number): number {
+    return TURNS_AHEAD * Math.max(1, cost / this.#quantum)
+  }
+
+  /** Begins the round of this lane, before which all are turned down; goes on by so many at most, and tells how many. */
+  #beginRound(from: Lane<T>, most: number): number {
+    this.#round = from.round
     this.#quantum = this.#rules.quantum.value
+    let rounds = 1
     if (this.#servedInRound) this.#vain = 0
-    else this.#skipRounds(from)
+    else rounds = this.#skipRounds(from, most)
     this.#servedInRound = false
+    return rounds
   }
 
   /**
@@ -300,8 +313,10 @@ export class Ring<T> {
    *
    * That can be too few: the pool gains less once a debt is paid, and what a turn is worth may be lost beside a deficit
    * that is 10^16 times as large. So rounds in vain are doubled, and each call takes a bounded number of them.
+   *
+   * At most this many. Gives the number, with the last.
    */
-  #skipRounds(from: Lane<T> | undefined): void {
+  #skipRounds(from: Lane<T> | undefined, most: number): number {
     const { costs } = this.#rules
     // What the pool gains in a round, at most.
     let gain = 0
@@ -323,7 +338,9 @@ export class Ring<T> {
       rounds = Math.min(rounds, Math.ceil(needed))
     }
     if (rounds > 0 && ++this.#vain > VAIN_ROUNDS) rounds = Math.max(rounds, 2 ** (this.#vain - VAIN_ROUNDS))
-    if (rounds <= 1 || rounds === Number.POSITIVE_INFINITY) return
+    if (rounds === Number.POSITIVE_INFINITY) return 1
+    rounds = Math.min(rounds, Math.ceil(most))
+    if (rounds <= 1) return 1
     for (let lane = this.#old.first, next = lane; lane !== undefined; lane = next) {
       next = lane.next
       const owes = lane.deficit < 0
@@ -337,6 +354,7 @@ export class Ring<T> {
       }
       this.#pay(lane)
     }
+    return rounds
   }
 }
 
