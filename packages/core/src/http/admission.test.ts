@@ -101,9 +101,7 @@ describe('what adapters have in common', () => {
     }
     const subject = admission({ flow, onWarning })
     for (let i = 0; i < 100; i++) subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
-    expect(onWarning.mock.calls).toEqual([
-      ["An option failed; requests like this are answered as onError: 'address' says.", fault],
-    ])
+    expect(onWarning.mock.calls).toEqual([["An option failed: onError, 'address', decides.", fault]])
   })
 
   it('a warning that rejects harms nobody: the process would end', async () => {

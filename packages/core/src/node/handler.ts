@@ -38,7 +38,6 @@ export function fairHandler<
     address: (request) => request.socket.remoteAddress,
     status: (_request, response) => response.statusCode,
     untrustedHeaders: (request) => request.headers,
-    trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
     shed: defaultShed,
   }
   const admission = new NodeAdmission(server, options)
