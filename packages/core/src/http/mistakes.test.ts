@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 

@@ -1,6 +1,6 @@
 import { show } from '../options.js'
 import { onRejection } from '../rejection.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 
 /** Requests whose names, and answers that say where the middleware stands, are looked at. */
 const NAMES_SEEN = 1_000

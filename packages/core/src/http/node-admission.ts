@@ -2,14 +2,14 @@ import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type After, systemAfter } from '../clock.js'
 import { onRejection } from '../rejection.js'
-import { type Answer, type Framework, HttpAdmission } from './admission.js'
+import { type Answer, type Framework, HttpAdmission } from './http-admission.js'
+import type { HttpVisit } from './http-visit.js'
 import { ForwardedHeaders } from './mistakes.js'
 import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
 import type { HttpOptions } from './options.js'
 import type { Fields } from './rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
 import { onResponseEnd } from './response-end.js'
-import type { HttpVisit } from './visit.js'
 
 /** What is needed of a response of Node to answer a refusal. */
 export interface NodeAnswer extends RefusalHead {

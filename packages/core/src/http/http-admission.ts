@@ -7,12 +7,12 @@ import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
-import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 
 /** All that the core needs to know of a framework; `target` is what its handlers get. */
 export interface Framework<Target extends readonly unknown[]> {

@@ -7,7 +7,7 @@ import { loadShedder } from '../shed/index.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 
