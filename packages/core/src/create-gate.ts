@@ -8,8 +8,11 @@ import { type FairOptions, FairTracker, fairStage } from './fair/index.js'
 import { requireFairOptions } from './fair/options.js'
 import type { ClockLink } from './fair/shared/report.js'
 import {
+  type Check,
+  fail,
   requireAbove,
   requireFunction,
+  requireGiven,
   requireOneOf,
   requireOptions,
   requireText,
@@ -81,25 +84,29 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
 
 const DEFAULT_NAME = 'gate'
 
+const byItsMaker: Check = () => {}
+
+const CHECKS: Readonly<Record<keyof GateOptions, Check>> = {
+  name: requireText,
+  fleet: (_name, fleet) => requireFunction('fleet.join', (fleet as Partial<ClockLink> | null)?.join),
+  fair: (_name, fair) => fair === false || requireFairOptions(fair),
+  shed: byItsMaker,
+  stages: (name, stages) => Array.isArray(stages) || fail(name, 'an array', stages),
+  quota: byItsMaker,
+  budget: byItsMaker,
+  doorman: byItsMaker,
+  queue: byItsMaker,
+  permitTimeoutMs: (name, value) => requireAbove(name, value, 0),
+  nameSecret: requireText,
+  weightOf: requireFunction,
+  overrides: requireOverrides,
+  clock: requireFunction,
+  random: requireFunction,
+  after: requireFunction,
+}
+
 /** Names of the options above, for code that passes them on. */
-export const GATE_OPTIONS: readonly string[] = [
-  'name',
-  'fleet',
-  'fair',
-  'shed',
-  'stages',
-  'quota',
-  'budget',
-  'doorman',
-  'queue',
-  'permitTimeoutMs',
-  'nameSecret',
-  'weightOf',
-  'overrides',
-  'clock',
-  'random',
-  'after',
-]
+export const GATE_OPTIONS: readonly string[] = Object.keys(CHECKS)
 
 /**
  * Makes a gate. Starts no timer and no background work. Throws a `TypeError` or `RangeError` that names the option
@@ -110,24 +117,14 @@ export function createGate(options: GateOptions = {}): Gate {
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
   const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
   const random = options.random === undefined ? {} : { random: options.random }
-  requireText('name', name)
-  requireFunction('clock', options.clock ?? systemClock)
-  if (options.random !== undefined) requireFunction('random', options.random)
-  requireFunction('after', after)
-  if (permitTimeoutMs !== undefined) requireAbove('permitTimeoutMs', permitTimeoutMs, 0)
-  if (nameSecret !== undefined) requireText('nameSecret', nameSecret)
-  if (!Array.isArray(stages)) throw new TypeError(`stages must be an array, got ${show(stages)}`)
-  if (options.weightOf !== undefined) requireFunction('weightOf', options.weightOf)
+  requireGiven(CHECKS, options)
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
   const weightOf = weightsOf(options, (error) => failed('weightOf', error))
   const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
-  if (overrides !== undefined && (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function'))
-    throw new TypeError(`overrides must be made by new Overrides(), got ${show(overrides)}`)
   const { fair: given = {} } = options
-  if (given !== false) requireFairOptions(given)
   const fair = withFleet(withWeight(given, weightOf), options)
 
   const between: Stage[] = []
@@ -140,10 +137,7 @@ export function createGate(options: GateOptions = {}): Gate {
   for (const each of quotas) between.push(stageOf('quota', each, seams))
   if (budget !== false) between.push(isStage(budget) ? budget : stageOf('budget', budget, seams))
   if (doorman !== false) between.push(stageOf('doorman', doorman, seams))
-  const names = new Set(['gate'])
-  if (overrides !== undefined) names.add('overrides')
-  if (fair !== false) names.add('fair')
-  if (queue !== false) names.add('queue')
+  const names = new Set<unknown>(['gate', overrides && 'overrides', fair && 'fair', queue && 'queue'])
   for (const { name } of between) {
     if (names.has(name)) throw new TypeError(`stages must have distinct names, got ${show(name)} twice`)
     names.add(name)
@@ -183,8 +177,6 @@ function withFleet(
   fair: FairOptions | false,
   { name, fleet, clock }: Pick<GateOptions, 'name' | 'fleet' | 'clock'>,
 ): FairOptions | false {
-  if (name !== undefined) requireText('name', name)
-  if (fleet !== undefined) requireFunction('fleet.join', fleet?.join)
   const isClock = fair !== false && fair.rule !== 'blue'
   if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
   // A clock that somebody hands in tells no other process anything, unless that is asked for.
@@ -196,6 +188,12 @@ function withFleet(
 function isStage(budget: Mechanism<'budget'> | Stage): budget is Stage {
   const isObject = typeof budget === 'object' && budget !== null
   return isObject && 'admit' in budget && typeof budget.admit === 'function'
+}
+
+function requireOverrides(name: string, value: unknown): void {
+  const overrides = value as Partial<Overrides> | null
+  if (overrides?.name !== 'overrides' || typeof overrides.factor !== 'function')
+    fail(name, 'made by new Overrides()', value)
 }
 
 function requireStage(stage: unknown): void {

@@ -4,11 +4,11 @@
  * @module @fairlead/core/mechanisms
  */
 
-export { adaptive } from './capacity/adaptive.js'
+export { adaptive } from './capacity/adaptive-capacity.js'
 export { fixed } from './capacity/fixed.js'
 export { lease } from './doorman/stage.js'
 export { escrow } from './escrow/mechanism.js'
 export { fairLimit } from './queue/fair-limit.js'
 export { requestQueue } from './queue/stage.js'
 export { quota } from './quota/stage.js'
-export { loadShedder } from './shed/shedder.js'
+export { loadShedder } from './shed/load-shedder.js'

@@ -6,7 +6,8 @@ export function show(value: unknown): string {
   return String(value)
 }
 
-function fail(name: string, expected: string, value: unknown): never {
+/** Throws an error that says what `name` must be, and shows what it is. */
+export function fail(name: string, expected: string, value: unknown): never {
   const message = `${name} must be ${expected}, got ${show(value)}`
   throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
 }
@@ -28,37 +29,28 @@ export function withDefaults<O extends object, D extends Partial<O>>(options: O,
   return all as O & D
 }
 
+const { POSITIVE_INFINITY } = Number
+
 /** Checks for a finite number in [`least`, `most`]. */
-export function requireNumber(
-  name: string,
-  value: unknown,
-  least: number,
-  most: number = Number.POSITIVE_INFINITY,
-): void {
-  if (typeof value === 'number' && Number.isFinite(value) && value >= least && value <= most) return
-  fail(name, most === Number.POSITIVE_INFINITY ? `a number >= ${least}` : `a number from ${least} to ${most}`, value)
+export function requireNumber(name: string, value: unknown, least: number, most: number = POSITIVE_INFINITY): void {
+  if (Number.isFinite(value) && (value as number) >= least && (value as number) <= most) return
+  fail(name, within('a number', least, most), value)
 }
 
 /** Checks for a finite number above `floor`, at most `most`. */
-export function requireAbove(
-  name: string,
-  value: unknown,
-  floor: number,
-  most: number = Number.POSITIVE_INFINITY,
-): void {
-  if (typeof value === 'number' && Number.isFinite(value) && value > floor && value <= most) return
-  fail(name, `a number > ${floor}${most === Number.POSITIVE_INFINITY ? '' : ` and <= ${most}`}`, value)
+export function requireAbove(name: string, value: unknown, floor: number, most: number = POSITIVE_INFINITY): void {
+  if (Number.isFinite(value) && (value as number) > floor && (value as number) <= most) return
+  fail(name, `a number > ${floor}${most === POSITIVE_INFINITY ? '' : ` and <= ${most}`}`, value)
 }
 
 /** Checks for a whole number in [`least`, `most`]. */
-export function requireInteger(
-  name: string,
-  value: unknown,
-  least: number,
-  most: number = Number.MAX_SAFE_INTEGER,
-): void {
+export function requireInteger(name: string, value: unknown, least: number, most: number = POSITIVE_INFINITY): void {
   if (Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most) return
-  fail(name, most === Number.MAX_SAFE_INTEGER ? `an integer >= ${least}` : `an integer from ${least} to ${most}`, value)
+  fail(name, within('an integer', least, most), value)
+}
+
+function within(kind: string, least: number, most: number): string {
+  return most === POSITIVE_INFINITY ? `${kind} >= ${least}` : `${kind} from ${least} to ${most}`
 }
 
 /** Checks for a function. */
@@ -90,6 +82,14 @@ export function requireOneOf(name: string, value: unknown, words: readonly strin
 
 /** Checks the value of one option; throws an error that names it. */
 export type Check = (name: string, value: unknown) => void
+
+/** Checks those options that `checks` name and that are given. */
+export function requireGiven(checks: Readonly<Record<string, Check>>, options: object): void {
+  for (const [option, check] of Object.entries(checks)) {
+    const value = (options as Record<string, unknown>)[option]
+    if (value !== undefined) check(option, value)
+  }
+}
 
 /** One of the checks above with its bounds: `by(requireInteger, 1, 16)`. */
 export function by<A extends unknown[]>(

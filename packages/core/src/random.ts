@@ -3,7 +3,7 @@ export type Random = () => number
 
 /** Words that are drawn at once: asking the platform for each costs more than the rest of a decision. */
 const BATCH = 1_024
-const words = new Uint32Array(BATCH)
+let words: Uint32Array<ArrayBuffer> | undefined
 let used = BATCH
 
 /**
@@ -12,6 +12,7 @@ let used = BATCH
  * asked for keys, seeds or what clients see.
  */
 export const systemRandom: Random = () => {
+  words ??= new Uint32Array(BATCH)
   if (used === BATCH) {
     try {
       globalThis.crypto.getRandomValues(words)

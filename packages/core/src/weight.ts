@@ -11,7 +11,7 @@ function isWeight(weight: unknown): boolean {
 
 /** Checks for a weight. */
 export function requireWeight(name: string, weight: unknown): void {
-  if (!isWeight(weight)) requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
+  requireNumber(name, weight, LEAST_WEIGHT, MOST_WEIGHT)
 }
 
 /** A flow's share relative to its siblings; `above` has the names above it in a path, none for the first level. */

@@ -26,7 +26,6 @@ const hono: Framework<[c: Context]> = {
   status: statusOf,
   shed: runtime.shed,
   untrustedHeaders: headersOf,
-  trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
 }
 
 /**

@@ -1,43 +1,16 @@
-import { fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { createGate } from '@fairlead/core'
-import { type FleetHarness, FleetProcesses, fleetContract } from '@fairlead/testing'
+import { FleetProcesses } from '@fairlead/testing'
 import { type RedisServer, startRedis } from '@fairlead-testing/servers'
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ioRedis, nodeRedis } from './fixtures/clients.js'
+import { startMember } from './fixtures/start-member.js'
 import { redisFleet } from './index.js'
 
 /** Nothing waits for so long when all is well, however busy the machine is. */
 const WATCHDOG = { timeout: 90_000, interval: 20 }
-const MEMBER = fileURLToPath(new URL('./fixtures/fleet-member.mjs', import.meta.url))
 const KEY = 'fleet-test:clock:{orders}'
 
 let server: RedisServer
-let members = 0
-/** Half of them have one client, half the other. */
-const start: FleetHarness['start'] = (load) => {
-  const library = members++ % 2 === 0 ? 'redis' : 'ioredis'
-  return fork(MEMBER, [server.url, library, 'fleet-test', JSON.stringify(load)], { execArgv: [] })
-}
-
-describe('processes that share a clock by way of Redis', () => {
-  beforeAll(async () => {
-    server = await startRedis()
-  })
-  afterAll(() => server.stop())
-  const contract = fleetContract({
-    start,
-    cut: () => server.hang(),
-    mend: () => server.resume(),
-    async forget(alone) {
-      const { port } = server
-      await server.stop()
-      await alone()
-      server = await startRedis({ port })
-    },
-  })
-  for (const { name, run, timeoutMs } of contract) it(name, run, timeoutMs)
-})
 
 describe('four processes on a Redis', () => {
   let fleet: FleetProcesses | undefined
@@ -48,7 +21,7 @@ describe('four processes on a Redis', () => {
 
   async function four(options: { cluster?: boolean } = {}): Promise<FleetProcesses> {
     server = await startRedis(options)
-    fleet = new FleetProcesses({ start })
+    fleet = new FleetProcesses({ start: (load) => startMember(server.url, load) })
     await fleet.shares(fleet.all)
     return fleet
   }

@@ -164,13 +164,7 @@ export class Gate {
   resetFlow(flow: string): void {
     requireText('flow', flow)
     const name = flowName(flow, this.#nameKey)
-    for (const stage of this.#stages) {
-      try {
-        stage.forget?.(name)
-      } catch (error) {
-        this.#failed(stage, error)
-      }
-    }
+    this.#each((stage) => stage.forget?.(name))
     this.#observers.tell({ type: 'reset', flow: name })
   }
 
@@ -182,13 +176,7 @@ export class Gate {
   wake(): void {
     const nowMs = this.#clock()
     if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(nowMs)
-    for (const stage of this.#stages) {
-      try {
-        stage.wake?.(nowMs)
-      } catch (error) {
-        this.#failed(stage, error)
-      }
-    }
+    this.#each((stage) => stage.wake?.(nowMs))
   }
 
   /**
@@ -228,13 +216,7 @@ export class Gate {
     if (this.#closed) return
     this.#closed = true
     for (const answer of [...this.#watched]) answer(CLOSED)
-    for (const stage of this.#stages) {
-      try {
-        stage.close?.()
-      } catch (error) {
-        this.#failed(stage, error)
-      }
-    }
+    this.#each((stage) => stage.close?.())
   }
 
   /** @internal Called by a permit that has not finished. */
@@ -389,6 +371,17 @@ export class Gate {
     tellRefused(this, flow, cost, refusal)
     tellEngaged(this, this.#stages)
     return refusal
+  }
+
+  /** Tells each stage. */
+  #each(tell: (stage: Stage) => void): void {
+    for (const stage of this.#stages) {
+      try {
+        tell(stage)
+      } catch (error) {
+        this.#failed(stage, error)
+      }
+    }
   }
 
   /** The stages' answers, by name; stages without an answer are left out. */

@@ -1,5 +1,5 @@
 import type { After, Clock } from '../clock.js'
-import { show } from '../options.js'
+import { fail } from '../options.js'
 import type { Random } from '../random.js'
 import type { Stage } from './stage.js'
 
@@ -38,7 +38,7 @@ const MAKERS = {
 /** Checks that `mechanism` was made for the option `place`. Throws a `TypeError` on anything else. */
 export function requireMechanism(place: Mechanism['place'], mechanism: Mechanism): void {
   const isOurs = typeof mechanism === 'object' && mechanism !== null && mechanism.place === place
-  if (!isOurs) throw new TypeError(`${place} must be made by ${MAKERS[place]}(), got ${show(mechanism)}`)
+  if (!isOurs) fail(place, `made by ${MAKERS[place]}()`, mechanism)
 }
 
 /** The stage of the mechanism given as the option `place`. Throws a `TypeError` on anything else. */

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { outcomes } from '../admission/outcome.js'
-import { adaptive } from './adaptive.js'
+import { adaptive } from './adaptive-capacity.js'
 import type { Capacity } from './capacity.js'
 import { fixed } from './fixed.js'
-import { pausable } from './pausable.js'
+import { pausable } from './pausable-capacity.js'
 
 const kinds: readonly (readonly [string, (limit: number) => Capacity])[] = [
   ['fixed', fixed],

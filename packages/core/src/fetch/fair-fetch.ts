@@ -1,6 +1,6 @@
 import type { Gate } from '../admission/gate.js'
-import { type Answer, type Framework, HttpAdmission } from '../http/admission.js'
 import { fairOf, showFair } from '../http/context.js'
+import { type Answer, type Framework, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'

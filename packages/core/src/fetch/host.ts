@@ -1,5 +1,5 @@
 import type { Gate } from '../admission/gate.js'
-import type { Answer } from '../http/admission.js'
+import type { Answer } from '../http/http-admission.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
 import type { NodeResponse } from '../http/open-response.js'
 

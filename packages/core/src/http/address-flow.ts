@@ -61,7 +61,7 @@ export class AddressFlows {
     if (known !== undefined) return known
     const flow = addressFlow(address, this.#ipv6Prefix)
     if (flow === undefined) {
-      this.#warn('what the framework says is not an IP address')
+      this.#warn('not an IP address')
       return UNKNOWN_ADDRESS
     }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
@@ -82,25 +82,29 @@ export class AddressFlows {
   #warn(why: string): void {
     this.#warnings.say(
       `No client address to name a flow by: ${why}. Such requests share the flow '${UNKNOWN_ADDRESS}'; ` +
-        'set the option flow, or tell the framework which proxies to trust.',
+        'set the option flow, or say which proxies to trust.',
     )
   }
 }
 
 /** `::ffff:0:0/96`: an IPv4 client on a socket that listens for both. */
 function isMapped(groups: readonly number[]): boolean {
-  return groups[5] === 0xffff && groups.slice(0, 5).every((group) => group === 0)
+  return groups[5] === 0xffff && areZero(groups, 0, 5)
 }
 
 /** `64:ff9b::/96`: an IPv4 client behind a translator (RFC 6052). */
 function isNat64(groups: readonly number[]): boolean {
-  return groups[0] === 0x64 && groups[1] === 0xff9b && groups.slice(2, 6).every((group) => group === 0)
+  return groups[0] === 0x64 && groups[1] === 0xff9b && areZero(groups, 2, 6)
 }
 
 /** `::/64` (loopback), `fe80::/10` (link-local), `64:ff9b:1::/48` (NAT64 with a prefix of one's own, RFC 8215). */
 function hasNoSubnets(groups: readonly number[]): boolean {
-  if (groups.slice(0, 4).every((group) => group === 0)) return true
+  if (areZero(groups, 0, 4)) return true
   return (groups[0]! & 0xffc0) === 0xfe80 || (groups[0] === 0x64 && groups[1] === 0xff9b && groups[2] === 1)
+}
+
+function areZero(groups: readonly number[], from: number, to: number): boolean {
+  return groups.slice(from, to).every((group) => group === 0)
 }
 
 function cut(groups: readonly number[], bits: number): number[] {
@@ -115,7 +119,7 @@ function hex(groups: readonly number[]): string {
   let end = groups.length
   while (end > 0 && groups[end - 1] === 0) end--
   const texts = groups.map((group) => group.toString(16))
-  if (groups.slice(0, 7).every((group) => group === 0)) return end === 0 ? '::' : `::${texts[7]}`
+  if (areZero(groups, 0, 7)) return end === 0 ? '::' : `::${texts[7]}`
   return end >= 7 ? texts.join(':') : `${texts.slice(0, end).join(':')}::`
 }
 
@@ -135,8 +139,6 @@ const GROUP = /^[0-9a-f]{1,4}$/i
  */
 function parseAddress(text: string): readonly number[] | undefined {
   if (text.length > LONGEST_ADDRESS) return undefined
-  const dotted = parseDotted(text)
-  if (dotted !== undefined) return dotted
   const inner = BRACKETED.exec(text)?.[1] ?? text
   return parseDotted(inner) ?? parseGroups(inner.split('%', 1)[0] ?? '')
 }

@@ -1,4 +1,4 @@
-import type { FairRequest } from './visit.js'
+import type { FairRequest } from './http-visit.js'
 
 /** The request on whose behalf some work runs; a visit is one. */
 export interface Caller {

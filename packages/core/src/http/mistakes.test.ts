@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { requestQueue } from '../queue/stage.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 
@@ -58,8 +58,8 @@ describe('a gate that a request meets twice', () => {
     expect(gate.snapshot().admitted).toBe(3)
     expect(outer.warnings).toEqual([])
     expect(inner.warnings).toEqual([
-      'A request has passed the same gate twice: fairMiddleware stands on the application and on a router, or two share ' +
-        'one gate. The first judges. Remove one, or give the inner one its own gate.',
+      'A request has passed the same gate twice: fairMiddleware stands in two places, or two share one gate. Remove the ' +
+        'inner one, or give it a gate of its own.',
     ])
   })
 
@@ -84,8 +84,7 @@ describe('middleware that is made for each request', () => {
       said.push(...warnings)
     }
     expect(said).toEqual([
-      'fairMiddleware was called anew for each of the last 10 requests. Call it once, and keep what it gives: a new gate ' +
-        'limits nothing.',
+      'fairMiddleware was called anew for each of the last 10 requests. Call it once: a new gate limits nothing.',
     ])
   })
 
@@ -131,8 +130,7 @@ describe('middleware behind the routes', () => {
     expect(warnings).toEqual([])
     for (let i = 0; i < 19; i++) await send({ status: 404 })
     expect(warnings).toEqual([
-      'The first 20 requests that fairMiddleware judged were all answered 404. If it stands behind the routes, put it ' +
-        'before them.',
+      'The first 20 requests that fairMiddleware judged were all answered 404. Put it before the routes.',
     ])
   })
 
@@ -149,8 +147,8 @@ describe('a flow that is the same for all', () => {
     const { send, warnings } = rig({ flow: () => 'everybody' })
     for (let i = 0; i < 1_100; i++) await send({ address: `192.0.2.${i % 2}` })
     expect(warnings).toEqual([
-      'The option flow gave the same name, "everybody", for the first 1000 requests, from several addresses: all ' +
-        'clients are one flow. Let it name the tenant, the user or the API key.',
+      'The option flow gave the first 1000 requests, from several addresses, the same name, "everybody". Let it name ' +
+        'the tenant, the user or the API key.',
     ])
   })
 
@@ -173,9 +171,7 @@ describe('a queue whose option function throws', () => {
     const { admission, warnings } = rig({ queue: requestQueue({ concurrency: 1, weightOf }) })
     for (let i = 0; i < 5; i++) void admission.ask(admission.visit([{}], undefined))
     expect(admission.gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 4 })
-    expect(warnings).toEqual([
-      "The stage queue failed: its onError decides. Later errors are events 'error' of the gate.",
-    ])
+    expect(warnings).toEqual(['The stage queue failed: its onError decides. gate.observe() hears of later ones.'])
     admission.gate.close()
   })
 })

@@ -1,5 +1,6 @@
+import { show } from '../options.js'
 import { onRejection } from '../rejection.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 
 /** Requests whose names, and answers that say where the middleware stands, are looked at. */
 const NAMES_SEEN = 1_000
@@ -20,6 +21,10 @@ const FORWARDED = [
   'fly-client-ip',
   'x-client-ip',
 ]
+
+/** What to do where the framework has no setting for it. */
+const TRUSTS_NONE =
+  'Name the client by the option address, from the header that your proxy sets, or set the option flow.'
 
 /** Middleware in a row that was asked while it was made, in this process. */
 let madePerRequest = 0
@@ -51,8 +56,8 @@ export class Mistakes<Target extends readonly unknown[]> {
 
   passedTwice(): void {
     this.#warnings.say(
-      `A request has passed the same gate twice: ${this.#framework.name} stands on the application and on a router, ` +
-        'or two share one gate. The first judges. Remove one, or give the inner one its own gate.',
+      `A request has passed the same gate twice: ${this.#framework.name} stands in two places, or two share one gate. ` +
+        'Remove the inner one, or give it a gate of its own.',
     )
   }
 
@@ -72,8 +77,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
     this.#warnings.say(
-      `The option flow gave the same name, ${JSON.stringify(name.slice(0, 60))}, for the first ${NAMES_SEEN} requests, ` +
-        'from several addresses: all clients are one flow. Let it name the tenant, the user or the API key.',
+      `The option flow gave the first ${NAMES_SEEN} requests, from several addresses, the same name, ${show(name)}. ` +
+        'Let it name the tenant, the user or the API key.',
     )
   }
 
@@ -88,8 +93,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     if (status !== 404) this.#answersLeft = 0
     else if (--this.#answersLeft === 0)
       this.#warnings.say(
-        `The first ${ANSWERS_SEEN} requests that ${this.#framework.name} judged were all answered 404. If it stands ` +
-          'behind the routes, put it before them.',
+        `The first ${ANSWERS_SEEN} requests that ${this.#framework.name} judged were all answered 404. Put it before ` +
+          'the routes.',
       )
   }
 
@@ -97,10 +102,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     // There a stage may meet what belongs to another request, which nobody may touch: no mistake of the user's.
     const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
     if (navigator?.userAgent === 'Cloudflare-Workers') return
-    this.#warnings.say(
-      `The stage ${stage} failed: its onError decides. Later errors are events 'error' of the gate.`,
-      error,
-    )
+    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() hears of later ones.`, error)
   }
 
   #asked(): void {
@@ -111,8 +113,8 @@ export class Mistakes<Target extends readonly unknown[]> {
     this.#isBeingMade = false
     if (++madePerRequest === MADE_PER_REQUEST)
       this.#warnings.say(
-        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests. Call it once, and ` +
-          'keep what it gives: a new gate limits nothing.',
+        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
+          'new gate limits nothing.',
       )
   }
 }
@@ -136,7 +138,7 @@ export class ForwardedHeaders<Target extends readonly unknown[]> {
     this.#left = 0
     return (
       `A request carries the header ${name}, and no proxy is trusted: if a proxy of yours sets it, all clients are ` +
-      `one flow, named by the proxy's address. ${this.#framework.trust} If no proxy stands before the service, a ` +
+      `one flow, named by the proxy's address. ${this.#framework.trust ?? TRUSTS_NONE} If no proxy stands before the service, a ` +
       'client has made it up, and all is well.'
     )
   }

@@ -2,14 +2,14 @@ import type { Permit } from '../admission/decision.js'
 import type { Refusal } from '../admission/refusal.js'
 import { type After, systemAfter } from '../clock.js'
 import { onRejection } from '../rejection.js'
-import { type Framework, HttpAdmission } from './admission.js'
+import { type Answer, type Framework, HttpAdmission } from './http-admission.js'
+import type { HttpVisit } from './http-visit.js'
 import { ForwardedHeaders } from './mistakes.js'
 import { type NodeRequest, type NodeResponse, PATIENCE, type Patience } from './open-response.js'
 import type { HttpOptions } from './options.js'
 import type { Fields } from './rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
 import { onResponseEnd } from './response-end.js'
-import type { HttpVisit } from './visit.js'
 
 /** What is needed of a response of Node to answer a refusal. */
 export interface NodeAnswer extends RefusalHead {
@@ -40,6 +40,14 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     super.namedByAddress(target)
     const problem = this.#forwarded.problemOf(target)
     if (problem !== undefined) this.warn(problem)
+  }
+
+  /** As everywhere; a pipelined request is judged when its turn to be answered has come. */
+  override ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
+    const { turn } = visit
+    if (turn === undefined) return super.ask(visit)
+    visit.turn = undefined
+    return turn.then(() => super.ask(visit))
   }
 
   /** Stops the reading of a refused request's large body. To be called before the refusal is answered. */

@@ -3,14 +3,16 @@ import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { createGate, GATE_OPTIONS, type GateOptions } from '../create-gate.js'
 import {
+  type Check,
+  fail,
   requireAbove,
   requireFunction,
+  requireGiven,
   requireInteger,
   requireNumber,
   requireOneOf,
   requireOptions,
   requireText,
-  show,
 } from '../options.js'
 import { type Flow, requireFlow } from '../path.js'
 import type { OnWarning } from './mistakes.js'
@@ -101,30 +103,28 @@ export interface RequestOptions<Target extends readonly unknown[]> {
 /** Everything an adapter may be told: about requests, and about the gate that it makes. */
 export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions<Target>
 
-const FUNCTIONS = [
-  'flow',
-  'cost',
-  'resource',
-  'priority',
-  'exempt',
-  'skip',
-  'address',
-  'outcome',
-  'handler',
-  'onWarning',
-] as const
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
 const RATE_LIMIT: readonly TellRateLimit[] = ['near', 'always', 'never']
-const PATIENCE_OPTIONS = ['clientTimeoutMs', 'slowBodyMs'] as const
-const KNOWN: readonly string[] = [
-  'gate',
-  ...FUNCTIONS,
-  'onError',
-  'rateLimit',
-  'ipv6Prefix',
-  ...PATIENCE_OPTIONS,
-  ...GATE_OPTIONS,
-]
+
+const CHECKS: Readonly<Record<keyof RequestOptions<[]>, Check>> = {
+  flow: requireFunction,
+  cost: requireFunction,
+  resource: requireFunction,
+  priority: requireFunction,
+  exempt: requireFunction,
+  skip: requireFunction,
+  address: requireFunction,
+  outcome: requireFunction,
+  handler: requireFunction,
+  onWarning: requireFunction,
+  onError: (name, value) => requireOneOf(name, value, ON_ERROR),
+  rateLimit: (name, value) => requireOneOf(name, value, RATE_LIMIT),
+  ipv6Prefix: (name, value) => requireInteger(name, value, 1, 128),
+  clientTimeoutMs: (name, value) => requireNumber(name, value, 1_000),
+  slowBodyMs: (name, value) => value === Number.POSITIVE_INFINITY || requireNumber(name, value, 0),
+  gate: requireGate,
+}
+const KNOWN: readonly string[] = [...Object.keys(CHECKS), ...GATE_OPTIONS]
 
 /**
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
@@ -135,20 +135,16 @@ export function requireHttpOptions<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
 ): void {
   requireOptions(name, options, KNOWN)
-  for (const key of FUNCTIONS) if (options[key] !== undefined) requireFunction(key, options[key])
-  if (options.onError !== undefined) requireOneOf('onError', options.onError, ON_ERROR)
-  if (options.rateLimit !== undefined) requireOneOf('rateLimit', options.rateLimit, RATE_LIMIT)
-  if (options.ipv6Prefix !== undefined) requireInteger('ipv6Prefix', options.ipv6Prefix, 1, 128)
-  const { clientTimeoutMs, slowBodyMs, gate } = options
-  if (clientTimeoutMs !== undefined) requireNumber('clientTimeoutMs', clientTimeoutMs, 1_000)
-  if (slowBodyMs !== undefined && slowBodyMs !== Number.POSITIVE_INFINITY) requireNumber('slowBodyMs', slowBodyMs, 0)
-  if (gate === undefined) return
-  if (typeof gate !== 'object' || gate === null || typeof gate.admit !== 'function')
-    throw new TypeError(`gate must be made by createGate, got ${show(gate)}`)
+  requireGiven(CHECKS, options)
+  if (options.gate === undefined) return
   // `random` serves the adapter too: it jitters Retry-After.
   for (const key of GATE_OPTIONS)
     if (key !== 'random' && options[key as keyof GateOptions] !== undefined)
       throw new TypeError(`${key} is an option of the gate: give it to createGate, or leave gate out`)
+}
+
+function requireGate(name: string, value: unknown): void {
+  if (typeof (value as Partial<Gate> | null)?.admit !== 'function') fail(name, 'made by createGate', value)
 }
 
 /**

@@ -24,9 +24,6 @@ export const OPTION_FAILED: Refusal = refuse('adapter', 'error', false, 1_000)
 /** Somebody here is at fault, so that no policy was violated. */
 const FAULTS: ReadonlySet<string> = new Set(['closed', 'error', 'store-error'])
 const NOT_THE_FLOWS_FAULT: ReadonlySet<string> = new Set(['overload', 'deadline', 'too-wide', ...FAULTS])
-const OVER_SHARE = 'This client is over its fair share'
-/** Where that would not be true. */
-const TITLES: ReadonlyMap<string, string> = new Map([['over-quota', 'This client is over its quota']])
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types#'
 
 /**
@@ -55,9 +52,10 @@ export function retryAfterSeconds(retryAfterMs: number, random: Random): number 
  */
 export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: boolean = true): HttpRefusal {
   const status = statusOfRefusal(refusal)
+  const bound = refusal.reason === 'over-quota' ? 'quota' : 'fair share'
   const problem: Record<string, unknown> =
     status === 429
-      ? { type: `${PROBLEM_TYPES}quota-exceeded`, title: TITLES.get(refusal.reason) ?? OVER_SHARE, status }
+      ? { type: `${PROBLEM_TYPES}quota-exceeded`, title: `This client is over its ${bound}`, status }
       : { type: `${PROBLEM_TYPES}temporary-reduced-capacity`, title: 'The service is short of capacity', status }
   // A policy is what the stage stands for.
   if (!FAULTS.has(refusal.reason)) problem['violated-policies'] = [policyName(refusal.quota?.policy ?? refusal.stage)]

@@ -1,6 +1,6 @@
 import type { Mechanism } from '../admission/mechanism.js'
 import { logistic } from '../shed/curve.js'
-import { loadShedder } from '../shed/shedder.js'
+import { loadShedder } from '../shed/load-shedder.js'
 import type { LoadSignal } from '../shed/signal.js'
 import { eventLoopDelaySignal } from './event-loop.js'
 import { heapSignal } from './heap.js'

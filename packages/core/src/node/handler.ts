@@ -1,12 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Gate } from '../admission/gate.js'
-import type { Answer, Framework } from '../http/admission.js'
 import { fairOf, showFair } from '../http/context.js'
+import type { Answer, Framework } from '../http/http-admission.js'
+import type { HttpVisit } from '../http/http-visit.js'
 import { NodeAdmission } from '../http/node-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
-import type { HttpVisit } from '../http/visit.js'
 import { requireFunction } from '../options.js'
 import { defaultShed } from './default-signals.js'
 
@@ -38,7 +38,6 @@ export function fairHandler<
     address: (request) => request.socket.remoteAddress,
     status: (_request, response) => response.statusCode,
     untrustedHeaders: (request) => request.headers,
-    trust: 'Name the client by the option address, from the header that your proxy sets, or set the option flow.',
     shed: defaultShed,
   }
   const admission = new NodeAdmission(server, options)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Curve, linear, logistic, startOf, step } from './curve.js'
-import { riseOf } from './shedder.js'
+import { riseOf } from './load-shedder.js'
 
 const PRIORITIES = [-2, -1, 0, 1, 2] as const
 

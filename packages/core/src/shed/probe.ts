@@ -1,8 +1,8 @@
 import { show } from '../options.js'
 import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
+import { riseOf } from './load-shedder.js'
 import { Reservation } from './reservation.js'
-import { riseOf } from './shedder.js'
 import type { LoadSignal, SignalKind } from './signal.js'
 
 /** Time between samples while too little has been learned, in milliseconds. */

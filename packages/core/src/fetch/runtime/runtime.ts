@@ -1,6 +1,6 @@
 import { runtime as own } from '#runtime'
 import type { Mechanism } from '../../admission/mechanism.js'
-import type { Framework, HttpAdmission } from '../../http/admission.js'
+import type { Framework, HttpAdmission } from '../../http/http-admission.js'
 import type { NodeAdmission } from '../../http/node-admission.js'
 import type { HttpOptions } from '../../http/options.js'
 

@@ -1,4 +1,4 @@
-import { HttpAdmission } from '../../http/admission.js'
+import { HttpAdmission } from '../../http/http-admission.js'
 import type { Runtime } from './runtime.js'
 
 /** Any other runtime, such as workerd: no signals of its own, and nothing that only Node has. */

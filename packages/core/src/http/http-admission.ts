@@ -7,12 +7,12 @@ import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
 import { gateOf, type HttpOptions, type OnError, requireHttpOptions, type TellRateLimit } from './options.js'
 import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
-import { type FairRequest, HttpVisit, type Judge } from './visit.js'
 
 /** All that the core needs to know of a framework; `target` is what its handlers get. */
 export interface Framework<Target extends readonly unknown[]> {
@@ -26,7 +26,7 @@ export interface Framework<Target extends readonly unknown[]> {
   shed(queued: boolean): Mechanism<'shed'> | false
   /**
    * The request's headers, in lower case, if the framework was not told to trust those that proxies set; undefined if
-   * it was. `trust` says how it is told, for messages.
+   * it was. `trust` says how it is told, for messages; undefined where it has no setting for that.
    */
   untrustedHeaders?(...target: Target): Readonly<Record<string, unknown>> | undefined
   readonly trust?: string
@@ -76,8 +76,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   /**
    * Asks the gate. Undefined: the request is none of our business (`skip`, or this gate has judged it before), let it
-   * pass. If the client has left already, the answer is a refusal with reason `gone`. A pipelined request is judged when
-   * its turn to be answered has come. Never rejects.
+   * pass. If the client has left already, the answer is a refusal with reason `gone`. Never rejects.
    */
   ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
     const answer = this.#ask(visit)
@@ -91,11 +90,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 
   #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
-    const { target, turn } = visit
-    if (turn !== undefined) {
-      visit.turn = undefined
-      return turn.then(() => this.#ask(visit))
-    }
+    const { target } = visit
     // Nothing can be known of a client that has left, not even its address; the gate only counts it.
     if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
     if (visit.passed(this.gate)) {
@@ -213,7 +208,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   /** The answer to a request about which the user's functions failed. */
   #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Answer | Promise<Answer> {
-    this.warn(`An option failed; requests like this are answered as onError: '${this.#onError}' says.`, cause)
+    this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
     let flow = UNKNOWN_ADDRESS

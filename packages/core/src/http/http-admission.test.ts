@@ -7,7 +7,7 @@ import { loadShedder } from '../shed/index.js'
 import { limitStage } from '../testing/limit-stage.js'
 import { probeStage } from '../testing/probe-stage.js'
 import { UNKNOWN_ADDRESS } from './address-flow.js'
-import type { Framework } from './admission.js'
+import type { Framework } from './http-admission.js'
 import { NodeAdmission } from './node-admission.js'
 import type { HttpOptions } from './options.js'
 
@@ -101,9 +101,7 @@ describe('what adapters have in common', () => {
     }
     const subject = admission({ flow, onWarning })
     for (let i = 0; i < 100; i++) subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
-    expect(onWarning.mock.calls).toEqual([
-      ["An option failed; requests like this are answered as onError: 'address' says.", fault],
-    ])
+    expect(onWarning.mock.calls).toEqual([["An option failed: onError, 'address', decides.", fault]])
   })
 
   it('a warning that rejects harms nobody: the process would end', async () => {

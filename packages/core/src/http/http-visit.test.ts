@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Gate, Permit } from '../admission/index.js'
 import { createGate } from '../create-gate.js'
-import { HttpVisit } from './visit.js'
+import { HttpVisit } from './http-visit.js'
 
 const judge = { gate: createGate({ fair: false }), outcome: () => 'success' as const }
 

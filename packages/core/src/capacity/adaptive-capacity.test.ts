@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Outcome, outcomes } from '../admission/outcome.js'
 import { manualClock } from '../testing/manual-clock.js'
-import { type AdaptiveCapacity, adaptive } from './adaptive.js'
+import { type AdaptiveCapacity, adaptive } from './adaptive-capacity.js'
 
 /**
  * Keeps `capacity` full `times` times over: what fits starts, and all of it ends `durationMs(running)` later. Gives the
