@@ -1,11 +1,11 @@
-/** A turn takes two seconds, or four, sixteen ... times as long where fewer than this many requests or delays fit. */
-const TURN_SECONDS = 2
-const LEAST_REQUESTS = 30
-const LEAST_DELAYS = 4
+import { DELAYS, RATE_REQUESTS, RATE_SECONDS, SURE } from './evidence.js'
+
+/** A turn takes as long as tells a rate, or four, sixteen ... times that where too few requests or delays fit. */
+const TURN_SECONDS: number = RATE_SECONDS
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
-const LEAST_DEPTH = 0.1
+export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
 /** No verdict before this part of the outcomes of each half is heard, and this many. */
 const HEARD = 0.6
@@ -17,7 +17,6 @@ const MOST_DOUBT = 400
 /** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. Standard errors. */
 const GONE = 0.3
 const STAYED = 0.4
-const SURE_GONE = 2
 /** To say that they stay: less must be sure before anything is refused than once a shortage was shown. */
 const SURE_STAYED = 1.5
 const SURE_ALL_THE_SAME = 3
@@ -111,7 +110,7 @@ export class Looks {
    * ended: then `verdict` tells what is known, and `want` whether the next one has a look.
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
-    const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
+    const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / TURN_SECONDS, (DELAYS * delay) / TURN_SECONDS)
     // Kept while the rate changes a little: processes whose turns differ do not look together.
     const fits = this.#seconds / TURN_SECONDS
     if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
@@ -197,7 +196,7 @@ export class Looks {
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     const kept = during.servedPerSecond / before.servedPerSecond
-    if ((open || kept >= KEPT) && gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
+    if ((open || kept >= KEPT) && gone - SURE * error > GONE && error < MOST_ERROR) {
       this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
       this.clear()
       return 'free'
