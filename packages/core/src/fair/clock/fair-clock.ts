@@ -411,7 +411,7 @@ export class FairClock {
     const { looks } = this
     const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
-      this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
+      this.usual = 0
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)

@@ -8,8 +8,6 @@ const MOST_REQUESTS = 10_000
 const TOO_SHORT = 3
 /** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
 const CROWDED = 6
-/** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
-const SHORTEST_SECONDS = 1e-4
 /** Windows after which the slope is believed, and those that it is averaged over. */
 const LEAST_WINDOWS = 10
 const MEAN_WINDOWS = 40
@@ -117,7 +115,7 @@ export class DeliverySlope {
   #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
     const heardOf = (DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
     const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
-    const seconds = Math.max(SHORTEST_SECONDS, heardOf, (requests * meanCost) / perSecond)
+    const seconds = Math.max(heardOf, (requests * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 
