@@ -3,7 +3,11 @@ import type { Summary } from './trial.js'
 
 /** The modules of the rule that have constants. */
 export const RULE_FILES: readonly string[] = [
+  'evidence',
   'fair-clock',
+  'virtual-clock',
+  'reserve',
+  'delivery',
   'looks',
   'slope',
   'traffic',

@@ -44,8 +44,8 @@ describe('a variant of the fair clock', () => {
 
   it('is the whole program, with another constant', async () => {
     const outfile = await inFolder()
-    await bundleVariant(entry, [{ file: 'fair/clock/looks', name: 'TURN_SECONDS', value: 17 }], outfile)
-    expect(await readFile(outfile, 'utf8')).toMatch(/^var TURN_SECONDS = 17;$/m)
+    await bundleVariant(entry, [{ file: 'fair/clock/looks', name: 'SETTLES', value: 0.017 }], outfile)
+    expect(await readFile(outfile, 'utf8')).toMatch(/^var SETTLES = 0.017;$/m)
     expect(await import(outfile)).toHaveProperty('RULES')
   })
 

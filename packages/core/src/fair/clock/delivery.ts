@@ -1,9 +1,10 @@
+import { LATELY_REQUESTS } from './evidence.js'
+
 /**
- * A run without failure of this many requests and seconds shows by itself what is delivered: more than a store of the
+ * A run without failure of a hundred requests and this many seconds shows by itself what is delivered: more than a store of the
  * resource does, and more than a stall of the process brings at once. With runs of a second, stalls of 100 ms kept what is
  * let in above what the resource can do: quiet flows got .89 instead of .95.
  */
-const TELLING_REQUESTS = 100
 export const TELLING_SECONDS = 3
 /** A run of this many times as many is trusted: then twice as much is tried, and more. */
 const TRUSTED_RUNS = 3
@@ -52,9 +53,9 @@ export class Delivery {
   /** What a run without failure has shown counts at once; and after a longer one more is tried. Returns how much. */
   tried(now: number, probe: number): number {
     const seconds = now - this.#runAt
-    if (this.#run >= TELLING_REQUESTS && seconds > TELLING_SECONDS)
+    if (this.#run >= LATELY_REQUESTS && seconds > TELLING_SECONDS)
       this.perSecond = Math.max(this.perSecond, this.#served / seconds)
-    const trust = Math.min(this.#run / TELLING_REQUESTS, seconds / TELLING_SECONDS) / TRUSTED_RUNS
+    const trust = Math.min(this.#run / LATELY_REQUESTS, seconds / TELLING_SECONDS) / TRUSTED_RUNS
     return this.perSecond * (1 + probe + trust * trust)
   }
 

@@ -1,14 +1,14 @@
 import type { Admission, Judgement } from './belief.js'
 import { Delivery, TELLING_SECONDS } from './delivery.js'
-import { Looks } from './looks.js'
+import { LATELY_REQUESTS, TOLERATED } from './evidence.js'
+import { LEAST_DEPTH, Looks } from './looks.js'
 import { FULL, Reserve } from './reserve.js'
 import { DeliverySlope } from './slope.js'
 import { Traffic } from './traffic.js'
 import { FIRST_CREDIT, VirtualClock } from './virtual-clock.js'
 
 // When there is a shortage.
-/** Failures beyond this share add up to an alarm. */
-const TOLERATED = 0.03
+/** Failures beyond what is tolerated add up to an alarm. */
 const ALARM = 3
 /** More than this may be an outage: it is not made up for, and not learned as usual. */
 const OUTAGE = 0.95
@@ -18,14 +18,10 @@ const LEAST_SERVED = 1e-3
 const CALM_REQUESTS = 20
 
 // How much the resource can do.
-/** Requests over which the mean cost is averaged. */
-export const MEAN_REQUESTS = 100
 /** This part of what the resource was seen to deliver is served again, whatever fails. */
 const LEAST_DELIVERED = 0.95
 /** Failures are made up for until this many times as much is let in: more would hardly bring more. */
 const MOST_TRIED = 1.5
-/** A process believes that it has the resource to itself until for so long the floor is not met and this much fails. */
-const TROUBLE = 0.1
 /** A look takes a tenth off for half of a turn: as much must fail, or this much once something is refused. */
 const WORTH_ENGAGED = 0.05
 
@@ -62,7 +58,7 @@ export class FairClock {
   readonly looks: Looks = new Looks()
   protected readonly virtual: VirtualClock = new VirtualClock()
   protected readonly delivery: Delivery = new Delivery()
-  protected readonly reserve: Reserve = new Reserve()
+  protected readonly reserve: Reserve
   readonly #traffic = new Traffic()
   protected readonly slope: DeliverySlope
   readonly #credit: number
@@ -90,6 +86,7 @@ export class FairClock {
   /** `origin`: the time of day at 0, in seconds. `grain`: it hears of the requests of so many seconds at once. */
   constructor(credit: number, probe: number, origin: number, grain = 0) {
     this.slope = new DeliverySlope(grain)
+    this.reserve = new Reserve(credit)
     this.#grain = grain
     this.#credit = credit
     this.#origin = origin
@@ -107,7 +104,7 @@ export class FairClock {
       return
     }
     this.#traffic.advance(elapsed, this.meanCost)
-    if (!this.#unmet || this.failureShare < this.usual + TROUBLE) this.#calmAt = now
+    if (!this.#unmet || this.failureShare < this.usual + LEAST_DEPTH) this.#calmAt = now
     else if (now - this.#calmAt > TELLING_SECONDS) this.alone = false
     if (!this.following) this.#look(elapsed)
     if (this.open) {
@@ -124,7 +121,7 @@ export class FairClock {
       this.meanCost = cost
     }
     this.requests++
-    this.meanCost += (cost - this.meanCost) / Math.min(this.requests, MEAN_REQUESTS)
+    this.meanCost += (cost - this.meanCost) / Math.min(this.requests, LATELY_REQUESTS)
   }
 
   /** What a stored tag counts for: a flow that lags far behind has as much credit as any may keep, a new one little. */
@@ -284,7 +281,7 @@ export class FairClock {
 
   /** The share of failures that waits for an explanation. */
   protected get beyond(): number {
-    return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual, TOLERATED)
+    return this.#traffic.servedShare < LEAST_SERVED ? 0 : this.#traffic.beyond(this.usual)
   }
 
   /** How an outcome counts for whoever asks whether refusing pays. */
@@ -398,7 +395,7 @@ export class FairClock {
       const beyond = this.beyond
       if (!this.open && !this.alone && beyond > 0) this.delivery.giveWay(beyond)
       const mayLook = !this.alone && this.failureShare > TOLERATED && this.#traffic.servedShare >= LEAST_SERVED
-      const worthIt = beyond > (this.open ? TROUBLE : WORTH_ENGAGED)
+      const worthIt = beyond > (this.open ? LEAST_DEPTH : WORTH_ENGAGED)
       looks.want(mayLook && this.#alarmed && worthIt, mayLook && this.usual > 0)
     }
     if (!looks.isDue(now)) return
@@ -414,7 +411,7 @@ export class FairClock {
     const { looks } = this
     const verdict = looks.verdict(this.open)
     if (verdict === 'free') {
-      this.usual = this.open ? looks.staying : Math.min(looks.staying, this.usual)
+      this.usual = 0
       looks.showed(this.open || looks.delivered < LEAST_DELIVERED * this.deliverable)
       if (this.open) this.alone = false
       this.#shown(this.open ? Math.max(looks.delivered, this.#traffic.servedPerSecond) : looks.delivered)

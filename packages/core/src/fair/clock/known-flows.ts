@@ -3,7 +3,8 @@ import type { FlowKey } from '../placement.js'
 
 /** Bits of each generation by cell of a level of tags: 128 KiB at 4096 cells. */
 const BITS_PER_CELL = 256
-const PROBES = 4
+/** Places of a flow in each structure that many share. */
+export const PLACES = 4
 /**
  * A generation lasts ten rotations: tenants that ask once in some minutes are no newcomers. With one, 24 000 of them that
  * ask once in five minutes each got two thirds of what they get without FAIR. It ends at the first rotation at which an
@@ -43,7 +44,7 @@ export class KnownFlows {
   }
 
   add({ a, b }: FlowKey): void {
-    for (let probe = 0; probe < PROBES; probe++) {
+    for (let probe = 0; probe < PLACES; probe++) {
       const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
       const word = this.#now[bit >>> 5]!
       const more = word | (1 << (bit & 31))
@@ -72,7 +73,7 @@ export class KnownFlows {
   }
 
   #isIn(filter: Int32Array, { a, b }: FlowKey): boolean {
-    for (let probe = 0; probe < PROBES; probe++) {
+    for (let probe = 0; probe < PLACES; probe++) {
       const bit = mix32(b + Math.imul(a, 2 * probe + 1)) & this.#mask
       if ((filter[bit >>> 5]! & (1 << (bit & 31))) === 0) return false
     }

@@ -1,35 +1,28 @@
-/** A turn takes two seconds, or four, sixteen ... times as long where fewer than this many requests or delays fit. */
-const TURN_SECONDS = 2
-const LEAST_REQUESTS = 30
-const LEAST_DELAYS = 4
+import { DELAYS, RATE_REQUESTS, RATE_SECONDS, SURE } from './evidence.js'
+
 /** Of the first half this part is left out, of the second twice as much: what was let in before has its effect still. */
 const SETTLES = 0.075
 /** A look takes away the share that fails, within these: so only what is delivered is let in. */
-const LEAST_DEPTH = 0.1
+export const LEAST_DEPTH = 0.1
 const MOST_DEPTH = 0.5
-/** No verdict before this part of the outcomes of each half is heard, and this many. */
+/** No verdict before this part of the outcomes of each half is heard. */
 const HEARD = 0.6
-const LEAST_OUTCOMES = 6
 /** Counts are halved beyond this many outcomes. */
 const MOST_OUTCOMES = 1_600
 /** While nothing is refused, doubt after this many is for letting in. */
 const MOST_DOUBT = 400
-/** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. Standard errors. */
+/** Of the failures that a shortage explains, so many went: a shortage; so many stayed: none. */
 const GONE = 0.3
 const STAYED = 0.4
-const SURE_GONE = 2
 /** To say that they stay: less must be sure before anything is refused than once a shortage was shown. */
 const SURE_STAYED = 1.5
 const SURE_ALL_THE_SAME = 3
+/** No shortage where the share of failures that went is no better known than this. */
 const MOST_ERROR = 0.3
 /** Once requests are refused, to refuse more is not free where less than this part is served of what was served before. */
 const KEPT = 0.9
-/** If surely no more than this part of them went, the rest is left out of account: it would stay. */
-const ALL_BUT = 0.8
 /** Turns until the next look, once it is known that failures stay: twice as many each time. */
 const MOST_PAUSE = 32
-/** Least failures that a half must have beyond what a shortage leaves. */
-const TELLING = 0.003
 
 /** What the looks have shown. `free`: letting in less made failures fewer. `costs`: they stayed. */
 export type Verdict = 'none' | 'free' | 'costs'
@@ -92,7 +85,7 @@ export class Looks {
   looking = false
   /** Cost per second that is let in meanwhile. */
   limit = 0
-  /** Of the last verdict: cost served per second, and the share of failures that would stay. */
+  /** Of the last verdict: cost served per second, and, if failures stayed, their share. */
   delivered = 0
   staying = 0
   readonly #before = new Half()
@@ -111,12 +104,12 @@ export class Looks {
    * ended: then `verdict` tells what is known, and `want` whether the next one has a look.
    */
   advance(now: number, elapsed: number, requestsPerSecond: number, delay: number): boolean {
-    const least = Math.max(1, LEAST_REQUESTS / requestsPerSecond / TURN_SECONDS, (LEAST_DELAYS * delay) / TURN_SECONDS)
+    const least = Math.max(1, RATE_REQUESTS / requestsPerSecond / RATE_SECONDS, (DELAYS * delay) / RATE_SECONDS)
     // Kept while the rate changes a little: processes whose turns differ do not look together.
-    const fits = this.#seconds / TURN_SECONDS
+    const fits = this.#seconds / RATE_SECONDS
     if (!this.#began || least > 2 * fits || (fits > 1 && least < fits / 8)) {
       this.clear()
-      this.#seconds = TURN_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
+      this.#seconds = RATE_SECONDS * 4 ** Math.ceil(Math.log2(least) / 2)
     }
     const seconds = this.#seconds
     const turn = Math.floor(now / seconds)
@@ -185,20 +178,18 @@ export class Looks {
     const before = this.#before
     const during = this.#during
     const outcomes = before.outcomes + during.outcomes
-    if (Math.min(before.outcomes, during.outcomes) < LEAST_OUTCOMES) return 'none'
     // Failures may be heard of before successes are, so each half waits for its own.
-    if (Math.min(before.heard, during.heard) < HEARD) return 'none'
+    if (!(Math.min(before.heard, during.heard) >= HEARD)) return 'none'
     const served = before.perSecond * (1 - before.share)
     const explained = before.share - Math.max(0, 1 - served / during.perSecond)
-    if (explained < TELLING) return this.#unclear(outcomes)
+    if (!(explained > 0)) return this.#unclear(outcomes)
     // More was taken off some flows than off others, and that alone is no relief: like is compared with like.
     const mix = before.expected / before.outcomes - during.expected / during.outcomes
     const gone = (before.share - during.share - mix) / explained
     const error = Math.sqrt(before.variance + during.variance) / explained
     this.delivered = Math.max(before.servedPerSecond, during.servedPerSecond)
     const kept = during.servedPerSecond / before.servedPerSecond
-    if ((open || kept >= KEPT) && gone - SURE_GONE * error > GONE && error < MOST_ERROR) {
-      this.staying = gone + 2 * error < ALL_BUT ? during.share : 0
+    if ((open || kept >= KEPT) && gone - SURE * error > GONE && error < MOST_ERROR) {
       this.clear()
       return 'free'
     }

@@ -1,5 +1,7 @@
 import { mix32 } from '../../hash.js'
 import type { FlowKey } from '../placement.js'
+import { LATELY_REQUESTS } from './evidence.js'
+import { PLACES } from './known-flows.js'
 
 /** Outcomes fade over about as many seconds. */
 const MEMORY_SECONDS = 10
@@ -9,15 +11,13 @@ const TIMES = 2
 const SURE = 3
 /** Variance of a count beyond what chance makes of it. */
 const GRAIN = 0.5
-/** Successes that are needed for a comparison, and that what is usual is averaged over. */
+/**
+ * Fewer successes of all are nothing to compare with; and a flow without any is judged by itself once it has so many
+ * outcomes, by new names together before.
+ */
 const LEAST_SEEN = 3
-const MOST_SEEN = 100
-/** A flow without a success has so many outcomes at least before it is judged by itself, not by new names together. */
-const LEAST_OWN = 3
 /** Weights grow with time, instead of all counts fading; they are scaled down when they have grown by e to this. */
 const MOST_GROWTH = 40
-
-const LEVELS = 4
 
 /**
  * Whose failure is it? One that has its reason in the flow that sent the request, its own quota, a broken client, an
@@ -46,8 +46,8 @@ export class OwnFailures {
   constructor(cells: number) {
     const size = 2 ** Math.ceil(Math.log2(cells))
     this.#mask = size - 1
-    this.#outcomes = new Float32Array(LEVELS * size)
-    this.#failures = new Float32Array(LEVELS * size)
+    this.#outcomes = new Float32Array(PLACES * size)
+    this.#failures = new Float32Array(PLACES * size)
   }
 
   /** A request of the flow ended, at `now` seconds. True if it failed, and for a reason of its own. */
@@ -70,7 +70,7 @@ export class OwnFailures {
       if (outcomes > 1.5) {
         seen.outcomes += weight
         seen.failures += weight * Math.min(1, failures / (outcomes - 1))
-        const most = MOST_SEEN * weight
+        const most = LATELY_REQUESTS * weight
         if (seen.outcomes > most) {
           seen.failures *= most / seen.outcomes
           seen.outcomes = most
@@ -80,7 +80,7 @@ export class OwnFailures {
     }
     if (seen.outcomes < LEAST_SEEN * weight) return false
     if (isOwn) return true
-    if (hadSuccess || outcomes >= LEAST_OWN) return false
+    if (hadSuccess || outcomes >= LEAST_SEEN) return false
     return stands(unknown.failures / weight, unknown.outcomes / weight, usual)
   }
 
@@ -100,7 +100,7 @@ export class OwnFailures {
   /** Counts outcomes of a flow, and leaves in `#flow` what was counted of it up to now. */
   #add({ a, b }: FlowKey, outcomes: number, failures: number): void {
     let least = Number.POSITIVE_INFINITY
-    for (let level = 0; level < LEVELS; level++) {
+    for (let level = 0; level < PLACES; level++) {
       const cell = level * (this.#mask + 1) + (mix32(a + Math.imul(b, 2 * level + 1)) & this.#mask)
       const sum = this.#outcomes[cell]! + outcomes
       this.#outcomes[cell] = sum

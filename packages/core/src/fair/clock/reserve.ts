@@ -5,9 +5,8 @@ const RESERVE_REQUESTS = 1
 const RESERVE_SECONDS = 0.1
 /** No debt is greater than one request, or what is served in this time: it would be paid by whoever comes next. */
 const DEBT_SECONDS = 0.01
-/** What is kept at most. */
+/** What is kept at most, or the credit of a flow: it may come with all of it at once. */
 const MOST_SECONDS = 0.5
-const MOST_REQUESTS = 12
 /** From this part of the most on it is full: known flows leave something even to a clock at its fastest. */
 export const FULL = 0.8
 
@@ -26,7 +25,14 @@ export class Reserve {
   floor = 0
   /** What should be left, and what is kept at most. */
   target = 2
-  most: number = MOST_REQUESTS
+  most: number
+  readonly #credit: number
+
+  /** `credit`: requests that a flow may save up. */
+  constructor(credit: number) {
+    this.#credit = credit
+    this.most = credit
+  }
 
   get spare(): number {
     return Math.max(this.left, this.owed)
@@ -40,7 +46,7 @@ export class Reserve {
   /** For a resource that delivers `deliverable` and is tried with `perSecond`; `lag`: how late others hear of it. */
   size(meanCost: number, deliverable: number, perSecond: number, lag: number): void {
     this.target = RESERVE_REQUESTS * meanCost + (RESERVE_SECONDS + lag) * deliverable
-    this.most = Math.max(MOST_REQUESTS * meanCost, MOST_SECONDS * perSecond)
+    this.most = Math.max(this.#credit * meanCost, MOST_SECONDS * perSecond)
   }
 
   /** The greatest debt. Where many requests are heard of at once, it is no more than what others have yet to be told. */

@@ -1,3 +1,5 @@
+import { DELAYS, SURE, TOLERATED } from './evidence.js'
+
 /** Requests that a window holds on average: enough for chance to vary them, few enough to fill many windows soon. */
 const WINDOW_REQUESTS = 5
 /** In a deep overload a window holds more, at most this many: counting in whole requests would hide the slope. */
@@ -6,22 +8,16 @@ const MOST_REQUESTS = 10_000
 const TOO_SHORT = 3
 /** Windows are as long as suits the rate when they were begun; this many times as many requests end that. */
 const CROWDED = 6
-/** No window is shorter, whatever the rate: clocks tell no smaller steps of time. */
-const SHORTEST_SECONDS = 1e-4
 /** Windows after which the slope is believed, and those that it is averaged over. */
 const LEAST_WINDOWS = 10
 const MEAN_WINDOWS = 40
-/** A window is counted once this many windows and mean delays have passed: until then outcomes are waited for. */
+/** A window is counted once this many windows, and its delays, have passed: until then outcomes are waited for. */
 const WAIT_WINDOWS = 2
-const WAIT_DELAYS = 4
 const MOST_WAITING = 100
 /** Served per request let in beyond the mean, relative to the share that is served: less than this is nothing. */
 const NOTHING = 0.35
-/** Standard errors that the slope must be clear of that by. */
-const SURE = 2
 /** Variance of what is served that counting in whole requests makes by itself. */
 const GRAIN = 0.25
-const LEAST_SHARE = 0.03
 
 /**
  * Is more served when more is let in? Chance lets in more in one moment and less in the next, so the answer is there
@@ -77,8 +73,7 @@ export class DeliverySlope {
     }
     while (now >= this.#end) {
       this.#end += this.#length
-      const waiting =
-        WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((WAIT_DELAYS * delay) / this.#length))
+      const waiting = WAIT_WINDOWS + Math.min(MOST_WAITING - WAIT_WINDOWS, Math.floor((DELAYS * delay) / this.#length))
       while (this.#last - this.#first >= waiting) this.#count(this.#first++)
       const slot = ++this.#last % this.#heard.length
       this.#heard[slot] = 0
@@ -109,7 +104,7 @@ export class DeliverySlope {
     const meanServed = sums[2]! / windows
     const variance = sums[3]! / windows - mean * mean
     const share = 1 - meanServed / mean
-    if (!(variance > 0) || share < usual + LEAST_SHARE || !(meanServed > 0)) return 0
+    if (!(variance > 0) || share < usual + TOLERATED || !(meanServed > 0)) return 0
     const slope = (sums[4]! / windows - mean * meanServed) / variance
     const unexplained = sums[5]! / windows - meanServed * meanServed - slope * slope * variance
     const error = Math.sqrt(Math.max(GRAIN * meanCost * meanCost, unexplained) / (variance * windows))
@@ -118,9 +113,9 @@ export class DeliverySlope {
 
   /** How long a window should be, in seconds. */
   #lengthFor(perSecond: number, servedShare: number, meanCost: number, delay: number): number {
-    const heardOf = (WAIT_DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
+    const heardOf = (DELAYS * delay) / (MOST_WAITING - WAIT_WINDOWS)
     const requests = Math.max(WINDOW_REQUESTS, Math.min(MOST_REQUESTS, GRAIN / servedShare ** 2))
-    const seconds = Math.max(SHORTEST_SECONDS, heardOf, (requests * meanCost) / perSecond)
+    const seconds = Math.max(heardOf, (requests * meanCost) / perSecond)
     return this.#grain > 0 ? this.#grain * Math.ceil(seconds / this.#grain) : seconds
   }
 

@@ -1,12 +1,10 @@
-/** Rates are averaged over 2 seconds, or the time of 30 requests, but no more than 30 seconds. */
-const RATE_SECONDS = 2
-const RATE_REQUESTS = 30
+import { RATE_REQUESTS, RATE_SECONDS, SURE, TOLERATED } from './evidence.js'
+
+/** Rates are averaged over no more than this, however few requests come. */
 const MOST_RATE_SECONDS = 30
 const LATELY_SECONDS = 5
 /** Outcomes over which shares and delays are averaged. */
 const OUTCOMES = 50
-/** More failures than usual are no chance beyond this many standard errors. */
-const SURE = 2
 /** Requests a second: keeps the arithmetic finite. */
 export const LEAST_RATE = 1e-9
 
@@ -89,10 +87,10 @@ export class Traffic {
     return this.#moved / this.#movedSeconds
   }
 
-  /** The share of failures beyond `usual` and `tolerated`, if it is more than chance makes of these; otherwise 0. */
-  beyond(usual: number, tolerated: number): number {
+  /** The share of failures beyond `usual`, if it is more than is tolerated and chance makes; otherwise 0. */
+  beyond(usual: number): number {
     const beyond = this.failureShare - usual
     const error = Math.sqrt((usual * (1 - usual)) / (2 * OUTCOMES))
-    return beyond > tolerated + SURE * error ? beyond : 0
+    return beyond > TOLERATED + SURE * error ? beyond : 0
   }
 }

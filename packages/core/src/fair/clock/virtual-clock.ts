@@ -9,10 +9,9 @@ const MOST_PRESSURE = 4
 /** How quickly the fair rate follows, per request and per second. */
 const GAIN_PER_REQUEST = 0.02
 const GAIN_PER_SECOND = 0.2
-/** While nothing is refused it follows the level at which a third would be: per second, per request at most, at first. */
+/** While nothing is refused it follows the level at which a third would be: per second, and per request at most. */
 const SHADOW_PER_SECOND = 0.3
 const SHADOW_STEP = 0.03
-const SHADOW_FIRST = 3
 const SHADOW_SHARE = 1 / 3
 
 /**
@@ -52,7 +51,7 @@ export class VirtualClock {
   /** Nothing is refused. A request of a flow that is ahead comes, or `times` as many, or one of a flow that is not. */
   shadow(over: boolean, servedPerSecond: number, requests: number, meanCost: number, times: number): void {
     const perSecond = (SHADOW_PER_SECOND * meanCost) / Math.max(servedPerSecond, LEAST_RATE * meanCost)
-    const first = over ? SHADOW_FIRST / requests : 0
+    const first = over ? 1 / (SHADOW_SHARE * requests) : 0
     const step = Math.min(SHADOW_STEP, Math.max(perSecond, first))
     this.rate *= Math.exp(step * times * (over ? 1 - SHADOW_SHARE : -SHADOW_SHARE))
     this.rate = Math.max(LEAST_RATE * meanCost, Math.min(meanCost / LEAST_RATE ** 2, this.rate))

@@ -1,5 +1,6 @@
 import type { Admission, ClockBelief, ClockMark } from '../clock/belief.js'
-import { FairClock, MEAN_REQUESTS } from '../clock/fair-clock.js'
+import { LATELY_REQUESTS } from '../clock/evidence.js'
+import { FairClock } from '../clock/fair-clock.js'
 
 /**
  * A fair clock that can go on from what another believes, and be followed. A process's own follows the arbiter's, and
@@ -12,7 +13,7 @@ export class SharedFairClock extends FairClock {
   start(belief: ClockBelief): void {
     this.follow({ ...belief, looking: false }, belief, 1)
     this.following = false
-    this.requests = MEAN_REQUESTS
+    this.requests = LATELY_REQUESTS
   }
 
   /** A process that had this part may have gone, or go on unheard: it is given way to, if soon about as much more fails. */
