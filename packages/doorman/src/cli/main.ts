@@ -1,11 +1,30 @@
 #!/usr/bin/env node
 import { readFile } from 'node:fs/promises'
-import { CLIENT_FLAGS, client } from './client.js'
 import { helpOf, UsageError } from './flags.js'
-import { check, SERVE_FLAGS, serve } from './serve.js'
-import { SHELL_FLAGS, shell } from './shell.js'
 
-const HELP = `doorman --check FILE  says whether a configuration is right, and ends
+function print(line: string): void {
+  process.stdout.write(`${line}\n`)
+}
+
+/** Each command loads what it needs itself, and a server much more than the others. */
+async function run([command, ...args]: readonly string[]): Promise<void> {
+  if (command === '--check') await (await import('./serve.js')).check(args, print)
+  else if (command === '--version') print(await version())
+  else if (args.includes('--help') || command === undefined || command === 'help' || command === '--help')
+    print(await help())
+  else if (command === 'serve') await (await import('./serve.js')).serve(args)
+  else if (command === 'shell') await (await import('./shell.js')).shell(args, process.stdin, print)
+  else if (command === 'client') await (await import('./client.js')).client(args, print)
+  else throw new UsageError(`there is no command ${JSON.stringify(command)}: serve, shell or client`)
+}
+
+async function help(): Promise<string> {
+  const [{ SERVE_FLAGS }, { SHELL_FLAGS }, { CLIENT_FLAGS }] = await Promise.all([
+    import('./serve.js'),
+    import('./shell.js'),
+    import('./client.js'),
+  ])
+  return `doorman --check FILE  says whether a configuration is right, and ends
 doorman --version
 
 doorman serve    shares limits among a fleet
@@ -18,19 +37,6 @@ ${helpOf(SHELL_FLAGS)}
 doorman client   loads one resource
 ${helpOf(CLIENT_FLAGS)}
 `
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`)
-}
-
-async function run([command, ...args]: readonly string[]): Promise<void> {
-  if (command === '--check') await check(args, print)
-  else if (command === '--version') print(await version())
-  else if (args.includes('--help') || command === undefined || command === 'help' || command === '--help') print(HELP)
-  else if (command === 'serve') await serve(args)
-  else if (command === 'shell') await shell(args, process.stdin, print)
-  else if (command === 'client') await client(args, print)
-  else throw new UsageError(`there is no command ${JSON.stringify(command)}: serve, shell or client`)
 }
 
 async function version(): Promise<string> {

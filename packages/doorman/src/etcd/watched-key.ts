@@ -1,4 +1,4 @@
-import { Etcd3, type IKeyValue, type IOptions, type Watcher } from 'etcd3'
+import type { Etcd3, IKeyValue, IOptions, Watcher } from 'etcd3'
 import type { ClientTls } from '../tls.js'
 
 /** Who a server is for etcd: by name and password, by a certificate, or both; and whose certificates it trusts. */
@@ -23,6 +23,7 @@ export class WatchedKey {
   readonly #deadlineMs: number
   readonly #pause = new Pause()
   #open: { etcd: Etcd3; watcher: Watcher } | undefined
+  #closings = 0
 
   /** `deadlineMs`: longest wait for an answer. */
   constructor(place: EtcdPlace, key: string, deadlineMs: number) {
@@ -38,7 +39,11 @@ export class WatchedKey {
 
   /** A call of another kind on the same connection; one that fails ends the connection. */
   async use<T>(call: (etcd: Etcd3) => Promise<T>): Promise<T> {
-    this.#open ??= this.#connect()
+    const closings = this.#closings
+    // Half of a server's start, which only a server that uses etcd pays.
+    const client = await import('etcd3')
+    if (closings !== this.#closings) throw new Error('the connection to etcd was closed')
+    this.#open ??= this.#connect(client.Etcd3)
     const { etcd } = this.#open
     try {
       return await call(etcd)
@@ -59,12 +64,13 @@ export class WatchedKey {
   }
 
   close(): void {
+    this.#closings++
     this.#disconnect()
   }
 
-  #connect(): { etcd: Etcd3; watcher: Watcher } {
+  #connect(Client: typeof Etcd3): { etcd: Etcd3; watcher: Watcher } {
     const { endpoints, secrets } = this.#place
-    const etcd = new Etcd3({
+    const etcd = new Client({
       hosts: [...endpoints],
       ...(secrets === undefined ? {} : connectionOf(secrets)),
       defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.#deadlineMs }),
