@@ -23,8 +23,8 @@ export function flowsNamed(periodMs: number): { readonly all: number; readonly f
   return { all: Math.floor(FLOWS * times), far: Math.floor(FAR_FLOWS * times) }
 }
 
-/** Of the random names of processes and arbiters: 64 bits tell them apart, and go with every message. */
-export const NAME_LENGTH = 16
+/** Of the random names of processes and arbiters: 48 bits tell them apart, and go with every message. */
+export const NAME_LENGTH = 12
 
 /** Sums per flow fade over so many periods. */
 export const FLOW_PERIODS = 10

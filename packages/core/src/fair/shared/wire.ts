@@ -26,7 +26,7 @@ export const LONGEST_NAME: number = 256
 const MOST_REQUESTS = 20_000
 const MOST_COST = 1e15
 /** Changes whenever the lists do: processes of two versions are on their own. */
-const VERSION = 3
+const VERSION = 4
 
 export function packReport({ member, sentAtMs, greeting, periods }: ClockReport): string {
   return JSON.stringify([
@@ -38,8 +38,12 @@ export function packReport({ member, sentAtMs, greeting, periods }: ClockReport)
       : [greeting.credit, greeting.probe, greeting.following ? 1 : 0, packBelief(greeting.belief)],
     periods.map(({ period, slots, flows }) => [
       period,
-      slots.map((slot) => packSlot(slot, period * SLOTS)),
-      flows.map(([flow, ...numbers]) => [flow, ...numbers.map(short)]),
+      slots.map((slot, at) => packSlot(slot, period * SLOTS + at)),
+      // Mostly a flow asks for no more than it is charged.
+      flows.map(([flow, lead, charge, asked]) => {
+        const numbers = [lead, charge, asked].map(short)
+        return [flow, ...(numbers[1] === numbers[2] ? numbers.slice(0, 2) : numbers)]
+      }),
     ]),
   ])
 }
@@ -140,21 +144,25 @@ function unpackGreeting(value: unknown): ClockGreeting {
   }
 }
 
+/** `usual`: the slot that it is if none of the period is left out. */
 function packSlot(
   { slot, letIn, refused, known, ahead, strained, settled, ended }: SlotSums,
-  first: number,
+  usual: number,
 ): unknown[] {
-  const rows = ended.map((row) =>
+  const rows = ended.map(({ letIn, success, expected, failure, ignored }) =>
     withoutZeros([
-      slot - row.letIn,
-      ...[row.success, row.failure, row.ignored].map(packAmount),
-      Number(row.expected.toFixed(2)),
+      slot - letIn,
+      packAmount(success),
+      Math.round(100 * expected),
+      ...[failure, ignored].map(packAmount),
     ]),
   )
+  // A row begins with a number, so one alone needs no list around it.
+  const isAlone = rows.length === 1 && rows[0]!.length > 0
   // Mostly all flows are known, and those that are ahead are refused: then the last numbers are none.
   const asked = letIn[0] + refused[0]
-  const rest = [asked - known, refused[0] - ahead, strained, short(settled)]
-  return withoutZeros([slot - first, packAmount(letIn), packAmount(refused), rows, ...rest])
+  const rest = [asked - known, refused[0] - ahead, strained, short(settled), slot - usual]
+  return withoutZeros([packAmount(letIn), packAmount(refused), isAlone ? rows[0] : rows, ...rest])
 }
 
 function withoutZeros(list: unknown[]): unknown[] {
@@ -167,21 +175,22 @@ function unpackPeriod(value: unknown): PeriodSums {
   const period = number(at)
   return {
     period,
-    slots: list(slots, 2 * SLOTS).map((each) => unpackSlot(each, period * SLOTS)),
+    slots: list(slots, 2 * SLOTS).map((each, at) => unpackSlot(each, period * SLOTS + at)),
     flows: list(flows, MOST_FLOWS).map((each): FlowCharge => {
-      const [flow, lead, charge, asked] = list(each, 4)
+      const [flow, lead, charge, asked = charge] = list(each, 4)
       return [text(flow), number(lead), number(charge, 0), number(asked, 0)]
     }),
   }
 }
 
-function unpackSlot(value: unknown, first: number): SlotSums {
-  const [at = 0, letIn = 0, refused = 0, ended = [], unknown = 0, passed = 0, strained = 0, settled = 0] = list(
+function unpackSlot(value: unknown, usual: number): SlotSums {
+  const [letIn = 0, refused = 0, ended = [], unknown = 0, passed = 0, strained = 0, settled = 0, off = 0] = list(
     value,
     8,
   )
-  const slot = first + number(at)
+  const slot = usual + number(off)
   const sums = { letIn: amount(letIn), refused: amount(refused) }
+  const rows = list(ended, MOST_ENDED)
   return {
     slot,
     ...sums,
@@ -189,12 +198,12 @@ function unpackSlot(value: unknown, first: number): SlotSums {
     ahead: count(sums.refused[0] - number(passed)),
     strained: count(strained),
     settled: number(settled),
-    ended: list(ended, MOST_ENDED).map((row): Ended => {
-      const [age = 0, success = 0, failure = 0, ignored = 0, expected = 0] = list(row, 5)
+    ended: (typeof rows[0] === 'number' ? [rows] : rows).map((row): Ended => {
+      const [age = 0, success = 0, expected = 0, failure = 0, ignored = 0] = list(row, 5)
       const letInAt = slot - number(age)
       const known = { success: amount(success), failure: amount(failure), ignored: amount(ignored) }
       const most = known.success[0] + known.failure[0]
-      return { letIn: letInAt, ...known, expected: Math.min(most, number(expected, 0)) }
+      return { letIn: letInAt, ...known, expected: Math.min(most, number(expected, 0) / 100) }
     }),
   }
 }
