@@ -1,6 +1,7 @@
 import { type Clock, steady, systemClock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
+import { ownCopy } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
@@ -216,7 +217,7 @@ export class Overrides implements Stage {
   }
 
   #nameOf(flow: string): string {
-    return this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key)
+    return ownCopy(this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key))
   }
 
   #of(flow: string, nowMs: number): Override | undefined {

@@ -1,4 +1,5 @@
 import { requireInteger, requireOptions } from '../options.js'
+import { ownCopy } from '../path.js'
 
 /** What a store says of a key. */
 export interface QuotaLevel {
@@ -50,7 +51,7 @@ class Debts {
   }
 
   set(key: string, debtMs: number, nowMs: number): void {
-    if (debtMs > 0) this.#freeMs.set(key, debtMs + (nowMs - this.originMs))
+    if (debtMs > 0) this.#freeMs.set(this.#freeMs.has(key) ? key : ownCopy(key), debtMs + (nowMs - this.originMs))
     else this.#freeMs.delete(key)
   }
 
