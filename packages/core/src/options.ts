@@ -2,12 +2,17 @@
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (typeof value === 'function') return 'a function'
+  if (value instanceof Promise) return 'a promise'
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return String(value)
 }
 
-/** Throws an error that says what `name` must be, and shows what it is. */
+/**
+ * Throws an error that says what `name` must be, and shows what it is. A function that must answer at once may be async by
+ * mistake: nobody waits for its promise, and a rejection that nobody hears would end the process.
+ */
 export function fail(name: string, expected: string, value: unknown): never {
+  if (value instanceof Promise) value.catch(() => {})
   const message = `${name} must be ${expected}, got ${show(value)}`
   throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
 }

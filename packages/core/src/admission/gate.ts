@@ -1,8 +1,9 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { fail, requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
+import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
@@ -224,7 +225,7 @@ export class Gate {
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).charge?.(costSoFar, nowMs)
+        this.#mayReject(this.#stages[i]!, visit.hold(i).charge?.(costSoFar, nowMs))
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
@@ -238,7 +239,7 @@ export class Gate {
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).finish(outcome, cost, nowMs, isNamed)
+        this.#mayReject(this.#stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
@@ -374,10 +375,10 @@ export class Gate {
   }
 
   /** Tells each stage. */
-  #each(tell: (stage: Stage) => void): void {
+  #each(tell: (stage: Stage) => unknown): void {
     for (const stage of this.#stages) {
       try {
-        tell(stage)
+        this.#mayReject(stage, tell(stage))
       } catch (error) {
         this.#failed(stage, error)
       }
@@ -390,6 +391,7 @@ export class Gate {
     for (const stage of this.#stages) {
       try {
         const answer = question(stage)
+        if (answer instanceof Promise) fail(stage.name, 'plain JSON', answer)
         if (answer !== undefined) answers[stage.name] = answer
       } catch (error) {
         answers[stage.name] = { error: String(error) }
@@ -407,10 +409,15 @@ export class Gate {
 
   #undo(stage: Stage, hold: Hold, refusal: Refusal): void {
     try {
-      hold.undo(refusal, this.#clock())
+      this.#mayReject(stage, hold.undo(refusal, this.#clock()))
     } catch (error) {
       this.#failed(stage, error)
     }
+  }
+
+  /** A method of a stage that answers nothing may be async all the same. */
+  #mayReject(stage: Stage, given: unknown): void {
+    if (given !== undefined) onRejection(given, (error) => this.#failed(stage, error))
   }
 
   /** Notes that a stage failed, and returns the answer of its `onError`. */
