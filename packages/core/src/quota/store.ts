@@ -89,7 +89,8 @@ export class MemoryQuotaStore implements QuotaStore {
     const debtMs = this.#young.get(key, nowMs) ?? this.#old.get(key, nowMs) ?? 0
     const nextMs = Math.max(0, debtMs + amountMs)
     const taken = amountMs <= 0 || nextMs <= mostMs
-    if (amountMs > 0) this.#turn(nextMs, nowMs)
+    // What was refused is nobody's debt: a cost out of all measure would keep all keys for ever.
+    if (amountMs > 0) this.#turn(taken ? nextMs : 0, nowMs)
     if (taken) {
       this.#old.delete(key)
       this.#young.set(key, nextMs, nowMs)
