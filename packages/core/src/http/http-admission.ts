@@ -32,6 +32,10 @@ export interface Framework<Target extends readonly unknown[]> {
   readonly trust?: string
 }
 
+type NowOrLater<T> = T | Promise<T>
+/** What the option `flow` gives. */
+type GivenFlow = Flow | null | undefined
+
 /** The gate's answer to a request; undefined if the request is none of its business. */
 export type Answer = Decision | undefined
 
@@ -161,29 +165,46 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { flow, cost } = this.#options
     if (yes('skip', skip)) return undefined
     const name = flow?.(...target)
-    const price = cost?.(...target)
+    let price: NowOrLater<number | undefined>
+    try {
+      price = cost?.(...target)
+    } catch (error) {
+      return this.#withoutCost(visit, name, error)
+    }
     if (!isLater(name) && !isLater(price)) return this.#admit(visit, name, price)
-    return this.#later(visit, Promise.all([name, price]), ([flow, cost]) => this.#admit(visit, flow, cost))
+    return Promise.all([name, price]).then(
+      ([flow, cost]) => (visit.isGone ? this.#ask(visit) : this.#admit(visit, flow, cost)),
+      (error: unknown) => this.#withoutCost(visit, name, error),
+    )
   }
 
-  #admit(
-    visit: HttpVisit<Target>,
-    name: Flow | null | undefined,
-    cost: number | undefined,
-  ): Decision | Promise<Decision> {
+  /** The answer to a request whose cost is not known; its name may be. */
+  #withoutCost(visit: HttpVisit<Target>, name: NowOrLater<GivenFlow>, cause: unknown): Answer | Promise<Answer> {
+    if (!isLater(name)) return this.#withoutOptions(visit, cause, name)
+    return name.then(
+      (known) => this.#withoutOptions(visit, cause, known),
+      () => this.#withoutOptions(visit, cause),
+    )
+  }
+
+  #admit(visit: HttpVisit<Target>, name: GivenFlow, cost: number | undefined): Answer | Promise<Answer> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
-    const path = name == null || name === '' ? undefined : requireFlow(name)
-    if (path !== undefined) this.#mistakes.named(firstOf(path), target)
-    return this.gate.admit({
-      flow: path === undefined ? this.#addressFlow(visit) : namedFlow(path),
-      cost: cost ?? 1,
-      resource: (resource !== undefined && now(resource(...target))) || undefined,
-      priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
-      exempt: exempt !== undefined && yes('exempt', exempt(...target)),
-      signal: () => visit.signal,
-      target,
-    })
+    try {
+      const path = pathOf(name)
+      if (path !== undefined) this.#mistakes.named(firstOf(path), target)
+      return this.gate.admit({
+        flow: path === undefined ? this.#addressFlow(visit) : namedFlow(path),
+        cost: cost ?? 1,
+        resource: (resource !== undefined && now(resource(...target))) || undefined,
+        priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
+        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
+        signal: () => visit.signal,
+        target,
+      })
+    } catch (error) {
+      return this.#withoutOptions(visit, error, name)
+    }
   }
 
   /** Goes on when an option's promise is kept. A client that has left by then is not judged. */
@@ -206,19 +227,31 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#addresses.flow(told)
   }
 
-  /** The answer to a request about which the user's functions failed. */
-  #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Answer | Promise<Answer> {
+  /** The answer to a request about which the user's functions failed; it keeps the name that it was given, if it is one. */
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, name?: GivenFlow): Answer | Promise<Answer> {
     this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
-    let flow = UNKNOWN_ADDRESS
+    let flow: Flow | undefined
     try {
-      flow = this.#addressFlow(visit)
+      const path = pathOf(name)
+      flow = path && namedFlow(path)
+    } catch {
+      // That is what failed.
+    }
+    try {
+      flow ??= this.#addressFlow(visit)
     } catch {
       // The user's own functions may have failed the framework, too (which proxies to trust).
+      flow = UNKNOWN_ADDRESS
     }
     return this.gate.admit({ flow, signal: () => visit.signal, target: visit.target })
   }
+}
+
+/** The name that the option `flow` gave, checked; undefined if it gave none. */
+function pathOf(name: GivenFlow): Flow | undefined {
+  return name == null || name === '' ? undefined : requireFlow(name)
 }
 
 function isLater<T>(answer: T | Promise<T>): answer is Promise<T> {
