@@ -21,7 +21,7 @@ import {
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { safeWeight, type WeightOf } from './weight.js'
+import { boosted, safeWeight, type WeightOf, weightFrom } from './weight.js'
 
 /**
  * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
@@ -157,7 +157,7 @@ export function createGate(options: GateOptions = {}): Gate {
 function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
   if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
   return safeWeight(
-    (flow, above) => (weightOf?.(flow, above) ?? 1) * (above.length === 0 ? overrides.factor(flow) : 1),
+    (flow, above) => boosted(weightFrom(weightOf, flow, above), above.length === 0 ? overrides.factor(flow) : 1),
     failed,
   )
 }

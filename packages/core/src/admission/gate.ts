@@ -65,6 +65,8 @@ export class Gate {
   readonly #timeouts: PermitTimeouts | undefined
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
+  /** No longer hears of its overrides, which may outlive it. */
+  readonly #unlisten: (() => void) | undefined
   /** Settle requests that wait for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
@@ -100,7 +102,7 @@ export class Gate {
     this.name = name
     this.overrides = overrides
     overrides?.shortenBy(nameKey)
-    overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
+    this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
     this.#stages = stages
@@ -216,6 +218,7 @@ export class Gate {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#unlisten?.()
     for (const answer of [...this.#watched]) answer(CLOSED)
     this.#each((stage) => stage.close?.())
   }
