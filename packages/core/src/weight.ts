@@ -17,9 +17,9 @@ export function requireWeight(name: string, weight: unknown): void {
 /** A flow's share relative to its siblings; `above` has the names above it in a path, none for the first level. */
 export type WeightOf = (flow: string, above: readonly string[]) => number
 
-/** A weight times the factor of a boost, as far as weights go. */
-export function boosted(weight: number, factor: number): number {
-  return Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight * factor))
+/** The weight that is nearest to `weight`. */
+export function nearestWeight(weight: number): number {
+  return Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight))
 }
 
 const NO_NAMES: readonly string[] = Object.freeze([])

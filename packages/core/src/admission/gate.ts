@@ -1,7 +1,7 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { fail, requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -394,7 +394,7 @@ export class Gate {
     for (const stage of this.#stages) {
       try {
         const answer = question(stage)
-        if (answer instanceof Promise) fail(stage.name, 'plain JSON', answer)
+        this.#mayReject(stage, answer)
         if (answer !== undefined) answers[stage.name] = answer
       } catch (error) {
         answers[stage.name] = { error: String(error) }

@@ -3,7 +3,7 @@ import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
 import { ownCopy } from '../path.js'
 import { onRejection } from '../rejection.js'
-import { requireWeight } from '../weight.js'
+import { nearestWeight, requireWeight } from '../weight.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
@@ -150,6 +150,11 @@ export class Overrides implements Stage {
     if (this.#flows.size === 0) return 1
     const override = this.#of(flow, this.#clock())
     return override?.kind === 'boost' ? override.factor : 1
+  }
+
+  /** @internal The flow's `weight` with its present factor, as far as weights go. */
+  boosted(flow: string, weight: number): number {
+    return nearestWeight(weight * this.factor(flow))
   }
 
   /** Judges a request for the gate. */

@@ -76,9 +76,7 @@ export class Mistakes<Target extends readonly unknown[]> {
         this.#address ??= address
         this.#addressesDiffer = address !== this.#address
       } catch {
-        // The user's own function may say which proxies to trust. The request has its name.
-        this.#namesLeft = 0
-        return
+        // The user's own function may say which proxies to trust.
       }
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
