@@ -21,7 +21,7 @@ import {
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
 import type { Random } from './random.js'
-import { safeWeight, type WeightOf } from './weight.js'
+import { safeWeight, type WeightOf, weightFrom } from './weight.js'
 
 /**
  * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
@@ -156,10 +156,10 @@ export function createGate(options: GateOptions = {}): Gate {
 /** The gate's weights, boosts included; undefined where all weigh the same. */
 function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
   if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
-  return safeWeight(
-    (flow, above) => (weightOf?.(flow, above) ?? 1) * (above.length === 0 ? overrides.factor(flow) : 1),
-    failed,
-  )
+  return safeWeight((flow, above) => {
+    const weight = weightFrom(weightOf, flow, above)
+    return above.length === 0 ? overrides.boosted(flow, weight) : weight
+  }, failed)
 }
 
 /** FAIR's options, with the gate's weights where they have none. Rule `blue` knows no weights. */

@@ -1,7 +1,14 @@
-/** How a bad value is shown in a message: short, and never a way to throw from within the message itself. */
+/**
+ * How a bad value is shown in a message: short, and never a way to throw from within the message itself. A promise comes
+ * from a function that should answer at once: nobody waits for it, and a rejection that nobody hears ends the process.
+ */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
   if (typeof value === 'function') return 'a function'
+  if (value instanceof Promise) {
+    value.catch(() => {})
+    return 'a promise'
+  }
   if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
   return String(value)
 }

@@ -17,6 +17,11 @@ export function requireWeight(name: string, weight: unknown): void {
 /** A flow's share relative to its siblings; `above` has the names above it in a path, none for the first level. */
 export type WeightOf = (flow: string, above: readonly string[]) => number
 
+/** The weight that is nearest to `weight`. */
+export function nearestWeight(weight: number): number {
+  return Math.min(MOST_WEIGHT, Math.max(LEAST_WEIGHT, weight))
+}
+
 const NO_NAMES: readonly string[] = Object.freeze([])
 
 /** The weight of a flow or tenant, checked; 1 without `weightOf`. Throws what `weightOf` throws. */

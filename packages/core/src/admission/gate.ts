@@ -3,6 +3,7 @@ import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
+import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
 import type { Ask, Decision } from './decision.js'
 import { type GateListener, Observers } from './events.js'
@@ -64,6 +65,8 @@ export class Gate {
   readonly #timeouts: PermitTimeouts | undefined
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
+  /** No longer hears of its overrides, which may outlive it. */
+  readonly #unlisten: (() => void) | undefined
   /** Settle requests that wait for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
   readonly #refusedBy = new Map<string, number>()
@@ -99,7 +102,7 @@ export class Gate {
     this.name = name
     this.overrides = overrides
     overrides?.shortenBy(nameKey)
-    overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
+    this.#unlisten = overrides?.onChange((change) => this.#observers.tell({ type: 'override', change }))
     this.#nameKey = nameKey
     this.#timeouts = permitTimeoutMs === undefined ? undefined : new PermitTimeouts(permitTimeoutMs)
     this.#stages = stages
@@ -215,6 +218,7 @@ export class Gate {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#unlisten?.()
     for (const answer of [...this.#watched]) answer(CLOSED)
     this.#each((stage) => stage.close?.())
   }
@@ -224,7 +228,7 @@ export class Gate {
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).charge?.(costSoFar, nowMs)
+        this.#mayReject(this.#stages[i]!, visit.hold(i).charge?.(costSoFar, nowMs))
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
@@ -238,7 +242,7 @@ export class Gate {
     const nowMs = this.#clock()
     for (let i = 0; i < visit.held; i++) {
       try {
-        visit.hold(i).finish(outcome, cost, nowMs, isNamed)
+        this.#mayReject(this.#stages[i]!, visit.hold(i).finish(outcome, cost, nowMs, isNamed))
       } catch (error) {
         this.#failed(this.#stages[i]!, error)
       }
@@ -374,10 +378,10 @@ export class Gate {
   }
 
   /** Tells each stage. */
-  #each(tell: (stage: Stage) => void): void {
+  #each(tell: (stage: Stage) => unknown): void {
     for (const stage of this.#stages) {
       try {
-        tell(stage)
+        this.#mayReject(stage, tell(stage))
       } catch (error) {
         this.#failed(stage, error)
       }
@@ -390,6 +394,7 @@ export class Gate {
     for (const stage of this.#stages) {
       try {
         const answer = question(stage)
+        this.#mayReject(stage, answer)
         if (answer !== undefined) answers[stage.name] = answer
       } catch (error) {
         answers[stage.name] = { error: String(error) }
@@ -407,10 +412,15 @@ export class Gate {
 
   #undo(stage: Stage, hold: Hold, refusal: Refusal): void {
     try {
-      hold.undo(refusal, this.#clock())
+      this.#mayReject(stage, hold.undo(refusal, this.#clock()))
     } catch (error) {
       this.#failed(stage, error)
     }
+  }
+
+  /** A method of a stage that answers nothing may be async all the same. */
+  #mayReject(stage: Stage, given: unknown): void {
+    if (given !== undefined) onRejection(given, (error) => this.#failed(stage, error))
   }
 
   /** Notes that a stage failed, and returns the answer of its `onError`. */

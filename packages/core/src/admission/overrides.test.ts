@@ -3,7 +3,7 @@ import { createGate } from '../create-gate.js'
 import { escrow } from '../escrow/mechanism.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { settled } from '../testing/settled.js'
-import type { Decision } from './decision.js'
+import type { Decision, Permit } from './decision.js'
 import { Overrides } from './overrides.js'
 import type { Refusal } from './refusal.js'
 
@@ -65,6 +65,41 @@ describe('overrides', () => {
     expect(Object.keys(overrides.snapshot())).toHaveLength(10_000)
   })
 
+  it('that are over make room before any that is not', () => {
+    const { clock, overrides, ask } = setUp()
+    overrides.block('bad', 86_400_000)
+    for (const round of [1, 2]) {
+      for (let i = 0; i < 9_999; i++) overrides.block(`flow ${round} ${i}`, 1_000)
+      clock.advance(1_000)
+    }
+    overrides.block('one more', 1_000)
+    expect(ask('bad')).toMatchObject({ admitted: false, reason: 'blocked' })
+    expect(Object.keys(overrides.snapshot())).toEqual(['bad', 'one more'])
+  })
+
+  it('boost a weight no further than weights go', () => {
+    const clock = manualClock()
+    const overrides = new Overrides({ clock })
+    const budget = escrow({ limit: 100, windowMs: 600_000 })
+    const weightOf = (flow: string): number => (flow === 'big' ? 1e10 : 1e12)
+    const gate = createGate({ fair: false, budget, overrides, clock, weightOf })
+    overrides.boost('big', 1_000, 60_000)
+    gate.admit({ flow: 'as big' })
+    const decision = gate.admit({ flow: 'big' }) as Permit
+    expect(decision.quotas()[0]!.guarantee).toBeCloseTo(50)
+    expect(gate.snapshot().stageErrors).toBe(0)
+  })
+
+  it('are no longer told to a gate that has closed', () => {
+    const { overrides, gate } = setUp()
+    const heard: string[] = []
+    gate.observe((event) => heard.push(event.type))
+    overrides.block('a', 1_000)
+    gate.close()
+    overrides.block('a', 1_000)
+    expect(heard).toEqual(['override'])
+  })
+
   it('hold, and are told to all others, where a listener throws or rejects; the gate counts that', async () => {
     const { overrides, gate, ask } = setUp()
     const heard: string[] = []
@@ -84,8 +119,10 @@ describe('overrides', () => {
   it('say what is wrong with them', () => {
     const { overrides } = setUp()
     expect(() => overrides.block('', 1)).toThrow('flow must be a non-empty string, got ""')
-    expect(() => overrides.block('a', 0)).toThrow('forMs must be a number > 0, got 0')
-    expect(() => overrides.boost('a', -1, 1)).toThrow('factor must be a number > 0, got -1')
+    expect(() => overrides.block('a', 0)).toThrow('forMs must be a number > 0 and <= 1000000000000, got 0')
+    expect(() => overrides.block('a', 1e30)).toThrow('forMs must be a number > 0 and <= 1000000000000, got 1e+30')
+    expect(() => overrides.boost('a', -1, 1)).toThrow('factor must be a number from 1e-9 to 1000000000000, got -1')
+    expect(() => overrides.boost('a', 1e300, 1)).toThrow('factor must be a number from 1e-9')
     expect(() => createGate({ overrides: {} as never })).toThrow(
       'overrides must be made by new Overrides(), got an object',
     )
@@ -114,7 +151,34 @@ describe('a flow that is held', () => {
     clock.advance(refusal.retryAfterMs)
     expect(gate.admit({ flow: 'heavy' })).toMatchObject({ admitted: true })
     expect(gate.admit({ flow: 'heavy', exempt: true })).toMatchObject({ admitted: true })
-    expect(() => overrides.hold('heavy', 0, 1)).toThrow(/costPerSecond must be a number > 0, got 0/)
+    expect(() => overrides.hold('heavy', 0, 1)).toThrow(
+      /costPerSecond must be a number from 1e-9 to 1000000000000, got 0/,
+    )
+  })
+
+  it.each([900, 1_000])('gets no more than its rate, however often the hold is renewed (each %d ms)', (everyMs) => {
+    const clock = manualClock()
+    const overrides = new Overrides({ clock })
+    const gate = createGate({ clock, overrides, fair: false })
+    let admitted = 0
+    for (let atMs = 0; atMs < 10_000; atMs += 10) {
+      if (atMs % everyMs === 0) overrides.hold('heavy', 20, 1_000)
+      if ((gate.admit({ flow: 'heavy' }) as Decision).admitted) admitted++
+      clock.advance(10)
+    }
+    expect(admitted).toBeGreaterThanOrEqual(219)
+    expect(admitted).toBeLessThanOrEqual(222)
+  })
+
+  it('owes as much at another rate, which takes as much less time', () => {
+    const clock = manualClock()
+    const overrides = new Overrides({ clock })
+    const gate = createGate({ clock, overrides, fair: false })
+    overrides.hold('heavy', 1, 600_000)
+    gate.admit({ flow: 'heavy', cost: 101 })
+    expect(gate.admit({ flow: 'heavy' })).toMatchObject({ retryAfterMs: 100_000 })
+    overrides.hold('heavy', 10, 600_000)
+    expect(gate.admit({ flow: 'heavy' })).toMatchObject({ retryAfterMs: 10_000 })
   })
 
   describe.each([undefined, 'fleet-secret'])('of a name too long to be kept, with nameSecret %s', (nameSecret) => {

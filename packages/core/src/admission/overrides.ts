@@ -1,13 +1,18 @@
 import { type Clock, steady, systemClock } from '../clock.js'
 import type { Words } from '../hash.js'
 import { requireAbove, requireFunction, requireOptions, requireText } from '../options.js'
+import { ownCopy } from '../path.js'
 import { onRejection } from '../rejection.js'
+import { nearestWeight, requireWeight } from '../weight.js'
 import { flowName } from './flow.js'
 import { refuse } from './refusal.js'
 import type { Passage, Stage, Verdict } from './stage.js'
 
 /** Most flows with an override at the same time. */
 const MOST_FLOWS = 10_000
+
+/** Longest time of an override: about thirty years, so that clients are told when to come back. */
+const MOST_MS = 1e12
 
 /** Burst of a held flow after a pause, in seconds of its rate. */
 const HOLD_SECONDS = 1
@@ -63,6 +68,8 @@ export class Overrides implements Stage {
   /** Of the gates that use it; undefined without a gate. */
   #nameKey: { readonly key: Words | undefined } | undefined
   #weighs = false
+  /** No override ends before this. */
+  #nextEndMs = Number.POSITIVE_INFINITY
   #failures = 0
 
   constructor(options: OverridesOptions = {}) {
@@ -86,26 +93,27 @@ export class Overrides implements Stage {
     for (const [flow, override] of before) this.#flows.set(this.#nameOf(flow), override)
   }
 
-  /** Refuses all requests of the flow, for `forMs` milliseconds, above 0. Exempt requests pass. */
+  /** Refuses all requests of the flow, for `forMs` milliseconds, above 0, at most 1e12. Exempt requests pass. */
   block(flow: string, forMs: number, by?: string): void {
     this.#set(flow, { kind: 'block', factor: 0, costPerSecond: 0 }, forMs, by)
   }
 
   /**
-   * Limits the flow to `costPerSecond`, above 0, for `forMs` milliseconds, whether there is a shortage or not. The
-   * burst is a second's worth, and its last request may cost more than the rest. Exempt requests pass.
+   * Limits the flow to `costPerSecond`, from 1e-9 to 1e12, for `forMs` milliseconds, whether there is a shortage or not.
+   * The burst is a second's worth, and its last request may cost more than the rest. A hold that is renewed goes on with
+   * what the flow has used of it. Exempt requests pass.
    */
   hold(flow: string, costPerSecond: number, forMs: number, by?: string): void {
-    requireAbove('costPerSecond', costPerSecond, 0)
+    requireWeight('costPerSecond', costPerSecond)
     this.#set(flow, { kind: 'hold', factor: 1, costPerSecond }, forMs, by)
   }
 
   /**
-   * Multiplies the flow's weight by `factor`, above 0, for `forMs` milliseconds, in each of `fair`, `budget` and
+   * Multiplies the flow's weight by `factor`, from 1e-9 to 1e12, as far as weights go, for `forMs` milliseconds, in each of `fair`, `budget` and
    * `queue` that has no weights of its own.
    */
   boost(flow: string, factor: number, forMs: number, by?: string): void {
-    requireAbove('factor', factor, 0)
+    requireWeight('factor', factor)
     this.#set(flow, { kind: 'boost', factor, costPerSecond: 0 }, forMs, by)
   }
 
@@ -142,6 +150,11 @@ export class Overrides implements Stage {
     if (this.#flows.size === 0) return 1
     const override = this.#of(flow, this.#clock())
     return override?.kind === 'boost' ? override.factor : 1
+  }
+
+  /** @internal The flow's `weight` with its present factor, as far as weights go. */
+  boosted(flow: string, weight: number): number {
+    return nearestWeight(weight * this.factor(flow))
   }
 
   /** Judges a request for the gate. */
@@ -184,14 +197,19 @@ export class Overrides implements Stage {
     by: string | undefined,
   ): void {
     requireText('flow', flow)
-    requireAbove('forMs', forMs, 0)
+    requireAbove('forMs', forMs, 0, MOST_MS)
     const name = this.#nameOf(flow)
-    this.#flows.delete(name)
-    // The oldest override makes room.
-    if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
     const nowMs = this.#clock()
-    this.#flows.set(name, { ...what, paidMs: nowMs - 1_000 * HOLD_SECONDS, untilMs: nowMs + forMs })
     const { kind, factor, costPerSecond } = what
+    const before = this.#flows.get(name)
+    let paidMs = nowMs - 1_000 * HOLD_SECONDS
+    if (kind === 'hold' && before?.kind === 'hold')
+      paidMs = nowMs + ((before.paidMs - nowMs) * before.costPerSecond) / costPerSecond
+    this.#flows.delete(name)
+    this.#makeRoom(nowMs)
+    const untilMs = nowMs + forMs
+    this.#flows.set(name, { ...what, paidMs, untilMs })
+    this.#nextEndMs = Math.min(this.#nextEndMs, untilMs)
     this.#tell({
       flow: name,
       kind,
@@ -200,6 +218,19 @@ export class Overrides implements Stage {
       forMs,
       by,
     })
+  }
+
+  /** Those that are over make room, else the oldest. */
+  #makeRoom(nowMs: number): void {
+    if (this.#flows.size < MOST_FLOWS) return
+    if (nowMs >= this.#nextEndMs) {
+      this.#nextEndMs = Number.POSITIVE_INFINITY
+      for (const flow of this.#flows.keys()) {
+        const override = this.#of(flow, nowMs)
+        if (override !== undefined) this.#nextEndMs = Math.min(this.#nextEndMs, override.untilMs)
+      }
+    }
+    if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
   }
 
   #tell(change: OverrideChange): void {
@@ -216,7 +247,7 @@ export class Overrides implements Stage {
   }
 
   #nameOf(flow: string): string {
-    return this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key)
+    return ownCopy(this.#nameKey === undefined ? flow : flowName(flow, this.#nameKey.key))
   }
 
   #of(flow: string, nowMs: number): Override | undefined {

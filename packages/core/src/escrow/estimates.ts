@@ -1,3 +1,5 @@
+import { ownCopy } from '../path.js'
+
 /** What settlements have said of a tenant's costs. */
 interface Estimate {
   /** Of the costs that were asked for, what they really were: mean, and mean deviation from it. */
@@ -84,7 +86,7 @@ export class Estimates {
     const estimate = this.#tenants.get(tenant)
     if (estimate === undefined) {
       if (this.#tenants.size >= this.#most) this.#tenants.delete(this.#tenants.keys().next().value!)
-      this.#tenants.set(tenant, { mean: part, deviation: 0, admitted: 1, settled: 1 })
+      this.#tenants.set(ownCopy(tenant), { mean: part, deviation: 0, admitted: 1, settled: 1 })
       return
     }
     const error = part - estimate.mean

@@ -1,3 +1,4 @@
+import { ownCopy } from '../path.js'
 import { Budget, type Reserve } from './budget.js'
 import type { EscrowTenant } from './decision.js'
 import { Group } from './group.js'
@@ -299,7 +300,7 @@ export class Ledger {
     const debt = this.#lateDebts.get(name)
     if (debt !== undefined) debt.amount += amount
     else if (this.#lateDebts.size < this.#maxStrangers || isNamed)
-      this.#lateDebts.set(name, { weight, group, isNamed, amount })
+      this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
   }
 
   /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */

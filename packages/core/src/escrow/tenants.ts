@@ -1,3 +1,4 @@
+import { ownCopy } from '../path.js'
 import type { Group } from './group.js'
 
 /** A node with a weight in a hierarchy: a `Group`, or a {@link Tenant}. All of it but its place is about one window. */
@@ -100,7 +101,7 @@ export class Tenant extends Node {
   /** Becomes another one, which is not active. */
   become(name: string, weight: number, group: Group, isNamed: boolean): void {
     this.clear()
-    this.name = name
+    this.name = ownCopy(name)
     this.weight = weight
     this.parent = group
     this.slot = -1

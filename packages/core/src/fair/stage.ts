@@ -1,6 +1,7 @@
 import type { Outcome } from '../admission/outcome.js'
 import { type Refusal, refuse } from '../admission/refusal.js'
 import type { Hold, Passage, Stage, Verdict } from '../admission/stage.js'
+import { ownCopy } from '../path.js'
 import type { FairRuleName } from './options.js'
 import { FlowKey } from './placement.js'
 import type { FairTracker } from './tracker.js'
@@ -64,7 +65,7 @@ export function fairStage(tracker: FairTracker<FairRuleName>): Stage {
     if (known !== undefined) return known
     if (trackers.size >= MOST_RESOURCES) return tracker
     const fresh = tracker.another(resource)
-    trackers.set(resource, fresh)
+    trackers.set(ownCopy(resource), fresh)
     return fresh
   }
   function ofEach(question: (one: FairTracker<FairRuleName>) => object): object {

@@ -1,4 +1,4 @@
-import { type Flow, firstOf } from '../path.js'
+import { type Flow, firstOf, ownCopy } from '../path.js'
 import type { Warnings } from './mistakes.js'
 
 /**
@@ -66,7 +66,7 @@ export class AddressFlows {
     }
     // Forgetting all at once is as good as forgetting the oldest, and costs nothing per request.
     if (this.#recent.size >= MOST_REMEMBERED) this.#recent.clear()
-    this.#recent.set(address, flow)
+    this.#recent.set(ownCopy(address), flow)
     return flow
   }
 

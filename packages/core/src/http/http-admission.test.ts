@@ -35,6 +35,36 @@ function admission(options: HttpOptions<[call: Call]> = {}): NodeAdmission<[call
 }
 
 describe('what adapters have in common', () => {
+  it('keeps the name of a request whose cost is none, or fails, with it or apart', async () => {
+    const rejects = (): Promise<never> => Promise.reject(new Error('later'))
+    const throws = (): never => {
+      throw new Error('at once')
+    }
+    for (const cost of [() => Number.NaN, () => 0, async () => Number.NaN, rejects, throws])
+      for (const flow of [({ key }: Call) => key, async ({ key }: Call) => key]) {
+        const subject = admission({ flow, cost })
+        const call = { key: 'acme', address: '1.2.3.4' }
+        const decision = await subject.ask(subject.visit([call], undefined))
+        expect(decision).toMatchObject({ admitted: true, flow: 'acme', cost: 1 })
+      }
+  })
+
+  it('hears of both where the name is refused later and the cost at once: the process would end', async () => {
+    const flow = (): Promise<never> => Promise.reject(new Error('later'))
+    const cost = (): never => {
+      throw new Error('at once')
+    }
+    const subject = admission({ flow, cost })
+    const decision = await subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined))
+    expect(decision).toMatchObject({ admitted: true, flow: 'ip:1.2.3.4' })
+  })
+
+  it('keeps the name of a request whose address cannot be told', async () => {
+    const subject = admission({ flow: ({ key }) => key })
+    const decision = await subject.ask(subject.visit([{ key: 'acme', address: 'broken' }], undefined))
+    expect(decision).toMatchObject({ admitted: true, flow: 'acme' })
+  })
+
   it('makes a gate of FAIR and shedding by the signals of the framework', () => {
     expect(Object.keys(admission().gate.snapshot().stages)).toEqual(['fair', 'shed'])
     expect(Object.keys(admission({ shed: idle, fair: false }).gate.snapshot().stages)).toEqual(['shed'])

@@ -6,6 +6,7 @@ import type { Refusal } from '../admission/refusal.js'
 import { requireBoolean, requireFunction, requireOneOf } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { coinRandom, type Random } from '../random.js'
+import { isLater, onRejection } from '../rejection.js'
 import { AddressFlows, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 import { consoleWarning, Mistakes, Warnings } from './mistakes.js'
@@ -31,6 +32,10 @@ export interface Framework<Target extends readonly unknown[]> {
   untrustedHeaders?(...target: Target): Readonly<Record<string, unknown>> | undefined
   readonly trust?: string
 }
+
+type NowOrLater<T> = T | Promise<T>
+/** What the option `flow` gives. */
+type GivenFlow = Flow | null | undefined
 
 /** The gate's answer to a request; undefined if the request is none of its business. */
 export type Answer = Decision | undefined
@@ -146,7 +151,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     if (visit.hasAddress !== undefined) this.#addresses.answered(visit.hasAddress)
     if (outcome !== undefined) {
       try {
-        const answer = now(outcome(...target, error))
+        const answer = outcome(...target, error)
         requireOneOf('outcome', answer, outcomes)
         return answer
       } catch (cause) {
@@ -161,43 +166,57 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     const { flow, cost } = this.#options
     if (yes('skip', skip)) return undefined
     const name = flow?.(...target)
-    const price = cost?.(...target)
+    let price: NowOrLater<number | undefined>
+    try {
+      price = cost?.(...target)
+    } catch (error) {
+      price = Promise.reject(error)
+    }
     if (!isLater(name) && !isLater(price)) return this.#admit(visit, name, price)
-    return this.#later(visit, Promise.all([name, price]), ([flow, cost]) => this.#admit(visit, flow, cost))
+    return Promise.all([name, price]).then(
+      ([flow, cost]) => (visit.isGone ? this.#ask(visit) : this.#admit(visit, flow, cost)),
+      (error: unknown) =>
+        // If it was the cost that failed, the name still counts.
+        Promise.resolve(name)
+          .then((known) => this.#withoutOptions(visit, error, pathOf(known)))
+          .catch(() => this.#withoutOptions(visit, error)),
+    )
   }
 
-  #admit(
-    visit: HttpVisit<Target>,
-    name: Flow | null | undefined,
-    cost: number | undefined,
-  ): Decision | Promise<Decision> {
+  #admit(visit: HttpVisit<Target>, name: GivenFlow, cost: number | undefined): Answer | Promise<Answer> {
     const { target } = visit
     const { resource, priority, exempt } = this.#options
-    const path = name == null || name === '' ? undefined : requireFlow(name)
-    if (path !== undefined) this.#mistakes.named(firstOf(path), target)
-    return this.gate.admit({
-      flow: path === undefined ? this.#addressFlow(visit) : namedFlow(path),
-      cost: cost ?? 1,
-      resource: (resource !== undefined && now(resource(...target))) || undefined,
-      priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
-      exempt: exempt !== undefined && yes('exempt', exempt(...target)),
-      signal: () => visit.signal,
-      target,
-    })
+    let path: Flow | undefined
+    try {
+      path = pathOf(name)
+      if (path !== undefined) this.#mistakes.named(firstOf(path), target)
+      return this.gate.admit({
+        flow: this.#flowOf(visit, path),
+        cost: cost ?? 1,
+        resource: (resource !== undefined && now(resource(...target))) || undefined,
+        priority: priority === undefined ? 0 : (now(priority(...target)) ?? 0),
+        exempt: exempt !== undefined && yes('exempt', exempt(...target)),
+        signal: () => visit.signal,
+        target,
+      })
+    } catch (error) {
+      return this.#withoutOptions(visit, error, path)
+    }
   }
 
   /** Goes on when an option's promise is kept. A client that has left by then is not judged. */
   #later<T>(
     visit: HttpVisit<Target>,
-    promise: Promise<T>,
+    promise: PromiseLike<T>,
     goOn: (answer: T) => Answer | Promise<Answer>,
   ): Promise<Answer> {
-    return promise
+    return Promise.resolve(promise)
       .then((answer) => (visit.isGone ? this.#ask(visit) : goOn(answer)))
       .catch((error: unknown) => this.#withoutOptions(visit, error))
   }
 
-  #addressFlow(visit: HttpVisit<Target>): string {
+  #flowOf(visit: HttpVisit<Target>, path: Flow | undefined): Flow {
+    if (path !== undefined) return namedFlow(path)
     const { target } = visit
     const { address } = this.#options
     if (address === undefined) this.namedByAddress(target)
@@ -206,14 +225,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#addresses.flow(told)
   }
 
-  /** The answer to a request about which the user's functions failed. */
-  #withoutOptions(visit: HttpVisit<Target>, cause: unknown): Answer | Promise<Answer> {
+  /** The answer to a request about which the user's functions failed; `path` is its name, if it has one. */
+  #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): Answer | Promise<Answer> {
     this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
     if (this.#onError === 'refuse') return OPTION_FAILED
-    let flow = UNKNOWN_ADDRESS
+    let flow: Flow = UNKNOWN_ADDRESS
     try {
-      flow = this.#addressFlow(visit)
+      flow = this.#flowOf(visit, path)
     } catch {
       // The user's own functions may have failed the framework, too (which proxies to trust).
     }
@@ -221,19 +240,20 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
   }
 }
 
-function isLater<T>(answer: T | Promise<T>): answer is Promise<T> {
-  return typeof answer === 'object' && answer instanceof Promise
+/** The name that the option `flow` gave, checked; undefined if it gave none. */
+function pathOf(name: GivenFlow): Flow | undefined {
+  return name == null || name === '' ? undefined : requireFlow(name)
 }
 
 /** The answer of a user's function that must come at once. A promise must not end the process when it rejects. */
 function now<T>(answer: T): T {
-  if (answer instanceof Promise) answer.catch(() => {})
+  onRejection(answer, () => {})
   return answer
 }
 
 /** An answer that has to be true or false, or nothing. A promise would otherwise always count as yes. */
 function yes(name: string, answer: unknown): boolean {
-  if (now(answer) === undefined) return false
+  if (answer === undefined) return false
   requireBoolean(name, answer)
   return answer === true
 }

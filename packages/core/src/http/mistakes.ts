@@ -71,9 +71,13 @@ export class Mistakes<Target extends readonly unknown[]> {
       return
     }
     if (!this.#addressesDiffer) {
-      const address = this.#framework.address(...target)
-      this.#address ??= address
-      this.#addressesDiffer = address !== this.#address
+      try {
+        const address = this.#framework.address(...target)
+        this.#address ??= address
+        this.#addressesDiffer = address !== this.#address
+      } catch {
+        // The user's own function may say which proxies to trust.
+      }
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
     this.#warnings.say(

@@ -20,7 +20,8 @@ import type { HttpRefusal } from './refusal.js'
 
 /**
  * What to do with a request if `flow`, `cost`, `resource`, `priority`, `exempt` or `skip` throws or gives what it may not:
- * judge it by its client's address at cost 1, let it pass unjudged and uncounted, or refuse it with 503.
+ * judge it at cost 1, by its client's address unless `flow` has named it, let it pass unjudged and uncounted, or refuse it
+ * with 503.
  */
 export type OnError = 'address' | 'admit' | 'refuse'
 

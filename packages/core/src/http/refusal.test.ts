@@ -64,6 +64,11 @@ describe('the problem document', () => {
     })
   })
 
+  it.each(['over-quota', 'never'])('says that it was a quota, which is shared with nobody: %s', (reason) => {
+    const { body } = httpRefusal(refuse('quota', reason, false, Number.POSITIVE_INFINITY), () => 0)
+    expect(JSON.parse(body)).toMatchObject({ title: 'This client is over its quota', status: 429 })
+  })
+
   it.each(['closed', 'error', 'store-error'])('names no policy where none was violated: %s', (reason) => {
     const { body } = httpRefusal(refuse('gate', reason, false, 1_000), () => 0)
     expect(JSON.parse(body)).toEqual({

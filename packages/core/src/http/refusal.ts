@@ -52,7 +52,7 @@ export function retryAfterSeconds(retryAfterMs: number, random: Random): number 
  */
 export function httpRefusal(refusal: Refusal, random: Random, tellsRateLimit: boolean = true): HttpRefusal {
   const status = statusOfRefusal(refusal)
-  const bound = refusal.reason === 'over-quota' ? 'quota' : 'fair share'
+  const bound = refusal.reason === 'over-quota' || refusal.reason === 'never' ? 'quota' : 'fair share'
   const problem: Record<string, unknown> =
     status === 429
       ? { type: `${PROBLEM_TYPES}quota-exceeded`, title: `This client is over its ${bound}`, status }

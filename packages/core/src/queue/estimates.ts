@@ -1,3 +1,5 @@
+import { ownCopy } from '../path.js'
+
 /** A moving average: of all samples while there are few; then each new one counts for `1 / memory`. */
 export class MovingAverage {
   readonly #memory: number
@@ -43,7 +45,7 @@ export class Durations {
   learn(name: string, durationMs: number): void {
     this.#all.add(durationMs)
     if (!this.#classes.has(name) && this.#classes.size < MOST_CLASSES)
-      this.#classes.set(name, new MovingAverage(DURATION_MEMORY))
+      this.#classes.set(ownCopy(name), new MovingAverage(DURATION_MEMORY))
     this.#of(name).add(durationMs)
   }
 

@@ -9,7 +9,7 @@ import {
 } from '../options.js'
 import type { QuotaStore } from './store.js'
 
-type NowOrLater<T> = T | Promise<T>
+export type NowOrLater<T> = T | Promise<T>
 
 /**
  * What {@link quota} takes. Functions get what a handler of the framework gets, as those of the middleware do (Express
@@ -30,8 +30,8 @@ export interface QuotaOptions<Target extends readonly unknown[]> {
   burst?: number
   /** The policy's name, in decisions, refusals and what clients are told; unique within a gate. @default 'quota' */
   name?: string
-  /** Whose quota it is. @default the flow */
-  keyGenerator?: (...target: Target) => NowOrLater<string>
+  /** Whose quota it is. A request for which it gives nothing, or an empty name, is its flow's. @default the flow */
+  keyGenerator?: (...target: Target) => NowOrLater<string | undefined | null>
   /** True for requests that this quota neither counts nor refuses. */
   skip?: (...target: Target) => NowOrLater<boolean | undefined>
   /** Requests that did not succeed are given back when they end. @default false */

@@ -269,6 +269,24 @@ describe('a store that fails', () => {
     await settled()
   })
 
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['nothing, later', Promise.resolve(undefined)],
+    ['no number', { taken: false, debtMs: Number.NaN }],
+    ['words', { taken: '0', debtMs: '5' }],
+  ])('answers %s', async (_what, answer) => {
+    const { gate } = gateWith({ store: { take: () => answer as never, forget: () => {} }, onError: 'refuse' })
+    expect(await gate.admit({ flow: 'acme' })).toMatchObject({ admitted: false, reason: 'error' })
+    expect(gate.snapshot().stageErrors).toBe(1)
+  })
+
+  it('does not, where it answers with what can be awaited and is no promise', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: as query builders have it
+    const later = { then: (told: (level: object) => void) => told({ taken: false, debtMs: 70_000 }) }
+    const { gate } = gateWith({ store: { take: () => later as never, forget: () => {} } })
+    expect(await gate.admit({ flow: 'acme' })).toMatchObject({ reason: 'over-quota', retryAfterMs: 30_000 })
+  })
+
   it('is not shared by quotas that share it', async () => {
     const keys: string[] = []
     const store: QuotaStore = {
@@ -284,7 +302,53 @@ describe('a store that fails', () => {
   })
 })
 
+describe('a request without a key', () => {
+  it.each(['', undefined, null])('(%j) has the quota of its flow, and is not without a limit', async (none) => {
+    for (const keyGenerator of [() => none, async () => none]) {
+      const { gate } = gateWith({ limit: 1, keyGenerator })
+      const admitted = async (flow: string): Promise<boolean> => (await gate.admit({ flow })).admitted
+      expect(await admitted('acme')).toBe(true)
+      expect(await admitted('acme')).toBe(false)
+      expect(await admitted('globex')).toBe(true)
+      expect(gate.snapshot().stageErrors).toBe(0)
+    }
+  })
+})
+
+describe('functions of a quota', () => {
+  const rejects = (): Promise<never> => Promise.reject(new Error('later'))
+  const throws = (): never => {
+    throw new Error('at once')
+  }
+
+  it.each<[string, Partial<Options>]>([
+    ['skip rejects and the key throws', { skip: rejects, keyGenerator: throws }],
+    ['the key rejects and the limit throws', { keyGenerator: rejects, limit: throws }],
+    ['all reject', { skip: rejects, keyGenerator: rejects, limit: rejects }],
+  ])('are failures of the stage, all of them heard: %s', async (_what, options) => {
+    const { gate } = gateWith({ ...options, onError: 'refuse' })
+    expect(await gate.admit({ flow: 'acme' })).toMatchObject({ reason: 'error' })
+    await settled()
+    expect(gate.snapshot().stageErrors).toBe(1)
+  })
+
+  it('may give what can be awaited and is no promise', async () => {
+    // biome-ignore lint/suspicious/noThenProperty: as query builders have it
+    const query = { then: (told: (limit: number) => void) => told(1) }
+    const { gate } = gateWith({ limit: () => query as never })
+    expect((await gate.admit({ flow: 'acme' })).admitted).toBe(true)
+    expect((await gate.admit({ flow: 'acme' })).admitted).toBe(false)
+  })
+})
+
 describe('the memory of quotas', () => {
+  it('lets keys go, though a cost out of all measure was refused', () => {
+    const store = new MemoryQuotaStore()
+    expect(store.take('hostile', 1e15, 100, 0).taken).toBe(false)
+    for (let at = 0; at < 10_000; at++) store.take(`key ${at}`, 10, 100, at)
+    expect(store.size).toBeLessThanOrEqual(250)
+  })
+
   it('lets keys go that are free of debt, however many come', () => {
     const store = new MemoryQuotaStore()
     for (let at = 0; at < 10_000; at++) store.take(`key ${at}`, 10, 100, at)

@@ -3,8 +3,9 @@ import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
-import { requireBoolean, requireOptions, requireText } from '../options.js'
-import { QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
+import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
+import { isLater, onRejection } from '../rejection.js'
+import { type NowOrLater, QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 
 /**
@@ -63,7 +64,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const giveBack = (key: string, amountMs: number, nowMs: number): void => {
     const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
     // Nobody is left to tell that the store is away; the key earns it back.
-    if (given instanceof Promise) given.catch(() => {})
+    onRejection(given, () => {})
   }
 
   const verdict = (key: string, terms: Terms, { cost, nowMs: takenMs }: Passage, level: QuotaLevel): Verdict => {
@@ -93,16 +94,18 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     return refuse(name, isNever ? 'never' : 'over-quota', false, retryAfterMs, detail, own)
   }
 
-  const judge = (key: string, most: number, passage: Passage): Verdict | Promise<Verdict> => {
-    const { cost, nowMs } = passage
+  const judge = (named: string | undefined | null, most: number, passage: Passage): Verdict | Promise<Verdict> => {
+    const { cost, flow, nowMs } = passage
+    // A client that leaves out its key must not be without a limit.
+    const key = named == null || named === '' ? flow : named
     requireText('keyGenerator', key)
     requireLimit(most)
     const stored = keyOf(key)
     const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
     if (terms.limit === 0) return verdict(stored, terms, passage, { taken: false, debtMs: 0 })
     const level = store.take(stored, cost * terms.unitMs, terms.burst * terms.unitMs * (1 + ROUNDING), nowMs)
-    if (!(level instanceof Promise)) return verdict(stored, terms, passage, level)
-    return level.then((known) => verdict(stored, terms, passage, known))
+    if (!isLater(level)) return verdict(stored, terms, passage, requireLevel(level))
+    return Promise.resolve(level).then((known) => verdict(stored, terms, passage, requireLevel(known)))
   }
 
   return {
@@ -113,18 +116,26 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
       if (passage.exempt) return undefined
       // Types see to it that a middleware is given quotas of its own framework.
       const target = (passage.target ?? [passage]) as Target
-      const skipped = skip?.(...target) ?? false
-      const key = keyGenerator === undefined ? passage.flow : keyGenerator(...target)
-      const most = typeof limit === 'function' ? limit(...target) : limit
+      let skipped: NowOrLater<boolean | undefined>
+      let key: NowOrLater<string | undefined | null>
+      let most: NowOrLater<number>
+      try {
+        skipped = skip?.(...target)
+        key = keyGenerator?.(...target)
+        most = typeof limit === 'function' ? limit(...target) : limit
+      } catch (error) {
+        // Nobody waits for those that were asked before.
+        for (const asked of [skipped, key]) onRejection(asked, () => {})
+        throw error
+      }
       if (!isLater(skipped) && !isLater(key) && !isLater(most))
         return isSkip(skipped) ? undefined : judge(key, most, passage)
       return Promise.all([skipped, key, most]).then(([skipped, key, most]) =>
-        isSkip(skipped ?? false) ? undefined : judge(key, most, passage),
+        isSkip(skipped) ? undefined : judge(key, most, passage),
       )
     },
     forget(flow: string): void {
-      const forgotten = store.forget(keyOf(flow))
-      if (forgotten instanceof Promise) forgotten.catch(() => {})
+      onRejection(store.forget(keyOf(flow)), () => {})
     },
     snapshot: () => ({
       ...(store instanceof MemoryQuotaStore && { keys: store.size }),
@@ -133,13 +144,17 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   }
 }
 
-function isLater<T>(answer: T | Promise<T>): answer is Promise<T> {
-  return answer instanceof Promise
+function isSkip(answer: boolean | undefined): boolean {
+  if (answer !== undefined) requireBoolean('skip', answer)
+  return answer === true
 }
 
-function isSkip(answer: boolean): boolean {
-  requireBoolean('skip', answer)
-  return answer
+/** What a store of the user's says. */
+function requireLevel(level: QuotaLevel): QuotaLevel {
+  const { taken, debtMs } = (level ?? {}) as Partial<QuotaLevel>
+  requireBoolean('store.take().taken', taken)
+  requireNumber('store.take().debtMs', debtMs, 0)
+  return level
 }
 
 function remaining({ burst, unitMs }: Terms, debtMs: number): number {

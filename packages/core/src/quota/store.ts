@@ -1,4 +1,5 @@
 import { requireInteger, requireOptions } from '../options.js'
+import { ownCopy } from '../path.js'
 
 /** What a store says of a key. */
 export interface QuotaLevel {
@@ -50,7 +51,7 @@ class Debts {
   }
 
   set(key: string, debtMs: number, nowMs: number): void {
-    if (debtMs > 0) this.#freeMs.set(key, debtMs + (nowMs - this.originMs))
+    if (debtMs > 0) this.#freeMs.set(this.#freeMs.has(key) ? key : ownCopy(key), debtMs + (nowMs - this.originMs))
     else this.#freeMs.delete(key)
   }
 
@@ -88,7 +89,8 @@ export class MemoryQuotaStore implements QuotaStore {
     const debtMs = this.#young.get(key, nowMs) ?? this.#old.get(key, nowMs) ?? 0
     const nextMs = Math.max(0, debtMs + amountMs)
     const taken = amountMs <= 0 || nextMs <= mostMs
-    if (amountMs > 0) this.#turn(nextMs, nowMs)
+    // What was refused is nobody's debt: a cost out of all measure would keep all keys for ever.
+    if (amountMs > 0) this.#turn(taken ? nextMs : 0, nowMs)
     if (taken) {
       this.#old.delete(key)
       this.#young.set(key, nextMs, nowMs)

@@ -1,3 +1,4 @@
+import { ownCopy } from '../path.js'
 import { MOST_COST } from './options.js'
 
 /** How much a settlement tells. */
@@ -112,7 +113,7 @@ export class LearnedCosts {
     this.#any = learnt(this.#any, declared, actual)
     if (known === undefined) {
       if (this.#flows.size >= MOST_FLOWS) this.#flows.delete(this.#flows.keys().next().value!)
-      this.#flows.set(flow, { all: new Estimator(declared, actual), kinds: undefined })
+      this.#flows.set(ownCopy(flow), { all: new Estimator(declared, actual), kinds: undefined })
       this.#first = learnt(this.#first, declared, actual)
     } else known.all.learn(declared, actual)
     if (kind !== '') learnKind(this.#flows.get(flow)!, kind, declared, actual)
@@ -127,7 +128,8 @@ export class LearnedCosts {
 function learnKind(costs: FlowCosts, kind: string, declared: number, actual: number): void {
   costs.kinds ??= new Map()
   const known = costs.kinds.get(kind)
-  if (known !== undefined || costs.kinds.size < MOST_KINDS) costs.kinds.set(kind, learnt(known, declared, actual))
+  if (known !== undefined) known.learn(declared, actual)
+  else if (costs.kinds.size < MOST_KINDS) costs.kinds.set(ownCopy(kind), new Estimator(declared, actual))
 }
 
 function learnt(known: Estimator | undefined, declared: number, actual: number): Estimator {

@@ -1,4 +1,5 @@
 import { show } from '../options.js'
+import { onRejection } from '../rejection.js'
 import { type Curve, startOf } from './curve.js'
 import { LiveLoad } from './live-load.js'
 import { riseOf } from './load-shedder.js'
@@ -273,6 +274,7 @@ export class Probe {
   }
 
   #bad(reading: unknown): void {
+    onRejection(reading, () => {})
     this.#badSamples++
     this.#badReason = reading instanceof Error ? `read threw: ${reading.message}` : `bad sample: ${show(reading)}`
   }

@@ -1,4 +1,5 @@
 import { keyedHash, keyFrom, type Words } from '../hash.js'
+import { ownCopy } from '../path.js'
 import { type Random, systemRandom } from '../random.js'
 
 /** How fairly what was served was spread, in one window. 1 everywhere, and no flows, if nobody asked. */
@@ -131,8 +132,8 @@ export class FairnessWindow {
     keyedHash(flow, this.#key, this.#hash)
     const hash = this.#hash.a >>> 0
     if (hash >= this.#threshold) return undefined
-    const fresh = new Tally(flow, hash)
-    this.#sample.set(flow, fresh)
+    const fresh = new Tally(ownCopy(flow), hash)
+    this.#sample.set(fresh.flow, fresh)
     if (this.#sample.size > SAMPLED) this.#sample.delete(this.#greatest().flow)
     if (this.#sample.size === SAMPLED) this.#threshold = this.#greatest().hash
     return fresh

@@ -1,3 +1,4 @@
+import { ownCopy } from '../../path.js'
 import type { Settled } from '../decision.js'
 import { mostReported, type Stake, type TenantReport } from './store.js'
 
@@ -236,7 +237,7 @@ export class Reports {
     const share = this.#before.get(tenant)?.share ?? 1
     this.#before.delete(tenant)
     known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, told: undefined }
-    this.#tenants.set(tenant, known)
+    this.#tenants.set(ownCopy(tenant), known)
     return known
   }
 }

@@ -20,7 +20,8 @@ const HALVE_MS = 10_000
  * asked for least, with that count as the most that may have been missed of it. So whoever asks for more than a
  * sixteenth of everything is always among them, and counts of those that stay are exact.
  *
- * O(1) per request, nothing allocated; keeps the names of the flows that it watches, and nothing else of a request.
+ * O(1) per request, nothing allocated; keeps the names of the flows that it watches, and nothing else of a
+ * request; a name that was cut from a header keeps that header, because a copy of each new name would cost too much.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
  *   ICDT 2005: Space-Saving

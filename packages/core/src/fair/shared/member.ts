@@ -1,5 +1,6 @@
 import type { Outcome } from '../../admission/outcome.js'
 import type { After, Clock } from '../../clock.js'
+import { ownCopy } from '../../path.js'
 import { randomId, systemRandom } from '../../random.js'
 import { onRejection } from '../../rejection.js'
 import type { Judgement } from '../clock/belief.js'
@@ -188,7 +189,7 @@ export class SharedClock {
     if (flow === undefined) {
       if (this.#flows.size >= MOST_KEPT) return
       flow = { charge: 0, tag, asked: 0, askedPerSecond: 0, since: 0, spread: 1, elsewhere: 0, foreseen: 0 }
-      this.#flows.set(name, flow)
+      this.#flows.set(ownCopy(name), flow)
     }
     flow.asked += cost
     if (judgement !== 'charged') return
