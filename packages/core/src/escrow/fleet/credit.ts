@@ -145,6 +145,7 @@ export class Credit {
   }
 
   #spentIn(ms: number, nowMs: number): number {
-    return ((this.used - this.#seen) / Math.max(1, nowMs - this.#sinceMs)) * ms
+    const sinceMs = Math.max(1, this.#account.roundTripMs, nowMs - this.#sinceMs)
+    return ((this.used - this.#seen) / sinceMs) * ms
   }
 }
