@@ -54,6 +54,12 @@ export class Credit {
     return nowMs
   }
 
+  /** The account, in the window of the present. */
+  standing(): PoolAccount {
+    this.now()
+    return this.#account
+  }
+
   /** Lets the ledger divide what was drawn, and what the pool keeps beyond that. */
   fit(): void {
     this.#ledger.limitTo(this.#account.granted + this.#account.held)

@@ -84,12 +84,12 @@ export class GroupStore implements PoolStore {
     return amount
   }
 
-  /** Takes what is needed, and what is there besides up to a quantum. */
+  /** Takes what is needed, and up to a quantum of what others above will not spend until there is more. */
   #take(need: number, quantum: number): number | Promise<number> {
     const first = this.#above.check(this.#group, need) as LeasedTicket | Promise<LeasedTicket>
     const more = (decision: LeasedTicket): number | Promise<number> => {
       const amount = this.#book(decision)
-      const rest = Math.min(quantum - need, decision.remaining, this.#above.spare)
+      const rest = Math.min(quantum - need, decision.remaining, this.#above.besides)
       if (amount === 0 || rest <= fuzzOf(quantum)) return amount
       const second = this.#above.check(this.#group, rest) as LeasedTicket | Promise<LeasedTicket>
       return second instanceof Promise ? second.then((late) => amount + this.#book(late)) : amount + this.#book(second)

@@ -54,7 +54,7 @@ export class PoolMember {
   readonly #pulse: Pulse
   /** The groups below, which draw their budget from here. */
   readonly groups: ChildGroups = new ChildGroups(
-    () => this.#standing(),
+    () => this.#credit.standing(),
     (group, amount) => this.#begin(group, amount),
   )
   #terms: PoolTerms
@@ -228,6 +228,11 @@ export class PoolMember {
     return this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
   }
 
+  /** What will be left of that when a lease can be there. */
+  get besides(): number {
+    return this.spare - this.#credit.spentMeanwhile(this.#clock())
+  }
+
   /** Why the store failed last. */
   get failure(): StoreFailure | undefined {
     return this.#account.failure
@@ -319,16 +324,11 @@ export class PoolMember {
     return judged.verdict
   }
 
-  #standing(): PoolAccount {
-    this.#credit.now()
-    return this.#account
-  }
-
   /** Spends what a group holds of a window that begins. */
   #begin(group: string, amount: number): LeasedTicket {
-    const [ask, nowMs] = [{ ...this.#askOf(group, amount), cost: amount }, this.#clock()]
-    this.#judge(ask, nowMs)
-    return this.#spend(ask, undefined, nowMs)
+    const ask = { ...this.#askOf(group, amount), cost: amount }
+    this.#judge(ask, this.#clock())
+    return this.#spend(ask, undefined, this.#clock())
   }
 
   /** Answers what was just judged and allowed. */
