@@ -388,7 +388,7 @@ if seq > me.seq then
     since = since + grant
   end
   me.grant = grant
-  if wants > me.ahead and isHere and not leftSaid and lostEpoch ~= epoch then
+  if wants > me.ahead and isHere and lostEpoch ~= epoch then
     local present, mine = 0, 0
     for i = 1, count do if isPresent(members[i]) then present = present + weightOf(members[i]) end end
     if present > 0 then mine = (limit * weightOf(me)) / present end

@@ -156,9 +156,9 @@ export class PoolAccount {
     return this.#overByMs - this.#usableUntilMs
   }
 
-  /** True if there is credit of the next window. */
-  get isAhead(): boolean {
-    return this.#ahead > 0
+  /** Credit of the next window. */
+  get ahead(): number {
+    return this.#ahead
   }
 
   /** What the pool kept for this member beyond that, when it last answered. */

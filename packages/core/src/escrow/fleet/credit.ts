@@ -1,7 +1,8 @@
 import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
-import type { PoolAccount } from './account.js'
+import type { PoolAccount, Wish } from './account.js'
+import type { ChildGroups } from './child-groups.js'
 import type { Refusal, Request } from './reports.js'
 import { MOST_REPORTED, type Stake, type TenantReport } from './store.js'
 
@@ -15,7 +16,7 @@ const ENDING = 3 / 4
 const MOST_AHEAD = 5
 /** The name of the tenant that all share for whom there is no room. */
 export const OTHERS = '(others)'
-export const NONE: Stake = { weight: 0, used: 0 }
+const NONE: Stake = { weight: 0, used: 0 }
 
 /**
  * What to draw ahead of need, where `amount` will be spent by calls like the one that costs `cost`. A quantum comes with
@@ -31,28 +32,38 @@ export class Credit {
   readonly #account: PoolAccount
   readonly #clock: Clock
   readonly #windowMs: number
+  readonly #groups: ChildGroups
   /** What was spent when the pace was last looked at. */
   #seen = 0
   #sinceMs = 0
 
-  constructor(ledger: Ledger, account: PoolAccount, clock: Clock, windowMs: number) {
+  constructor(ledger: Ledger, account: PoolAccount, clock: Clock, windowMs: number, groups: ChildGroups) {
     this.#ledger = ledger
     this.#account = account
     this.#clock = clock
     this.#windowMs = windowMs
+    this.#groups = groups
   }
 
   /** The time, once a window that is over has been left, where something was drawn ahead for the next one. */
   now(): number {
     const nowMs = this.#clock()
-    this.#account.moveTo(nowMs, () => this.left)
+    // What groups spend meanwhile of what they were promised is of their own credit of both windows.
+    this.#account.moveTo(nowMs, () => this.left + this.#groups.promised)
     if (this.isOpen(nowMs)) this.fit()
     return nowMs
+  }
+
+  /** The account, in the window of the present. */
+  standing(): PoolAccount {
+    this.now()
+    return this.#account
   }
 
   /** Lets the ledger divide what was drawn, and what the pool keeps beyond that. */
   fit(): void {
     this.#ledger.limitTo(this.#account.granted + this.#account.held)
+    if (this.isOpen(this.#clock())) this.#groups.keep()
   }
 
   get used(): number {
@@ -88,10 +99,16 @@ export class Credit {
     return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
   }
 
+  /** What a member that leaves hands back and says: all that groups below do not hold. */
+  lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
+    const [back, { promised: ahead }] = [Math.max(0, this.left), this.#groups]
+    return { need: 0, back, ahead, spent: this.used, quiet: NONE, tenants: this.#lastReports(weightOf) }
+  }
+
   /**
    * What the heaviest tenants have used, for a member that leaves. A weight that is not to be had any more counts as 1.
    */
-  lastReports(weightOf: ((tenant: string) => number) | undefined): TenantReport[] {
+  #lastReports(weightOf: ((tenant: string) => number) | undefined): TenantReport[] {
     return this.#ledger.heaviest(MOST_REPORTED).map(({ tenant, used }) => {
       let weight = 1
       try {
@@ -122,17 +139,19 @@ export class Credit {
     return this.#spentIn(nowMs + 2 * ms < usableUntilMs ? ms : ms + gapMs, nowMs)
   }
 
-  /** What to hold of the next window, so that its first checks find what they spend until a lease can be there. */
+  /** What to hold of the next window, so that its first checks, and groups below, find what they spend until a lease is there. */
   wantsAhead(quantum: number, nowMs: number): number {
     const { roundTripMs, gapMs } = this.#account
     const elapsed = this.elapsed(nowMs)
-    if (roundTripMs <= 0 || elapsed < ENDING || this.used <= 0) return 0
+    const { wanted } = this.#groups
+    if (roundTripMs <= 0 || elapsed < ENDING || this.used <= 0) return wanted
     const ms = 2 * AHEAD * roundTripMs + gapMs
     const mean = (this.used * ms) / (elapsed * this.#windowMs)
-    return Math.max(quantum, mean, this.#spentIn(ms, nowMs))
+    return Math.max(quantum, mean, this.#spentIn(ms, nowMs)) + wanted
   }
 
   #spentIn(ms: number, nowMs: number): number {
-    return ((this.used - this.#seen) / Math.max(1, nowMs - this.#sinceMs)) * ms
+    const sinceMs = Math.max(1, this.#account.roundTripMs, nowMs - this.#sinceMs)
+    return ((this.used - this.#seen) / sinceMs) * ms
   }
 }

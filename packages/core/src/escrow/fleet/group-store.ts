@@ -41,6 +41,8 @@ export class GroupStore implements PoolStore {
   #out = 0
   #win = -1
   #ticket: LeasedTicket | undefined
+  /** The window of which something was taken last. */
+  #takenOf = -1
   /** Why less than was asked for could be taken, and until when. */
   #refusedMs = 0
   #last: Taken = NOTHING
@@ -54,7 +56,7 @@ export class GroupStore implements PoolStore {
     this.#above = above
     this.#group = group
     this.#clock = clock
-    above.listen(group, ({ weight }, { win, shares, used, grant, room, turn }) => {
+    above.groups.listen(group, ({ weight }, { win, shares, used, grant, room, turn }) => {
       const inAll = used[0]! / shares[0]! + grant
       this.#prospect = { win, atMs: clock(), limit: Math.min(inAll + room, turn * weight), room }
     })
@@ -67,6 +69,9 @@ export class GroupStore implements PoolStore {
 
   /** The same call again goes on with what was taken for it before: the store may have done it already. */
   #takeFor(call: LeaseCall): number | Promise<number> {
+    this.#moveOn()
+    // What lacks there comes with the next call to the pool above, which may be one for this.
+    this.#promise(call)
     if (call.seq === this.#last.seq) return this.#last.amount
     this.#giveBack(this.#outIn(call.win) - call.holds)
     const amount = call.need > 0 ? this.#take(call.need, call.pool.quantum) : 0
@@ -79,12 +84,12 @@ export class GroupStore implements PoolStore {
     return amount
   }
 
-  /** Takes what is needed, and what is there besides up to a quantum. */
+  /** Takes what is needed, and up to a quantum of what others above will not spend until there is more. */
   #take(need: number, quantum: number): number | Promise<number> {
     const first = this.#above.check(this.#group, need) as LeasedTicket | Promise<LeasedTicket>
     const more = (decision: LeasedTicket): number | Promise<number> => {
       const amount = this.#book(decision)
-      const rest = Math.min(quantum - need, decision.remaining, this.#above.spare)
+      const rest = Math.min(quantum - need, decision.remaining, this.#above.besides)
       if (amount === 0 || rest <= fuzzOf(quantum)) return amount
       const second = this.#above.check(this.#group, rest) as LeasedTicket | Promise<LeasedTicket>
       return second instanceof Promise ? second.then((late) => amount + this.#book(late)) : amount + this.#book(second)
@@ -100,10 +105,26 @@ export class GroupStore implements PoolStore {
     }
     this.#refusedMs = decision.retryAfterMs
     if (!decision.allowed) return 0
-    this.#out = this.#outIn(this.#above.win) + decision.cost
-    this.#win = this.#above.win
+    this.#moveOn()
+    this.#out += decision.cost
     this.#ticket = decision
+    this.#takenOf = this.#win
     return decision.cost
+  }
+
+  /** Goes on to the window that the pool above is in, with what the group was promised of it. */
+  #moveOn(): void {
+    const begun = this.#above.groups.begunWith(this.#group)
+    const { win } = this.#above
+    if (win === this.#win) return
+    this.#win = win
+    this.#ticket = begun
+    this.#out = begun?.charged ?? 0
+  }
+
+  /** What the group may hold of the next window. */
+  #promise({ win, ahead = 0, wants = 0 }: LeaseCall): number {
+    return this.#above.groups.promise(this.#group, win, ahead, wants)
   }
 
   #outIn(win: number): number {
@@ -131,8 +152,13 @@ export class GroupStore implements PoolStore {
     // A tenant that gets nothing from above is in line all the same.
     const waits = tenants.map((tenant, at) => (at === 0 ? { ...tenant, ask: need } : tenant))
     const said = isRefused ? { need: 0, tenants: waits } : {}
-    const answer = this.#store.lease({ ...call, pool: { ...pool, limit, quantum }, left: amount + room, ...said })
-    const finish = (granted: LeaseAnswer): LeaseAnswer => this.#finish(call, granted, isRefused, amount)
+    const wants = this.#promise(call)
+    const terms = { ...pool, limit, quantum }
+    const answer = this.#store.lease({ ...call, pool: terms, left: amount + room, wants, ...said })
+    const finish = (granted: LeaseAnswer): LeaseAnswer => {
+      const ahead = Math.min(granted.ahead, wants)
+      return this.#finish(call, { ...granted, ahead }, isRefused, amount)
+    }
     return answer instanceof Promise ? answer.then(finish) : finish(answer)
   }
 
@@ -145,9 +171,9 @@ export class GroupStore implements PoolStore {
     // A call that was sent twice is answered twice: what was too much is given back once.
     const taken = typeof this.#last.amount === 'number' ? this.#last.amount : amount
     // What was taken in another window is void; the group's pool hears of it by the next call.
-    const isBacked = answer.win === this.#win
+    const isBacked = answer.win === this.#takenOf
     const grant = isBacked ? Math.min(answer.grant, taken) : 0
-    this.#giveBack(isBacked ? taken - grant : 0)
+    this.#giveBack(isBacked && answer.win === this.#win ? taken - grant : 0)
     this.#last = { seq: call.seq, amount: grant }
     return { ...answer, grant }
   }

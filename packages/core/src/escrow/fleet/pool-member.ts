@@ -5,7 +5,8 @@ import { Estimates } from '../estimates.js'
 import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
-import { Credit, NONE, needAhead, OTHERS } from './credit.js'
+import { ChildGroups } from './child-groups.js'
+import { Credit, needAhead, OTHERS } from './credit.js'
 import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
 import {
   type DrawingSettings,
@@ -15,16 +16,7 @@ import {
   LeasedTicket,
 } from './options.js'
 import { Debts, Reports } from './reports.js'
-import {
-  fuzzOf,
-  type LeaseAnswer,
-  type PoolTerms,
-  pulseOf,
-  type Stake,
-  type StoreFailure,
-  type TenantReport,
-  tellOf,
-} from './store.js'
+import { fuzzOf, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
@@ -60,7 +52,11 @@ export class PoolMember {
   readonly #debts: Debts
   readonly #estimates: Estimates | undefined
   readonly #pulse: Pulse
-  readonly #listeners: Map<string, (report: TenantReport, answer: LeaseAnswer) => void> = new Map()
+  /** The groups below, which draw their budget from here. */
+  readonly groups: ChildGroups = new ChildGroups(
+    () => this.#credit.standing(),
+    (group, amount) => this.#begin(group, amount),
+  )
   #terms: PoolTerms
   #fuzz: number
   /** What lacks for what was decided last. */
@@ -87,12 +83,13 @@ export class PoolMember {
       began: (startMs) => {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
+        this.groups.begin(this.#account.win)
         this.#credit.look(0, startMs)
       },
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
         this.#reports.learn(tenants, shares, need > 0 ? grant : 0)
-        if (shares[0]! > 0) this.#listeners.get(tenants[0]!.tenant)?.(tenants[0]!, answer)
+        if (shares[0]! > 0) this.groups.hear(tenants[0]!, answer)
         // What a tenant used elsewhere counts here, too.
         for (const [at, report] of tenants.entries())
           if (shares[at]! > 0)
@@ -105,7 +102,7 @@ export class PoolMember {
       },
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
-    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs)
+    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.groups)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,
@@ -231,14 +228,14 @@ export class PoolMember {
     return this.#credit.isOpen(this.#credit.now()) ? Math.max(0, this.#credit.left) : 0
   }
 
+  /** What will be left of that when a lease can be there. */
+  get besides(): number {
+    return this.spare - this.#credit.spentMeanwhile(this.#clock())
+  }
+
   /** Why the store failed last. */
   get failure(): StoreFailure | undefined {
     return this.#account.failure
-  }
-
-  /** From now on `hear` is told of each answer to a call that asks, first of all, for this tenant. */
-  listen(tenant: string, hear: (report: TenantReport, answer: LeaseAnswer) => void): void {
-    this.#listeners.set(tenant, hear)
   }
 
   /** Notes that a tenant wants a cost; one that `isRefused` is in line. The pool hears of it by the next call. */
@@ -265,10 +262,7 @@ export class PoolMember {
     this.#isClosed = true
     this.#pulse.stop()
     if (!this.#credit.isOpen(this.#credit.now())) return undefined
-    const leave = (): Wish => {
-      const tenants = this.#credit.lastReports(this.#settings.weightOf)
-      return { need: 0, back: Math.max(0, this.#credit.left), ahead: 0, spent: this.#credit.used, quiet: NONE, tenants }
-    }
+    const leave = (): Wish => this.#credit.lastWish(this.#settings.weightOf)
     return this.#after(() => this.#queue.drawOwn(leave, () => this.#credit.now(), MOST_DRAWS))
   }
 
@@ -330,8 +324,15 @@ export class PoolMember {
     return judged.verdict
   }
 
+  /** Spends what a group holds of a window that begins. */
+  #begin(group: string, amount: number): LeasedTicket {
+    const ask = { ...this.#askOf(group, amount), cost: amount }
+    this.#judge(ask, this.#clock())
+    return this.#spend(ask, undefined, this.#clock())
+  }
+
   /** Answers what was just judged and allowed. */
-  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedDecision {
+  #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
     answer.book(this.#ledger.spend(), this.#account.win)
     this.#estimates?.admit(ask.tenant)
@@ -436,9 +437,7 @@ export class PoolMember {
     const { members } = this.#account
     const stakeOf = (of: string): Stake => this.#credit.stakeOf(of, nowMs)
     const report = this.#reports.report(name, members, all, stakeOf, this.#credit.elapsed(nowMs), nowMs)
-    // In a tree the pool above would have to begin the same window at the same moment.
-    const ahead = this.#settings.tree === undefined ? this.#credit.wantsAhead(this.#terms.quantum, nowMs) : 0
-    return { need, back, ahead, spent: all.used, ...report }
+    return { need, back, ahead: this.#credit.wantsAhead(this.#terms.quantum, nowMs), spent: all.used, ...report }
   }
 
   #after(draw: () => void | Promise<void>): void | Promise<void> {

@@ -404,9 +404,9 @@ export class Pool {
   }
 
   /** Credit of the next window, up to the member's part of it. A pool that has lost its memory grants none. */
-  #grantAhead(member: Member, { pool, win, left, wants = 0 }: LeaseCall, present: readonly Member[]): void {
+  #grantAhead(member: Member, { pool, win, wants = 0 }: LeaseCall, present: readonly Member[]): void {
     const head = this.#head
-    if (wants <= member.next || win !== head.win || left !== undefined || head.lostEpoch === head.epoch) return
+    if (wants <= member.next || win !== head.win || head.lostEpoch === head.epoch) return
     let weights = 0
     for (const other of present) weights += weightOf(other)
     const most = weights > 0 ? (pool.limit * weightOf(member)) / weights : 0

@@ -161,6 +161,80 @@ describe('a fleet with a tree', () => {
     expect(used).toBe(300)
   })
 
+  it('draws ahead for the next window on every level, so that its first checks do not wait for a store far away', async () => {
+    const world = new World()
+    const pools = new MemoryPoolStore({ clock: world.clock })
+    const store: PoolStore = {
+      lease: (call) =>
+        new Promise((resolve) => {
+          world.after(25, () => {
+            const answer = pools.lease(call)
+            world.after(25, () => resolve(answer))
+          })
+        }),
+    }
+    const far = { windowMs: 20_000, limit: 20_000, quantum: 200, storeTimeoutMs: 500 }
+    const escrow = new LeasedFairEscrow({
+      ...{ ...SHARED, ...far, store, tree: TREE, groupOf, clock: world.clock, after: world.after },
+    })
+    const tenants = ['acme/web', 'ops/1', 'globex/1', 'globex/2', 'solo']
+    // In the first half of a second of each window.
+    const waited: number[] = []
+    let [waitedLater, refused] = [0, 0]
+    for (let ms = 0; ms < 100_000; ms += 2) {
+      const answer = escrow.check(tenants[(ms / 2) % 5]!)
+      const win = Math.floor(ms / 20_000)
+      if (answer instanceof Promise) {
+        if (ms % 20_000 < 500) waited[win] = (waited[win] ?? 0) + 1
+        else waitedLater++
+      }
+      void Promise.resolve(answer).then(({ allowed }) => (refused += allowed ? 0 : 1))
+      world.advance(2)
+      await settled()
+    }
+    expect(waited[0]).toBeGreaterThan(20)
+    expect(waited.slice(1)).toEqual([])
+    // One group borrows what the others leave, which is more than it asks for.
+    expect(refused).toBe(0)
+    expect(waitedLater / 50_000).toBeLessThan(0.006)
+  })
+
+  it('hands back what groups held of the next window when it ends, so that others have it all', async () => {
+    const world = new World()
+    const pools = new MemoryPoolStore({ clock: world.clock })
+    const calls: LeaseCall[] = []
+    const store: PoolStore = {
+      lease: (call) =>
+        new Promise((resolve) => {
+          calls.push(call)
+          world.after(1, () => resolve(pools.lease(call)))
+        }),
+    }
+    const shared = { ...SHARED, store, tree: TREE, groupOf, clock: world.clock, after: world.after }
+    const [first, second] = [new LeasedFairEscrow(shared), new LeasedFairEscrow(shared)]
+    const pass = async (ms: number): Promise<void> => {
+      for (let at = 0; at < ms; at++) {
+        world.advance(1)
+        await settled()
+      }
+    }
+    for (let at = 0; at < 95; at++) {
+      void first.check('acme/web')
+      await pass(10)
+    }
+    const held = new Map(calls.map(({ pool, ahead }) => [pool.name, ahead]))
+    for (const name of ['api', 'api/acme']) expect(held.get(name), name).toBeGreaterThan(0)
+    const closed = first.close()
+    await pass(20)
+    await closed
+    for (const name of ['api', 'api/acme'])
+      expect(calls.findLast(({ pool }) => pool.name === name)?.ahead, name).toBe(0)
+    await pass(1_000 - (world.clock() % 1_000))
+    const all = second.check('solo', 1_000)
+    await pass(10)
+    expect((await all).allowed).toBe(true)
+  })
+
   it('goes on by the shares of groups when the store is away', () => {
     const { world, process, state } = rig({ onStoreError: 'last-share' })
     const [a, b] = [process(), process()]
