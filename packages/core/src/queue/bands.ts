@@ -21,6 +21,8 @@ interface Passed {
   passedUnits: number
 }
 
+type Test<T> = (item: T) => boolean
+
 /** The flow of a request, its class, and the cost that it declares. */
 interface Asked {
   readonly path: Flow
@@ -226,24 +228,24 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   /**
    * The next request; `undefined` if none waits in a queue, or no band that waits may have more. Requests that `isGone`
    * calls gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart` turns down
-   * is passed over in its band, unless all are turned down. A band whose flows all have what they may have leaves its
+   * is passed over in its band, unless all are turned down: then one that `orElse` turns down is. A band whose flows all have what they may have leaves its
    * turn to the bands below.
    */
-  next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
+  next(isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): T | undefined {
     this.passedOver = false
     if (this.divided)
       for (const band of this.all) {
         const { share } = band.shares
-        const head = share > 0 ? this.#head(band, isGone, mayStart)?.item : undefined
+        const head = share > 0 ? this.#head(band, isGone, mayStart, orElse)?.item : undefined
         if (head !== undefined && this.#isWithin(head, share)) return head
       }
     for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
-      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart) : undefined
+      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart, orElse) : undefined
       if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
     for (const band of this.all) {
-      const head = this.#head(band, isGone, mayStart)
+      const head = this.#head(band, isGone, mayStart, orElse)
       if (head !== undefined) return head.item
     }
     return undefined
@@ -281,9 +283,10 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   }
 
   /** The head of a band, if it may start. */
-  #head(band: Band<T>, isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
+  #head(band: Band<T>, isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): Ticket<T> | undefined {
     if (band.queue.waiting === 0) return undefined
     let head = band.queue.peek(isGone, mayStart)
+    if (head !== undefined && orElse?.(head.item) === false) head = band.queue.peek(isGone, orElse)
     if (head !== undefined && !this.#isAllowed(head.item)) {
       this.passedOver = true
       head = band.queue.peek(isGone, this.#isAllowed, true)

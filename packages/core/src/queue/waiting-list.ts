@@ -150,21 +150,23 @@ export class WaitingList {
   }
 
   /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
-  next(): QueuedRequest | undefined {
+  next(nowMs: number): QueuedRequest | undefined {
     const { slots, supply } = this.#host
     const bands = this.#bands
-    const mayStart = slots.isContested
-      ? (one: QueuedRequest) => {
-          const [limit, units] = [
-            bands.leftFor(one.band, 'width', supply.limit),
-            bands.leftFor(one.band, 'units', supply.poolLimit),
-          ]
-          return slots.isWithinShare(one, limit, units)
-        }
-      : undefined
-    const leaves = this.#leaves
-    const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
-    return this.#bands.next(this.#isGone, passes ?? mayStart)
+    if (slots.isContested) {
+      slots.look()
+      let within: QueuedRequest | undefined
+      const isWithin = (one: QueuedRequest): boolean => {
+        const limit = bands.leftFor(one.band, 'width', supply.limit)
+        const units = bands.leftFor(one.band, 'units', supply.poolLimit)
+        const isTurn = this.#leaves(one) && slots.isWithinShare(one, limit, units, nowMs)
+        if (isTurn) within = one
+        return isTurn
+      }
+      const orElse = (one: QueuedRequest): boolean => one === within || (this.#leaves(one) && slots.owesLeast(one))
+      return bands.next(this.#isGone, isWithin, orElse)
+    }
+    return bands.next(this.#isGone, this.#backfill.head && this.#leaves)
   }
 
   /** Whether that, or nothing, was found because others have all that they may have. */
