@@ -370,6 +370,10 @@ export class RequestQueue implements Stage {
     if (head === undefined) return false
     if (this.#outgrown(head, nowMs)) return true
     if (!this.#list.mayPass(head)) return false
+    if (!this.#list.mayRun(head)) {
+      this.#list.hold(head)
+      return true
+    }
     if (this.#startWaiting(head, nowMs)) return true
     const { changes } = this.#list
     if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false

@@ -63,8 +63,10 @@ export class WaitingList {
   constructor(settings: QueueSettings, host: WaitingListHost) {
     const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
     const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
-    this.#bands = new Bands(all, host.supply, (one) => host.slots.isAllowed(one) && this.#leaves(one), bypass)
-    this.#backfill = new Backfill(bypass, host.supply)
+    const backfill = new Backfill(bypass, host.supply)
+    const isAllowed = (one: QueuedRequest): boolean => host.slots.isAllowed(one) && this.#leaves(one)
+    this.#bands = new Bands(all, host.supply, isAllowed, () => backfill.head === undefined, bypass)
+    this.#backfill = backfill
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
     this.#maxWaitMs = maxWaitMs
@@ -174,10 +176,16 @@ export class WaitingList {
     return this.#bands.passedOver
   }
 
-  /** Whether that request may pass the one that is being passed. One that its flow or band holds back waits for no slots. */
+  /**
+   * Whether that request may pass the one that is being passed. One that has all that its flow or band may have waits for
+   * no slots, and one that fits beside what other bands keep does not wait for that.
+   */
   mayPass(request: QueuedRequest): boolean {
     const { head } = this.#backfill
-    return this.#backfill.allows(request) || (head !== undefined && !this.mayRun(head))
+    if (head === undefined || this.#backfill.allows(request)) return true
+    return (
+      !(this.#host.slots.isAllowed(head) && this.#bands.isWithinMost(head)) || this.#bands.isKeptFrom(request, head)
+    )
   }
 
   /** Whether a request's flow and band may have it run now. */
