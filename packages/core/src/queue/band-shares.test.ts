@@ -202,6 +202,55 @@ describe('a share of the slots', () => {
     },
   )
 
+  it('never keeps a wide request waiting for ever, whatever others keep: random bands that are never idle', async () => {
+    for (let seed = 1; seed <= 60; seed++) {
+      const random = seededRandom(seed)
+      const upTo = (most: number): number => Math.floor(most * random())
+      const bands = Array.from({ length: 2 + upTo(2) }, (): BandOptions => {
+        const share = 0.1 + 0.2 * random()
+        return { share, lendable: upTo(3) / 2, most: random() < 0.5 ? 1 : Math.min(1, share + 0.2 + 0.5 * random()) }
+      })
+      const idle = upTo(bands.length + 1)
+      const { ask, end, started } = bandsOf(bands, { bypass: upTo(3), maxWaitMs: 86_400_000 })
+      const live = new Map<string, number>()
+      const add = (name: string, band: number): void => {
+        if (band === idle) return
+        live.set(name, band)
+        ask(name, { flow: `${band}`, band })
+      }
+      const waiting = upTo(2) * 11 + 1
+      for (let i = 0; i < waiting; i++) for (const band of bands.keys()) add(`${band}-${i}`, band)
+      await settled()
+      ask('wide', { flow: 'wide', band: upTo(bands.length), width: 2 + upTo(8) })
+      await settled()
+      for (let ends = 0; !started.includes('wide'); ends++) {
+        expect(ends, `seed ${seed}`).toBeLessThan(300)
+        const running = started.filter((name) => live.has(name))
+        const name = running[random() < 0.5 ? 0 : upTo(running.length)]!
+        const band = live.get(name)!
+        live.delete(name)
+        await end(name)
+        add(`${name}+`, band)
+        await settled()
+      }
+    }
+  })
+
+  it('lets a band have what it keeps while a wide request of another waits that fits beside it', async () => {
+    const { ask, end, started } = bandsOf([{ share: 0.3, lendable: 0 }, {}], { bypass: 0 })
+    for (const name of ['a', 'b', 'c', 'd']) ask(name, LOW)
+    ask('w', { band: 1, width: 6 })
+    ask('e', LOW)
+    expect(ask('h', HIGH)?.admitted).toBe(true)
+    await settled()
+    expect(started).toEqual(['a', 'b', 'c', 'd', 'h'])
+    await end('a')
+    await end('b')
+    expect(started.length).toBe(5)
+    await end('c')
+    expect(started.slice(5)).toEqual(['w'])
+  })
+
   it('is checked', () => {
     const make =
       (...bands: BandOptions[]) =>

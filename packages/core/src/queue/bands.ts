@@ -21,6 +21,13 @@ interface Passed {
   passedUnits: number
 }
 
+function lesser(least: Need, width: number, units: number): Need {
+  if (width >= least.width && units >= least.units) return least
+  return { width: Math.min(width, least.width), units: Math.min(units, least.units) }
+}
+
+type Test<T> = (item: T) => boolean
+
 /** The flow of a request, its class, and the cost that it declares. */
 interface Asked {
   readonly path: Flow
@@ -50,6 +57,8 @@ export class Band<T> {
   waiting = 0
   /** The least that one needs of those that wait, or have waited since none did. */
   least: Need = MOST_NEED
+  /** The least that one of those that ran so far needed. */
+  leastRan: Need = MOST_NEED
   /** Its head, if that was found too wide for what the band may have when it was last looked at. */
   tooWide: T | undefined = undefined
   readonly #drain = new DrainRate()
@@ -69,6 +78,7 @@ export class Band<T> {
     this.running++
     this.width += width
     this.units += units
+    this.leastRan = lesser(this.leastRan, width, units)
   }
 
   /** A request that ran has ended. */
@@ -80,9 +90,7 @@ export class Band<T> {
 
   /** A request starts to wait. */
   came({ width, units }: Need, nowMs: number): void {
-    const { least } = this
-    if (width < least.width || units < least.units)
-      this.least = { width: Math.min(width, least.width), units: Math.min(units, least.units) }
+    this.least = lesser(this.least, width, units)
     if (this.waiting++ === 0) this.#drain.set(true, nowMs)
   }
 
@@ -199,6 +207,7 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   readonly divided: boolean
   readonly #supply: SlotSupply
   readonly #isAllowed: (item: T) => boolean
+  readonly #mayHold: () => boolean
   /** At the last {@link next} a request had its turn that its flow may not start now. */
   passedOver = false
   readonly #bypass: number
@@ -206,9 +215,19 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   readonly #keeping: readonly Band<T>[]
   readonly #meanCost = new MovingAverage(MEAN_MEMORY)
 
-  /** `isAllowed`: whether the flow of a request may start it, before one that is being passed. */
-  constructor(all: readonly Band<T>[], supply: SlotSupply, isAllowed: (item: T) => boolean, bypass: number) {
+  /**
+   * `isAllowed`: whether the flow of a request may start it, before one that is being passed. `mayHold`: whether none is
+   * being passed, so that one can be.
+   */
+  constructor(
+    all: readonly Band<T>[],
+    supply: SlotSupply,
+    isAllowed: (item: T) => boolean,
+    mayHold: () => boolean,
+    bypass: number,
+  ) {
     this.all = all
+    this.#mayHold = mayHold
     this.#bypass = bypass
     this.#isAllowed = isAllowed
     this.#supply = supply
@@ -226,24 +245,24 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   /**
    * The next request; `undefined` if none waits in a queue, or no band that waits may have more. Requests that `isGone`
    * calls gone at their turn are dropped from their queue, at no cost to their flow. A request that `mayStart` turns down
-   * is passed over in its band, unless all are turned down. A band whose flows all have what they may have leaves its
-   * turn to the bands below.
+   * is passed over in its band, unless all are turned down: then one that `orElse` turns down is. A band whose flows all have what they may have leaves its
+   * turn to the bands below. It may be one that has its turn, but not what others keep: see {@link allows}.
    */
-  next(isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): T | undefined {
+  next(isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): T | undefined {
     this.passedOver = false
     if (this.divided)
       for (const band of this.all) {
         const { share } = band.shares
-        const head = share > 0 ? this.#head(band, isGone, mayStart)?.item : undefined
+        const head = share > 0 ? this.#head(band, isGone, mayStart, orElse)?.item : undefined
         if (head !== undefined && this.#isWithin(head, share)) return head
       }
     for (let i = this.all.length - 1; i > 0; i--) {
       const band = this.all[i]!
-      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart) : undefined
+      const head = band.shares.minShare > 0 ? this.#head(band, isGone, mayStart, orElse) : undefined
       if (head !== undefined && band.credit >= head.cost * CLOSE) return head.item
     }
     for (const band of this.all) {
-      const head = this.#head(band, isGone, mayStart)
+      const head = this.#head(band, isGone, mayStart, orElse)
       if (head !== undefined) return head.item
     }
     return undefined
@@ -252,7 +271,33 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   /** Whether a request is within the most that its band may have, and leaves others what they keep. */
   allows(request: T): boolean {
     if (!this.divided || this.all.every(({ running }) => running === 0)) return true
-    if (!this.#isWithin(request, request.band.shares.most)) return false
+    return this.isWithinMost(request) && this.#leavesKept(request)
+  }
+
+  /** Whether a request is within the most that its band may have. */
+  isWithinMost(request: T): boolean {
+    return !this.divided || this.#isWithin(request, request.band.shares.most)
+  }
+
+  /**
+   * Whether a request takes only what its band keeps, and this one fits beside all that other bands keep: then it does not
+   * wait for that.
+   */
+  isKeptFrom({ band, width, units }: T, waiting: T): boolean {
+    const { limit, poolLimit } = this.#supply
+    const { kept } = band.shares
+    if (band === waiting.band || band.width + width > Math.floor(kept * limit + ROUNDING) + ROUNDING) return false
+    if (units > 0 && band.units + units > kept * poolLimit + ROUNDING) return false
+    let [slots, parts] = [limit - waiting.width, poolLimit - waiting.units]
+    for (const other of this.#keeping) {
+      if (other === waiting.band) continue
+      slots -= Math.floor(other.shares.kept * limit + ROUNDING)
+      parts -= other.shares.kept * poolLimit
+    }
+    return slots >= -ROUNDING && (waiting.units === 0 || parts >= -ROUNDING)
+  }
+
+  #leavesKept(request: T): boolean {
     if (this.#keeping.length === 0) return true
     const { limit, poolLimit, free, freeUnits } = this.#supply
     let [slots, units] = [free - request.width, freeUnits - request.units]
@@ -281,9 +326,10 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
   }
 
   /** The head of a band, if it may start. */
-  #head(band: Band<T>, isGone: (item: T) => boolean, mayStart?: (item: T) => boolean): Ticket<T> | undefined {
+  #head(band: Band<T>, isGone: Test<T>, mayStart?: Test<T>, orElse?: Test<T>): Ticket<T> | undefined {
     if (band.queue.waiting === 0) return undefined
     let head = band.queue.peek(isGone, mayStart)
+    if (head !== undefined && orElse?.(head.item) === false) head = band.queue.peek(isGone, orElse)
     if (head !== undefined && !this.#isAllowed(head.item)) {
       this.passedOver = true
       head = band.queue.peek(isGone, this.#isAllowed, true)
@@ -291,6 +337,9 @@ export class Bands<T extends Need & Passed & { readonly band: Band<T> }> {
     band.tooWide = undefined
     if (head === undefined || this.allows(head.item)) return head
     const { width, units } = head.item
+    // Others that need less, of any band, could keep it from what it needs beside what is kept: so it is held.
+    const isLeast = this.all.every(({ leastRan }) => leastRan.width >= width && leastRan.units >= units)
+    if (!isLeast && this.#mayHold() && this.isWithinMost(head.item)) return head
     if (band.least.width >= width && band.least.units >= units) return undefined
     band.tooWide = head.item
     this.passedOver = true

@@ -28,7 +28,18 @@ export interface FlowRecord {
   ranMs: number
   ranSquared: number
   ranCost: number
+  /** The larger of its two shares of the slots when it was last looked at, and the smaller; 0 until then. */
+  share: number
+  sure: number
+  /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
+  balance: number
+  balancedMs: number
+  /** It waits, and would be within the smaller share with one more request. */
+  isShort: boolean
 }
+
+/** By weight, and by requests due. */
+type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
 
 const weightOf = ({ weight }: FlowRecord): number => weight
 /**
@@ -43,19 +54,28 @@ const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWi
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
  * that it is due, which are its weight over what they cost in the mean. For a flow of cheap requests needs more slots than one of
  * costly ones to have as much served. Shares are max-min: what a flow does not want of its own is shared by the others.
- * In whole slots, at least one. The units of the pool are shared in the same way, and a flow never has more of them than
+ * A flow may always run one request. A part of a slot is had over time: a flow may have one request more than its share
+ * if it has had less than its share so far, and if nobody who waits has fewer whole slots than both ways of sharing give.
+ * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
  * count. Keeps a record per flow that runs or waits, and one for each of its bands; O(1) per change, amortised.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
   readonly #perFlowUnits: number
-  readonly #slots: readonly MaxMin<FlowRecord>[]
-  readonly #units: readonly MaxMin<FlowRecord>[]
+  readonly #slots: Shares
+  readonly #units: Shares
   /** Those of each band, if there are several. */
   readonly #bands: readonly FlowSlots[]
   readonly #isOfBand: boolean
   #changes = 0
+  /** The longest that a request ran, fading by one part in {@link MEMORY} of the time since; and when the last one ended. */
+  #longestMs = 0
+  #endedMs = 0
+  /** Flows that are short. */
+  #short = 0
+  /** The best balance of those that have less than their share, since {@link look}. */
+  #best = Number.NEGATIVE_INFINITY
   #waitingFlows = 0
   #waiting = 0
 
@@ -64,8 +84,10 @@ export class FlowSlots {
     this.#bands = bands > 1 ? Array.from({ length: bands }, () => new FlowSlots(perFlowUnits, 0)) : []
     this.#isOfBand = bands === 0
     const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, perFlowUnits)
-    const shares = (wants: (record: FlowRecord) => number): MaxMin<FlowRecord>[] =>
-      [weightOf, dueOf].map((due) => new MaxMin(this.#flows, wants, due))
+    const shares = (wants: (record: FlowRecord) => number): Shares => [
+      new MaxMin(this.#flows, wants, weightOf),
+      new MaxMin(this.#flows, wants, dueOf),
+    ]
     this.#slots = shares(slotsOf)
     this.#units = shares(unitsOf)
   }
@@ -89,6 +111,7 @@ export class FlowSlots {
     this.#count(record, request, 1)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
+    this.#note(record)
     this.#bands[request.band.index]?.waits(request)
   }
 
@@ -97,30 +120,37 @@ export class FlowSlots {
     this.#count(record, request, -1)
     this.#waiting--
     if (--record.waiting === 0) this.#waitingFlows--
+    this.#note(record)
     this.#close(request.flow, record)
     this.#bands[request.band.index]?.waitsNoMore(request)
   }
 
-  starts(request: QueuedRequest): void {
+  starts(request: QueuedRequest, nowMs: number): void {
     const record = this.#open(request)
+    this.#balance(record, nowMs)
     this.#count(record, request, 1)
     if (!this.#isOfBand) record.running.push(request)
     record.width += request.width
     record.units += request.units
-    this.#bands[request.band.index]?.starts(request)
+    this.#note(record)
+    this.#bands[request.band.index]?.starts(request, nowMs)
   }
 
   /** It ran for so long, and cost this; 0 if that is not known. */
-  ends(request: QueuedRequest, ranMs: number, cost: number): void {
+  ends(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
     const record = this.#flows.get(request.flow)!
+    this.#balance(record, nowMs)
     this.#count(record, request, -1)
     if (!this.#isOfBand) record.running.delete(request)
     const isLast = record.requests === record.waiting
     record.width = isLast ? 0 : record.width - request.width
     record.units = isLast ? 0 : record.units - request.units
+    this.#note(record)
+    this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
+    this.#endedMs = nowMs
     if (cost > 0) learn(record, ranMs, cost)
     this.#close(request.flow, record)
-    this.#bands[request.band.index]?.ends(request, ranMs, cost)
+    this.#bands[request.band.index]?.ends(request, ranMs, cost, nowMs)
   }
 
   /** Slots that a flow's running requests take. */
@@ -151,37 +181,62 @@ export class FlowSlots {
     return units === 0 || (record?.units ?? 0) + more.units + units <= this.#perFlowUnits + ROUNDING
   }
 
-  /** Whether the request is within its flow's share of its band's slots and units, which counts while others wait. */
-  isWithinShare(request: QueuedRequest, limit: number, poolLimit: number): boolean {
+  /** It is to be asked anew who is within its share. */
+  look(): void {
+    this.#best = Number.NEGATIVE_INFINITY
+    for (const band of this.#bands) band.look()
+  }
+
+  /**
+   * Whether the request is within its flow's share of its band's slots and units, which counts while others wait. For a
+   * request that would take its flow above its share of the slots, the flow must have had less than its share over time,
+   * and nobody else be short of whole slots.
+   */
+  isWithinShare(request: QueuedRequest, limit: number, poolLimit: number, nowMs: number): boolean {
     const { width, units, flow, band } = request
     const ofBand = this.#bands[band.index]
-    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, limit, poolLimit)
+    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, limit, poolLimit, nowMs)
     const record = this.#flows.get(flow)!
+    this.#balance(record, nowMs)
+    const [byWeight, byCost] = this.#shares(this.#slots, record, limit)
+    record.share = Math.max(byWeight, byCost)
+    record.sure = Math.min(byWeight, byCost)
+    this.#note(record)
     if (record.width === 0) return true
-    if (record.width + width > Math.min(record.most, this.#share(record, limit))) return false
-    // As slots are rounded up, so is its part of the pool: to whole requests.
+    const wouldHold = record.width + width
+    if (wouldHold > record.most) return false
+    if (wouldHold > record.share + ROUNDING) {
+      if (record.width > record.share - ROUNDING) return false
+      if (record.balance < 0 || this.#short > 0) {
+        this.#best = Math.max(this.#best, record.balance)
+        return false
+      }
+    }
+    // Its part of the pool is rounded up to whole requests.
     return (
       units === 0 ||
-      (record.units < this.#larger(this.#units, record, poolLimit) - ROUNDING &&
+      (record.units < Math.max(...this.#shares(this.#units, record, poolLimit)) - ROUNDING &&
         record.units + units <= this.#perFlowUnits + ROUNDING)
     )
+  }
+
+  /** The same where nobody is: whether its flow is the one with less than its share that owes least. */
+  owesLeast({ flow, band }: QueuedRequest): boolean {
+    const slots = this.#bands[band.index] ?? this
+    return slots.#flows.get(flow)!.balance >= slots.#best
   }
 
   /** Who waits for the slots of a running request. Of a flow's requests, those that started last are over its share. */
   contest(request: QueuedRequest, limit: number): Contest {
     const record = this.#flows.get(request.flow)
     if (record === undefined || this.#waiting === record.waiting) return 'none'
-    const share = this.#share(record, limit)
+    const share = Math.max(1, Math.ceil(Math.max(...this.#shares(this.#slots, record, limit)) - ROUNDING))
     let width = 0
     for (let one = record.running.first; one !== undefined; one = one.next) {
       width += one.width
       if (one === request) break
     }
     return width > share && width > request.width ? 'over-share' : 'others-wait'
-  }
-
-  #share(record: FlowRecord, limit: number): number {
-    return Math.max(1, Math.ceil(this.#larger(this.#slots, record, limit) - ROUNDING))
   }
 
   /** A request comes to those of a flow, or goes from them. */
@@ -193,6 +248,26 @@ export class FlowSlots {
     record.wantedWidth = kept * (record.wantedWidth + change * width)
     record.wantedUnits = kept * (record.wantedUnits + change * units)
     this.#changes++
+  }
+
+  /** Something of a flow has changed. */
+  #note(record: FlowRecord): void {
+    const { waiting, width, wantedWidth, requests, sure, most } = record
+    const isShort = waiting > 0 && width + wantedWidth / requests <= Math.min(sure, most) + ROUNDING
+    if (isShort !== record.isShort) this.#short += isShort ? 1 : -1
+    record.isShort = isShort
+  }
+
+  /**
+   * Counts what a flow holds against its share, up to now. It saves up, or owes, at most its share for as long as the
+   * longest request runs: a flow that held all slots while nobody else waited did no harm.
+   */
+  #balance(record: FlowRecord, nowMs: number): void {
+    const share = Math.min(record.share, slotsOf(record))
+    const most = share * this.#longestMs
+    const balance = record.balance + (nowMs - record.balancedMs) * (share - record.width)
+    record.balance = Math.min(most, Math.max(-most, balance))
+    record.balancedMs = nowMs
   }
 
   #open(request: QueuedRequest): FlowRecord {
@@ -213,6 +288,11 @@ export class FlowSlots {
       ranMs: 0,
       ranSquared: 0,
       ranCost: 0,
+      share: 0,
+      sure: 0,
+      balance: 0,
+      balancedMs: 0,
+      isShort: false,
     }
     this.#flows.set(flow, record)
     return record
@@ -222,8 +302,9 @@ export class FlowSlots {
     if (requests === 0) this.#flows.delete(flow)
   }
 
-  #larger(shares: readonly MaxMin<FlowRecord>[], record: FlowRecord, amount: number): number {
-    return Math.max(...shares.map((each) => each.shareOf(record, amount, this.#changes)))
+  /** Its shares of an amount by weight and by requests due. */
+  #shares([byWeight, byCost]: Shares, record: FlowRecord, amount: number): [number, number] {
+    return [byWeight.shareOf(record, amount, this.#changes), byCost.shareOf(record, amount, this.#changes)]
   }
 }
 

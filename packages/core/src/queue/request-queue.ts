@@ -284,7 +284,7 @@ export class RequestQueue implements Stage {
     charged: (request, costSoFar) => this.#list.charge(request, Math.min(MOST_COST, costSoFar)),
     finished: (request, outcome, cost, nowMs, isNamed) => this.#finished(request, outcome, cost, nowMs, isNamed),
     undone: (request, nowMs) => {
-      this.#ended(request, 0, 0)
+      this.#ended(request, 0, 0, nowMs)
       this.#list.settle(request, 0, false)
       try {
         this.#supply.undo(request, nowMs)
@@ -299,7 +299,7 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     // A request that failed, and of which nobody says what it cost, tells nothing of others.
     const teaches = outcome === 'success' || isNamed
-    this.#ended(request, durationMs, teaches ? cost : 0)
+    this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
       this.#list.settle(request, Math.min(MOST_COST, cost), teaches)
@@ -312,10 +312,10 @@ export class RequestQueue implements Stage {
     }
   }
 
-  #ended(request: QueuedRequest, ranMs: number, cost: number): void {
+  #ended(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
     this.#running--
     request.band.ends(request)
-    this.#slots.ends(request, ranMs, Math.min(MOST_COST, cost))
+    this.#slots.ends(request, ranMs, Math.min(MOST_COST, cost), nowMs)
   }
 
   /** The capacity has told its listeners already, unless it was not able to. */
@@ -370,6 +370,10 @@ export class RequestQueue implements Stage {
     if (head === undefined) return false
     if (this.#outgrown(head, nowMs)) return true
     if (!this.#list.mayPass(head)) return false
+    if (!this.#list.mayRun(head)) {
+      this.#list.hold(head)
+      return true
+    }
     if (this.#startWaiting(head, nowMs)) return true
     const { changes } = this.#list
     if (passed !== undefined || this.#supply.mustRetry || !this.#supply.anyFree()) return false
@@ -407,7 +411,7 @@ export class RequestQueue implements Stage {
 
   /** The request whose turn it is: of a flow within its share, if one waits; never of one, or a band, that has all it may. */
   #next(nowMs: number): QueuedRequest | undefined {
-    const head = this.#list.next()
+    const head = this.#list.next(nowMs)
     if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
     return head
   }
@@ -431,7 +435,7 @@ export class RequestQueue implements Stage {
   #run(request: QueuedRequest, nowMs: number): void {
     this.#running++
     request.band.runs(request)
-    this.#slots.starts(request)
+    this.#slots.starts(request, nowMs)
     request.state = 'running'
     request.startedMs = nowMs
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { seededRandom } from '../testing/seeded-random.js'
 import { queueOf, settled } from './fixtures/queue-of.js'
 import type { QueueOptions } from './index.js'
 
@@ -11,29 +12,35 @@ interface Sender {
   readonly cost?: number
   readonly really?: number
   readonly many?: number
+  /** How long the next one runs, if not always equally long. */
+  readonly nextMs?: () => number
 }
 
-/** The mean slots of each sender, of 20. */
-async function slotsOf(senders: readonly Sender[], options: Partial<QueueOptions> = {}): Promise<number[]> {
+/** The mean slots of each sender, of 20, over the last two thirds of this time. */
+async function slotsOf(
+  senders: readonly Sender[],
+  options: Partial<QueueOptions> = {},
+  untilMs: number = 3_000,
+): Promise<number[]> {
   const { queue, world } = queueOf({ concurrency: 20, maxWaitMs: 1e6, ...options })
   const held = senders.map(() => 0)
   const sums = senders.map(() => 0)
   const send = async (index: number): Promise<void> => {
-    const { flow, ms, band = 0, cost = 1, really = cost } = senders[index]!
+    const { flow, ms, nextMs = () => ms, band = 0, cost = 1, really = cost } = senders[index]!
     const answer = await queue.enter({ flow, band, cost })
     if (!answer.admitted) return
     held[index]!++
-    world.after(ms, () => {
+    world.after(nextMs(), () => {
       held[index]!--
       answer.finish('success', { cost: really })
       void send(index)
     })
   }
   for (let i = 0; i < 40; i++) for (const [index, { many = 40 }] of senders.entries()) if (i < many) void send(index)
-  for (let ms = 0; ms < 3_000; ms++) {
+  for (let ms = 0; ms < untilMs; ms++) {
     world.advance(1)
     await settled()
-    if (ms >= 1_000) for (const [index, slots] of held.entries()) sums[index]! += slots / 2_000
+    if (ms >= untilMs / 3) for (const [index, slots] of held.entries()) sums[index]! += slots / ((2 / 3) * untilMs)
   }
   return sums
 }
@@ -79,4 +86,37 @@ describe('shares of the slots', () => {
     expect(a).toBeCloseTo(10, 0)
     expect(b).toBeCloseTo(10, 0)
   })
+
+  it('are had over time, parts of a slot included, however long requests run', async () => {
+    const three = await slotsOf([slow, fast], { concurrency: 3 }, 12_000)
+    expect(three[0]).toBeCloseTo(1.5, 1)
+    expect(three[1]).toBeCloseTo(1.5, 1)
+    const random = seededRandom(23)
+    const upTo = (most: number): number => 1 + Math.floor(most * random())
+    for (let world = 0; world < 20; world++) {
+      const senders = Array.from({ length: 1 + upTo(6) }, (_, i) => {
+        const ms = random() < 0.5 ? upTo(10) : upTo(100)
+        return { flow: `${i}`, ms, nextMs: () => ms * (0.5 + random()), weight: upTo(3), most: upTo(16) }
+      })
+      // So that everybody's share is one slot at least.
+      const concurrency = 3 * senders.length + upTo(10)
+      const perFlowConcurrency = (flow: string): number => senders[Number(flow)]!.most
+      const weightOf = (flow: string): number => senders[Number(flow)]!.weight
+      const mean = await slotsOf(senders, { concurrency, perFlowConcurrency, perFlowLimit: 1_000, weightOf }, 12_000)
+      const off = maxMin(senders, concurrency).map((share, i) => Math.abs(mean[i]! / share - 1))
+      expect(Math.max(...off)).toBeLessThan(0.05)
+    }
+  })
 })
+
+/** What each gets of an amount that is poured over all by weight, until each has the most that it may have. */
+function maxMin(senders: readonly { readonly weight: number; readonly most: number }[], amount: number): number[] {
+  let [low, high] = [0, amount]
+  const shares = (level: number): number[] => senders.map(({ weight, most }) => Math.min(most, level * weight))
+  for (let i = 0; i < 60; i++) {
+    const middle = (low + high) / 2
+    if (shares(middle).reduce((sum, share) => sum + share) > amount) high = middle
+    else low = middle
+  }
+  return shares(low)
+}

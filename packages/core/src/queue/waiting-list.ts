@@ -63,8 +63,10 @@ export class WaitingList {
   constructor(settings: QueueSettings, host: WaitingListHost) {
     const { bands, fairQueue, bypass, after, maxWaitMs, newestFirst, perturbs, perturbEveryMs } = settings
     const all = bands.map((shares, index) => new Band<QueuedRequest>(index, shares, fairQueue))
-    this.#bands = new Bands(all, host.supply, (one) => host.slots.isAllowed(one) && this.#leaves(one), bypass)
-    this.#backfill = new Backfill(bypass, host.supply)
+    const backfill = new Backfill(bypass, host.supply)
+    const isAllowed = (one: QueuedRequest): boolean => host.slots.isAllowed(one) && this.#leaves(one)
+    this.#bands = new Bands(all, host.supply, isAllowed, () => backfill.head === undefined, bypass)
+    this.#backfill = backfill
     this.#alarm = new Alarm(after, () => host.due())
     this.#host = host
     this.#maxWaitMs = maxWaitMs
@@ -150,21 +152,23 @@ export class WaitingList {
   }
 
   /** The request whose turn it is, of a flow within its share of its band's slots, if one waits; see {@link Bands.next}. */
-  next(): QueuedRequest | undefined {
+  next(nowMs: number): QueuedRequest | undefined {
     const { slots, supply } = this.#host
     const bands = this.#bands
-    const mayStart = slots.isContested
-      ? (one: QueuedRequest) => {
-          const [limit, units] = [
-            bands.leftFor(one.band, 'width', supply.limit),
-            bands.leftFor(one.band, 'units', supply.poolLimit),
-          ]
-          return slots.isWithinShare(one, limit, units)
-        }
-      : undefined
-    const leaves = this.#leaves
-    const passes = this.#backfill.head && (mayStart ? (one: QueuedRequest) => leaves(one) && mayStart(one) : leaves)
-    return this.#bands.next(this.#isGone, passes ?? mayStart)
+    if (slots.isContested) {
+      slots.look()
+      let within: QueuedRequest | undefined
+      const isWithin = (one: QueuedRequest): boolean => {
+        const limit = bands.leftFor(one.band, 'width', supply.limit)
+        const units = bands.leftFor(one.band, 'units', supply.poolLimit)
+        const isTurn = this.#leaves(one) && slots.isWithinShare(one, limit, units, nowMs)
+        if (isTurn) within = one
+        return isTurn
+      }
+      const orElse = (one: QueuedRequest): boolean => one === within || (this.#leaves(one) && slots.owesLeast(one))
+      return bands.next(this.#isGone, isWithin, orElse)
+    }
+    return bands.next(this.#isGone, this.#backfill.head && this.#leaves)
   }
 
   /** Whether that, or nothing, was found because others have all that they may have. */
@@ -172,10 +176,16 @@ export class WaitingList {
     return this.#bands.passedOver
   }
 
-  /** Whether that request may pass the one that is being passed. One that its flow or band holds back waits for no slots. */
+  /**
+   * Whether that request may pass the one that is being passed. One that has all that its flow or band may have waits for
+   * no slots, and one that fits beside what other bands keep does not wait for that.
+   */
   mayPass(request: QueuedRequest): boolean {
     const { head } = this.#backfill
-    return this.#backfill.allows(request) || (head !== undefined && !this.mayRun(head))
+    if (head === undefined || this.#backfill.allows(request)) return true
+    return (
+      !(this.#host.slots.isAllowed(head) && this.#bands.isWithinMost(head)) || this.#bands.isKeptFrom(request, head)
+    )
   }
 
   /** Whether a request's flow and band may have it run now. */
