@@ -1,11 +1,8 @@
 import { adaptive, type Capacity } from '@fairlead/core/queue'
 import {
-  afterShortage,
   type Machine,
   NEEDED,
-  type Scenario,
   type Second,
-  SHORTAGE_MS,
   simulate,
   TABLE,
   type Trial,
@@ -56,10 +53,6 @@ export const adaptiveLimit: Figure = {
       tell(service.name)
       return { name: service.name, rules: RULES.map(({ make }) => servedOf(make, service, effort)) }
     })
-    const recovering = UNBOUNDED.map((service) => {
-      tell(`${service.name}, after a shortage`)
-      return { name: service.name, rules: RULES.map(({ make }) => recoveredOf(make, service, effort)) }
-    })
     const ours = all.map(({ results }) => results[0]!)
     const timelines = DRAWN.map(({ index, title }) => {
       const { trial, runs } = all[index]!
@@ -69,51 +62,32 @@ export const adaptiveLimit: Figure = {
       aims: aimsOf(ours),
       tables: [
         sharesTable(all.map(({ results }) => results)),
-        unboundedTable(
-          'unbounded',
-          'Where nothing runs short and 200 slots would do: served of asked in the first and in the fifth minute',
-          free,
-        ),
-        unboundedTable(
-          'recovering',
-          'The same after two minutes of four full cores: served of asked in the fifth and in the tenth minute',
-          recovering,
-        ),
+        unboundedTable(free),
         limitsTable(all.map(({ results }) => results)),
       ],
       pictures: { '': plotAdaptive(timelines, seedsOf(effort, SEEDS).length) },
-      data: { results: all.map(({ results }) => results), unbounded: free, recovering, timelines },
+      data: { results: all.map(({ results }) => results), unbounded: free, timelines },
     }
   },
 }
 
 function runsOf(make: () => Capacity, { stretches }: Trial, effort: Effort): Second[][] {
-  return seedsOf(effort, SEEDS).map((seed) => shortened(make(), { seed, stretches }, effort))
+  const shortened = stretches.map((stretch) => ({ ...stretch, forMs: phaseMs(stretch.forMs, effort.part) }))
+  return seedsOf(effort, SEEDS).map((seed) => simulate(make(), { seed, stretches: shortened }))
 }
 
 /** Served of asked in the first and in the last fifth of the time. */
 function servedOf(make: () => Capacity, service: Unbounded, effort: Effort): [number, number] {
-  const runs = seedsOf(effort, SEEDS).map((seed) => shortened(make(), unbounded(service, seed), effort))
-  const fifth = Math.floor(phaseMs(300_000, effort.part) / 5_000)
-  return [servedShare(service, runs, 0, fifth), servedShare(service, runs, -fifth)]
-}
-
-/** Served of asked in the fifth and in the last tenth of the time after the shortage. */
-function recoveredOf(make: () => Capacity, service: Unbounded, effort: Effort): [number, number] {
-  const runs = seedsOf(effort, SEEDS).map((seed) => shortened(make(), afterShortage(service, seed), effort))
-  const from = phaseMs(SHORTAGE_MS, effort.part) / 1_000
-  const tenth = Math.max(1, Math.floor(phaseMs(600_000, effort.part) / 10_000))
-  return [servedShare(service, runs, from + 4 * tenth, from + 5 * tenth), servedShare(service, runs, -tenth)]
-}
-
-function shortened(capacity: Capacity, scenario: Scenario, { part }: Effort): Second[] {
-  const stretches = scenario.stretches.map((stretch) => ({ ...stretch, forMs: phaseMs(stretch.forMs, part) }))
-  return simulate(capacity, { ...scenario, stretches })
-}
-
-function servedShare(service: Unbounded, runs: readonly Second[][], from: number, to?: number): number {
+  const runs = seedsOf(effort, SEEDS).map((seed) => {
+    const scenario = unbounded(service, seed)
+    const [stretch] = scenario.stretches
+    return simulate(make(), { ...scenario, stretches: [{ ...stretch!, forMs: phaseMs(stretch!.forMs, effort.part) }] })
+  })
   const asked = (1_000 * NEEDED) / service.meanMs
-  return mean(runs.flatMap((run) => run.slice(from, to)).map(({ served }) => served)) / asked
+  const fifth = Math.floor(phaseMs(300_000, effort.part) / 5_000)
+  const share = (part: (run: Second[]) => Second[]): number =>
+    mean(runs.flatMap(part).map(({ served }) => served)) / asked
+  return [share((run) => run.slice(0, fifth)), share((run) => run.slice(-fifth))]
 }
 
 /** Whole seconds, at least two. */
@@ -181,15 +155,11 @@ function sharesTable(trials: readonly (readonly Result[])[]): Table {
   }
 }
 
-function unboundedTable(
-  id: string,
-  title: string,
-  services: readonly { name: string; rules: readonly (readonly number[])[] }[],
-): Table {
+function unboundedTable(services: readonly { name: string; rules: readonly (readonly number[])[] }[]): Table {
   const all = RULES.map((_, rule) => services.flatMap(({ rules }) => [...rules[rule]!]))
   return {
-    id,
-    title,
+    id: 'unbounded',
+    title: 'Where nothing runs short and 200 slots would do: served of asked in the first and in the fifth minute',
     head: ['', ...HEAD],
     rows: [
       ...services.map(({ name, rules }) => [name, ...rules.map((shares) => phases(shares, 2))]),
