@@ -1,6 +1,6 @@
 import { type AdaptiveCapacity, adaptive } from '@fairlead/core/queue'
 import { describe, expect, it } from 'vitest'
-import { HOLD_OUTS, NEEDED, TABLE, type Trial, UNBOUNDED, unbounded } from './scenarios.js'
+import { afterShortage, HOLD_OUTS, NEEDED, SHORTAGE_MS, TABLE, type Trial, UNBOUNDED, unbounded } from './scenarios.js'
 import type { Machine } from './service.js'
 import { type Second, simulate } from './simulate.js'
 
@@ -52,6 +52,19 @@ describe('adaptive, where nothing runs short', () => {
     // A few climbs end too soon, where hardly any requests end in a round. The next ones make up for that.
     expect((first[0]! + first[1]! + first[2]!) / 3).toBeGreaterThan(0.6)
     expect(fifth[0], `${fifth}`).toBeGreaterThan(0.9)
+  })
+
+  it.each(UNBOUNDED)('grows to what is asked after it was full at five: $name', (service) => {
+    const asked = (NEEDED / service.meanMs) * 1_000
+    // Thousands of requests per second take long to simulate.
+    const seeds = SEEDS.slice(0, service.meanMs < 500 ? 1 : 8)
+    const runs = seeds.map((seed) => simulate(adaptive(), afterShortage(service, seed)))
+    const before = runs.map((run) => mean(run.slice(60, SHORTAGE_MS / 1_000), ({ limit }) => limit))
+    expect(Math.max(...before)).toBeLessThan(10)
+    const tenth = runs.map((run) => mean(run.slice(-60), ({ served }) => served) / asked)
+    // Five slots of six seconds on average end less than one request per second: ten minutes are few completions.
+    const least = service.meanMs > 6_000 ? 0.7 : 0.97
+    expect(tenth.reduce((sum, share) => sum + share, 0) / tenth.length, `${tenth}`).toBeGreaterThan(least)
   })
 
   it('grows where that begins only after the knee of something else was found', () => {

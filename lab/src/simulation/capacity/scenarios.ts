@@ -147,8 +147,20 @@ export const UNBOUNDED: readonly Unbounded[] = [
 ]
 
 /** Five minutes of it, with requests that leave after two seconds in the line. */
-export function unbounded({ lastingMs, meanMs, together }: Unbounded, seed: number): Scenario {
-  const machine = { kind: 'sharing', cores: 1, workMs: 0, elsewhereMs: lastingMs } as const
-  const stretch = { forMs: 300_000, machine, perSecond: (NEEDED / meanMs) * 1_000, together: together ?? 1 }
-  return { seed, stretches: [stretch], maxWaiting: NEEDED, patienceMs: 2_000 }
+export function unbounded(service: Unbounded, seed: number): Scenario {
+  return { seed, stretches: [stretchOf(service, 300_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
+}
+
+/** How long {@link afterShortage} is full before anything has room. */
+export const SHORTAGE_MS = 120_000
+
+/** Ten minutes of it, after four cores were full at a limit of about five. */
+export function afterShortage(service: Unbounded, seed: number): Scenario {
+  const shortage = { forMs: SHORTAGE_MS, machine: sharing(4, 50) }
+  return { seed, stretches: [shortage, stretchOf(service, 600_000)], maxWaiting: NEEDED, patienceMs: 2_000 }
+}
+
+function stretchOf({ lastingMs, meanMs, together }: Unbounded, forMs: number): Stretch {
+  const machine: Machine = { kind: 'sharing', cores: 1, workMs: 0, elsewhereMs: lastingMs }
+  return { forMs, machine, perSecond: (NEEDED / meanMs) * 1_000, together: together ?? 1 }
 }

@@ -38,7 +38,7 @@ export interface AdaptiveSnapshot {
 
 /**
  * Total time with waiting requests at the limit before the next climb; and the least such time, as a multiple of the
- * last climb's length, so that climbs take at most a twentieth of it.
+ * length of a climb that brought nothing, so that vain climbs take at most a twentieth of it.
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
@@ -78,8 +78,8 @@ export class AdaptiveCapacity implements Capacity {
   #rule: TwoLevelLimit
   /** Undefined between climbs. */
   #climb: Climb | undefined
-  /** Length of the last climb. */
-  #climbedMs = 0
+  /** Length of the last climb if it brought nothing; otherwise 0. */
+  #vainMs = 0
   /** Width of the last request that did not fit, which shows whether the slots are full. */
   #asked = 0
   /** Time with full slots since the last climb. */
@@ -180,7 +180,7 @@ export class AdaptiveCapacity implements Capacity {
     const { limit, from, careful, spentMs, settleMs } = this.#climb
     if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum)
     this.#climb = undefined
-    this.#climbedMs = spentMs
+    this.#vainMs = limit > from ? 0 : spentMs
     this.#fullMs = 0
     this.#open(settleMs)
   }
@@ -207,7 +207,7 @@ export class AdaptiveCapacity implements Capacity {
       this.#endClimb()
     } else {
       this.#fullMs += elapsedMs
-      const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#climbedMs)
+      const due = this.#fullMs >= Math.max(CLIMB_EVERY_MS, CLIMB_EVERY * this.#vainMs)
       if (!due || this.#rule.looking) return
       if (this.#rule.saturated) this.#fullMs = 0
       else this.#climb = new Climb(this.#rule.limit, this.maximum, true)

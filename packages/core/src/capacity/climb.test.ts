@@ -135,16 +135,26 @@ describe('Climb', () => {
     expect(climb.spentMs).toBeGreaterThan(1_500 + 2 * 6_000)
   })
 
-  it('keeps a level only if that brings clearly more, when it is careful', () => {
+  it('goes up by evidence alone when it is careful, however long that takes', () => {
     const careful = (flow: Flow): Climb => {
       const climb = new Climb(30, 1_000, true)
-      run(climb, 20_000, flow)
+      run(climb, 600_000, flow)
       return climb
     }
-    expect(careful(kneeAt(30)).limit).toBe(30)
-    expect(careful({ perSecond: () => 400, durationMs: () => 1 }).limit).toBe(30)
-    expect(careful({ perSecond: () => 0, durationMs: () => 0 }).limit).toBe(30)
-    expect(careful(free).limit).toBe(1_000)
+    expect(careful(kneeAt(30))).toMatchObject({ ended: true, limit: 30 })
+    // Ten a second: a round of 1.5 s would have few completions.
+    const slow = careful({ perSecond: () => 10, durationMs: (limit) => 100 * limit })
+    expect(slow).toMatchObject({ ended: true, limit: 30 })
+    expect(slow.spentMs).toBeGreaterThan(3_000 + 12_000)
+    expect(careful({ perSecond: () => 0, durationMs: () => 0 })).toMatchObject({ ended: false, limit: 30 })
+    expect(careful(free)).toMatchObject({ ended: true, limit: 1_000 })
+  })
+
+  it('sees that requests of 5 s have room, from five slots on', () => {
+    const climb = new Climb(5, 200, true)
+    const limits = run(climb, 300_000, { perSecond: (limit) => limit / 5, durationMs: () => 5_000 })
+    expect(limits).toEqual([5, 10, 20, 40, 80, 160, 200])
+    expect(climb.spentMs).toBeLessThan(120_000)
   })
 
   it('knows how long it took', () => {

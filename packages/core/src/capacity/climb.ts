@@ -1,15 +1,17 @@
 import { DurationHistogram } from './window.js'
 
 /**
- * Ratio of a level to the one before; throughput must grow by at least its square root. A careful climb mostly finds
- * nothing, and harms a service that is full, so it takes smaller steps. A round has too few completions to prove steps
- * of 1.25.
+ * Ratio of a level to the one before; throughput must grow by at least its square root. A round has too few completions
+ * to prove much smaller steps.
  */
 const STEP = 2
-const CAREFUL_STEP = Math.SQRT2
-/** Shortest round, and the completions that then end it. */
+/**
+ * Shortest round, and the completions that then end it; in a careful climb, which waits for them however long that
+ * takes, fewer: at five slots of 5 s they are half a minute.
+ */
 const SHORTEST_MS = 200
 const ENOUGH = 100
+const CAREFUL_ENOUGH = 30
 /** A level with fewer completions than this is not compared with others. */
 const LEAST = 4
 /**
@@ -23,7 +25,7 @@ const LONGEST_MS = 1_500
  */
 const LONGER = 4
 const FEW = 10
-/** Standard errors by which throughput must be too low; in a careful climb, by which it must be high enough. */
+/** Standard errors by which throughput must be too low. */
 const SURE = 1
 /**
  * Share of the requests that counts as the quick ones; and their slowdown, as a logarithm, that proves congestion: a
@@ -58,8 +60,10 @@ interface Round {
  * requests have ended, for 6 s at most: until slow requests have filled their slots, throughput fluctuates. Only time
  * with waiting requests counts, from one mean duration after the step on.
  *
- * A *careful* climb starts from a limit that was found to be right, and goes by steps of √2. It keeps a level only if
- * throughput grows by more than √k, by more than a standard error; otherwise it restores the previous limit.
+ * A *careful* climb starts from a limit that was found to be right, so it goes up by evidence alone. Its rounds have no
+ * longest time, but wait for 30 completions, from one whole mean duration after the step on; a round that would end it
+ * continues to four times as many. So it takes as many requests, and not as much time, to see that a service of slow
+ * requests has room.
  *
  * @see N. Cardwell et al., "BBR: congestion-based congestion control", ACM Queue 14, 2016
  */
@@ -147,8 +151,9 @@ export class Climb {
   get #isOver(): boolean {
     const { count } = this.#durations
     const measuredMs = this.#measuredMs
-    if (count >= (this.#suspicious ? LONGER * ENOUGH : ENOUGH)) return measuredMs >= SHORTEST_MS + this.#settleMs
-    if (measuredMs < LONGEST_MS) return false
+    const enough = this.careful ? CAREFUL_ENOUGH : ENOUGH
+    if (count >= (this.#suspicious ? LONGER * enough : enough)) return measuredMs >= SHORTEST_MS + this.#settleMs
+    if (this.careful || measuredMs < LONGEST_MS) return false
     return !this.#suspicious || count >= FEW || measuredMs >= LONGER * LONGEST_MS
   }
 
@@ -163,7 +168,6 @@ export class Climb {
   #judge(): void {
     this.#open = false
     if (this.#durations.count > 0) this.#compare()
-    else if (this.careful) this.#end(this.from)
     else if (!this.#undone) this.#step()
   }
 
@@ -174,11 +178,9 @@ export class Climb {
     const enough = this.#rounds.find((lower) => this.#bringsTooLittle(round, lower))
     if (enough === undefined) {
       this.#rounds.push(round)
-      this.#settleMs = Math.min(LONGEST_MS, this.#durations.meanMs)
+      this.#settleMs = Math.min(this.careful ? Number.POSITIVE_INFINITY : LONGEST_MS, this.#durations.meanMs)
       this.#step()
-    } else if (this.careful) {
-      this.#end(this.from)
-    } else if (!this.#suspicious && (completions < FEW || measuredMs < LONGEST_MS)) {
+    } else if (!this.#suspicious && (this.careful || completions < FEW || measuredMs < LONGEST_MS)) {
       this.#suspicious = true
       this.#open = true
     } else if (completions >= FEW) {
@@ -190,14 +192,13 @@ export class Climb {
 
   #step(): void {
     if (this.#limit >= this.#max) this.#end(this.#max)
-    else this.#limit = Math.min(this.#max, Math.ceil((this.careful ? CAREFUL_STEP : STEP) * this.#limit))
+    else this.#limit = Math.min(this.#max, STEP * this.#limit)
   }
 
   #bringsTooLittle(round: Round, lower: Round): boolean {
     const more = Math.log(round.level / lower.level)
     const brought = Math.log(perMs(round) / perMs(lower))
     const missing = (more / 2 - brought) / Math.sqrt(1 / round.completions + 1 / lower.completions)
-    if (this.careful) return missing > -SURE
     if (missing <= SURE || lower.completions < LEAST) return false
     const longer = round.quick.log - lower.quick.log
     const uncertain = Math.hypot(round.quick.error, lower.quick.error)

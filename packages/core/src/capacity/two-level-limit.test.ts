@@ -121,6 +121,16 @@ describe('TwoLevelLimit', () => {
     }
   })
 
+  it('is not taken for saturated by what it was before the service became another', () => {
+    const rule = settled()
+    steady(rule, 10, () => 130)
+    expect(rule.saturated).toBe(true)
+    // All last fifty times as long, at both levels.
+    while (!rule.looking) steady(rule, 1, () => 5_000)
+    while (rule.looking) steady(rule, 1, () => 5_000)
+    expect(rule.saturated).toBe(false)
+  })
+
   it('learns nothing from windows that are not busy, but how long requests take', () => {
     const rule = settled()
     for (const [meanInFlight, peak] of [

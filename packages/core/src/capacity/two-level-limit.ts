@@ -181,6 +181,8 @@ export class TwoLevelLimit {
     const before = this.#baselineMs
     const near = lowerMs <= TOLERANCE * before && before <= TOLERANCE * lowerMs
     this.#baselineMs = near ? (before + lowerMs) / 2 : lowerMs
+    // Ratios to a baseline that no longer holds say nothing about the service as it is now.
+    if (!near) this.#ratio = this.#durationMs / lowerMs
     this.#confirmed = this.#level
     this.#windowsSinceLook = 0
     this.#calmWindows = 0
