@@ -46,7 +46,7 @@ describe('clients that come back when they were told to', () => {
 describe('newest first', () => {
   it.each([
     ['that stay, at 150 %', 26, undefined, 0.05, 0.5],
-    ['that leave after 500 ms, at 150 %', 26, 500, 0.1, 0.5],
+    ['that leave after 500 ms, at 150 %', 26, 500, 0.13, 0.5],
     ['that leave after 500 ms, at 105 %', 17, 500, 0.8, 0.82],
   ] as const)(
     'serves more clients soon: %s',

@@ -7,6 +7,9 @@ import { NOTHING, ROUNDING } from './slots.js'
 /** Requests, of equal durations, over which the mean cost of a flow is taken. */
 const MEMORY = 32
 
+/** Part of the most that a flow saves up which lets it go before flows that are short. */
+const MUCH = 1 / 4
+
 /** What one flow has: its running requests, oldest first, and its waiting ones. */
 export interface FlowRecord {
   /** As its last arrival had them. */
@@ -28,7 +31,7 @@ export interface FlowRecord {
   ranMs: number
   ranSquared: number
   ranCost: number
-  /** The larger of its two shares of the slots when it was last looked at, and the smaller; 0 until then. */
+  /** The larger of its two shares of the slots when it was last looked at, and the smaller. */
   share: number
   sure: number
   /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
@@ -55,7 +58,8 @@ const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWi
  * that it is due, which are its weight over what they cost in the mean. For a flow of cheap requests needs more slots than one of
  * costly ones to have as much served. Shares are max-min: what a flow does not want of its own is shared by the others.
  * A flow may always run one request. A part of a slot is had over time: a flow may have one request more than its share
- * if it has had less than its share so far, and if nobody who waits has fewer whole slots than both ways of sharing give.
+ * if it has had less than its share so far; much less, if a flow waits that has fewer whole slots than both ways of sharing
+ * give it.
  * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
  * count. Keeps a record per flow that runs or waits, and one for each of its bands; O(1) per change, amortised.
@@ -74,7 +78,7 @@ export class FlowSlots {
   #endedMs = 0
   /** Flows that are short. */
   #short = 0
-  /** The best balance of those that have less than their share, since {@link look}. */
+  /** The best balance of those that are held back for their slots, since {@link look}. */
   #best = Number.NEGATIVE_INFINITY
   #waitingFlows = 0
   #waiting = 0
@@ -189,8 +193,8 @@ export class FlowSlots {
 
   /**
    * Whether the request is within its flow's share of its band's slots and units, which counts while others wait. For a
-   * request that would take its flow above its share of the slots, the flow must have had less than its share over time,
-   * and nobody else be short of whole slots.
+   * request that would take its flow above its share of the slots, the flow must have had less than its share over time;
+   * a quarter of {@link #mostBalance} less, if somebody is short of whole slots: a flow that was idle has that.
    */
   isWithinShare(request: QueuedRequest, limit: number, poolLimit: number, nowMs: number): boolean {
     const { width, units, flow, band } = request
@@ -205,12 +209,10 @@ export class FlowSlots {
     if (record.width === 0) return true
     const wouldHold = record.width + width
     if (wouldHold > record.most) return false
-    if (wouldHold > record.share + ROUNDING) {
-      if (record.width > record.share - ROUNDING) return false
-      if (record.balance < 0 || this.#short > 0) {
-        this.#best = Math.max(this.#best, record.balance)
-        return false
-      }
+    const needed = this.#short > 0 ? MUCH * this.#mostBalance(record) : 0
+    if (wouldHold > record.share + ROUNDING && (record.width > record.share - ROUNDING || record.balance < needed)) {
+      this.#best = Math.max(this.#best, record.balance)
+      return false
     }
     // Its part of the pool is rounded up to whole requests.
     return (
@@ -220,7 +222,7 @@ export class FlowSlots {
     )
   }
 
-  /** The same where nobody is: whether its flow is the one with less than its share that owes least. */
+  /** Where nobody is: whether its flow is the one, of those that are held back for their slots, that owes least. */
   owesLeast({ flow, band }: QueuedRequest): boolean {
     const slots = this.#bands[band.index] ?? this
     return slots.#flows.get(flow)!.balance >= slots.#best
@@ -263,11 +265,16 @@ export class FlowSlots {
    * longest request runs: a flow that held all slots while nobody else waited did no harm.
    */
   #balance(record: FlowRecord, nowMs: number): void {
-    const share = Math.min(record.share, slotsOf(record))
-    const most = share * this.#longestMs
-    const balance = record.balance + (nowMs - record.balancedMs) * (share - record.width)
+    const most = this.#mostBalance(record)
+    const balance =
+      record.balance + (nowMs - record.balancedMs) * (Math.min(record.share, slotsOf(record)) - record.width)
     record.balance = Math.min(most, Math.max(-most, balance))
     record.balancedMs = nowMs
+  }
+
+  /** The most that a flow saves up or owes. */
+  #mostBalance(record: FlowRecord): number {
+    return Math.min(record.share, slotsOf(record)) * this.#longestMs
   }
 
   #open(request: QueuedRequest): FlowRecord {
@@ -288,9 +295,9 @@ export class FlowSlots {
       ranMs: 0,
       ranSquared: 0,
       ranCost: 0,
-      share: 0,
+      share: Number.POSITIVE_INFINITY,
       sure: 0,
-      balance: 0,
+      balance: Number.POSITIVE_INFINITY,
       balancedMs: 0,
       isShort: false,
     }
