@@ -31,7 +31,7 @@ local saidAhead, wants = tonumber(ARGV[18]), tonumber(ARGV[19])
 local FIRST_TENANT, TENANT = 20, 5
 
 local SHORTEST_WAIT, WAIT, LONGEST_WAIT, LAPSE, SLOT, AHEAD = 1 / 32, 1 / 20, 1 / 10, 1 / 2, 1 / 12, 2
-local LATE, PATIENCE = 1.5, 3 / 20
+local LATE, PATIENCE = 1.5, 3 / 10
 local graceMs, LONGEST_GRACE = 1.5 * math.min(windowMs / 10, 30000), 4
 local HUGE = 1.7976931348623157e308
 local function read(fields)

@@ -6,7 +6,7 @@ import { type Flags, UsageError } from './flags.js'
 
 type ConnectionFlag = 'server' | 'ca-file' | 'cert-file' | 'key-file' | 'token-file'
 
-/** How a client is told where its servers are, and who it is there. */
+/** The flags that tell a client the addresses of its servers, and its own identity. */
 export const CONNECTION_FLAGS: Flags<ConnectionFlag> = {
   server: { value: 'HOST:PORT', help: 'servers, with commas between; http(s):// URLs for HTTP/JSON (required)' },
   'ca-file': { value: 'FILE', help: 'certificate of the authority that signed the servers’: TLS' },

@@ -86,7 +86,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   const log = pino({ level })
   for (const name of unknownVariables(SERVE_FLAGS, process.env)) log.warn({ name }, 'no such setting')
   const doorman = await startDoorman({ ...(await optionsFrom(given)), log })
-  // The last line of defence: what nobody caught was one caller's, and the others still need their leases.
+  // The last line of defence: an uncaught error concerns one caller, and the others still need their leases.
   for (const event of ['uncaughtException', 'unhandledRejection'] as const)
     process.on(event, (error: unknown) => log.error({ error: errorText(error) }, 'an error that nobody caught'))
   process.on('SIGHUP', () => doorman.reload())
@@ -100,7 +100,7 @@ export async function serve(args: readonly string[]): Promise<void> {
   await doorman.close()
 }
 
-/** Options from flags. Throws what names the flag. */
+/** Options from flags. Throws an error that names the flag. */
 async function optionsFrom(given: Given<ServeFlag>): Promise<DoormanOptions> {
   const { config, host, hostname, parent, tls } = given
   if (config === undefined) throw new UsageError('--config must be given')

@@ -44,7 +44,7 @@ export class Configuration {
     return repositoryOf(await parseAside(text))
   }
 
-  /** From now on, hands what is new to `user`. */
+  /** From now on, hands each new configuration to `user`. */
   follow(user: ConfigurationUser): void {
     this.#running ??= this.#run(user)
   }
@@ -146,7 +146,7 @@ function inEtcd(key: WatchedKey): ConfigSource {
   }
 }
 
-/** Resolved here, because what a worker is given as text stands in no folder. */
+/** Resolved here, because a worker gets the text without its folder. */
 const YAML = createRequire(import.meta.url).resolve('yaml')
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -158,7 +158,7 @@ try {
 
 /**
  * Reads YAML in a thread of its own: a thousand entries take a third of a second, in which nobody would be answered.
- * Rejects with what is wrong in it.
+ * Rejects with an error that names the fault in it.
  */
 export function parseAside(text: string): Promise<unknown> {
   return new Promise((resolve, reject) => {

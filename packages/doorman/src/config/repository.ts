@@ -51,7 +51,7 @@ function algorithmFrom(path: string, entry: unknown): Algorithm {
   }
 }
 
-/** Values are text on the wire; in YAML they may be written as what they mean. */
+/** Values are text on the wire; YAML may also give them as numbers or booleans. */
 function parameterFrom(path: string, entry: unknown): NamedParameter {
   const fields = fieldsOf(path, entry, ['name', 'value'])
   const value = fields.raw('value')

@@ -1,13 +1,13 @@
 import type { Etcd3, IKeyValue, IOptions, Watcher } from 'etcd3'
 import type { ClientTls } from '../tls.js'
 
-/** Who a server is for etcd: by name and password, by a certificate, or both; and whose certificates it trusts. */
+/** A server's identity for etcd: name and password, a certificate, or both; and the authorities that it trusts. */
 export interface EtcdSecrets extends ClientTls {
   username?: string
   password?: string
 }
 
-/** Where etcd is, and who asks. */
+/** The address of etcd, and the identity of the server that asks. */
 export interface EtcdPlace {
   readonly endpoints: readonly string[]
   readonly secrets: EtcdSecrets | undefined

@@ -21,7 +21,7 @@ export interface GrpcPort {
 }
 
 export interface GrpcSettings {
-  /** The service, for whoever calls; looked up at each call. */
+  /** The service that answers callers; looked up at each call. */
   service(from: Credentials): CapacityService
   host: string
   /** 0 is any free one. */

@@ -33,7 +33,7 @@ const root = protobuf.loadSync(fileURLToPath(new URL('../../proto/doorman.proto'
 for (const each of (root.lookup('doorman') as protobuf.Namespace).nestedArray)
   if (each instanceof protobuf.Type) each.setup()
 
-/** int64 as numbers: what a number cannot hold exactly is refused where it is looked at. */
+/** int64 as numbers. The reader of a field refuses values that a number cannot hold exactly. */
 const PLAIN = { longs: Number, enums: String, arrays: true }
 
 /** Fields of a message, those of each entry not counted; more take longer to read than others should wait. */
@@ -123,7 +123,7 @@ const STATUS: Readonly<Record<CapacityErrorCode, status>> = {
   unknown: status.UNKNOWN,
 }
 
-/** The gRPC status of an error; what is not a {@link CapacityError} is our own fault. */
+/** The gRPC status of an error; an error that is no {@link CapacityError} is the server's own fault. */
 export function statusOf(error: unknown): { code: status; details: string } {
   if (error instanceof CapacityError) return { code: STATUS[error.code], details: error.message }
   return { code: status.INTERNAL, details: String(error) }

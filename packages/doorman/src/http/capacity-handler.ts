@@ -13,7 +13,7 @@ import type { Credentials } from '../access.js'
 import { namesOf } from '../tls.js'
 
 export interface CapacityHandlerSettings {
-  /** The service, for whoever calls; looked up at each call. */
+  /** The service that answers callers; looked up at each call. */
   service(from: Credentials): CapacityService
   /** Where the master is for HTTP: the service knows where it is for gRPC. */
   masterUrl(): string | undefined
@@ -65,7 +65,7 @@ export function credentialsOf(request: IncomingMessage): Credentials {
   }
 }
 
-/** Answers with the status of an error; what is not a {@link CapacityError} is our own fault. */
+/** Answers with the status of an error; an error that is no {@link CapacityError} is the server's own fault. */
 export function sendError(response: ServerResponse, error: unknown): void {
   const code = error instanceof CapacityError ? error.code : 'internal'
   const message = error instanceof Error ? error.message : String(error)
@@ -106,7 +106,7 @@ function allowOrigin(origins: readonly string[], request: IncomingMessage, respo
   return true
 }
 
-/** The JSON of a request's body. Throws a {@link CapacityError} for what is none, or too long. */
+/** The JSON of a request's body. Throws a {@link CapacityError} if the body is no JSON, or too long. */
 export async function bodyOf(incoming: IncomingMessage, most: number): Promise<unknown> {
   let bytes = 0
   async function* bounded(): AsyncGenerator<Buffer> {

@@ -64,7 +64,7 @@ export async function serveHttp(settings: HttpSettings): Promise<HttpPort> {
   }
 }
 
-/** Whatever comes, and whatever is thrown, it is one request's. */
+/** An error affects only the request that it belongs to. */
 function shielded(handler: RequestListener, log: Log): RequestListener {
   return (request, response) => {
     response.on('error', () => {})

@@ -12,7 +12,7 @@ export interface Sample {
 /** Five minutes, a sample each five seconds. */
 export const SAMPLE_MS = 5_000
 const SAMPLES = 60
-/** Resources whose past is kept: those of which most is wanted. */
+/** The history keeps the past of this many resources: those with the largest wants. */
 const MOST_RESOURCES = 200
 
 /** What was wanted, leased and waited for over the last minutes, by resource. Bounded. */

@@ -16,7 +16,7 @@ const SENTENCES: Readonly<Record<DoormanServerNotice['kind'], string>> = {
   full: 'somebody new was turned away: the server takes no more',
 }
 
-/** Counts what a server notices, and logs each kind once in a while with the last example. */
+/** Counts a server's notices, and logs each kind once in a while with the last example. */
 export class Notices {
   readonly counts: Record<DoormanServerNotice['kind'], number> = { unmatched: 0, duplicate: 0, full: 0 }
   readonly #log: Log

@@ -23,7 +23,7 @@ function textOf(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** Of the status page: that of the console's views, and what this page alone has. */
+/** The style of the status page: that of the console's views, and the rules of this page alone. */
 export const STYLE: Html = new Html(`<style>${VIEWS_STYLE}
 body { margin: 0; }
 main { max-width: 1400px; margin: 0 auto; padding: 20px 24px 64px; }

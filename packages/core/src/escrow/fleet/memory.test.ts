@@ -76,7 +76,7 @@ describe('clients of a fleet that come back by Retry-After', () => {
         const used = window.reduce((a, b) => a + b, 0)
         expect(used).toBeLessThanOrEqual(300)
         expect(used).toBeGreaterThan(0.98 * 300)
-        expect(Math.max(...differences(window))).toBeLessThan(0.1)
+        expect(Math.max(...differences(window))).toBeLessThan(0.03)
       }
       const mean = windows.flatMap(differences).reduce((a, b) => a + b, 0) / (WINDOWS * WEIGHTS.length)
       expect(mean).toBeLessThan(0.006)

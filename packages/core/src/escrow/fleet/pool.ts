@@ -81,8 +81,8 @@ const WAIT = 1 / 20
 const LONGEST_WAIT = 1 / 10
 /** A refused tenant may take this much longer than it was told to: HTTP adds up to half by chance. */
 const LATE = 1.5
-/** It is not waited for any longer than this part of a window. */
-const PATIENCE = 3 / 20
+/** It is not waited for any longer than this part of a window: more gained nothing, half of it cost late ones 9 points. */
+const PATIENCE = 3 / 10
 
 /**
  * A slot of time, as part of a window: a refused member is in line until the slot after its own ends. With slots of a
