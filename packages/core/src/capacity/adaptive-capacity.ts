@@ -38,7 +38,7 @@ export interface AdaptiveSnapshot {
 
 /**
  * Total time with waiting requests at the limit before the next climb; and the least such time, as a multiple of the
- * length of a climb that brought nothing, so that vain climbs take at most a twentieth of it.
+ * length of the first climb and of one that brought nothing, so that these take at most a twentieth of it.
  */
 const CLIMB_EVERY_MS = 60_000
 const CLIMB_EVERY = 20
@@ -78,7 +78,7 @@ export class AdaptiveCapacity implements Capacity {
   #rule: TwoLevelLimit
   /** Undefined between climbs. */
   #climb: Climb | undefined
-  /** Length of the last climb if it brought nothing; otherwise 0. */
+  /** Length of the last climb; 0 if it was careful and brought more. */
   #vainMs = 0
   /** Width of the last request that did not fit, which shows whether the slots are full. */
   #asked = 0
@@ -180,7 +180,7 @@ export class AdaptiveCapacity implements Capacity {
     const { limit, from, careful, spentMs, settleMs } = this.#climb
     if (!careful || limit !== from) this.#rule = new TwoLevelLimit(limit, this.#min, this.maximum)
     this.#climb = undefined
-    this.#vainMs = limit > from ? 0 : spentMs
+    this.#vainMs = careful && limit > from ? 0 : spentMs
     this.#fullMs = 0
     this.#open(settleMs)
   }
