@@ -366,7 +366,9 @@ export class RequestQueue implements Stage {
       } else this.#mayTellNothing(nowMs)
     }
     if (this.#supply.mustRetry || (passed === undefined && this.#isFull(nowMs))) return false
-    const head = this.#next(nowMs)
+    // Of a flow within its share, if one waits; never of a flow or a band that has all it may have.
+    const head = this.#list.next(nowMs)
+    if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
     if (head === undefined) return false
     if (this.#outgrown(head, nowMs)) return true
     if (!this.#list.mayPass(head)) return false
@@ -407,13 +409,6 @@ export class RequestQueue implements Stage {
     if (tooWide === undefined) return false
     this.#list.remove(request, 'too-wide', nowMs, tooWide)
     return true
-  }
-
-  /** The request whose turn it is: of a flow within its share, if one waits; never of one, or a band, that has all it may. */
-  #next(nowMs: number): QueuedRequest | undefined {
-    const head = this.#list.next(nowMs)
-    if (head === undefined || this.#list.passedOver) this.#mayTellNothing(nowMs)
-    return head
   }
 
   /** Starts a waiting request, if it can. Also true if one came or left meanwhile: then it may be another's turn. */
