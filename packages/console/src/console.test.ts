@@ -376,6 +376,8 @@ describe('control', () => {
       'act=block&flow=a&forMs=5000',
       'act=block&flow=5&forMs=5000',
       'act=block&flow={}&forMs=5000',
+      'act=hold&flow="a"&forMs=5000&costPerSecond=1e13',
+      'act=hold&flow="a"&forMs=5000&costPerSecond=1e-10',
       'act=block&forMs=5000',
       'act=block&flow="a"',
       'act=block&flow="a"&forMs=1e12',

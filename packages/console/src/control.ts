@@ -36,7 +36,7 @@ export function act(
     overrides.boost(flow, factor, forMs, by)
   } else {
     const costPerSecond = Number(parameters.get('costPerSecond'))
-    if (!(costPerSecond > 0 && costPerSecond < Number.POSITIVE_INFINITY)) return wrong('costPerSecond must be above 0')
+    if (!(costPerSecond >= 1e-9 && costPerSecond <= 1e12)) return wrong('costPerSecond must be from 1e-9 to 1e12')
     overrides.hold(flow, costPerSecond, forMs, by)
   }
   const { overrides: held } = gate.explain(flow)

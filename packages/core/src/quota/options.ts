@@ -31,7 +31,7 @@ export interface QuotaOptions<Target extends readonly unknown[]> {
   /** The policy's name, in decisions, refusals and what clients are told; unique within a gate. @default 'quota' */
   name?: string
   /** Whose quota it is. A request for which it gives nothing, or an empty name, is its flow's. @default the flow */
-  keyGenerator?: (...target: Target) => NowOrLater<string | undefined | null>
+  keyGenerator?: (...target: Target) => NowOrLater<string | null | undefined>
   /** True for requests that this quota neither counts nor refuses. */
   skip?: (...target: Target) => NowOrLater<boolean | undefined>
   /** Requests that did not succeed are given back when they end. @default false */
