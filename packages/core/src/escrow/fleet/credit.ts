@@ -72,6 +72,11 @@ export class Credit {
 
   /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
   get left(): number {
+    return this.#account.isDoubted ? Math.min(0, this.unspent) : this.unspent
+  }
+
+  /** The same, also while it is not to be spent. */
+  get unspent(): number {
     return this.#account.granted - this.used
   }
 
@@ -101,7 +106,7 @@ export class Credit {
 
   /** What a member that leaves hands back and says: all that groups below do not hold. */
   lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
-    const [back, { promised: ahead }] = [Math.max(0, this.left), this.#groups]
+    const [back, { promised: ahead }] = [Math.max(0, this.unspent), this.#groups]
     return { need: 0, back, ahead, spent: this.used, quiet: NONE, tenants: this.#lastReports(weightOf) }
   }
 

@@ -1,4 +1,4 @@
-import { type Clock, steady } from '../../clock.js'
+import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
 import { Estimates } from '../estimates.js'
@@ -16,6 +16,7 @@ import {
   LeasedTicket,
 } from './options.js'
 import { Debts, Reports } from './reports.js'
+import { watched } from './sleep.js'
 import { fuzzOf, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
@@ -70,9 +71,9 @@ export class PoolMember {
   /** `owner` is the escrow whose answers these are. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
-    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
+    const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
     this.#settings = settings
-    this.#clock = steady(clock)
+    this.#clock = watched(settings.clock, settings.wallClock, () => this.#account.doubt())
     this.#terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
