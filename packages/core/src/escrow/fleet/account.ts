@@ -292,11 +292,11 @@ export class PoolAccount {
 
   /**
    * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
-   * failed; else a promise that resolves when it was answered or has failed.
+   * failed, unless `isLast` is to be tried all the same; else a promise that resolves when it was answered or has failed.
    */
-  draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
+  draw(wish: () => Wish, nowMs: number, isLast = false): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
-    if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
+    if (this.#failed && !isLast && nowMs < this.#sentMs + this.#timeoutMs) return undefined
     if (this.#isOpening) return this.#untilOpen(nowMs)
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
@@ -364,6 +364,8 @@ export class PoolAccount {
     if (this.#sent !== sent || sent.sentMs !== sentMs) return
     this.#failed = true
     this.#failure = failure
+    // As a store says, by contract, of a bad call: nothing has changed, and nothing would if it were sent again.
+    if (failure.cause instanceof RangeError) this.#sent = undefined
     sent.end()
     this.#listener.failed(failure)
   }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { settled } from '../../testing/settled.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
-import type { LeasedEscrowOptions } from './options.js'
+import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import { sleepWatch } from './sleep.js'
 import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
 import { MemoryPoolStore } from './stores.js'
@@ -290,6 +290,21 @@ describe('processes that end', () => {
     for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
   })
 
+  it.each(['has just failed', 'is about to fail'])('hand back credit also where a call %s', async (when) => {
+    const fleet = new Fleet()
+    const store = fleet.line()
+    const escrow = fleet.escrow({ quantum: 500, store })
+    fleet.at(10_050, () => void fleet.ask(escrow, 'a', 10))
+    fleet.at(10_060, () => {
+      store.isCut = true
+      void fleet.ask(escrow, 'b', 600)
+      store.isCut = false
+    })
+    fleet.at(when === 'has just failed' ? 10_062 : 10_060.7, () => void escrow.close())
+    await fleet.run(10_070)
+    expect(escrow.snapshot()).toMatchObject({ granted: 10, used: 10 })
+  })
+
   it('hand back credit also where a call is on its way', async () => {
     const fleet = new Fleet()
     const escrow = fleet.escrow()
@@ -303,6 +318,44 @@ describe('processes that end', () => {
     await closed
     expect(await late).toMatchObject({ allowed: true })
     expect(escrow.snapshot()).toMatchObject({ granted: 16, used: 16 })
+  })
+})
+
+describe('a call that is bad', () => {
+  it('is not sent again', () => {
+    const { clock, after } = new World()
+    const store = new MemoryPoolStore({ clock })
+    const lease = (call: LeaseCall): LeaseAnswer => {
+      if (call.tenants.some(({ tenant }) => tenant === 'bad')) throw new RangeError('a name is too long')
+      return store.lease(call)
+    }
+    const options = { pool: 'p', limit: LIMIT, windowMs: WINDOW_MS, store: { lease } }
+    const escrow = new LeasedFairEscrow({ ...options, clock, after })
+    expect(escrow.check('bad', 10)).toMatchObject({ allowed: false, reason: 'store-error' })
+    const answers = [1, 2, 3].map(() => {
+      clock.advance(100)
+      return (escrow.check('good', 10) as LeasedDecision).allowed
+    })
+    expect(answers.at(-1)).toBe(true)
+  })
+
+  it('is not made of names without end that were refused', async () => {
+    const fleet = new Fleet()
+    const failures: string[] = []
+    const escrow = fleet.escrow({
+      quantum: 100,
+      maxTenants: 20,
+      onStoreFailure: ({ message }) => failures.push(message),
+    })
+    fleet.at(12_010, () => void fleet.ask(escrow, 'good', 1))
+    fleet.at(12_020, () => {
+      for (let i = 0; i < 20; i++) void fleet.ask(escrow, `evil${i}`, LIMIT - 0.5)
+    })
+    fleet.at(12_400, () => void fleet.ask(escrow, 'fresh', 300))
+    fleet.load(escrow, 'good', 5, 5, 12_410)
+    await fleet.run(12_990)
+    expect(failures).toEqual([])
+    expect(fleet.admitted.get(12)).toBeGreaterThan(600)
   })
 })
 

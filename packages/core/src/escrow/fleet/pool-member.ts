@@ -6,7 +6,7 @@ import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
 import { ChildGroups } from './child-groups.js'
-import { Credit, needAhead, OTHERS } from './credit.js'
+import { Credit, needAhead } from './credit.js'
 import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
 import {
   type DrawingSettings,
@@ -17,7 +17,7 @@ import {
 } from './options.js'
 import { Debts, Reports } from './reports.js'
 import { watched } from './sleep.js'
-import { fuzzOf, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
+import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
@@ -103,7 +103,8 @@ export class PoolMember {
       },
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
-    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.groups)
+    const parts = [this.#reports, this.groups] as const
+    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, ...parts)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,

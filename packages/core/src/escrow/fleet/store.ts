@@ -158,7 +158,8 @@ export interface PoolStore {
    * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
    * with a {@link PoolStoreError} if the store cannot be reached or cannot answer.
    *
-   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed
+   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed; after a RangeError, the call is
+   * not sent again
    */
   lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer>
 }
@@ -214,6 +215,9 @@ export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure)
     // As said at the option: its error is dropped.
   }
 }
+
+/** The name of the tenant that all share for whom there is no room. */
+export const OTHERS = '(others)'
 
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
