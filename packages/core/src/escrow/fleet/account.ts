@@ -426,7 +426,7 @@ export class PoolAccount {
       return
     }
     this.#granted += grant
-    this.#held.keep(held, nowMs)
+    this.#held.keep(Math.min(held, Math.max(0, call.pool.limit - this.#granted)), nowMs)
     this.#turn = turn
     this.#learn(call, answer, nowMs)
     this.#listener.answered(call, answer)
