@@ -2,7 +2,7 @@ import { type LeaseCall, LeasedFairEscrow, poolTerms } from '@fairlead/core/escr
 import { poolStoreContract } from '@fairlead/testing'
 import { type PostgresServer, startPostgres } from '@fairlead-testing/servers'
 import pg from 'pg'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type PostgresClient, PostgresPoolStore, type PostgresPoolStoreOptions } from './index.js'
 
 /** A window that began in 2023: none ends here, and whatever the day, hardly any of it is over. */
@@ -60,6 +60,46 @@ describe('the store in Postgres', () => {
     }
     const answer = await new PostgresPoolStore({ client: slow }).lease(firstCall({ pool, need: 400 }))
     expect(answer).toMatchObject({ grant: 0, mark: { total: 700, rev: 2 } })
+  })
+
+  it('keeps names of any length', async () => {
+    const store = new PostgresPoolStore({ client: clients[0]! })
+    // Hardly to be compressed, and all alike at the beginning.
+    const long = (last: number): string =>
+      `t${Array.from({ length: 6_000 }, (_, at) => ((at * at * 7_919 + at * 104_729) % 99_991).toString(36)).join('')}${last}`
+    const pool = { ...TERMS, name: long(0) }
+    const tenants = [1, 2].map((last) => ({ tenant: long(last), weight: 1, used: last, rate: 1, ask: 0 }))
+    const first = firstCall({ pool, tenants })
+    expect(await store.lease(first)).toMatchObject({ grant: 10 })
+    const { win, mark } = await store.lease(first)
+    const second = { ...firstCall({ pool, tenants: [tenants[1]!] }), win, mark }
+    expect(await store.lease(second)).toMatchObject({ mark: { total: 20 }, shares: [0.5] })
+    expect(await store.lease(firstCall({ pool: { ...pool, name: long(3) } }))).toMatchObject({ mark: { total: 10 } })
+  })
+
+  it('goes on after a query that is never answered', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      let isHanging = true
+      const client: PostgresClient = {
+        query: (statement) => {
+          if (!isHanging) return clients[0]!.query(statement)
+          isHanging = false
+          return new Promise(() => {})
+        },
+      }
+      const store = new PostgresPoolStore({ client })
+      const pool = { ...TERMS, name: 'hanging' }
+      void store.lease(firstCall({ pool }))
+      const second = store.lease(firstCall({ pool }))
+      const third = store.lease(firstCall({ pool }))
+      await vi.advanceTimersByTimeAsync(1_000)
+      vi.useRealTimers()
+      expect(await second).toMatchObject({ grant: 10 })
+      expect(await third).toMatchObject({ mark: { total: 20 } })
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('keeps a row per pool and one per tenant, and deletes those of former windows bit by bit', async () => {

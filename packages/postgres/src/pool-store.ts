@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto'
+import { createHash, randomInt } from 'node:crypto'
 import {
   type LeaseAnswer,
   type LeaseCall,
@@ -38,6 +38,10 @@ const MOST_ATTEMPTS = 200
 /** Tenants of former windows that are deleted by one step. */
 const MOST_DELETED = 128
 const VERSIONS = 2 ** 48 - 1
+/** Bytes of a name in a key: both that are in a row of an index may take 2704 together. */
+const MOST_BYTES = 1_024
+/** A lease waits this long at most for the one before it, whose query may never be answered. */
+const MOST_WAIT_MS = 1_000
 
 /**
  * Pools in Postgres, for a fleet: one row per pool, and one for each tenant that was reported by name, by Postgres's own
@@ -45,7 +49,8 @@ const VERSIONS = 2 ** 48 - 1
  *
  * A lease is two statements: one reads the pool and the tenants that the call names, the other writes them back if
  * nobody else has meanwhile; if somebody has, it begins again. No lock is held in between, so a process that is stopped
- * or killed there holds up nobody. The rule runs in the process, as it does for a pool in memory.
+ * or killed there holds up nobody; one query that is never answered holds up the pool's next lease in its process for a
+ * second. The rule runs in the process, as it does for a pool in memory.
  *
  * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
  * deadline: whoever calls does.
@@ -117,9 +122,9 @@ export class PostgresPoolStore implements PoolStore {
     )
   }
 
-  /** The key of a pool in both tables. */
+  /** The key of a pool in both tables; a digest, where the name is long. */
   keyOf(name: string, windowMs: number): string {
-    return JSON.stringify([name, windowMs])
+    return keyOf([name, windowMs])
   }
 
   async lease(call: LeaseCall): Promise<LeaseAnswer> {
@@ -141,18 +146,15 @@ export class PostgresPoolStore implements PoolStore {
   }
 
   async #leaseAfter(before: Promise<unknown> | undefined, key: string, call: LeaseCall): Promise<LeaseAnswer> {
-    await before
-    // Names may have in them what Postgres takes for no text.
-    const named = call.tenants.map(({ tenant }) => JSON.stringify(tenant))
+    if (before !== undefined) await untilDone(before)
+    const names = new Map(call.tenants.map(({ tenant }) => [keyOf(tenant), tenant]))
+    const named = [...names.keys()]
     for (let attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
       const [row] = (await this.#query('load', this.#load, [key, named])) as LoadedRow[]
       if (row === undefined) throw new PoolStoreError('not-a-client', 'the client answered a query with no row')
-      const { answer, record } = leaseOn(recordOf(row), call, row.now)
+      const { answer, record } = leaseOn(recordOf(row, names), call, row.now)
       const version = randomInt(1, VERSIONS)
-      const [tenants, records] = [
-        [...record.tenants.keys()].map((tenant) => JSON.stringify(tenant)),
-        [...record.tenants.values()],
-      ]
+      const [tenants, records] = [[...record.tenants.keys()].map(keyOf), [...record.tenants.values()]]
       const values = [key, version, row.version ?? 0, record.win, record.pool, tenants, records]
       if ((await this.#query('save', this.#save, values)).length > 0) return answer
     }
@@ -175,9 +177,32 @@ export class PostgresPoolStore implements PoolStore {
   }
 }
 
-function recordOf({ version, win, pool, tenants }: LoadedRow): PoolRecord | undefined {
+/**
+ * A name as a key: as JSON, since it may have in it what Postgres takes for no text; by a digest, if that is too long
+ * for an index. No JSON is like a digest.
+ */
+function keyOf(name: unknown): string {
+  const text = JSON.stringify(name)
+  if (Buffer.byteLength(text) <= MOST_BYTES) return text
+  return `sha256 ${createHash('sha256').update(text).digest('hex')}`
+}
+
+/** Waits for the lease before, so that few are in vain; compare and set is safe without that. */
+async function untilDone(before: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, MOST_WAIT_MS)
+  })
+  await Promise.race([before, late])
+  clearTimeout(timer)
+}
+
+function recordOf(
+  { version, win, pool, tenants }: LoadedRow,
+  names: ReadonlyMap<string, string>,
+): PoolRecord | undefined {
   if (version === null) return undefined
-  const named = Object.entries(tenants ?? {}).map(([name, record]) => [JSON.parse(name) as string, record] as const)
+  const named = Object.entries(tenants ?? {}).map(([key, record]) => [names.get(key)!, record] as const)
   return { win: Number(win), pool, tenants: new Map(named) }
 }
 

@@ -60,6 +60,22 @@ describe.each(['redis', 'ioredis', '@upstash/redis'])('quotas in Redis, by %s', 
   })
 })
 
+it('earns a quota back from then on where the clock of Redis went back', async () => {
+  const prefix = `fairlead-test-${Math.random()}`
+  const store = storeOf('ioredis', prefix)
+  const key = `${prefix}:quota:acme`
+  const { command } = clients.get('ioredis')!
+  // As kept an hour later.
+  await command('SET', key, `${(await redisUs()) + 3_600_000_000} ${LONG_MS * 1_000}`)
+  const first = await store.take('acme', LONG_MS, LONG_MS)
+  expect(first).toEqual({ taken: false, debtMs: LONG_MS })
+  await redisUs()
+  const second = await store.take('acme', LONG_MS, LONG_MS)
+  expect(second.taken).toBe(false)
+  expect(second.debtMs).toBeLessThan(LONG_MS)
+  expect(Number(await command('PTTL', key))).toBeGreaterThan(0.9 * LONG_MS)
+})
+
 /** Microseconds of Redis's clock. */
 async function redisUs(): Promise<number> {
   const [seconds, us] = (await clients.get('ioredis')!.command('TIME')) as [string, string]

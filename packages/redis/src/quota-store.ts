@@ -4,28 +4,33 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 /**
  * A key holds a time of Redis's clock, in whole microseconds, and the debt at that time, in microseconds and parts of
  * them; it expires when it is free of debt. One number for both would have only the precision of a double of the time
- * since 1970. Arguments: the amount to add to the debt, and the largest permitted debt. Returns whether it was added,
+ * since 1970. Where the clock went back, the debt shrinks from then on, also by a refusal. Arguments: the amount to add to the debt, and the largest permitted debt. Returns whether it was added,
  * and the debt: as text, since Redis truncates numbers to integers.
  */
 const TAKE: Script = scriptOf(`
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local amount, most = tonumber(ARGV[1]), tonumber(ARGV[2])
-local debt = 0
+local debt, isBack = 0, false
 local kept = redis.call('GET', KEYS[1])
 if kept then
   local at, owed = string.match(kept, '^(%S+) (%S+)$')
+  isBack = now < tonumber(at)
   debt = math.max(0, owed - math.max(0, now - at))
 end
 local after = math.max(0, debt + amount)
-if amount > 0 and after > most then return {0, string.format('%.17g', debt)} end
+local taken = 1
+if amount > 0 and after > most then
+  if not isBack then return {0, string.format('%.17g', debt)} end
+  taken, after = 0, debt
+end
 if after == 0 then
   redis.call('DEL', KEYS[1])
 else
   local left = string.format('%.0f', math.ceil(after / 1000))
   redis.call('SET', KEYS[1], string.format('%.0f %.17g', now, after), 'PX', left)
 end
-return {1, string.format('%.17g', after)}
+return {taken, string.format('%.17g', after)}
 `)
 const FORGET: Script = scriptOf(`return redis.call('DEL', KEYS[1])`)
 

@@ -121,6 +121,11 @@ export class Ticket implements EscrowDecision {
     return this.#atMs
   }
 
+  /** Whether it can still be settled, in a window later than its own. */
+  isLateIn(window: number): boolean {
+    return this.#window !== 0 && this.#window !== window
+  }
+
   /** The tenant's place in that escrow, until the window ends. */
   get place(): number {
     return this.#place

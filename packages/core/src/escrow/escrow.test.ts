@@ -505,6 +505,27 @@ describe('settle', () => {
     expect(escrow.snapshot().used).toBe(5)
   })
 
+  it('leaves a decision as it was where its late charge cannot be weighed', () => {
+    let isGone = false
+    const weightOf = (): number => {
+      if (isGone) throw new Error('no such tenant')
+      return 1
+    }
+    const { escrow, clock } = escrowOf({ weightOf, estimates: 'asked' })
+    const [settled, charged] = [escrow.check('a', 100), escrow.check('a', 100)]
+    clock.advance(WINDOW_MS)
+    isGone = true
+    expect(() => escrow.settle(settled, 300)).toThrow('no such tenant')
+    expect(() => escrow.charge(charged, 200)).toThrow('no such tenant')
+    isGone = false
+    expect(escrow.settle(settled, 300)).toEqual({ settled: true, unpaid: 200 })
+    expect(escrow.charge(charged, 200)).toEqual({ settled: true, unpaid: 100 })
+    expect(escrow.settle(charged, 200).settled).toBe(false)
+    clock.advance(WINDOW_MS)
+    expect(escrow.check('a', 701).allowed).toBe(false)
+    expect(escrow.check('a', 700).allowed).toBe(true)
+  })
+
   it('does nothing for what was refused, or only peeked at', () => {
     const { escrow } = escrowOf()
     escrow.check('a', 1000)

@@ -119,18 +119,20 @@ export class WeightedFairEscrow {
   /**
    * Says what something that was allowed really cost, from 0 on: the difference is given back or charged, as far as
    * there is something left. Once for each decision, and in its window; otherwise it does nothing, and says so.
-   * Throws on a bad cost, or a decision that is not from this escrow's `check`.
+   * Throws on a bad cost, or a decision that is not from this escrow's `check`; and if `weightOf` or `groupOf` do, which
+   * are asked about a charge for a window that is over, with the decision as it was.
    */
   settle(decision: EscrowDecision, actualCost: number): Settled {
     requireNumber('actualCost', actualCost, 0, Number.MAX_SAFE_INTEGER)
     const ticket = this.#own(decision)
     const nowMs = this.#catchUp()
+    const { tenant, cost, reserved, atMs } = ticket
+    const change = actualCost - reserved
+    const owe = this.#debtOf(ticket, change)
     const when = ticket.settleIn(this.#windows.count)
     if (when === 'never') return NOTHING_SETTLED
-    const { tenant, cost, reserved, atMs } = ticket
     this.#estimates?.settle(tenant, cost, actualCost)
-    const change = actualCost - reserved
-    if (when === 'late') return change > 0 ? this.#owe(tenant, change) : NOTHING_SETTLED
+    if (when === 'late') return owe?.() ?? NOTHING_SETTLED
     this.#open -= reserved
     this.#tookMs += (nowMs - atMs - this.#tookMs) * NEW_PART
     this.#returned += (Math.max(0, -change) / reserved - this.#returned) * NEW_PART
@@ -150,9 +152,9 @@ export class WeightedFairEscrow {
     const nowMs = this.#catchUp()
     const change = costSoFar - ticket.reserved
     if (change <= 0) return NOTHING_SETTLED
-    const window = ticket.charge(change)
-    if (window === 0) return NOTHING_SETTLED
-    if (window !== this.#windows.count) return this.#owe(ticket.tenant, change)
+    const owe = this.#debtOf(ticket, change)
+    if (ticket.charge(change) === 0) return NOTHING_SETTLED
+    if (owe !== undefined) return owe()
     this.#open += change
     const unpaid = this.#ledger.settle(ticket.place, change)
     this.#sliding?.note(nowMs, change - unpaid)
@@ -227,11 +229,16 @@ export class WeightedFairEscrow {
     throw new TypeError(`decision must come from check of this escrow, got ${show(decision)}`)
   }
 
-  /** A charge for a window that is over. */
-  #owe(tenant: string, amount: number): Settled {
+  /** Makes a charge for a window that is over, if it is one. What may throw is done first: the ticket is as it was. */
+  #debtOf(ticket: Ticket, amount: number): (() => Settled) | undefined {
+    if (amount <= 0 || !ticket.isLateIn(this.#windows.count)) return undefined
+    const { tenant } = ticket
     const place = this.#placeOf(tenant)
-    if (place !== null) this.#ledger.owe(tenant, this.#weightIn(place, tenant), amount, place)
-    return { settled: true, unpaid: amount }
+    const weight = place === null ? 0 : this.#weightIn(place, tenant)
+    return () => {
+      if (place !== null) this.#ledger.owe(tenant, weight, amount, place)
+      return { settled: true, unpaid: amount }
+    }
   }
 
   /** Judges, and changes nothing but, unless it is a `peek`, an active tenant's weight. */

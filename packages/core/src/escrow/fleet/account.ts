@@ -1,6 +1,8 @@
 import type { After, Clock } from '../../clock.js'
 import { countdown } from './draw-queue.js'
+import { Held } from './held.js'
 import { type Refusal, Refusals, type Request } from './reports.js'
+import { newSent, type Sent } from './sent.js'
 import {
   failureOf,
   fuzzOf,
@@ -37,18 +39,6 @@ interface AccountListener {
   failed(failure: StoreFailure): void
 }
 
-/** A call on its way, or lost. */
-interface Sent {
-  readonly call: LeaseCall
-  readonly firstSentMs: number
-  sentMs: number
-  /** It was sent again. */
-  isRepeated: boolean
-  /** Resolves when this sending has been answered or has failed; never rejects. Undefined: it has. */
-  done: Promise<void> | undefined
-  end: () => void
-}
-
 /**
  * The store's clock may run this much faster or slower than ours: part of the window by which it may end sooner or
  * later.
@@ -73,6 +63,7 @@ const NO_MARK: PoolMark = { epoch: 0, rev: 0, total: 0, ahead: 0, members: 0 }
  *   a new one takes its place. Credit that it hands back is gone from the moment it is sent.
  * - The store fails if it rejects or does not answer within `timeoutMs`, not counting time for which this process
  *   itself stood still. Then it is tried again, once per `timeoutMs`, when there is a wish; nobody waits for that.
+ * - Where the machine may have slept, nothing is spent until the store has answered a call that is sent after that.
  * - While it is away, {@link lend} opens windows in which the member has its last known part of the limit.
  */
 export class PoolAccount {
@@ -102,11 +93,12 @@ export class PoolAccount {
   /** Until then the window before may not have ended; `#spare` is the credit that was left of it. */
   #opensMs: number = Number.NEGATIVE_INFINITY
   #spare = 0
-  #held = 0
+  readonly #held: Held = new Held()
   #turn = Number.MAX_VALUE
-  #heldAtMs = 0
-  #heldPassed = 0
   #isLent = false
+  /** The machine may have slept since the store answered; and how often it may have, in all. */
+  #isDoubted = false
+  #doubts = 0
   /** The member's part of all weight: by the last answer, and by the last one of the window before. */
   #part = 0
   #partBefore = 0
@@ -163,7 +155,7 @@ export class PoolAccount {
 
   /** What the pool kept for this member beyond that, when it last answered. */
   get held(): number {
-    return this.#held
+    return this.#held.amount
   }
 
   /** Up to what a tenant has used per weight it may spend without asking. */
@@ -179,6 +171,18 @@ export class PoolAccount {
   /** True while the credit is this member's last known share, because the store is away. */
   get isLent(): boolean {
     return this.#isLent
+  }
+
+  /** True while what is granted is not to be spent: it may be unknown here which window it is. */
+  get isDoubted(): boolean {
+    return this.#isDoubted
+  }
+
+  /** The machine may have slept: nothing is spent until the store has answered a call that is sent from now on. */
+  doubt(): void {
+    this.#isDoubted = true
+    this.#doubts++
+    this.#refusals.clear()
   }
 
   /** True while a call is on its way. */
@@ -221,22 +225,14 @@ export class PoolAccount {
     return Math.min(this.#part, this.#partBefore)
   }
 
-  /**
-   * What the pool kept for this member and must still be there: what it lets pass of that, at an even pace until the
-   * window ends, may be lent to others by now.
-   */
+  /** What the pool kept for this member and must still be there. */
   heldAt(nowMs: number): number {
-    return Math.max(0, this.#held - Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)))
+    return this.#isDoubted ? 0 : this.#held.at(nowMs, this.#usableUntilMs)
   }
 
   /** Some of what is held was spent. */
   spendHeld(amount: number, nowMs: number): void {
-    this.#heldPassed = Math.max(this.#heldPassed, this.#held * this.#heldFaded(nowMs)) + amount
-  }
-
-  #heldFaded(nowMs: number): number {
-    const restMs = this.#usableUntilMs - this.#heldAtMs
-    return restMs > 0 ? Math.min(1, (nowMs - this.#heldAtMs) / restMs) : 1
+    this.#held.spend(amount, nowMs, this.#usableUntilMs)
   }
 
   /** The pool's refusal that tells what it would answer to a request; nothing: ask. */
@@ -265,7 +261,7 @@ export class PoolAccount {
 
   #begin(startMs: number): void {
     this.#startMs = startMs
-    this.#held = 0
+    this.#held.keep(0, 0)
     this.#turn = Number.MAX_VALUE
     this.#refusals.clear()
     this.#listener.began(startMs)
@@ -273,6 +269,7 @@ export class PoolAccount {
 
   /** Opens the window that `nowMs` is in, while the store is away, with this member's share of the limit as credit. */
   lend(nowMs: number): void {
+    if (this.#isDoubted) return
     const { windowMs, limit } = this.#terms
     const share = this.share * limit
     if (this.#isBegunAhead && !this.#isLent) {
@@ -295,25 +292,18 @@ export class PoolAccount {
 
   /**
    * Asks the pool, or joins the call that is on its way. Nothing if it was answered at once, or if the store has just
-   * failed; else a promise that resolves when it was answered or has failed.
+   * failed, unless `isLast` is to be tried all the same; else a promise that resolves when it was answered or has failed.
    */
-  draw(wish: () => Wish, nowMs: number): Promise<void> | undefined {
+  draw(wish: () => Wish, nowMs: number, isLast = false): Promise<void> | undefined {
     if (this.#sent?.done !== undefined) return this.#sent.done
-    if (this.#failed && nowMs < this.#sentMs + this.#timeoutMs) return undefined
+    if (this.#failed && !isLast && nowMs < this.#sentMs + this.#timeoutMs) return undefined
     if (this.#isOpening) return this.#untilOpen(nowMs)
     let sent = this.#sent
     if (sent === undefined || nowMs - sent.firstSentMs >= this.#terms.windowMs) {
       const wished = wish()
       // Time has passed meanwhile.
       if (this.#isOpening) return this.#untilOpen(nowMs)
-      sent = {
-        call: this.#next(wished),
-        firstSentMs: nowMs,
-        sentMs: nowMs,
-        isRepeated: false,
-        done: undefined,
-        end: () => {},
-      }
+      sent = newSent(this.#next(wished), nowMs)
       this.#sent = sent
     } else sent.isRepeated = true
     this.#sentMs = nowMs
@@ -342,10 +332,11 @@ export class PoolAccount {
 
   #send(sent: Sent, sentMs: number): void {
     this.#calls++
+    const doubts = this.#doubts
     try {
       const answer = this.#store.lease(sent.call)
       if (!(answer instanceof Promise)) {
-        this.#take(sent, answer, sentMs)
+        this.#take(sent, answer, sentMs, doubts)
         return
       }
       let cancel = (): void => {}
@@ -357,7 +348,7 @@ export class PoolAccount {
         }
       })
       answer.then(
-        (late) => this.#take(sent, late, sentMs),
+        (late) => this.#take(sent, late, sentMs, doubts),
         (error: unknown) => this.#fail(sent, sentMs, failureOf(error)),
       )
       const message = `the store did not answer within ${this.#timeoutMs} ms`
@@ -373,12 +364,20 @@ export class PoolAccount {
     if (this.#sent !== sent || sent.sentMs !== sentMs) return
     this.#failed = true
     this.#failure = failure
+    // As a store says, by contract, of a bad call: nothing has changed, and nothing would if it were sent again.
+    if (failure.cause instanceof RangeError) this.#sent = undefined
     sent.end()
     this.#listener.failed(failure)
   }
 
-  #take(sent: Sent, answer: LeaseAnswer, sentMs: number): void {
+  #take(sent: Sent, answer: LeaseAnswer, sentMs: number, doubts: number): void {
     if (this.#sent !== sent) return
+    const nowMs = this.#clock()
+    if (doubts !== this.#doubts) {
+      // How long ago it was sent is unknown: it is sent again.
+      if (sent.sentMs === sentMs) sent.end()
+      return
+    }
     if (!isAnswer(answer, sent.call)) {
       const cause = new TypeError('the store answered something else than a lease')
       this.#fail(sent, sentMs, failureOf(cause))
@@ -386,7 +385,6 @@ export class PoolAccount {
     }
     this.#sent = undefined
     this.#failed = false
-    const nowMs = this.#clock()
     this.#roundTripMs = Math.max(nowMs - sentMs, FADING * this.#roundTripMs)
     this.#enter(sent, answer, sentMs, nowMs)
     sent.end()
@@ -413,6 +411,8 @@ export class PoolAccount {
     this.#isBegunAhead = false
     this.#opensMs = Number.NEGATIVE_INFINITY
     this.#isLent = false
+    if (this.#isDoubted) this.#usableUntilMs = Number.NEGATIVE_INFINITY
+    this.#isDoubted = false
     this.#part = part
     this.#mark = mark
     this.#granted = call.win === win ? call.holds : call.win === win - 1 ? said : 0
@@ -426,10 +426,8 @@ export class PoolAccount {
       return
     }
     this.#granted += grant
-    this.#held = held
+    this.#held.keep(Math.min(held, Math.max(0, call.pool.limit - this.#granted)), nowMs)
     this.#turn = turn
-    this.#heldAtMs = nowMs
-    this.#heldPassed = 0
     this.#learn(call, answer, nowMs)
     this.#listener.answered(call, answer)
   }

@@ -3,8 +3,8 @@ import { weightFrom } from '../../weight.js'
 import type { Ledger } from '../ledger.js'
 import type { PoolAccount, Wish } from './account.js'
 import type { ChildGroups } from './child-groups.js'
-import type { Refusal, Request } from './reports.js'
-import { MOST_REPORTED, type Stake, type TenantReport } from './store.js'
+import type { Refusal, Reports, Request } from './reports.js'
+import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
 const AHEAD = 1.5
@@ -14,8 +14,6 @@ const AHEAD = 1.5
 const ENDING = 3 / 4
 /** The most that is drawn ahead of need, in quanta. */
 const MOST_AHEAD = 5
-/** The name of the tenant that all share for whom there is no room. */
-export const OTHERS = '(others)'
 const NONE: Stake = { weight: 0, used: 0 }
 
 /**
@@ -32,16 +30,25 @@ export class Credit {
   readonly #account: PoolAccount
   readonly #clock: Clock
   readonly #windowMs: number
+  readonly #reports: Reports
   readonly #groups: ChildGroups
   /** What was spent when the pace was last looked at. */
   #seen = 0
   #sinceMs = 0
 
-  constructor(ledger: Ledger, account: PoolAccount, clock: Clock, windowMs: number, groups: ChildGroups) {
+  constructor(
+    ledger: Ledger,
+    account: PoolAccount,
+    clock: Clock,
+    windowMs: number,
+    reports: Reports,
+    groups: ChildGroups,
+  ) {
     this.#ledger = ledger
     this.#account = account
     this.#clock = clock
     this.#windowMs = windowMs
+    this.#reports = reports
     this.#groups = groups
   }
 
@@ -72,6 +79,11 @@ export class Credit {
 
   /** What was drawn and not spent; below 0 by what was spent of what the pool keeps while the store was away. */
   get left(): number {
+    return this.#account.isDoubted ? Math.min(0, this.unspent) : this.unspent
+  }
+
+  /** The same, also while it is not to be spent. */
+  get unspent(): number {
     return this.#account.granted - this.used
   }
 
@@ -86,7 +98,8 @@ export class Credit {
 
   /** The name by which the pool knows a tenant. */
   nameOf(tenant: string): string {
-    return this.isOpen(this.now()) && this.#ledger.isShared(tenant) ? OTHERS : tenant
+    const isShared = this.isOpen(this.now()) && this.#ledger.isShared(tenant)
+    return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
   }
 
   /** What all tenants weigh here, and have used. */
@@ -101,7 +114,7 @@ export class Credit {
 
   /** What a member that leaves hands back and says: all that groups below do not hold. */
   lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
-    const [back, { promised: ahead }] = [Math.max(0, this.left), this.#groups]
+    const [back, { promised: ahead }] = [Math.max(0, this.unspent), this.#groups]
     return { need: 0, back, ahead, spent: this.used, quiet: NONE, tenants: this.#lastReports(weightOf) }
   }
 

@@ -160,7 +160,7 @@ export class DrawQueue {
 
   /**
    * Draws one lease with this wish, after a call that is on its way or was not answered, and after those that others
-   * draw meanwhile; gives up after `most` calls, or when the store fails.
+   * draw meanwhile; gives up after `most` calls, or when the store fails. One that has just failed is tried once more.
    */
   drawOwn(wish: () => Wish, now: () => number, most: number): void | Promise<void> {
     let isDrawn = false
@@ -168,9 +168,11 @@ export class DrawQueue {
       isDrawn = true
       return wish()
     }
-    const done = this.#account.draw(own, now())
+    const wasCalling = this.#account.isCalling
+    const done = this.#account.draw(own, now(), true)
     if (isDrawn || most <= 1) return done
-    const again = (): void | Promise<void> => (this.#account.hasFailed ? undefined : this.drawOwn(wish, now, most - 1))
+    const again = (): void | Promise<void> =>
+      this.#account.hasFailed && !wasCalling ? undefined : this.drawOwn(wish, now, most - 1)
     return done instanceof Promise ? done.then(again) : again()
   }
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { settled } from '../../testing/settled.js'
 import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
-import { awake, type LeasedEscrowOptions } from './options.js'
+import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
+import { sleepWatch } from './sleep.js'
 import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
@@ -121,6 +122,83 @@ describe('the limit of a fleet', () => {
     expect(fleet.admitted.get(13)).toBeGreaterThan(0.9 * LIMIT)
   })
 
+  it.each([90, 300, 500])('holds where the wall clock of one process steps forward by %d ms', async (stepMs) => {
+    const fleet = new Fleet()
+    const { clock } = fleet.world
+    let apartMs = 1e12
+    const stepped = fleet.escrow({ wallClock: () => clock() + apartMs })
+    fleet.load(stepped, 't0', 1, 1, 10_000)
+    for (const i of [1, 2, 3]) fleet.load(fleet.escrow(), `t${i}`, 1, 1, 10_000 + i)
+    fleet.at(12_870, () => {
+      apartMs += stepMs
+    })
+    await fleet.run(15_000)
+    for (const win of [11, 12, 13, 14]) {
+      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+      expect(fleet.admitted.get(win)).toBeGreaterThan(0.95 * LIMIT)
+    }
+  })
+
+  it('holds where a machine sleeps beyond the end of a window, while an answer is on its way', async () => {
+    const fleet = new Fleet()
+    const { clock, after } = fleet.world
+    let sleptMs = 0
+    const store = fleet.line()
+    const sleeper = fleet.escrow({
+      quantum: 500,
+      store: {
+        lease: async (call) => {
+          const answer = await store.lease(call)
+          if (clock() < 12_500) await new Promise<void>((resolve) => after(520, resolve))
+          return answer
+        },
+      },
+      clock: () => clock() - sleptMs,
+      wallClock: clock,
+      after: (ms, fn) => after(clock() < 12_500 ? ms + 520 : ms, fn),
+    })
+    const other = fleet.escrow({ quantum: 500 })
+    fleet.at(12_490, () => void fleet.ask(sleeper, 'a', 10))
+    fleet.at(12_492, () => {
+      sleptMs = 520
+    })
+    for (let ms = 13_030; ms < 13_480; ms += 10)
+      fleet.at(ms, () => {
+        void fleet.ask(sleeper, 'a', 10)
+        void fleet.ask(other, 'b', 50)
+      })
+    await fleet.run(14_000)
+    expect(fleet.admitted.get(13)).toBeLessThanOrEqual(LIMIT)
+    expect(fleet.admitted.get(13)).toBeGreaterThan(0.9 * LIMIT)
+  })
+
+  it.each([50, 250, 1_000])('costs no call more where wall clocks tell steps of %d ms alone', async (stepMs) => {
+    const callsWith = async (wallOf: ((clock: () => number) => () => number) | undefined): Promise<number[]> => {
+      const fleet = new Fleet()
+      const store = fleet.line()
+      const { clock } = fleet.world
+      const escrows = [0, 1, 2, 3].map(() =>
+        fleet.escrow({ store, onStoreError: 'last-share', ...(wallOf && { wallClock: wallOf(clock) }) }),
+      )
+      escrows.forEach((escrow, i) => {
+        fleet.load(escrow, `t${i}`, 1, 1, 10_000 + i)
+      })
+      await fleet.run(12_000)
+      const before = escrows.map((escrow) => escrow.snapshot().storeCalls)
+      await fleet.run(14_990)
+      const calls = escrows.map((escrow, i) => escrow.snapshot().storeCalls - before[i]!)
+      store.isCut = true
+      await fleet.run(19_000)
+      for (const win of [11, 12, 13, 15, 16, 17, 18]) {
+        expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+        expect(fleet.admitted.get(win)).toBeGreaterThan(0.95 * LIMIT)
+      }
+      return calls
+    }
+    const coarse = await callsWith((clock) => () => Math.floor(clock() / stepMs) * stepMs)
+    expect(coarse).toEqual(await callsWith(undefined))
+  })
+
   it.each([0, -40, 40])(
     'holds where the store is emptied just after a window began, and its clock moves by %d ms',
     async (skewMs) => {
@@ -212,6 +290,21 @@ describe('processes that end', () => {
     for (const sum of fleet.admitted.values()) expect(sum).toBeLessThanOrEqual(LIMIT)
   })
 
+  it.each(['has just failed', 'is about to fail'])('hand back credit also where a call %s', async (when) => {
+    const fleet = new Fleet()
+    const store = fleet.line()
+    const escrow = fleet.escrow({ quantum: 500, store })
+    fleet.at(10_050, () => void fleet.ask(escrow, 'a', 10))
+    fleet.at(10_060, () => {
+      store.isCut = true
+      void fleet.ask(escrow, 'b', 600)
+      store.isCut = false
+    })
+    fleet.at(when === 'has just failed' ? 10_062 : 10_060.7, () => void escrow.close())
+    await fleet.run(10_070)
+    expect(escrow.snapshot()).toMatchObject({ granted: 10, used: 10 })
+  })
+
   it('hand back credit also where a call is on its way', async () => {
     const fleet = new Fleet()
     const escrow = fleet.escrow()
@@ -228,23 +321,61 @@ describe('processes that end', () => {
   })
 })
 
-describe('a clock that counts sleep', () => {
-  it('goes on by what a wall clock shows, but for less than a tenth of a second, and never back', () => {
+describe('a call that is bad', () => {
+  it('is not sent again', () => {
+    const { clock, after } = new World()
+    const store = new MemoryPoolStore({ clock })
+    const lease = (call: LeaseCall): LeaseAnswer => {
+      if (call.tenants.some(({ tenant }) => tenant === 'bad')) throw new RangeError('a name is too long')
+      return store.lease(call)
+    }
+    const options = { pool: 'p', limit: LIMIT, windowMs: WINDOW_MS, store: { lease } }
+    const escrow = new LeasedFairEscrow({ ...options, clock, after })
+    expect(escrow.check('bad', 10)).toMatchObject({ allowed: false, reason: 'store-error' })
+    const answers = [1, 2, 3].map(() => {
+      clock.advance(100)
+      return (escrow.check('good', 10) as LeasedDecision).allowed
+    })
+    expect(answers.at(-1)).toBe(true)
+  })
+
+  it('is not made of names without end that were refused', async () => {
+    const fleet = new Fleet()
+    const failures: string[] = []
+    const escrow = fleet.escrow({
+      quantum: 100,
+      maxTenants: 20,
+      onStoreFailure: ({ message }) => failures.push(message),
+    })
+    fleet.at(12_010, () => void fleet.ask(escrow, 'good', 1))
+    fleet.at(12_020, () => {
+      for (let i = 0; i < 20; i++) void fleet.ask(escrow, `evil${i}`, LIMIT - 0.5)
+    })
+    fleet.at(12_400, () => void fleet.ask(escrow, 'fresh', 300))
+    fleet.load(escrow, 'good', 5, 5, 12_410)
+    await fleet.run(12_990)
+    expect(failures).toEqual([])
+    expect(fleet.admitted.get(12)).toBeGreaterThan(600)
+  })
+})
+
+describe('a watch for sleep', () => {
+  it('rings where a wall clock goes forward by a tenth of a second more, also after that was put back', () => {
     let [runMs, wallMs] = [50, 1e12]
-    const clock = awake(
+    const mayHaveSlept = sleepWatch(
       () => runMs,
       () => wallMs,
     )
-    const pass = (ranMs: number, shownMs: number): number => {
+    const pass = (ranMs: number, shownMs: number): boolean => {
       runMs += ranMs
       wallMs += shownMs
-      return clock()
+      return mayHaveSlept(runMs)
     }
-    expect(pass(10, 10)).toBe(60)
-    expect(pass(10, 3_010)).toBe(3_070)
-    expect(pass(10, 109)).toBe(3_080)
-    // The wall clock was put back; a sleep after that counts all the same.
-    expect(pass(10, -5_000)).toBe(3_090)
-    expect(pass(10, 110)).toBe(3_200)
+    expect(pass(10, 10)).toBe(false)
+    expect(pass(10, 3_010)).toBe(true)
+    expect(pass(10, 109)).toBe(false)
+    expect(pass(10, -5_000)).toBe(false)
+    expect(pass(2_000, 2_000)).toBe(false)
+    expect(pass(10, 120)).toBe(true)
   })
 })

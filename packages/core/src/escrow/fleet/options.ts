@@ -203,8 +203,8 @@ export interface DrawingOptions {
   /** Must be monotonic. @default the platform's */
   clock?: Clock
   /**
-   * Milliseconds since the Unix epoch. Where it goes forward by a tenth of a second more than `clock`, the machine has
-   * slept, and that time counts. @default Date.now beside the platform's clock, none beside another
+   * Milliseconds since the Unix epoch. Where it goes forward by a tenth of a second more than `clock`, the machine may
+   * have slept: no credit is spent until the store has answered. @default Date.now beside the platform's clock, none beside another
    */
   wallClock?: Clock
   /** @default the platform's timer */
@@ -243,22 +243,6 @@ const DRAWING = [
   'after',
 ]
 
-/** Clocks that differ by less have only been corrected, or read at different moments. */
-const LEAST_SLEEP_MS = 100
-
-/** `clock`, made to count the time for which the machine slept and that clock stood still, as a wall clock shows it. */
-export function awake(clock: Clock, wallClock: Clock): Clock {
-  let apart = wallClock() - clock()
-  let slept = 0
-  return () => {
-    const reading = clock()
-    const now = wallClock() - reading
-    if (now - apart >= LEAST_SLEEP_MS) slept += now - apart
-    apart = now
-    return reading + slept
-  }
-}
-
 /** Options that were checked, with every default in its place. */
 export interface DrawingSettings {
   readonly terms: PoolTerms
@@ -273,6 +257,8 @@ export interface DrawingSettings {
   readonly storeTimeoutMs: number
   readonly onStoreFailure: ((failure: StoreFailure) => void) | undefined
   readonly clock: Clock
+  /** Shows whether the machine slept; undefined: nothing does. */
+  readonly wallClock: Clock | undefined
   readonly after: After
 }
 
@@ -299,8 +285,8 @@ export function drawingSettings(
   if (wallClock !== undefined) requireFunction('wallClock', wallClock)
   requireFunction('after', after)
   return {
-    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure, after },
-    clock: wallClock === undefined ? clock : awake(clock, wallClock),
+    ...{ weightOf, tree, groupOf, maxTenants, estimates, storeTimeoutMs, onStoreFailure },
+    ...{ clock, wallClock, after },
     onStoreError: onStoreError === 'local-share' ? 'last-share' : onStoreError,
   }
 }

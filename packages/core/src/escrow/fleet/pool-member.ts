@@ -1,4 +1,4 @@
-import { type Clock, steady } from '../../clock.js'
+import type { Clock } from '../../clock.js'
 import { weightFrom } from '../../weight.js'
 import { ALL_PAID, NOTHING_SETTLED, type Settled } from '../decision.js'
 import { Estimates } from '../estimates.js'
@@ -6,7 +6,7 @@ import { isRefusal, type Judgement, type Verdict } from '../judgement.js'
 import { Ledger } from '../ledger.js'
 import { PoolAccount, type Wish } from './account.js'
 import { ChildGroups } from './child-groups.js'
-import { Credit, needAhead, OTHERS } from './credit.js'
+import { Credit, needAhead } from './credit.js'
 import { DrawQueue, type Errand, Pulse } from './draw-queue.js'
 import {
   type DrawingSettings,
@@ -16,7 +16,8 @@ import {
   LeasedTicket,
 } from './options.js'
 import { Debts, Reports } from './reports.js'
-import { fuzzOf, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
+import { watched } from './sleep.js'
+import { fuzzOf, OTHERS, type PoolTerms, pulseOf, type Stake, type StoreFailure, tellOf } from './store.js'
 
 /** Credit that lies idle goes back if it is this part of a quantum at least. */
 const LEAST_BACK = 1 / 10
@@ -70,9 +71,9 @@ export class PoolMember {
   /** `owner` is the escrow whose answers these are. */
   constructor(owner: object, settings: DrawingSettings) {
     this.#owner = owner
-    const { terms, member, store, maxTenants, storeTimeoutMs, clock, after, onStoreFailure } = settings
+    const { terms, member, store, maxTenants, storeTimeoutMs, after, onStoreFailure } = settings
     this.#settings = settings
-    this.#clock = steady(clock)
+    this.#clock = watched(settings.clock, settings.wallClock, () => this.#account.doubt())
     this.#terms = terms
     this.#fuzz = fuzzOf(terms.limit)
     this.#ledger = new Ledger(terms.windowMs, 'paced', maxTenants)
@@ -102,7 +103,8 @@ export class PoolMember {
       },
       failed: (failure) => tellOf(failure, onStoreFailure),
     })
-    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, this.groups)
+    const parts = [this.#reports, this.groups] as const
+    this.#credit = new Credit(this.#ledger, this.#account, this.#clock, terms.windowMs, ...parts)
     this.#queue = new DrawQueue(this.#account, this.#clock, after, storeTimeoutMs)
     this.#pulse = new Pulse(pulseOf(terms.windowMs), this.#clock, after, {
       lastUseMs: () => this.#usedAtMs,

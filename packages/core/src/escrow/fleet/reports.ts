@@ -1,6 +1,6 @@
 import { ownCopy } from '../../path.js'
 import type { Settled } from '../decision.js'
-import { mostReported, type Stake, type TenantReport } from './store.js'
+import { mostReported, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** What a tenant would ask the pool for. */
 export interface Request {
@@ -156,6 +156,12 @@ export class Reports {
     this.#spent.add(tenant)
   }
 
+  /** Whether a tenant can be named in this window; one that cannot is among the others, for whom there always is room. */
+  hasRoomFor(tenant: string): boolean {
+    if (tenant === OTHERS || this.#tenants.has(tenant)) return true
+    return this.#tenants.size + (this.#tenants.has(OTHERS) ? 0 : 1) < this.#most
+  }
+
   /** What the tenant may spend of the credit here, whatever is kept for others: the pool granted it for this one. */
   grantedTo(tenant: string): number {
     return this.#tenants.get(tenant)?.granted ?? 0
@@ -233,7 +239,7 @@ export class Reports {
   #know(tenant: string): Known | undefined {
     let known = this.#tenants.get(tenant)
     if (known !== undefined) return known
-    if (this.#tenants.size >= this.#most) return undefined
+    if (!this.hasRoomFor(tenant)) return undefined
     const share = this.#before.get(tenant)?.share ?? 1
     this.#before.delete(tenant)
     known = { weight: 1, ask: 0, untilMs: 0, rate: 0, isFrozen: false, share, granted: 0, told: undefined }

@@ -158,7 +158,8 @@ export interface PoolStore {
    * Answers a lease in one atomic step. At once where the store is in this process, else by a promise, which rejects
    * with a {@link PoolStoreError} if the store cannot be reached or cannot answer.
    *
-   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed
+   * @throws TypeError, RangeError for a bad call, by name, and then nothing has changed; after a RangeError, the call is
+   * not sent again
    */
   lease(call: LeaseCall): LeaseAnswer | Promise<LeaseAnswer>
 }
@@ -215,6 +216,9 @@ export function tellOf(failure: StoreFailure, listener: ((failure: StoreFailure)
   }
 }
 
+/** The name of the tenant that all share for whom there is no room. */
+export const OTHERS = '(others)'
+
 /** Tenants that one lease may report, so that a call is bounded in size and time. */
 export const MOST_REPORTED = 64
 /**
@@ -267,24 +271,39 @@ export function requireLease(call: LeaseCall): void {
  */
 export function isAnswer(answer: LeaseAnswer, call: LeaseCall): boolean {
   const { pool, tenants } = call
+  const most = pool.limit * (1 + ROUNDING)
   try {
     const { win, leftMs, mark, grant, ahead, held, part, turn, room, waitMs, shares, used } = answer
     const areAmounts = [leftMs, mark.epoch, mark.total, mark.ahead, grant, ahead, held, turn, room].every(isAmount)
-    const areWhole = isWhole(win, -1) && isWhole(mark.rev, 0) && isWhole(mark.members, 0)
+    const areWhole = isWhole(win, 0) && isWhole(mark.rev, 0) && isWhole(mark.members, 0)
     const areForAll = [shares, used].every((list) => Array.isArray(list) && list.length === tenants.length)
     const areParts = [part, ...shares].every((share) => isAmount(share) && share <= 1 + ROUNDING)
-    const isSoon = isAmount(waitMs) && waitMs <= pool.windowMs
-    const most = pool.limit * (1 + ROUNDING)
+    const isSoon = [leftMs, waitMs].every((ms) => isAmount(ms) && ms <= pool.windowMs * (1 + ROUNDING))
+    const isInTime = win * pool.windowMs <= LAST_MS && mark.epoch <= LAST_MS
     // Credit from before may exceed a limit that was lowered since, but then nothing is added to it.
     const isWithin = grant === 0 || grant + (win === call.win ? call.holds : 0) <= most
     const isWithinNext = ahead <= Math.max(most, call.ahead ?? 0)
-    const areRight = areAmounts && areWhole && areForAll && areParts && isSoon && used.every(isAmount)
-    return areRight && isWithin && isWithinNext
+    const isHeld = held <= MOST_COUNTED * most
+    const areRight = areAmounts && areWhole && areForAll && areParts && isSoon && isInTime && used.every(isAmount)
+    return areRight && isWithin && isWithinNext && isHeld && isMark(mark, call)
   } catch {
     // It is no object, has no mark, or cannot be read.
     return false
   }
 }
+
+/**
+ * A store that lost its memory may count up to twice the limit: what it granted since, and what a member tells it was
+ * granted before. A member that comes anew may know a lower limit than the others, which says nothing.
+ */
+function isMark({ epoch, total, ahead }: PoolMark, { pool, mark: last }: LeaseCall): boolean {
+  const isTold = last.epoch === 0 || epoch === last.epoch
+  return isTold || Math.max(total, ahead) <= MOST_COUNTED * pool.limit * (1 + ROUNDING)
+}
+
+const MOST_COUNTED = 2
+/** The last time that there is a date of, in milliseconds since the Unix epoch. */
+const LAST_MS = 8.64e15
 
 /** By how much, relatively, rounding may lift what was worked out above its range. */
 const ROUNDING = 1e-6

@@ -1,0 +1,36 @@
+/**
+ * What the pool kept for a member when it last answered: what the member lets pass of that, at an even pace until the
+ * window ends, may be lent to others by now.
+ */
+export class Held {
+  #amount = 0
+  #sinceMs = 0
+  #passed = 0
+
+  /** When the pool last answered. */
+  get amount(): number {
+    return this.#amount
+  }
+
+  /** The pool has answered. */
+  keep(amount: number, nowMs: number): void {
+    this.#amount = amount
+    this.#sinceMs = nowMs
+    this.#passed = 0
+  }
+
+  /** What must still be there, in a window that ends at `endsMs`. */
+  at(nowMs: number, endsMs: number): number {
+    return Math.max(0, this.#amount - Math.max(this.#passed, this.#amount * this.#faded(nowMs, endsMs)))
+  }
+
+  /** Some of it was spent. */
+  spend(amount: number, nowMs: number, endsMs: number): void {
+    this.#passed = Math.max(this.#passed, this.#amount * this.#faded(nowMs, endsMs)) + amount
+  }
+
+  #faded(nowMs: number, endsMs: number): number {
+    const restMs = endsMs - this.#sinceMs
+    return restMs > 0 ? Math.min(1, (nowMs - this.#sinceMs) / restMs) : 1
+  }
+}

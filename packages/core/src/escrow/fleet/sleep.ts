@@ -1,0 +1,40 @@
+import { type Clock, steady } from '../../clock.js'
+
+/** Clocks that differ by less have only been corrected, or read at different moments. */
+const LEAST_SLEEP_MS = 100
+/** A wall clock may be so coarse: it is compared with its largest lead of one such time, or two. */
+const COARSE_MS = 1_000
+
+/**
+ * Tells whether the machine may have slept, while a monotonic clock stood still, since it was asked last: the wall clock
+ * goes forward by more. It may do so for other reasons, too; `nowMs` is the monotonic clock's time.
+ */
+export function sleepWatch(clock: Clock, wallClock: Clock): (nowMs: number) => boolean {
+  let sinceMs = clock()
+  let last = wallClock() - sinceMs
+  let [lead, leadBefore] = [last, last]
+  return (nowMs) => {
+    const apart = wallClock() - nowMs
+    if (nowMs >= sinceMs + COARSE_MS) {
+      leadBefore = nowMs < sinceMs + 2 * COARSE_MS ? lead : last
+      lead = last
+      sinceMs = nowMs
+    }
+    const isAhead = apart - Math.max(lead, leadBefore) >= LEAST_SLEEP_MS
+    lead = Math.max(lead, apart)
+    last = apart
+    return isAhead
+  }
+}
+
+/** `clock`, made steady; at each reading that shows that the machine may have slept it tells so first. */
+export function watched(clock: Clock, wallClock: Clock | undefined, doubt: () => void): Clock {
+  const steadied = steady(clock)
+  if (wallClock === undefined) return steadied
+  const mayHaveSlept = sleepWatch(steadied, wallClock)
+  return () => {
+    const nowMs = steadied()
+    if (mayHaveSlept(nowMs)) doubt()
+    return nowMs
+  }
+}
