@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
 import { type Gate, refuse } from '../index.js'
 import { requestQueue } from '../queue/index.js'
+import { quota } from '../quota/index.js'
 import { limitStage, probeStage } from '../testing/index.js'
 import { fairFetch, fairOf } from './index.js'
 
@@ -120,6 +121,31 @@ describe('fairFetch', () => {
     const wrong = fairFetch(() => new Response('never'), { ...options, onWarning, handler: () => 'text' })
     expect(await (await wrong(new Request(URL))).json()).toMatchObject({ status: 503 })
     expect(onWarning).toHaveBeenCalledOnce()
+  })
+
+  it('leaves an answer without a body, which may serve many requests, as it was', async () => {
+    const NOTHING = new Response(null, { status: 204, headers: { RateLimit: 'theirs' } })
+    const budget = quota({ limit: 10, windowMs: 1_000 })
+    const handle = fairFetch(() => NOTHING, { ...quiet, flow: () => 'a', rateLimit: 'always', quota: budget })
+    const told = [await handle(new Request(URL)), await handle(new Request(URL))]
+    expect(told.map(({ headers }) => headers.get('ratelimit')?.replace(/;t=.*/, ''))).toEqual([
+      'theirs, "quota";r=9',
+      'theirs, "quota";r=8',
+    ])
+    expect([...NOTHING.headers]).toEqual([['ratelimit', 'theirs']])
+  })
+
+  it('leaves the answer of the user’s handler to refusals as it was', async () => {
+    let seconds = 60
+    const stage = { name: 'full', admit: () => refuse('full', 'full', false, seconds * 1_000) }
+    const FULL = new Response(null, { status: 429 })
+    const gate = createGate({ fair: false, stages: [stage] })
+    const handle = fairFetch(() => new Response('never'), { ...quiet, gate, random: () => 0, handler: () => FULL })
+    const first = await handle(new Request(URL))
+    seconds = 2
+    const second = await handle(new Request(URL))
+    expect([first, second].map(({ headers }) => headers.get('retry-after'))).toEqual(['60', '2'])
+    expect([...FULL.headers]).toEqual([])
   })
 
   it('does not run for a client that has left, nor for one that leaves while it waits', async () => {

@@ -136,12 +136,13 @@ function hostOf([host]: readonly unknown[]): Host | undefined {
 }
 
 /**
- * Adds fields to an answer. Where one is there already, this goes to its list. What was fetched from elsewhere is
- * copied, because nothing can be added to it.
+ * An answer with fields added. Where one is there already, this goes to its list. Without a body one answer may serve
+ * many requests, and nothing can be added to what was fetched from elsewhere: these are copied. Others are not, because
+ * the length of their body would get lost.
  */
 function tell(response: Response, fields: Fields | undefined): Response {
   if (fields === undefined) return response
-  let told = response
+  let told = response.body === null ? new Response(null, response) : response
   for (const [name, value] of Object.entries(fields)) {
     try {
       told.headers.append(name, value)
