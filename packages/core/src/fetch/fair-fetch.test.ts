@@ -109,6 +109,19 @@ describe('fairFetch', () => {
     expect(probe.outcomes).toEqual(['ignored', 'failure', 'failure'])
   })
 
+  it('answers 503 where a handler that is skipped finds the resource exhausted, and rejects as it does', async () => {
+    const { ResourceExhaustedError } = await import('../index.js')
+    const bug = new Error('a bug')
+    const errors = [new ResourceExhaustedError(), bug]
+    const options = { ...quiet, shed: false as const, skip: () => true }
+    const thrown = (): never => {
+      throw errors.shift()
+    }
+    const handle = fairFetch(thrown, options)
+    expect((await handle(new Request(URL))).status).toBe(503)
+    await expect(handle(new Request(URL))).rejects.toBe(bug)
+  })
+
   it('refuses with a problem document, or by the user’s handler, whose answer gets what it lacks', async () => {
     const options = { ...quiet, gate: createGate({ fair: false, stages: [FULL] }) }
     const plain = await fairFetch(() => new Response('never'), options)(new Request(URL))
