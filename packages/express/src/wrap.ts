@@ -1,4 +1,4 @@
-import { runFor } from '@fairlead/core/http'
+import { isThenable, runFor } from '@fairlead/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
@@ -40,8 +40,4 @@ export function wrap<
       })
     else done?.()
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

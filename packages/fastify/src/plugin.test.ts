@@ -9,6 +9,17 @@ import { type FairPluginOptions, fairPlugin, ResourceExhaustedError } from './in
 
 const FULL: Stage = { name: 'full', admit: () => refuse('full', 'overload', true, 1_000) }
 
+/** Like the queries of some libraries: no promise, and `began` hears each time that it is asked. */
+function query(rows: Promise<string>, began: () => void = () => {}): PromiseLike<string> {
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: it is one
+    then(kept, broken) {
+      began()
+      return rows.then(kept, broken)
+    },
+  }
+}
+
 function gateOf(...stages: Stage[]): Gate {
   return createGate({ fair: false, stages })
 }
@@ -129,6 +140,7 @@ describe.each(majors)('%s', (_name, fastify) => {
   it.each<[string, NonNullable<FairPluginOptions['handler']>, string]>([
     ['returns', (_request, _reply, { refusal }) => ({ error: refusal.reason }), '{"error":"overload"}'],
     ['promises', async () => 'later', 'later'],
+    ['queries', () => query(Promise.resolve('rows')), 'rows'],
     ['sends', (_request, reply: FastifyReply) => reply.send('sent'), 'sent'],
   ])('a handler of refusals that %s an answer', async (_name, handler, body) => {
     const app = await appWith({ gate: gateOf(FULL), handler })
@@ -180,6 +192,27 @@ describe.each(majors)('%s', (_name, fastify) => {
     reply?.raw.end('done')
     expect((await asked).body).toBe('half done')
     await eventually(() => expect(probe.outcomes).toEqual(['success']))
+  })
+
+  it('keeps a permit until a query that a handler returns has settled, and asks it once', async () => {
+    const probe = probeStage()
+    const app = await appWith({ gate: gateOf(probe) })
+    const began = vi.fn()
+    let settle = (_rows: string): void => {}
+    const rows = new Promise<string>((resolve) => (settle = resolve))
+    let cut = (): void => {}
+    app.get('/', (_request, reply) => {
+      cut = () => reply.raw.destroy()
+      return query(rows, began)
+    })
+    const asked = app.inject('/').catch(() => {})
+    await eventually(() => expect(began).toHaveBeenCalled())
+    cut()
+    await asked
+    expect(probe.outstanding).toBe(1)
+    settle('rows')
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
+    expect(began).toHaveBeenCalledOnce()
   })
 
   it('judges routes that were there before it, too', async () => {

@@ -6,6 +6,7 @@ import {
   type HttpOptions,
   type HttpRefusal,
   type HttpVisit,
+  isThenable,
   NodeAdmission,
   PROBLEM_JSON,
   refuseBody,
@@ -158,7 +159,7 @@ function refuse(
   }
   try {
     const payload = handler(request, reply, refusal)
-    if (payload instanceof Promise) payload.then(answered).catch(failed)
+    if (payload !== reply && isThenable(payload)) Promise.resolve(payload).then(answered).catch(failed)
     else answered(payload)
   } catch (error) {
     failed(error)

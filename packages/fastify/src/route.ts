@@ -1,5 +1,6 @@
 import type { Http2ServerRequest } from 'node:http2'
 import {
+  isThenable,
   type RequestOptions,
   type RouteSettings,
   requireRouteSettings,
@@ -65,11 +66,16 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
       failed(error)
       throw error
     }
-    if (result instanceof Promise) {
-      result.then(done, failed)
-      settleWhenSent(request, reply, done)
-    } else done()
-    return result
+    // A reply is like a promise, too, of its end.
+    if (result === reply || !isThenable(result)) {
+      done()
+      return result
+    }
+    // Asked once: a query may begin at each `then`.
+    const promise = Promise.resolve(result)
+    promise.then(done, failed)
+    settleWhenSent(request, reply, done)
+    return promise
   }
   keeping.add(kept)
   return kept

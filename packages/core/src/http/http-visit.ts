@@ -104,7 +104,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   /**
    * Runs the handler behind the adapter: keeps the permit until it has settled, notes its error, and returns its
-   * result. Work inside it carries this request.
+   * result. What is like a promise is asked once, because it may begin its work anew each time, and a promise of it is
+   * returned. Work inside carries this request.
    */
   run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
     this.handlerStarted()
@@ -116,16 +117,19 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
       this.handlerSettled()
       throw error
     }
-    if (isThenable(result))
-      result.then(
-        () => this.handlerSettled(),
-        (error: unknown) => {
-          this.failed(error)
-          this.handlerSettled()
-        },
-      )
-    else this.handlerSettled()
-    return result
+    if (!isThenable(result)) {
+      this.handlerSettled()
+      return result
+    }
+    const promise = Promise.resolve(result)
+    promise.then(
+      () => this.handlerSettled(),
+      (error: unknown) => {
+        this.failed(error)
+        this.handlerSettled()
+      },
+    )
+    return promise as T
   }
 
   hold(): () => void {
@@ -190,6 +194,6 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 }
 
 /** Whether `value` is a promise or like one. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
