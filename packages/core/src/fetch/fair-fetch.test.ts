@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
+import { showFair } from '../http/context.js'
 import { type Gate, refuse } from '../index.js'
 import { requestQueue } from '../queue/index.js'
 import { quota } from '../quota/index.js'
@@ -213,6 +214,33 @@ describe('fairFetch', () => {
     )
     expect(await (await handle(new Request(URL))).text()).toBe('done')
     expect([outer.probe.outcomes, inner.probe.outcomes]).toEqual([['success'], ['success']])
+  })
+
+  it('knows the gate that Node’s request has passed before', async () => {
+    const asked: unknown[] = []
+    const visit = { judgedInside: () => asked.push('judged inside') }
+    const incoming = Object.assign(Object.create(null), { socket: { remoteAddress: '203.0.113.1' } })
+    showFair(incoming, visit as never)
+    const gate = createGate({ fair: false, stages: [FULL] })
+    const handle = fairFetch<[host?: object]>(() => new Response('never'), { ...quiet, gate })
+    expect((await handle(new Request(URL), { incoming })).status).toBe(503)
+    expect(asked).toEqual(['judged inside'])
+  })
+
+  it.each([
+    { completed: true },
+    { completed: null },
+    { incoming: true },
+    { incoming: null },
+    { requestIP: true },
+    { remoteAddr: 'x' },
+  ])('takes %j beside a request for nothing of a server’s', async (host) => {
+    const onWarning = vi.fn()
+    const { options, probe } = probed()
+    const handle = fairFetch<[host?: object]>(() => new Response('done'), { ...options, onWarning })
+    expect(await (await handle(new Request(URL), host)).text()).toBe('done')
+    expect(probe.passages).toMatchObject([{ flow: 'ip:unknown' }])
+    expect(onWarning.mock.calls.flat().join()).not.toContain('failed')
   })
 
   it('believes the server, where it tells an address, and no header', async () => {

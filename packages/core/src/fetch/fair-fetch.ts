@@ -1,12 +1,12 @@
 import type { Gate } from '../admission/gate.js'
-import { fairOf, showFair } from '../http/context.js'
+import { showFair } from '../http/context.js'
 import { type Answer, type Framework, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, isWorkerd, withPermitTimeout } from './host.js'
+import { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
@@ -58,8 +58,9 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
   const { gate } = admission
 
   async function pass(request: Request, ...rest: Rest): Promise<Response> {
-    const visit = admission.visit([request, ...rest], fairOf(request))
-    const end = watchRequest(request, hostOf(rest), visit)
+    const host = hostOf(rest)
+    const visit = admission.visit([request, ...rest], outerOf(request, host))
+    const end = watchRequest(request, host, visit)
     const asked = admission.ask(visit)
     let decision: Answer
     if (asked instanceof Promise) decision = await awake(gate, asked)

@@ -1,3 +1,4 @@
+import { isThenable } from '../http/http-visit.js'
 import type { EndListener } from '../http/open-response.js'
 import type { Host } from './host.js'
 
@@ -17,7 +18,8 @@ export function watchRequest({ signal }: Request, host: Host | undefined, listen
   const gone = (): void => listener.responseEnded(true)
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone)
-  if (host?.completed === undefined) return { follow: (response, method) => followBody(response, method, listener) }
+  // What is given beside a request may be anything.
+  if (!isThenable(host?.completed)) return { follow: (response, method) => followBody(response, method, listener) }
   host.completed.then(() => listener.responseEnded(false), gone)
   return {
     follow(response) {
