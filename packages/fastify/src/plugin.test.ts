@@ -1,4 +1,6 @@
+import { createServer } from 'node:http'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
+import { fairHandler } from '@fairlead/core/node'
 import { requestQueue } from '@fairlead/core/queue'
 import { probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
@@ -213,6 +215,26 @@ describe.each(majors)('%s', (_name, fastify) => {
     settle('rows')
     await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
     expect(began).toHaveBeenCalledOnce()
+  })
+
+  it('knows the gate of a fairHandler around it: the same judges once, another’s refusals are no failures of it', async () => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = gateOf(twice)
+    const onWarning = vi.fn()
+    const ask = async (options: FairPluginOptions, around: Gate): Promise<number> => {
+      const app: FastifyInstance = fastify({
+        serverFactory: (handler) => createServer(fairHandler(handler, { gate: around })),
+      })
+      apps.push(app)
+      await app.register(fairPlugin, options)
+      app.get('/', () => 'done')
+      return (await fetch(await app.listen({ port: 0, host: '127.0.0.1' }))).status
+    }
+    expect(await ask({ gate, onWarning }, gate)).toBe(200)
+    expect(twice.passages).toHaveLength(1)
+    expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)
+    expect(await ask({ gate: gateOf(FULL) }, gateOf(outer))).toBe(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
   })
 
   it('judges routes that were there before it, too', async () => {

@@ -3,6 +3,7 @@ import {
   type Answer,
   type FairRequest,
   type Framework,
+  fairOf,
   type HttpOptions,
   type HttpRefusal,
   type HttpVisit,
@@ -89,7 +90,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   }
 
   function judge(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const visit = admission.visit([request, reply], request.fair)
+    const visit = admission.visit([request, reply], request.fair ?? fairOf(request.raw))
     admission.watch(visit, request.raw, reply.raw)
     const decision = admission.ask(visit)
     if (decision instanceof Promise)

@@ -1,5 +1,6 @@
 import type { Http2ServerRequest } from 'node:http2'
 import {
+  fairOf,
   isThenable,
   type RequestOptions,
   type RouteSettings,
@@ -52,7 +53,7 @@ const keeping = new WeakSet<RouteHandlerMethod>()
 export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMethod {
   if (keeping.has(handler)) return handler
   const kept: RouteHandlerMethod = function (request, reply) {
-    const { fair } = request
+    const fair = request.fair ?? fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
     const failed = (error: unknown): void => {
