@@ -21,7 +21,7 @@ export interface GateSnapshot {
   readonly closed: boolean
   /** Requests admitted and not finished. */
   readonly inFlight: number
-  /** Requests that wait for a stage's answer. */
+  /** Requests that wait for a stage's answer, or in an adapter for that of `flow`, `cost` or `skip`. */
   readonly waiting: number
   readonly admitted: number
   readonly refused: number
@@ -221,6 +221,21 @@ export class Gate {
     this.#unlisten?.()
     for (const answer of [...this.#watched]) answer(CLOSED)
     this.#each((stage) => stage.close?.())
+  }
+
+  /**
+   * @internal Counts somebody as waiting who will ask when it knows more; `closed` is called if the gate closes before.
+   * Returns a function that ends it, as often as it is called.
+   */
+  expect(closed: () => void): () => void {
+    if (this.#closed) closed()
+    else {
+      this.#waiting++
+      this.#watched.add(closed)
+    }
+    return () => {
+      if (this.#watched.delete(closed)) this.#waiting--
+    }
   }
 
   /** @internal Called by a permit that has not finished. */

@@ -177,6 +177,21 @@ describe('fairFetch', () => {
     expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 2 } })
   })
 
+  it('keeps no timer for a client that has left while its name was looked up', async () => {
+    vi.useFakeTimers()
+    try {
+      const handle = fairFetch(() => new Response('never'), { ...probed().options, flow: () => new Promise(() => {}) })
+      const client = new AbortController()
+      const asked = handle(new Request(URL, { signal: client.signal }))
+      expect(vi.getTimerCount()).toBe(1)
+      client.abort()
+      expect((await asked).status).toBe(499)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('fires the signal of a client that leaves while it is handled, and keeps the permit until that has settled', async () => {
     const { probe, options } = probed()
     const client = new AbortController()

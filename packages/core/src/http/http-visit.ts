@@ -47,6 +47,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   error: unknown = undefined
   /** Of a pipelined request: fulfilled when it is its turn to be answered. */
   turn: Promise<void> | undefined = undefined
+  /** Is called when the client leaves. */
+  onGone: (() => void) | undefined = undefined
   /** Whether there was an address, if it was to be named by that. */
   hasAddress: boolean | undefined = undefined
   readonly #judge: Judge<Target>
@@ -163,7 +165,10 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
     this.#end = aborted || this.permit === undefined ? 'aborted' : 'ended'
-    if (this.#end === 'aborted') this.#controller?.abort()
+    if (this.#end === 'aborted') {
+      this.#controller?.abort()
+      this.onGone?.()
+    }
     this.#release()
   }
 
