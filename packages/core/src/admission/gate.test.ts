@@ -92,7 +92,7 @@ describe('what is no answer of a stage', () => {
         expect([decision.admitted, ...one.heard]).toEqual(
           onError === 'admit' ? [true, 'admit', 'finish success 1'] : [false, 'admit', 'undo own:error'],
         )
-        expect(errors).toEqual([`TypeError: own.admit must give a hold, a refusal or nothing, got ${shown}`])
+        expect(errors).toEqual([`TypeError: own must give a hold, a refusal or nothing, got ${shown}`])
         expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 1 })
       }
     }

@@ -448,7 +448,7 @@ export class Gate {
     if (verdict !== null && (isRefusal(verdict) || typeof verdict.finish === 'function')) return verdict
     return this.#failed(
       stage,
-      new TypeError(`${stage.name}.admit must give a hold, a refusal or nothing, got ${show(verdict)}`),
+      new TypeError(`${stage.name} must give a hold, a refusal or nothing, got ${show(verdict)}`),
     )
   }
 

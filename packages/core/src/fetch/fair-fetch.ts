@@ -65,7 +65,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     let decision: Answer
     if (asked instanceof Promise) decision = await awake(gate, asked)
     else decision = asked
-    if (decision === undefined) return unjudged(request, rest)
+    if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
     showFair(request, visit)
@@ -87,14 +87,6 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
       throw error
     } finally {
       visit.handlerSettled()
-    }
-  }
-
-  async function unjudged(request: Request, rest: Rest): Promise<Response> {
-    try {
-      return await handler(request, ...rest)
-    } catch (error) {
-      return exhausted(error)
     }
   }
 

@@ -35,7 +35,7 @@ export function addressFrom(request: Request, host: Host | undefined): string | 
 
 /** The visit to a gate that a request has passed before: as this request, or as Node's. */
 export function outerOf(request: Request, host: Host | undefined): FairRequest | undefined {
-  return fairOf(request) ?? (host?.incoming ? fairOf(host.incoming) : undefined)
+  return fairOf(request) ?? fairOf(host?.incoming)
 }
 
 /** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */
