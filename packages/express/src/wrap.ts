@@ -1,4 +1,4 @@
-import { fairOf, isThenable, runFor } from '@fairlead/core/http'
+import { fairOf, isLater, runFor } from '@fairlead/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
@@ -32,7 +32,7 @@ export function wrap<
       failed(error)
       throw error
     }
-    if (isThenable(result))
+    if (isLater(result))
       result.then(done, (error: unknown) => {
         failed(error)
         // Express treats a falsy error as no error.

@@ -7,7 +7,7 @@ import {
   type HttpOptions,
   type HttpRefusal,
   type HttpVisit,
-  isThenable,
+  isLater,
   NodeAdmission,
   PROBLEM_JSON,
   refuseBody,
@@ -160,7 +160,7 @@ function refuse(
   }
   try {
     const payload = handler(request, reply, refusal)
-    if (payload !== reply && isThenable(payload)) Promise.resolve(payload).then(answered).catch(failed)
+    if (payload !== reply && isLater(payload)) Promise.resolve(payload).then(answered).catch(failed)
     else answered(payload)
   } catch (error) {
     failed(error)

@@ -1,7 +1,7 @@
 import type { Http2ServerRequest } from 'node:http2'
 import {
   fairOf,
-  isThenable,
+  isLater,
   type RequestOptions,
   type RouteSettings,
   requireRouteSettings,
@@ -68,7 +68,7 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
       throw error
     }
     // A reply is like a promise, too, of its end.
-    if (result === reply || !isThenable(result)) {
+    if (result === reply || !isLater(result)) {
       done()
       return result
     }

@@ -1,5 +1,5 @@
-import { isThenable } from '../http/http-visit.js'
 import type { EndListener } from '../http/open-response.js'
+import { isLater } from '../rejection.js'
 import type { Host } from './host.js'
 
 /** Has to be given the answer, to find out how it ends. */
@@ -19,7 +19,7 @@ export function watchRequest({ signal }: Request, host: Host | undefined, listen
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone)
   // What is given beside a request may be anything.
-  if (!isThenable(host?.completed)) return { follow: (response, method) => followBody(response, method, listener) }
+  if (!isLater(host?.completed)) return { follow: (response, method) => followBody(response, method, listener) }
   host.completed.then(() => listener.responseEnded(false), gone)
   return {
     follow(response) {

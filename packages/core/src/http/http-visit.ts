@@ -2,6 +2,7 @@ import type { Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Contest } from '../admission/stage.js'
+import { isLater } from '../rejection.js'
 import { runFor } from './context.js'
 import type { EndListener } from './open-response.js'
 
@@ -119,7 +120,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
       this.handlerSettled()
       throw error
     }
-    if (!isThenable(result)) {
+    if (!isLater(result)) {
       this.handlerSettled()
       return result
     }
@@ -196,9 +197,4 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
     else permit.finish(outcome)
   }
-}
-
-/** Whether `value` is a promise or like one. */
-export function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

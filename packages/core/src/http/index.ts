@@ -16,10 +16,12 @@ export {
   requireText,
   show,
 } from '../options.js'
+/** @internal */
+export { isLater } from '../rejection.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Caller, fairOf, runFor } from './context.js'
 export { type Answer, type Framework, HttpAdmission } from './http-admission.js'
-export { type FairRequest, HttpVisit, isThenable, type Judge } from './http-visit.js'
+export { type FairRequest, HttpVisit, type Judge } from './http-visit.js'
 export { consoleWarning, type OnWarning } from './mistakes.js'
 export type { NodeHead } from './node-admission.js'
 export { NodeAdmission, type NodeAnswer, type NodeUpload, type RefusalHead, refuseBody } from './node-admission.js'
