@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer, request as httpRequest } from 'node:http'
+import { createServer, request as httpRequest, type RequestListener } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Ask, createGate, type Gate, refuse, type Stage, type Verdict } from '@fairlead/core'
+import { fairHandler } from '@fairlead/core/node'
 import { limitStage, probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -31,6 +32,11 @@ describe.each(majors)('%s', (_, express) => {
       res.json({ hello: 'world' })
     })
     return app
+  }
+
+  /** The app behind a `fairHandler`. */
+  function inside(app: ReturnType<typeof express>, gate: Gate): RequestListener {
+    return fairHandler((request, response) => app(request as never, response as never), { gate })
   }
 
   it('adds no header to what it admits', async () => {
@@ -226,6 +232,41 @@ describe.each(majors)('%s', (_, express) => {
     )
     await supertest(app).get('/').expect(200, 'skipped')
     await supertest(app).get('/without').expect(200, 'no gate')
+  })
+
+  it('knows the gate of a fairHandler around it: the same judges once, another’s refusals are no failures of it', async () => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = gateOf(twice)
+    const onWarning = vi.fn()
+    const same = inside(appWith({ gate, onWarning }), gate)
+    await supertest(same).get('/').expect(200)
+    await supertest(same).get('/').expect(200)
+    expect(twice.passages).toHaveLength(2)
+    expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)
+    await supertest(inside(appWith({ gate: gateOf(busy) }), gateOf(outer)))
+      .get('/')
+      .expect(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
+  })
+
+  it('keeps the permit of a fairHandler around it while a wrapped handler works, without a gate of its own', async () => {
+    const probe = probeStage()
+    const app = express()
+    let settle = (): void => {}
+    const handler = fairMiddleware().wrap(
+      (_req, res) =>
+        new Promise<void>((resolve) => {
+          settle = resolve
+          res.send('early')
+        }),
+    )
+    app.get('/', handler)
+    await supertest(inside(app, gateOf(probe)))
+      .get('/')
+      .expect(200)
+    expect(probe.outstanding).toBe(1)
+    settle()
+    await eventually(() => expect(probe.outcomes).toEqual(['success']))
   })
 
   it('keeps a permit for work that goes on after the answer, if it is held', async () => {

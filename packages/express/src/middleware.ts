@@ -3,6 +3,7 @@ import {
   type Answer,
   type FairRequest,
   type Framework,
+  fairOf,
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
@@ -71,7 +72,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   }
 
   function fair(req: Request, res: Response, next: NextFunction): void {
-    const visit = admission.visit([req, res], req.fair)
+    const visit = admission.visit([req, res], req.fair ?? fairOf(req))
     admission.watch(visit, req, res)
     const decision = admission.ask(visit)
     if (decision instanceof Promise) decision.then((late) => proceed(visit, late, next)).catch(next)

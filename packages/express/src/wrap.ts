@@ -1,4 +1,4 @@
-import { runFor } from '@fairlead/core/http'
+import { fairOf, isLater, runFor } from '@fairlead/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 /**
@@ -18,7 +18,7 @@ export function wrap<
   if (typeof handler !== 'function' || handler.length > 3)
     throw new TypeError('wrap needs a request handler: (req, res, next) => …')
   return function wrapped(req, res, next: NextFunction): void {
-    const { fair } = req
+    const fair = req.fair ?? fairOf(req)
     const done = fair?.hold()
     const failed = (error: unknown): void => {
       fair?.failed(error)
@@ -32,7 +32,7 @@ export function wrap<
       failed(error)
       throw error
     }
-    if (isThenable(result))
+    if (isLater(result))
       result.then(done, (error: unknown) => {
         failed(error)
         // Express treats a falsy error as no error.
@@ -40,8 +40,4 @@ export function wrap<
       })
     else done?.()
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

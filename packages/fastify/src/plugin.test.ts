@@ -1,4 +1,6 @@
+import { createServer } from 'node:http'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
+import { fairHandler } from '@fairlead/core/node'
 import { requestQueue } from '@fairlead/core/queue'
 import { probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
@@ -8,6 +10,17 @@ import { majors } from './fixtures/fastify-harness.js'
 import { type FairPluginOptions, fairPlugin, ResourceExhaustedError } from './index.js'
 
 const FULL: Stage = { name: 'full', admit: () => refuse('full', 'overload', true, 1_000) }
+
+/** Like the queries of some libraries: no promise, and `began` hears each time that it is asked. */
+function query(rows: Promise<string>, began: () => void = () => {}): PromiseLike<string> {
+  return {
+    // biome-ignore lint/suspicious/noThenProperty: it is one
+    then(kept, broken) {
+      began()
+      return rows.then(kept, broken)
+    },
+  }
+}
 
 function gateOf(...stages: Stage[]): Gate {
   return createGate({ fair: false, stages })
@@ -129,6 +142,7 @@ describe.each(majors)('%s', (_name, fastify) => {
   it.each<[string, NonNullable<FairPluginOptions['handler']>, string]>([
     ['returns', (_request, _reply, { refusal }) => ({ error: refusal.reason }), '{"error":"overload"}'],
     ['promises', async () => 'later', 'later'],
+    ['queries', () => query(Promise.resolve('rows')), 'rows'],
     ['sends', (_request, reply: FastifyReply) => reply.send('sent'), 'sent'],
   ])('a handler of refusals that %s an answer', async (_name, handler, body) => {
     const app = await appWith({ gate: gateOf(FULL), handler })
@@ -180,6 +194,47 @@ describe.each(majors)('%s', (_name, fastify) => {
     reply?.raw.end('done')
     expect((await asked).body).toBe('half done')
     await eventually(() => expect(probe.outcomes).toEqual(['success']))
+  })
+
+  it('keeps a permit until a query that a handler returns has settled, and asks it once', async () => {
+    const probe = probeStage()
+    const app = await appWith({ gate: gateOf(probe) })
+    const began = vi.fn()
+    let settle = (_rows: string): void => {}
+    const rows = new Promise<string>((resolve) => (settle = resolve))
+    let cut = (): void => {}
+    app.get('/', (_request, reply) => {
+      cut = () => reply.raw.destroy()
+      return query(rows, began)
+    })
+    const asked = app.inject('/').catch(() => {})
+    await eventually(() => expect(began).toHaveBeenCalled())
+    cut()
+    await asked
+    expect(probe.outstanding).toBe(1)
+    settle('rows')
+    await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
+    expect(began).toHaveBeenCalledOnce()
+  })
+
+  it('knows the gate of a fairHandler around it: the same judges once, another’s refusals are no failures of it', async () => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = gateOf(twice)
+    const onWarning = vi.fn()
+    const ask = async (options: FairPluginOptions, around: Gate): Promise<number> => {
+      const app: FastifyInstance = fastify({
+        serverFactory: (handler) => createServer(fairHandler(handler, { gate: around })),
+      })
+      apps.push(app)
+      await app.register(fairPlugin, options)
+      app.get('/', () => 'done')
+      return (await fetch(await app.listen({ port: 0, host: '127.0.0.1' }))).status
+    }
+    expect(await ask({ gate, onWarning }, gate)).toBe(200)
+    expect(twice.passages).toHaveLength(1)
+    expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)
+    expect(await ask({ gate: gateOf(FULL) }, gateOf(outer))).toBe(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
   })
 
   it('judges routes that were there before it, too', async () => {

@@ -3,9 +3,11 @@ import {
   type Answer,
   type FairRequest,
   type Framework,
+  fairOf,
   type HttpOptions,
   type HttpRefusal,
   type HttpVisit,
+  isLater,
   NodeAdmission,
   PROBLEM_JSON,
   refuseBody,
@@ -88,7 +90,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   }
 
   function judge(request: FastifyRequest, reply: FastifyReply, done: () => void): void {
-    const visit = admission.visit([request, reply], request.fair)
+    const visit = admission.visit([request, reply], request.fair ?? fairOf(request.raw))
     admission.watch(visit, request.raw, reply.raw)
     const decision = admission.ask(visit)
     if (decision instanceof Promise)
@@ -158,7 +160,7 @@ function refuse(
   }
   try {
     const payload = handler(request, reply, refusal)
-    if (payload instanceof Promise) payload.then(answered).catch(failed)
+    if (payload !== reply && isLater(payload)) Promise.resolve(payload).then(answered).catch(failed)
     else answered(payload)
   } catch (error) {
     failed(error)

@@ -1,5 +1,7 @@
 import type { Http2ServerRequest } from 'node:http2'
 import {
+  fairOf,
+  isLater,
   type RequestOptions,
   type RouteSettings,
   requireRouteSettings,
@@ -51,7 +53,7 @@ const keeping = new WeakSet<RouteHandlerMethod>()
 export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMethod {
   if (keeping.has(handler)) return handler
   const kept: RouteHandlerMethod = function (request, reply) {
-    const { fair } = request
+    const fair = request.fair ?? fairOf(request.raw)
     if (fair === undefined) return handler.call(this, request, reply)
     const done = fair.hold()
     const failed = (error: unknown): void => {
@@ -65,11 +67,16 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
       failed(error)
       throw error
     }
-    if (result instanceof Promise) {
-      result.then(done, failed)
-      settleWhenSent(request, reply, done)
-    } else done()
-    return result
+    // A reply is like a promise, too, of its end.
+    if (result === reply || !isLater(result)) {
+      done()
+      return result
+    }
+    // Asked once: a query may begin at each `then`.
+    const promise = Promise.resolve(result)
+    promise.then(done, failed)
+    settleWhenSent(request, reply, done)
+    return promise
   }
   keeping.add(kept)
   return kept

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
-import { limitStage, manualClock, probeStage, type RunningApp } from '@fairlead/testing'
+import { fairFetch } from '@fairlead/core/fetch'
+import { fairHandler } from '@fairlead/core/node'
+import { limitStage, listen, manualClock, probeStage, type RunningApp } from '@fairlead/testing'
 import { eventually } from '@fairlead-testing/waiting'
-import type { HttpBindings } from '@hono/node-server'
+import { getRequestListener, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { Hono } from 'hono'
 import { compress } from 'hono/compress'
@@ -36,6 +39,36 @@ async function serve(app: NodeApp): Promise<(path?: string, init?: RequestInit) 
   const { port } = running
   return (path = '/', init = {}) => fetch(`http://127.0.0.1:${port}${path}`, { redirect: 'manual', ...init })
 }
+
+describe('fairMiddleware, inside fairHandler or fairFetch', () => {
+  type Around = (app: NodeApp, gate: Gate) => () => Promise<Response>
+  const handler: Around = (app, gate) => async () => {
+    running = await listen(createServer(fairHandler(getRequestListener(app.fetch), { gate })))
+    return fetch(`http://127.0.0.1:${running.port}`)
+  }
+  const fetcher: Around = (app, gate) => async () =>
+    fairFetch((request) => app.fetch(request), { gate, onWarning: () => {} })(new Request('http://localhost/'))
+
+  it.each([
+    ['fairHandler', handler],
+    ['fairFetch', fetcher],
+  ])('knows the gate of a %s: the same judges once, another’s refusals are no failures of it', async (_, around) => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = gateOf(twice)
+    const onWarning = vi.fn()
+    const appWith = (options: FairMiddlewareOptions): NodeApp =>
+      newApp()
+        .use(fairMiddleware(options))
+        .get('/', (c) => c.text('done'))
+    expect((await around(appWith({ gate, onWarning }), gate)()).status).toBe(200)
+    expect(twice.passages).toHaveLength(1)
+    expect(onWarning).toHaveBeenCalledWith(expect.stringContaining('the same gate twice'), undefined)
+    await running?.close()
+    const refusing = appWith({ gate: gateOf(busy), onWarning })
+    expect((await around(refusing, gateOf(outer))()).status).toBe(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
+  })
+})
 
 describe('fairMiddleware, on Node', () => {
   it('adds no header to what it admits', async () => {

@@ -1,8 +1,8 @@
 import type { Gate } from '@fairlead/core'
-import { awake, isWorkerd, runtime, withPermitTimeout } from '@fairlead/core/fetch'
+import { awake, isWorkerd, outerOf, runtime, withPermitTimeout } from '@fairlead/core/fetch'
 import { type Answer, type FairRequest, type Framework, type HttpOptions, runFor } from '@fairlead/core/http'
 import type { Context, MiddlewareHandler, Next } from 'hono'
-import { addressOf, carryOn, headersOf, statusOf, watchResponse } from './host.js'
+import { addressOf, carryOn, headersOf, hostOf, statusOf, watchResponse } from './host.js'
 import { answerNobody, refuse, tell } from './refuse.js'
 
 declare module 'hono' {
@@ -41,7 +41,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   const { handler } = options
 
   async function pass(c: Context, next: Next): Promise<void> {
-    const visit = admission.visit([c], c.get('fair'))
+    const visit = admission.visit([c], c.get('fair') ?? outerOf(c.req.raw, hostOf(c)))
     const watch = watchResponse(c, visit, admission)
     const asked = admission.ask(visit)
     let decision: Answer

@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGate, type Gate, refuse, type Stage } from '@fairlead/core'
 import { escrow } from '@fairlead/core/escrow'
+import { fairHandler } from '@fairlead/core/node'
 import { requestQueue } from '@fairlead/core/queue'
 import { listen, probeStage } from '@fairlead/testing'
 import { eventually } from '@fairlead-testing/waiting'
@@ -45,6 +46,24 @@ describe.each(majors)('%s', (_, Koa) => {
       return [...reply.headers.keys()].toSorted()
     }
     expect(await names(appWith({}))).toEqual(await names(bare))
+  })
+
+  it('knows the gate of a fairHandler around it: the same judges once, another’s refusals are no failures of it', async () => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = gateOf(twice)
+    const onWarning = vi.fn()
+    const ask = async (options: FairMiddlewareOptions, around: Gate): Promise<number> => {
+      const handler = appWith(options).callback()
+      const { port, close } = await listen(createServer(fairHandler(handler, { gate: around })))
+      const { status } = await fetch(`http://127.0.0.1:${port}`)
+      await close()
+      return status
+    }
+    expect(await ask({ gate, onWarning }, gate)).toBe(200)
+    expect(twice.passages).toHaveLength(1)
+    expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)
+    expect(await ask({ gate: gateOf(busy) }, gateOf(outer))).toBe(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
   })
 
   it('tells a budget beside the headers of an error, which alone Koa keeps, and whatever answers it', async () => {

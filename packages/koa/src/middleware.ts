@@ -3,6 +3,7 @@ import {
   type Answer,
   type FairRequest,
   type Framework,
+  fairOf,
   type HttpOptions,
   type HttpVisit,
   NodeAdmission,
@@ -64,7 +65,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   // Not async: another promise for each request would cost as much as the decision.
   function fair(ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
-    const visit = admission.visit([ctx], ctx.state.fair)
+    const visit = admission.visit([ctx], ctx.state.fair ?? fairOf(ctx.req))
     admission.watch(visit, ctx.req, ctx.res)
     const decision = admission.ask(visit)
     return decision instanceof Promise

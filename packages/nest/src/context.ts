@@ -1,6 +1,7 @@
 import {
   type EndListener,
   type FairRequest,
+  fairOf,
   type NodeRequest,
   type NodeResponse,
   onResponseEnd,
@@ -150,5 +151,6 @@ export function visitOf(context: ExecutionContext): FairRequest | undefined {
 
 /** The visit to a gate that an HTTP request has passed before, ours or another adapter's. */
 export function outerVisit(context: ExecutionContext): FairRequest | undefined {
-  return context.getArgByIndex<{ fair?: FairRequest }>(0).fair
+  const request = context.getArgByIndex<{ fair?: FairRequest; raw?: object }>(0)
+  return request.fair ?? fairOf(request.raw ?? request)
 }

@@ -1,5 +1,7 @@
-import { createGate, type Gate, type Outcome, ResourceExhaustedError } from '@fairlead/core'
+import type { RequestListener, Server } from 'node:http'
+import { createGate, type Gate, type Outcome, ResourceExhaustedError, refuse } from '@fairlead/core'
 import type { FairRequest } from '@fairlead/core/http'
+import { fairHandler } from '@fairlead/core/node'
 import { probeStage } from '@fairlead/core/testing'
 import { eventually } from '@fairlead-testing/waiting'
 import { Controller, type ExecutionContext, Get, Module, UseGuards, UseInterceptors } from '@nestjs/common'
@@ -141,6 +143,27 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     running = await listen({ imports: [FairModule.forRoot({ gate })], controllers }, adapter())
     expect(await statusOf(running.port, path)).toBe(200)
     expect(probe.passages).toEqual([])
+  })
+
+  it('knows the gate of a fairHandler around it: the same judges once, another’s refusals are no failures of it', async () => {
+    const [twice, outer] = [probeStage(), probeStage()]
+    const gate = createGate({ fair: false, stages: [twice] })
+    const full = createGate({ fair: false, stages: [{ name: 'full', admit: () => refuse('full', 'full', true, 0) }] })
+    const onWarning = vi.fn()
+    const status = async (inner: Gate, around: Gate): Promise<number> => {
+      const imports = [FairModule.forRoot({ gate: inner, onWarning })]
+      running = await listen({ imports, controllers }, adapter())
+      const server: Server = running.app.getHttpServer()
+      const [listener] = server.listeners('request') as [RequestListener]
+      server.removeAllListeners('request').on('request', fairHandler(listener, { gate: around }))
+      return statusOf(running.port, '/heirs/inherited')
+    }
+    expect(await status(gate, gate)).toBe(200)
+    expect(twice.passages).toHaveLength(1)
+    expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)
+    await running?.close()
+    expect(await status(full, createGate({ fair: false, stages: [outer] }))).toBe(503)
+    await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
   })
 
   it('shows handlers their permit, and providers the gate', async () => {

@@ -72,6 +72,46 @@ describe('admitting', () => {
   })
 })
 
+describe('what is no answer of a stage', () => {
+  it.each([
+    [null, 'null'],
+    [false, 'false'],
+    [true, 'true'],
+    [{}, 'an object'],
+  ])('%j is an error, for which onError decides, now and later', async (given, shown) => {
+    for (const admit of [() => given as never, async () => given as never]) {
+      for (const onError of ['admit', 'refuse'] as const) {
+        const one = recorder('one')
+        const gate = gateOf([one.stage, { name: 'own', onError, admit }])
+        const errors: string[] = []
+        gate.observe((event) => {
+          if (event.type === 'error') errors.push(String(event.error))
+        })
+        const decision = await gate.admit({ flow: 'a' })
+        if (decision.admitted) decision.finish('success')
+        expect([decision.admitted, ...one.heard]).toEqual(
+          onError === 'admit' ? [true, 'admit', 'finish success 1'] : [false, 'admit', 'undo own:error'],
+        )
+        expect(errors).toEqual([`TypeError: own must give a hold, a refusal or nothing, got ${shown}`])
+        expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 1 })
+      }
+    }
+  })
+
+  it('is an error also when it comes too late', async () => {
+    const wait = deferred<Verdict>()
+    const gate = gateOf([{ name: 'own', admit: () => wait.promise }])
+    const client = new AbortController()
+    const pending = gate.admit({ flow: 'a', signal: client.signal })
+    client.abort()
+    expect(await pending).toMatchObject({ reason: 'gone' })
+    wait.resolve(null as never)
+    await wait.promise
+    await Promise.resolve()
+    expect(gate.snapshot()).toMatchObject({ inFlight: 0, waiting: 0, stageErrors: 1 })
+  })
+})
+
 describe('refusing', () => {
   const full = refuse('two', 'overload', true, 500)
 

@@ -1,7 +1,7 @@
 import { tellEngaged, tellFinished, tellRefused, tellWaiting } from '#channels'
 import type { After, Clock } from '../clock.js'
 import type { Words } from '../hash.js'
-import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText } from '../options.js'
+import { requireAbortSignal, requireAbove, requireFunction, requireInteger, requireText, show } from '../options.js'
 import { type Flow, firstOf, requireFlow } from '../path.js'
 import { onRejection } from '../rejection.js'
 import { hasFired, unlisten } from '../signals.js'
@@ -21,7 +21,7 @@ export interface GateSnapshot {
   readonly closed: boolean
   /** Requests admitted and not finished. */
   readonly inFlight: number
-  /** Requests that wait for a stage's answer. */
+  /** Requests that wait for a stage's answer, or in an adapter for that of `flow`, `cost` or `skip`. */
   readonly waiting: number
   readonly admitted: number
   readonly refused: number
@@ -223,6 +223,21 @@ export class Gate {
     this.#each((stage) => stage.close?.())
   }
 
+  /**
+   * @internal Counts somebody as waiting who will ask when it knows more; `closed` is called if the gate closes before.
+   * Returns a function that ends it, as often as it is called.
+   */
+  expect(closed: () => void): () => void {
+    if (this.#closed) closed()
+    else {
+      this.#waiting++
+      this.#watched.add(closed)
+    }
+    return () => {
+      if (this.#watched.delete(closed)) this.#waiting--
+    }
+  }
+
   /** @internal Called by a permit that has not finished. */
   charged(visit: Visit, costSoFar: number): void {
     const nowMs = this.#clock()
@@ -283,9 +298,9 @@ export class Gate {
         verdict = this.#failed(stage, error)
       }
       if (verdict instanceof Promise) return this.#wait(visit, i, stage, verdict)
-      if (verdict === undefined) verdict = NOTHING
-      if (isRefusal(verdict)) return this.#refuse(visit, this.#saidOf(visit, verdict))
-      visit.keep(verdict)
+      const answer = this.#checked(stage, verdict)
+      if (isRefusal(answer)) return this.#refuse(visit, this.#saidOf(visit, answer))
+      visit.keep(answer)
     }
     return this.#admit(visit)
   }
@@ -301,8 +316,9 @@ export class Gate {
     )
   }
 
-  #goOn(visit: Visit, index: number, verdict: Verdict = NOTHING): Decision | Promise<Decision> {
+  #goOn(visit: Visit, index: number, answer: Verdict): Decision | Promise<Decision> {
     this.#waiting--
+    const verdict = this.#checked(this.#stages[index]!, answer)
     const nowMs = this.#clock()
     const waitedMs = nowMs - visit.nowMs
     visit.waitedMs += waitedMs
@@ -345,7 +361,10 @@ export class Gate {
       pending.then(
         (verdict) => {
           if (open) answer(verdict)
-          else if (verdict !== undefined && !isRefusal(verdict)) this.#undo(stage, verdict, GONE)
+          else {
+            const late = this.#checked(stage, verdict)
+            if (!isRefusal(late)) this.#undo(stage, late, GONE)
+          }
         },
         (error: unknown) => {
           if (open) answer(this.#failed(stage, error))
@@ -421,6 +440,16 @@ export class Gate {
   /** A method of a stage that answers nothing may be async all the same. */
   #mayReject(stage: Stage, given: unknown): void {
     if (given !== undefined) onRejection(given, (error) => this.#failed(stage, error))
+  }
+
+  /** A stage's answer; that of its `onError` if it is neither a hold nor a refusal, but `null`, say, or `true`. */
+  #checked(stage: Stage, verdict: Verdict): Hold | Refusal {
+    if (verdict === undefined) return NOTHING
+    if (verdict !== null && (isRefusal(verdict) || typeof verdict.finish === 'function')) return verdict
+    return this.#failed(
+      stage,
+      new TypeError(`${stage.name} must give a hold, a refusal or nothing, got ${show(verdict)}`),
+    )
   }
 
   /** Notes that a stage failed, and returns the answer of its `onError`. */

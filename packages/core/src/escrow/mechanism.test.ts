@@ -229,6 +229,24 @@ describe('several budgets in one gate', () => {
     expect(key.snapshot().heaviest.map(({ tenant }) => tenant)).toEqual(['acme/7', 'acme/8'])
   })
 
+  it('charge a flow from which no tenant can be made as a tenant of its own: there is no way around them', () => {
+    const { admit, permit, used, gate, org } = budgets()
+    permit('/x', 100)
+    expect(admit('/x', 51)).toMatchObject({ admitted: false, stage: 'org' })
+    expect(org.snapshot().heaviest.map(({ tenant }) => tenant)).toEqual(['/x'])
+    gate.resetFlow('/x')
+    expect(used()).toEqual([100, 100])
+    expect(gate.snapshot()).toMatchObject({ stageErrors: 0 })
+    const none = budgetStage(new WeightedFairEscrow({ limit: 1, windowMs: 1000 }), {
+      tenantOf: () => undefined as never,
+    })
+    const two = createGate({ fair: false, stages: [none] })
+    expect([two.admit({ flow: 'a' }), two.admit({ flow: 'a' })]).toMatchObject([
+      { admitted: true },
+      { admitted: false },
+    ])
+  })
+
   it('admit only what all allow, and what one refuses costs the others nothing', () => {
     const { admit, permit, used } = budgets()
     permit('acme/7', 100)

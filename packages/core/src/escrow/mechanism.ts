@@ -51,7 +51,7 @@ export interface BudgetStageOptions {
    * `wouldRefuse`. Clients are told no quota. For trying a budget out before it is enforced. @default false
    */
   dryRun?: boolean
-  /** The tenant that a flow spends for: its organisation, say. @default the flow itself */
+  /** The tenant that a flow spends for: its organisation, say. Nothing or `''` means the flow. @default the flow itself */
   tenantOf?: (flow: string) => string
   /** Length of the escrow's windows, in milliseconds, where it does not tell itself. */
   windowMs?: number
@@ -130,16 +130,17 @@ export function budgetStage(escrow: Escrow, options: BudgetStageOptions = {}): S
     wouldRefuse++
     return undefined
   }
+  // An empty name comes of a flow that a client has made up, and must be no way around the budget.
+  const tenantOfFlow = (flow: string): string => tenantOf?.(flow) || flow
   return {
     name,
     onError: dryRun ? 'admit' : onError,
     admit({ flow, cost, exempt }: Passage): Verdict | Promise<Verdict> {
       if (exempt) return undefined
-      const tenant = tenantOf === undefined ? flow : tenantOf(flow)
-      const decision = escrow.check(tenant, Math.min(cost, Number.MAX_SAFE_INTEGER))
+      const decision = escrow.check(tenantOfFlow(flow), Math.min(cost, Number.MAX_SAFE_INTEGER))
       return decision instanceof Promise ? decision.then(verdictOf) : verdictOf(decision)
     },
-    forget: (flow) => escrow.forget?.(tenantOf === undefined ? flow : tenantOf(flow)),
+    forget: (flow) => escrow.forget?.(tenantOfFlow(flow)),
     snapshot: () => (dryRun ? { ...(escrow.snapshot?.() ?? {}), wouldRefuse } : escrow.snapshot?.()),
   }
 }

@@ -1,7 +1,9 @@
 import { describe, expect, it, vi } from 'vitest'
 import { createGate } from '../create-gate.js'
+import { showFair } from '../http/context.js'
 import { type Gate, refuse } from '../index.js'
 import { requestQueue } from '../queue/index.js'
+import { quota } from '../quota/index.js'
 import { limitStage, probeStage } from '../testing/index.js'
 import { fairFetch, fairOf } from './index.js'
 
@@ -108,6 +110,19 @@ describe('fairFetch', () => {
     expect(probe.outcomes).toEqual(['ignored', 'failure', 'failure'])
   })
 
+  it('answers 503 where a handler that is skipped finds the resource exhausted, and rejects as it does', async () => {
+    const { ResourceExhaustedError } = await import('../index.js')
+    const bug = new Error('a bug')
+    const errors = [new ResourceExhaustedError(), bug]
+    const options = { ...quiet, shed: false as const, skip: () => true }
+    const thrown = (): never => {
+      throw errors.shift()
+    }
+    const handle = fairFetch(thrown, options)
+    expect((await handle(new Request(URL))).status).toBe(503)
+    await expect(handle(new Request(URL))).rejects.toBe(bug)
+  })
+
   it('refuses with a problem document, or by the user’s handler, whose answer gets what it lacks', async () => {
     const options = { ...quiet, gate: createGate({ fair: false, stages: [FULL] }) }
     const plain = await fairFetch(() => new Response('never'), options)(new Request(URL))
@@ -120,6 +135,31 @@ describe('fairFetch', () => {
     const wrong = fairFetch(() => new Response('never'), { ...options, onWarning, handler: () => 'text' })
     expect(await (await wrong(new Request(URL))).json()).toMatchObject({ status: 503 })
     expect(onWarning).toHaveBeenCalledOnce()
+  })
+
+  it('leaves an answer without a body, which may serve many requests, as it was', async () => {
+    const NOTHING = new Response(null, { status: 204, headers: { RateLimit: 'theirs' } })
+    const budget = quota({ limit: 10, windowMs: 1_000 })
+    const handle = fairFetch(() => NOTHING, { ...quiet, flow: () => 'a', rateLimit: 'always', quota: budget })
+    const told = [await handle(new Request(URL)), await handle(new Request(URL))]
+    expect(told.map(({ headers }) => headers.get('ratelimit')?.replace(/;t=.*/, ''))).toEqual([
+      'theirs, "quota";r=9',
+      'theirs, "quota";r=8',
+    ])
+    expect([...NOTHING.headers]).toEqual([['ratelimit', 'theirs']])
+  })
+
+  it('leaves the answer of the user’s handler to refusals as it was', async () => {
+    let seconds = 60
+    const stage = { name: 'full', admit: () => refuse('full', 'full', false, seconds * 1_000) }
+    const FULL = new Response(null, { status: 429 })
+    const gate = createGate({ fair: false, stages: [stage] })
+    const handle = fairFetch(() => new Response('never'), { ...quiet, gate, random: () => 0, handler: () => FULL })
+    const first = await handle(new Request(URL))
+    seconds = 2
+    const second = await handle(new Request(URL))
+    expect([first, second].map(({ headers }) => headers.get('retry-after'))).toEqual(['60', '2'])
+    expect([...FULL.headers]).toEqual([])
   })
 
   it('does not run for a client that has left, nor for one that leaves while it waits', async () => {
@@ -135,6 +175,21 @@ describe('fairFetch', () => {
     expect((await asked).status).toBe(499)
     expect(handler).not.toHaveBeenCalled()
     expect(gate.snapshot()).toMatchObject({ waiting: 0, refusedBy: { 'gate:gone': 2 } })
+  })
+
+  it('keeps no timer for a client that has left while its name was looked up', async () => {
+    vi.useFakeTimers()
+    try {
+      const handle = fairFetch(() => new Response('never'), { ...probed().options, flow: () => new Promise(() => {}) })
+      const client = new AbortController()
+      const asked = handle(new Request(URL, { signal: client.signal }))
+      expect(vi.getTimerCount()).toBe(1)
+      client.abort()
+      expect((await asked).status).toBe(499)
+      expect(vi.getTimerCount()).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
   })
 
   it('fires the signal of a client that leaves while it is handled, and keeps the permit until that has settled', async () => {
@@ -174,6 +229,33 @@ describe('fairFetch', () => {
     )
     expect(await (await handle(new Request(URL))).text()).toBe('done')
     expect([outer.probe.outcomes, inner.probe.outcomes]).toEqual([['success'], ['success']])
+  })
+
+  it('knows the gate that Node’s request has passed before', async () => {
+    const asked: unknown[] = []
+    const visit = { judgedInside: () => asked.push('judged inside') }
+    const incoming = Object.assign(Object.create(null), { socket: { remoteAddress: '203.0.113.1' } })
+    showFair(incoming, visit as never)
+    const gate = createGate({ fair: false, stages: [FULL] })
+    const handle = fairFetch<[host?: object]>(() => new Response('never'), { ...quiet, gate })
+    expect((await handle(new Request(URL), { incoming })).status).toBe(503)
+    expect(asked).toEqual(['judged inside'])
+  })
+
+  it.each([
+    { completed: true },
+    { completed: null },
+    { incoming: true },
+    { incoming: null },
+    { requestIP: true },
+    { remoteAddr: 'x' },
+  ])('takes %j beside a request for nothing of a server’s', async (host) => {
+    const onWarning = vi.fn()
+    const { options, probe } = probed()
+    const handle = fairFetch<[host?: object]>(() => new Response('done'), { ...options, onWarning })
+    expect(await (await handle(new Request(URL), host)).text()).toBe('done')
+    expect(probe.passages).toMatchObject([{ flow: 'ip:unknown' }])
+    expect(onWarning.mock.calls.flat().join()).not.toContain('failed')
   })
 
   it('believes the server, where it tells an address, and no header', async () => {

@@ -1,12 +1,12 @@
 import type { Gate } from '../admission/gate.js'
-import { fairOf, showFair } from '../http/context.js'
+import { showFair } from '../http/context.js'
 import { type Answer, type Framework, HttpAdmission } from '../http/http-admission.js'
 import type { HttpOptions } from '../http/options.js'
 import { ResourceExhaustedError } from '../http/outcome.js'
 import type { Fields } from '../http/rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from '../http/refusal.js'
 import { requireFunction, show } from '../options.js'
-import { addressFrom, awake, type Host, isWorkerd, withPermitTimeout } from './host.js'
+import { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
@@ -58,13 +58,14 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
   const { gate } = admission
 
   async function pass(request: Request, ...rest: Rest): Promise<Response> {
-    const visit = admission.visit([request, ...rest], fairOf(request))
-    const end = watchRequest(request, hostOf(rest), visit)
+    const host = hostOf(rest)
+    const visit = admission.visit([request, ...rest], outerOf(request, host))
+    const end = watchRequest(request, host, visit)
     const asked = admission.ask(visit)
     let decision: Answer
     if (asked instanceof Promise) decision = await awake(gate, asked)
     else decision = asked
-    if (decision === undefined) return handler(request, ...rest)
+    if (decision === undefined) return (async () => handler(request, ...rest))().catch(exhausted)
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
     showFair(request, visit)
@@ -136,12 +137,13 @@ function hostOf([host]: readonly unknown[]): Host | undefined {
 }
 
 /**
- * Adds fields to an answer. Where one is there already, this goes to its list. What was fetched from elsewhere is
- * copied, because nothing can be added to it.
+ * An answer with fields added. Where one is there already, this goes to its list. Without a body one answer may serve
+ * many requests, and nothing can be added to what was fetched from elsewhere: these are copied. Others are not, because
+ * the length of their body would get lost.
  */
 function tell(response: Response, fields: Fields | undefined): Response {
   if (fields === undefined) return response
-  let told = response
+  let told = response.body === null ? new Response(null, response) : response
   for (const [name, value] of Object.entries(fields)) {
     try {
       told.headers.append(name, value)

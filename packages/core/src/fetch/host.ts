@@ -1,5 +1,7 @@
 import type { Gate } from '../admission/gate.js'
+import { fairOf } from '../http/context.js'
 import type { Answer } from '../http/http-admission.js'
+import type { FairRequest } from '../http/http-visit.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
 import type { NodeResponse } from '../http/open-response.js'
 
@@ -26,9 +28,14 @@ export const isWorkerd: boolean = (globalThis as Global).navigator?.userAgent ==
 /** The client's address, from the connection, or, on Cloudflare's edge, from the header that it sets itself. */
 export function addressFrom(request: Request, host: Host | undefined): string | undefined {
   if (isWorkerd) return request.headers.get('cf-connecting-ip') ?? undefined
-  if (host?.incoming !== undefined) return host.incoming.socket.remoteAddress
-  if (host?.requestIP !== undefined) return host.requestIP(request)?.address
+  if (host?.incoming?.socket) return host.incoming.socket.remoteAddress
+  if (typeof host?.requestIP === 'function') return host.requestIP(request)?.address
   return host?.remoteAddr?.hostname
+}
+
+/** The visit to a gate that a request has passed before: as this request, or as Node's. */
+export function outerOf(request: Request, host: Host | undefined): FairRequest | undefined {
+  return fairOf(request) ?? fairOf(host?.incoming)
 }
 
 /** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */

@@ -8,7 +8,7 @@ export { fairOf } from '../http/context.js'
 export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
 /** @internal What the adapter for Hono shares. */
 /** @internal */
-export { addressFrom, awake, type Host, isWorkerd, withPermitTimeout } from './host.js'
+export { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
 /** @internal */
 export { type ResponseEnd, watchRequest } from './response-end.js'
 /** @internal */

@@ -1,4 +1,5 @@
 import type { EndListener } from '../http/open-response.js'
+import { isLater } from '../rejection.js'
 import type { Host } from './host.js'
 
 /** Has to be given the answer, to find out how it ends. */
@@ -17,7 +18,8 @@ export function watchRequest({ signal }: Request, host: Host | undefined, listen
   const gone = (): void => listener.responseEnded(true)
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone)
-  if (host?.completed === undefined) return { follow: (response, method) => followBody(response, method, listener) }
+  // What is given beside a request may be anything.
+  if (!isLater(host?.completed)) return { follow: (response, method) => followBody(response, method, listener) }
   host.completed.then(() => listener.responseEnded(false), gone)
   return {
     follow(response) {

@@ -56,8 +56,8 @@ interface Judged {
  * What the innermost `fairHandler` or `fairFetch` knows of this request: the object that the handler was given.
  * Undefined where none judged it.
  */
-export function fairOf(request: object): FairRequest | undefined {
-  return (request as Judged)[FAIR]
+export function fairOf(request: object | undefined): FairRequest | undefined {
+  return (request as Judged | undefined)?.[FAIR]
 }
 
 /** Lets handlers see a visit. */

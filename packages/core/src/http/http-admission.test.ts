@@ -97,6 +97,48 @@ describe('what adapters have in common', () => {
     expect(probe.passages[0]?.flow).toBe('before')
   })
 
+  describe.each(['flow', 'cost', 'skip'] as const)('a promise of %s that is not kept', (option) => {
+    function waiting(onError: 'address' | 'admit') {
+      let keep = (_: undefined): void => {}
+      const promise = new Promise<undefined>((resolve) => (keep = resolve))
+      const onWarning = vi.fn()
+      const subject = admission({ fair: false, shed: false, onError, onWarning, [option]: () => promise })
+      const visit = subject.visit([{}], undefined)
+      const { gate } = subject
+      return { subject, visit, gate, keep: () => keep(undefined), onWarning, answer: subject.ask(visit) }
+    }
+
+    it.each(['address', 'admit'] as const)('lasts until the client leaves, with onError %s', async (onError) => {
+      const { visit, gate, keep, onWarning, answer } = waiting(onError)
+      expect(gate.snapshot().waiting).toBe(1)
+      visit.responseEnded(true)
+      expect(gate.snapshot().waiting).toBe(0)
+      expect(await answer).toMatchObject({ admitted: false, reason: 'gone' })
+      keep()
+      await new Promise(setImmediate)
+      expect(gate.snapshot()).toMatchObject({ waiting: 0, refused: 1, refusedBy: { 'gate:gone': 1 } })
+      expect(onWarning).not.toHaveBeenCalled()
+    })
+
+    it.each(['address', 'admit'] as const)('lasts until the gate closes, with onError %s', async (onError) => {
+      const { subject, gate, keep, onWarning, answer } = waiting(onError)
+      gate.close()
+      expect(await answer).toMatchObject({ admitted: false, reason: 'closed' })
+      expect(await subject.ask(subject.visit([{}], undefined))).toMatchObject({ reason: 'closed' })
+      keep()
+      await new Promise(setImmediate)
+      expect(gate.snapshot()).toMatchObject({ waiting: 0, refused: 2, refusedBy: { 'gate:closed': 2 } })
+      expect(onWarning).not.toHaveBeenCalled()
+    })
+
+    it('counts as waiting only until it is kept', async () => {
+      const { gate, keep, answer } = waiting('address')
+      keep()
+      expect(await answer).toMatchObject({ admitted: true })
+      expect(gate.snapshot()).toMatchObject({ waiting: 0, inFlight: 1 })
+    })
+  })
+
   it.each([
     [{ address: '::ffff:1.2.3.4' }, 'ip:1.2.3.4'],
     [{}, UNKNOWN_ADDRESS],

@@ -37,6 +37,9 @@ type NowOrLater<T> = T | Promise<T>
 /** What the option `flow` gives. */
 type GivenFlow = Flow | null | undefined
 
+/** Stands for what an option will not be asked for any more. */
+const OVER = Symbol('over')
+
 /** The gate's answer to a request; undefined if the request is none of its business. */
 export type Answer = Decision | undefined
 
@@ -96,8 +99,8 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
     const { target } = visit
-    // Nothing can be known of a client that has left, not even its address; the gate only counts it.
-    if (visit.isGone) return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
+    // Nothing can be known of a client that has left; the gate only counts it.
+    if (visit.isGone) return this.#over(visit)
     if (visit.passed(this.gate)) {
       this.#mistakes.passedTwice()
       return undefined
@@ -173,14 +176,18 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       price = Promise.reject(error)
     }
     if (!isLater(name) && !isLater(price)) return this.#admit(visit, name, price)
-    return Promise.all([name, price]).then(
-      ([flow, cost]) => (visit.isGone ? this.#ask(visit) : this.#admit(visit, flow, cost)),
+    const known = Promise.all([name, price]).then(
+      ([flow, cost]) =>
+        () =>
+          this.#admit(visit, flow, cost),
       (error: unknown) =>
         // If it was the cost that failed, the name still counts.
-        Promise.resolve(name)
-          .then((known) => this.#withoutOptions(visit, error, pathOf(known)))
-          .catch(() => this.#withoutOptions(visit, error)),
+        Promise.resolve(name).then(
+          (flow) => () => this.#withoutOptions(visit, error, pathOf(flow)),
+          () => () => this.#withoutOptions(visit, error),
+        ),
     )
+    return this.#later(visit, known, (goOn) => goOn())
   }
 
   #admit(visit: HttpVisit<Target>, name: GivenFlow, cost: number | undefined): Answer | Promise<Answer> {
@@ -210,9 +217,28 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     promise: PromiseLike<T>,
     goOn: (answer: T) => Answer | Promise<Answer>,
   ): Promise<Answer> {
-    return Promise.resolve(promise)
-      .then((answer) => (visit.isGone ? this.#ask(visit) : goOn(answer)))
+    return this.#unlessOver(visit, promise)
+      .then((answer) => (answer === OVER || visit.isGone ? this.#over(visit) : goOn(answer)))
       .catch((error: unknown) => this.#withoutOptions(visit, error))
+  }
+
+  /** What an option promises; {@link OVER} once the client has left or the gate is closed. It may never be kept. */
+  #unlessOver<T>(visit: HttpVisit<Target>, promise: PromiseLike<T>): Promise<T | typeof OVER> {
+    return new Promise((resolve, reject) => {
+      let counted: (() => void) | undefined
+      const over = (): void => {
+        counted?.()
+        resolve(OVER)
+      }
+      counted = this.gate.expect?.(over)
+      visit.onGone = over
+      Promise.resolve(promise).finally(counted).then(resolve, reject)
+    })
+  }
+
+  /** The gate's answer to a request that it does not judge any more. Not even its address need be known. */
+  #over(visit: HttpVisit<Target>): Decision | Promise<Decision> {
+    return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
   }
 
   #flowOf(visit: HttpVisit<Target>, path: Flow | undefined): Flow {

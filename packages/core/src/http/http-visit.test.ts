@@ -45,6 +45,28 @@ describe('the release rule', () => {
     )
   })
 
+  it('keeps it until what is like a promise has settled, and asks that once', async () => {
+    const gate = createGate({ fair: false })
+    const visit = new HttpVisit(judge, [], undefined)
+    visit.admit(admitted(gate))
+    let asked = 0
+    let settle = (_: string): void => {}
+    const query = {
+      // biome-ignore lint/suspicious/noThenProperty: a query of some libraries
+      then(kept: (rows: string) => void) {
+        asked++
+        settle = kept
+      },
+    }
+    const result = visit.run(() => query)
+    visit.responseEnded(false)
+    await Promise.resolve()
+    expect(gate.snapshot().inFlight).toBe(1)
+    settle('rows')
+    expect([await result, asked]).toEqual(['rows', 1])
+    expect(gate.snapshot().inFlight).toBe(0)
+  })
+
   it('fires the signal when the client is gone, before the permit is released, and never otherwise', () => {
     const gate = createGate({ fair: false })
     const [left, stayed] = [new HttpVisit(judge, [], undefined), new HttpVisit(judge, [], undefined)]

@@ -2,6 +2,7 @@ import type { Permit } from '../admission/decision.js'
 import type { Gate } from '../admission/gate.js'
 import type { Outcome } from '../admission/outcome.js'
 import type { Contest } from '../admission/stage.js'
+import { isLater } from '../rejection.js'
 import { runFor } from './context.js'
 import type { EndListener } from './open-response.js'
 
@@ -47,6 +48,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   error: unknown = undefined
   /** Of a pipelined request: fulfilled when it is its turn to be answered. */
   turn: Promise<void> | undefined = undefined
+  /** Is called when the client leaves. */
+  onGone: (() => void) | undefined = undefined
   /** Whether there was an address, if it was to be named by that. */
   hasAddress: boolean | undefined = undefined
   readonly #judge: Judge<Target>
@@ -104,7 +107,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   /**
    * Runs the handler behind the adapter: keeps the permit until it has settled, notes its error, and returns its
-   * result. Work inside it carries this request.
+   * result. What is like a promise is asked once, because it may begin its work anew each time, and a promise of it is
+   * returned. Work inside carries this request.
    */
   run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
     this.handlerStarted()
@@ -116,16 +120,19 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
       this.handlerSettled()
       throw error
     }
-    if (isThenable(result))
-      result.then(
-        () => this.handlerSettled(),
-        (error: unknown) => {
-          this.failed(error)
-          this.handlerSettled()
-        },
-      )
-    else this.handlerSettled()
-    return result
+    if (!isLater(result)) {
+      this.handlerSettled()
+      return result
+    }
+    const promise = Promise.resolve(result)
+    promise.then(
+      () => this.handlerSettled(),
+      (error: unknown) => {
+        this.failed(error)
+        this.handlerSettled()
+      },
+    )
+    return promise as T
   }
 
   hold(): () => void {
@@ -159,7 +166,10 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
     this.#end = aborted || this.permit === undefined ? 'aborted' : 'ended'
-    if (this.#end === 'aborted') this.#controller?.abort()
+    if (this.#end === 'aborted') {
+      this.#controller?.abort()
+      this.onGone?.()
+    }
     this.#release()
   }
 
@@ -187,9 +197,4 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
     else permit.finish(outcome)
   }
-}
-
-/** Whether `value` is a promise or like one. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }

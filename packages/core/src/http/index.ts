@@ -16,6 +16,8 @@ export {
   requireText,
   show,
 } from '../options.js'
+/** @internal */
+export { isLater } from '../rejection.js'
 export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Caller, fairOf, runFor } from './context.js'
 export { type Answer, type Framework, HttpAdmission } from './http-admission.js'

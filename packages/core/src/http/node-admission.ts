@@ -121,16 +121,34 @@ export interface NodeHead {
 export function onResponseHead(response: NodeHead, fields: (status: number) => Fields | undefined): void {
   const { writeHead } = response
   response.writeHead = (status, ...rest) => {
-    if (!response.headersSent) add(response, fields(status))
+    const added = response.headersSent ? undefined : fields(status)
+    if (added !== undefined) add(response, added, rest)
     return Reflect.apply(writeHead, response, [status, ...rest])
   }
 }
 
-function add(response: NodeHead, fields: Fields = {}): void {
+/**
+ * Headers that are handed to `writeHead` take the place of those that were set before, so fields are added to what is
+ * handed over. Were they set beside a list, Node would also keep only the last of each name: one of several cookies.
+ */
+function add(response: NodeHead, fields: Fields, rest: unknown[]): void {
+  // Behind the status: a message, headers, or both.
+  const at = typeof rest[0] === 'string' || rest[1] != null ? 1 : 0
+  const given = rest[at]
+  const isList = Array.isArray(given)
+  const object: Record<string, unknown> = { ...(isList ? undefined : (given as object)) }
+  // Names and values in turn; also where they were given in pairs.
+  const list: unknown[] = isList ? given.flat(Array.isArray(given[0]) ? 1 : 0) : Object.entries(object).flat()
   for (const [name, value] of Object.entries(fields)) {
-    const before = response.getHeader(name)
-    response.setHeader(name, before === undefined ? value : `${before}, ${value}`)
+    const place = list.findLastIndex((each, i) => i % 2 === 0 && `${each}`.toLowerCase() === name.toLowerCase())
+    const before = place < 0 ? response.getHeader(name) : list[place + 1]
+    const all = before === undefined ? value : `${before}, ${value}`
+    if (given == null) response.setHeader(name, all)
+    else if (!isList) object[place < 0 ? name : `${list[place]}`] = all
+    else if (place < 0) list.push(name, all)
+    else list[place + 1] = all
   }
+  if (given != null) rest[at] = isList ? list : object
 }
 
 /** Longest body that is read after a refusal, so that its connection can be reused: 1 MiB. */

@@ -95,6 +95,50 @@ describe('onResponseHead', () => {
     expect(await headsOf(both)).toEqual(twice(200, 'inner, ours'))
   })
 
+  it.each<[string, unknown[]]>([
+    ['an object', [{ ratelimit: 'theirs' }]],
+    ['a message and an object', ['Fine', { RateLimit: 'theirs' }]],
+    ['a list', [['x-own', '1', 'RateLimit', 'theirs']]],
+    ['a message and a list', ['Fine', ['ratelimit', 'theirs']]],
+  ])('goes to the list of a field that is handed to writeHead, in %s', async (_what, head) => {
+    const handle = (response: Response): void => {
+      response.setHeader('RateLimit', 'replaced')
+      Reflect.apply(response.writeHead, response, [200, ...head])
+      response.end()
+    }
+    expect(await headsOf(handle)).toEqual(twice(200, 'theirs, ours'))
+  })
+
+  it.each<[string, unknown[]]>([
+    ['a list', [['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'Vary', 'A', 'Vary', 'B']]],
+    [
+      'pairs',
+      [
+        [
+          ['Set-Cookie', 'a=1'],
+          ['Set-Cookie', 'b=2'],
+          ['Vary', 'A'],
+          ['Vary', 'B'],
+        ],
+      ],
+    ],
+    ['a message and a list', ['Fine', ['Set-Cookie', ['a=1', 'b=2'], 'Vary', 'A', 'Vary', 'B']]],
+    ['an object', [{ 'set-cookie': ['a=1', 'b=2'], Vary: ['A', 'B'] }]],
+  ])('keeps every header of %s that is handed to writeHead', async (_what, head) => {
+    const given = structuredClone(head)
+    const server = createServer((_request, response) => {
+      onResponseHead(response, () => ({ 'RateLimit-Policy': 'policy', RateLimit: 'ours' }))
+      Reflect.apply(response.writeHead, response, [200, ...head])
+      response.end()
+    })
+    const asked = request({ port: await portOf(server), agent: false }).end()
+    const [{ headers }] = (await once(asked, 'response')) as [IncomingMessage]
+    server.close()
+    expect(headers).toMatchObject({ 'set-cookie': ['a=1', 'b=2'], vary: 'A, B', ratelimit: 'ours' })
+    expect(headers['ratelimit-policy']).toBe('policy')
+    expect(head).toEqual(given)
+  })
+
   it('asks with the status that is sent, and adds nothing where it gets nothing', async () => {
     const seen: number[] = []
     const redirect = (response: Response): void => {

@@ -62,6 +62,18 @@ describe('fairHandler', () => {
     await vi.waitFor(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
+  it.each(['throws', 'rejects'])('answers 503, too, where one that is skipped %s with it', async (how) => {
+    const error = new ResourceExhaustedError('full')
+    const handler = (): unknown => {
+      if (how === 'throws') throw error
+      return Promise.reject(error)
+    }
+    expect(await ask(fairHandler(handler, { shed: false, skip: () => true }))).toMatchObject({
+      status: 503,
+      thrown: undefined,
+    })
+  })
+
   it('throws every other error on', async () => {
     const bug = new Error('a bug')
     expect(await ask(fairHandler(() => Promise.reject(bug), { shed: false }))).toMatchObject({ status: 0, thrown: bug })

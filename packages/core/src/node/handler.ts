@@ -44,17 +44,18 @@ export function fairHandler<
 
   function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer): unknown {
     const [request, response] = visit.target
-    if (decision === undefined) return handler(request, response)
-    if (!decision.admitted) {
-      admission.refuse(visit.target, decision, request, response)
-      return undefined
+    if (decision !== undefined) {
+      if (!decision.admitted) {
+        admission.refuse(visit.target, decision, request, response)
+        return undefined
+      }
+      if (!visit.admit(decision)) return undefined
+      admission.tell(decision, response)
+      showFair(request, visit)
     }
-    if (!visit.admit(decision)) return undefined
-    admission.tell(decision, response)
-    showFair(request, visit)
     const exhausted = (error: unknown): void => answerExhausted(error, response)
     try {
-      const result = visit.run(handler, request, response)
+      const result = decision === undefined ? handler(request, response) : visit.run(handler, request, response)
       return result instanceof Promise ? result.catch(exhausted) : result
     } catch (error) {
       return exhausted(error)
