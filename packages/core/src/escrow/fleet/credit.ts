@@ -7,7 +7,7 @@ import type { Refusal, Reports, Request } from './reports.js'
 import { MOST_REPORTED, OTHERS, type Stake, type TenantReport } from './store.js'
 
 /** Credit is drawn ahead of need as soon as it will last for this number of round trips, and then for twice that. */
-const AHEAD = 1.5
+const AHEAD = 2
 /**
  * From this part of a window on, each call draws for the beginning of the next one, too: two signs of life at least.
  */
@@ -35,6 +35,8 @@ export class Credit {
   /** What was spent when the pace was last looked at. */
   #seen = 0
   #sinceMs = 0
+  /** What was spent before that, from the look before on, and in what time. */
+  #before = { spent: 0, ms: 0 }
 
   constructor(
     ledger: Ledger,
@@ -141,8 +143,15 @@ export class Credit {
 
   /** The pace counts from now on; `used` is what was spent in the window so far. */
   look(used: number, nowMs: number): void {
+    this.#before = { spent: used - this.#seen, ms: nowMs - this.#sinceMs }
     this.#seen = used
     this.#sinceMs = nowMs
+  }
+
+  /** Nothing is spent yet of a window that begins; the pace is still that of the last one. */
+  begin(startMs: number): void {
+    this.#seen = 0
+    this.#sinceMs = startMs
   }
 
   /** What will be spent here until a lease can be there: in no time of which it is unknown in which window it is. */
@@ -163,8 +172,12 @@ export class Credit {
     return Math.max(quantum, mean, this.#spentIn(ms, nowMs)) + wanted
   }
 
+  /** The pace is that of a round trip at least: checks that waited for an answer spend it in one moment. */
   #spentIn(ms: number, nowMs: number): number {
-    const sinceMs = Math.max(1, this.#account.roundTripMs, nowMs - this.#sinceMs)
-    return ((this.used - this.#seen) / sinceMs) * ms
+    const spent = this.used - this.#seen
+    const sinceMs = Math.max(0, nowMs - this.#sinceMs)
+    const { roundTripMs } = this.#account
+    if (sinceMs >= roundTripMs) return (spent / Math.max(1, sinceMs)) * ms
+    return ((spent + this.#before.spent) / Math.max(1, roundTripMs, sinceMs + this.#before.ms)) * ms
   }
 }

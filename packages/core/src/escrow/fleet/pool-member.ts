@@ -85,7 +85,7 @@ export class PoolMember {
         this.#ledger.begin(startMs, 0)
         this.#reports.begin()
         this.groups.begin(this.#account.win)
-        this.#credit.look(0, startMs)
+        this.#credit.begin(startMs)
       },
       answered: ({ tenants, win, need }, answer) => {
         const { shares, used, grant, win: winNow } = answer
