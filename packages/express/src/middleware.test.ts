@@ -238,8 +238,10 @@ describe.each(majors)('%s', (_, express) => {
     const [twice, outer] = [probeStage(), probeStage()]
     const gate = gateOf(twice)
     const onWarning = vi.fn()
-    const same = inside(appWith({ gate, onWarning }), gate)
-    await supertest(same).get('/').expect(200)
+    const app = appWith({ gate, onWarning })
+    app.get('/flow', (req, res) => void res.send(req.fair?.permit?.flow))
+    const same = inside(app, gate)
+    await supertest(same).get('/flow').expect(200, /^ip:/)
     await supertest(same).get('/').expect(200)
     expect(twice.passages).toHaveLength(2)
     expect(onWarning).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('the same gate twice'), undefined)

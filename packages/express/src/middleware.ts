@@ -56,11 +56,13 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   const admission = new NodeAdmission(express, options)
 
   function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer, next: NextFunction): void {
+    const [req, res] = visit.target
     if (decision === undefined) {
+      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      if (visit.outer !== undefined) req.fair = visit.outer
       next()
       return
     }
-    const [req, res] = visit.target
     if (!decision.admitted) {
       admission.refuse(visit.target, decision, req, res)
       return

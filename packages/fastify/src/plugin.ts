@@ -72,11 +72,13 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   const { gate } = admission
 
   function proceed(visit: HttpVisit<Target>, decision: Answer, done: () => void): void {
+    const [request, reply] = visit.target
     if (decision === undefined) {
+      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      if (visit.outer !== undefined) request.fair = visit.outer
       done()
       return
     }
-    const [request, reply] = visit.target
     if (!decision.admitted) {
       // A client that has left cannot read an answer. While it waited, another time-out may have answered.
       if (decision.reason !== 'gone' && !reply.sent && !reply.raw.headersSent)

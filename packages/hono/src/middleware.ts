@@ -47,7 +47,11 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     let decision: Answer
     if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
     else decision = asked
-    if (decision === undefined) return next()
+    if (decision === undefined) {
+      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      if (visit.outer !== undefined) c.set('fair', visit.outer)
+      return next()
+    }
     if (!decision.admitted && decision.reason !== 'gone')
       return refuse(c, admission.refusal(decision), handler, admission)
     if (!decision.admitted || !visit.admit(decision)) {

@@ -53,7 +53,11 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   const admission = new NodeAdmission(koa, options)
 
   function proceed(visit: Visit, decision: Answer, ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
-    if (decision === undefined) return next()
+    if (decision === undefined) {
+      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      if (visit.outer !== undefined) ctx.state.fair = visit.outer
+      return next()
+    }
     // A client that has left cannot read an answer.
     if (!decision.admitted && decision.reason !== 'gone')
       return setRefusal(ctx, admission.refusal(decision), options.handler, admission)

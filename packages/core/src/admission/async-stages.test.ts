@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { createGate, type Permit, type Stage } from '../index.js'
+import { createGate, type Permit, refuse, type Stage } from '../index.js'
 import { settled } from '../testing/settled.js'
 
 const rejects = async (): Promise<never> => {
+  throw new Error('the store is away')
+}
+const throws = (): never => {
   throw new Error('the store is away')
 }
 /** What types let through: a function that gives something, where nothing is asked for. */
@@ -10,7 +13,7 @@ const idle = { finish: () => {}, undo: () => {} }
 
 async function gateWith(stage: Partial<Stage>, refused = false) {
   const errors: unknown[] = []
-  const refusing: Stage[] = refused ? [{ name: 'no', admit: () => ({ admitted: false }) as never }] : []
+  const refusing: Stage[] = refused ? [{ name: 'no', admit: () => refuse('no', 'no', false, 0) }] : []
   const gate = createGate({ fair: false, stages: [{ name: 'own', admit: () => undefined, ...stage }, ...refusing] })
   gate.observe((event) => event.type === 'error' && errors.push(event.error), 'error')
   return { gate, errors }
@@ -38,6 +41,17 @@ describe('a method of a stage that is async and rejects', () => {
     gate.close()
     await settled()
     expect(String(errors)).toBe('Error: the store is away')
+  })
+
+  it.each(['quota', 'contest'] as const)('is told as an error, and answers nothing: %s of a hold', async (method) => {
+    for (const answer of [rejects, method === 'quota' ? rejects : throws]) {
+      const { gate, errors } = await gateWith({ admit: () => ({ ...idle, [method]: answer }) as never })
+      const permit = gate.admit({ flow: 'a' }) as Permit
+      expect(permit.quotas()).toEqual([])
+      expect(permit.contest()).toBe('none')
+      await settled()
+      expect(errors).toHaveLength(1)
+    }
   })
 
   it('is told as an error of the stage: snapshot and explain', async () => {

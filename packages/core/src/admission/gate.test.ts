@@ -340,3 +340,17 @@ describe('the only flow there is', () => {
     expect(reasonOf('a')).toBe('unfair')
   })
 })
+
+describe('a client that has left before its flow is known', () => {
+  it('does not count as another flow: the only flow there is hears of no share', () => {
+    const gate = createGate({
+      fair: false,
+      stages: [{ name: 'fair', admit: () => refuse('fair', 'unfair', true, 1_000) }],
+    })
+    gate.admit({ flow: 'a' })
+    gate.admit({ flow: 'ip:unknown', signal: AbortSignal.abort() })
+    expect(gate.admit({ flow: 'a' })).not.toMatchObject({ reason: 'unfair' })
+    gate.admit({ flow: 'b' })
+    expect(gate.admit({ flow: 'a' })).toMatchObject({ reason: 'unfair' })
+  })
+})

@@ -26,7 +26,7 @@ const GONE: Refusal = Object.freeze(refuse('gate', 'gone', false, 0))
 const NOTHING: Hold = { finish: () => {}, undo: () => {} }
 
 function isRefusal(verdict: Hold | Refusal): verdict is Refusal {
-  return (verdict as Refusal).admitted === false
+  return (verdict as Refusal).admitted === false && typeof (verdict as Refusal).reason === 'string'
 }
 
 /**
@@ -116,12 +116,13 @@ export class Gate {
     visit.path = path
     visit.target = ask.target
     if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
+    if (this.#closed) return this.#refuse(visit, CLOSED)
+    // Of a client that has left, not even the flow need be known: it does not count as another one.
+    if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     if (name !== this.#lastFlow) {
       if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs
       this.#lastFlow = name
     }
-    if (this.#closed) return this.#refuse(visit, CLOSED)
-    if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     const decision = this.#walk(visit, 0)
     if (decision instanceof Promise) tellWaiting(decision, { gate: this, flow: name, cost })
     return decision

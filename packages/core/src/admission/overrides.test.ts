@@ -156,6 +156,17 @@ describe('a flow that is held', () => {
     )
   })
 
+  it('owes nothing of a hold that was over long before', async () => {
+    const clock = manualClock()
+    const overrides = new Overrides({ clock })
+    const gate = createGate({ clock, overrides, fair: false })
+    overrides.hold('heavy', 0.001, 1_000)
+    expect((gate.admit({ flow: 'heavy', cost: 100 }) as Decision).admitted).toBe(true)
+    clock.advance(10_000)
+    overrides.hold('heavy', 20, 1_000)
+    expect((gate.admit({ flow: 'heavy' }) as Decision).admitted).toBe(true)
+  })
+
   it.each([900, 1_000])('gets no more than its rate, however often the hold is renewed (each %d ms)', (everyMs) => {
     const clock = manualClock()
     const overrides = new Overrides({ clock })

@@ -109,8 +109,8 @@ export class Overrides implements Stage {
   }
 
   /**
-   * Multiplies the flow's weight by `factor`, from 1e-9 to 1e12, as far as weights go, for `forMs` milliseconds, in each of `fair`, `budget` and
-   * `queue` that has no weights of its own.
+   * Multiplies the flow's weight by `factor`, from 1e-9 to 1e12, as far as weights go, for `forMs` milliseconds, in each
+   * of `fair`, `budget` and `queue` that has no weights of its own.
    */
   boost(flow: string, factor: number, forMs: number, by?: string): void {
     requireWeight('factor', factor)
@@ -203,7 +203,7 @@ export class Overrides implements Stage {
     const { kind, factor, costPerSecond } = what
     const before = this.#flows.get(name)
     let paidMs = nowMs - 1_000 * HOLD_SECONDS
-    if (kind === 'hold' && before?.kind === 'hold')
+    if (kind === 'hold' && before?.kind === 'hold' && before.untilMs >= paidMs)
       paidMs = nowMs + ((before.paidMs - nowMs) * before.costPerSecond) / costPerSecond
     this.#flows.delete(name)
     this.#makeRoom(nowMs)

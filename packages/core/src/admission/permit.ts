@@ -1,4 +1,5 @@
-import { requireAbortSignal, requireNumber, requireOneOf } from '../options.js'
+import { requireAbortSignal, requireNumber, requireOneOf, show } from '../options.js'
+import { isLater } from '../rejection.js'
 import { NO_QUOTAS, type Permit, type Quota, type Settlement } from './decision.js'
 import { type Outcome, outcomes } from './outcome.js'
 import type { Contest, Hold, Lender, Passage } from './stage.js'
@@ -107,7 +108,8 @@ export class Visit implements Passage, Permit {
         elapsedMs = this.#host.now() - this.nowMs + this.waitedMs
       }
       const quota = hold.quota(elapsedMs)
-      if (quota !== undefined) quotas.push(quota)
+      if (isLater(quota)) this.#mustBeNow('quota', quota)
+      else if (quota !== undefined) quotas.push(quota)
     }
     return quotas ?? NO_QUOTAS
   }
@@ -116,11 +118,27 @@ export class Visit implements Passage, Permit {
     let worst: Contest = 'none'
     if (this.finished) return worst
     for (let i = 0; i < this.held; i++) {
-      const contest = this.#holds[i]!.contest?.() ?? 'none'
+      const contest = this.#contestOf(this.#holds[i]!)
       if (contest === 'over-share') return contest
       if (contest !== 'none') worst = contest
     }
     return worst
+  }
+
+  /** Asked by timers, too, where an error would end the process. */
+  #contestOf(hold: Hold): Contest {
+    try {
+      const contest = hold.contest?.() ?? 'none'
+      if (!isLater(contest)) return contest
+      this.#mustBeNow('contest', contest)
+    } catch (error) {
+      this.#host.failed('contest', error)
+    }
+    return 'none'
+  }
+
+  #mustBeNow(what: string, answer: unknown): void {
+    this.#host.failed(what, new TypeError(`${what} must answer at once, got ${show(answer)}`))
   }
 
   charge(delta: number): void {

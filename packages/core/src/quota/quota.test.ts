@@ -315,6 +315,15 @@ describe('a request without a key', () => {
   })
 })
 
+describe('a key that looks like the flow of an address', () => {
+  it('is another quota than that of the address', async () => {
+    const { gate } = gateWith({ limit: 1, keyGenerator: ({ flow }) => (flow === 'thief' ? 'ip:203.0.113.5' : '') })
+    expect((await gate.admit({ flow: 'thief' })).admitted).toBe(true)
+    expect((await gate.admit({ flow: 'thief' })).admitted).toBe(false)
+    expect((await gate.admit({ flow: 'ip:203.0.113.5' })).admitted).toBe(true)
+  })
+})
+
 describe('functions of a quota', () => {
   const rejects = (): Promise<never> => Promise.reject(new Error('later'))
   const throws = (): never => {

@@ -3,7 +3,9 @@ import type { Mechanism } from '../admission/mechanism.js'
 import type { Outcome } from '../admission/outcome.js'
 import { refuse } from '../admission/refusal.js'
 import type { Passage, Stage, Verdict } from '../admission/stage.js'
+import { namedFlow } from '../http/address-flow.js'
 import { requireBoolean, requireNumber, requireOptions, requireText } from '../options.js'
+import { firstOf } from '../path.js'
 import { isLater, onRejection } from '../rejection.js'
 import { type NowOrLater, QUOTA_OPTIONS, type QuotaOptions, requireLimit, requireQuotaOptions } from './options.js'
 import { MemoryQuotaStore, type QuotaLevel } from './store.js'
@@ -97,8 +99,10 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const judge = (named: string | undefined | null, most: number, passage: Passage): Verdict | Promise<Verdict> => {
     const { cost, flow, nowMs } = passage
     // A client that leaves out its key must not be without a limit.
-    const key = named == null || named === '' ? flow : named
-    requireText('keyGenerator', key)
+    const isNamed = named != null && named !== ''
+    if (isNamed) requireText('keyGenerator', named)
+    // Nor may a client use up the quota of an address by sending that as its key.
+    const key = isNamed ? firstOf(namedFlow(named)) : flow
     requireLimit(most)
     const stored = keyOf(key)
     const terms: Terms = { limit: most, burst: most === 0 ? 0 : (burst ?? most), unitMs: windowMs / most }
