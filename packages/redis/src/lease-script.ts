@@ -209,7 +209,7 @@ local function hold()
       informedWin, informedEpoch, informedRev, awaited = knownWin, markEpoch, markRev, markMembers
     end
   else
-    granted, since, ahead = granted + more, since + more, ahead + moreAhead
+    granted, since, ahead = max(0, granted + more), since + more, max(0, ahead + moreAhead)
   end
   if (isLost or max(more, moreAhead) > fuzz) and lostEpoch ~= epoch then lostMs, lostEpoch = nowMs, epoch end
   if isLost and unheard() == 0 and granted == 0 then lostMs = nowMs - LONGEST_GRACE * graceMs end

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { rig, TERMS } from './fixtures/rig.js'
 import type { LeaseCall } from './store.js'
-import { graceOf, poolTerms } from './store.js'
+import { graceOf, isAnswer, poolTerms } from './store.js'
 
 describe('the pool', () => {
   it('grants whole quanta, and the remainder', () => {
@@ -154,6 +154,20 @@ describe('the pool', () => {
       clock.advance(30)
     }
     expect(Math.abs(got.one - got.two)).toBeLessThanOrEqual(3)
+  })
+
+  it('counts nothing as less than nothing where fractions come back in other parts than they went', () => {
+    const { ask, store, call } = rig(poolTerms({ ...TERMS, limit: 1, quantum: 0.01 }))
+    const members = ['a', 'b', 'c', 'd', 'e', 'f']
+    for (let round = 1; round <= 20; round++) {
+      for (const [at, member] of members.entries()) ask(member, (round * (at + 1)) / 1_000)
+      for (const member of members) {
+        const given = call(member, 0, { back: 1 })
+        const answer = store.lease(given)
+        expect(answer.mark.total).toBeGreaterThanOrEqual(0)
+        expect(isAnswer(answer, given)).toBe(true)
+      }
+    }
   })
 
   it('takes credit back in its own window only, and never more than was granted', () => {

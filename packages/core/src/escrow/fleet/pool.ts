@@ -298,9 +298,9 @@ export class Pool {
         head.awaited = mark.members
       }
     } else {
-      head.granted += more
+      head.granted = Math.max(0, head.granted + more)
       head.since += more
-      head.ahead += moreAhead
+      head.ahead = Math.max(0, head.ahead + moreAhead)
     }
     if ((isLost || Math.max(more, moreAhead) > fuzzOf(limit)) && head.lostEpoch !== head.epoch) {
       head.lostEpoch = head.epoch
