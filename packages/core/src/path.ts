@@ -30,6 +30,19 @@ export function firstOf(flow: Flow): string {
   return typeof flow === 'string' ? flow : flow[0]!
 }
 
+/** Flows of addresses begin with this, and no name that a client sends is one of them: see {@link namedFlow}. */
+export const ADDRESS = 'ip:'
+
+/**
+ * The flow of a name or path, which a client may have chosen. A first name that begins with the prefix of addresses
+ * gets the prefix a second time, so that no client reaches the account of an address by sending it as a key.
+ */
+export function namedFlow(flow: Flow): Flow {
+  const first = firstOf(flow)
+  if (!first.startsWith(ADDRESS)) return flow
+  return typeof flow === 'string' ? ADDRESS + first : [ADDRESS + first, ...flow.slice(1)]
+}
+
 /** A string of its own for each flow; a name is its own, unless it begins with the mark of paths. */
 export function keyOf(flow: Flow): string {
   if (typeof flow === 'string') return flow.charCodeAt(0) === 0 ? MARK + MARK + flow : flow

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { AddressFlows, addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+import { namedFlow } from '../path.js'
+import { AddressFlows, addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 import { Warnings } from './mistakes.js'
 
 describe('the flow of an address', () => {

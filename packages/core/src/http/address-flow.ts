@@ -1,10 +1,5 @@
-import { type Flow, firstOf, ownCopy } from '../path.js'
+import { ADDRESS, ownCopy } from '../path.js'
 import type { Warnings } from './mistakes.js'
-
-/**
- * Flows of addresses begin with this, and no name that the option `flow` gives is one of them: see {@link namedFlow}.
- */
-const PREFIX = 'ip:'
 
 /** The one flow of all requests without a known client address. */
 export const UNKNOWN_ADDRESS = 'ip:unknown'
@@ -13,16 +8,6 @@ const MOST_REMEMBERED = 1_000
 
 /** Requests without an address, one after the other, that are answered to their end before that counts as a mistake. */
 const ANSWERED_WITHOUT = 10
-
-/**
- * The flow of a name or path, which a client may have chosen. A first name that begins with the prefix of addresses
- * gets the prefix a second time, so that no client reaches the account of an address by sending it as a key.
- */
-export function namedFlow(flow: Flow): Flow {
-  const first = firstOf(flow)
-  if (!first.startsWith(PREFIX)) return flow
-  return typeof flow === 'string' ? PREFIX + first : [PREFIX + first, ...flow.slice(1)]
-}
 
 /**
  * The flow of a client's address, `ip:203.0.113.5` or `ip:2001:db8::/56`, or undefined if `address` is none.
@@ -35,10 +20,10 @@ export function namedFlow(flow: Flow): Flow {
 export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
   const parts = parseAddress(address)
   if (parts === undefined) return undefined
-  if (parts.length === 4) return PREFIX + parts.join('.')
-  if (isMapped(parts) || isNat64(parts)) return PREFIX + dotted(parts[6]!, parts[7]!)
-  if (hasNoSubnets(parts) || ipv6Prefix === 128) return PREFIX + hex(parts)
-  return `${PREFIX}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
+  if (parts.length === 4) return ADDRESS + parts.join('.')
+  if (isMapped(parts) || isNat64(parts)) return ADDRESS + dotted(parts[6]!, parts[7]!)
+  if (hasNoSubnets(parts) || ipv6Prefix === 128) return ADDRESS + hex(parts)
+  return `${ADDRESS}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
 }
 
 /** Names flows by address, remembers the recent ones, and warns once about what is no address. */

@@ -16,9 +16,10 @@ export {
   requireText,
   show,
 } from '../options.js'
+export { namedFlow } from '../path.js'
 /** @internal */
 export { isLater } from '../rejection.js'
-export { addressFlow, namedFlow, UNKNOWN_ADDRESS } from './address-flow.js'
+export { addressFlow, UNKNOWN_ADDRESS } from './address-flow.js'
 export { type Caller, fairOf, runFor } from './context.js'
 export { type Answer, type Framework, HttpAdmission } from './http-admission.js'
 export { type FairRequest, HttpVisit, type Judge } from './http-visit.js'

@@ -128,9 +128,13 @@ export class ResponseWatch {
   #sweepLater(): void {
     this.#isSet = true
     this.#after(SWEEP_MS, () => {
-      this.sweep()
-      this.#isSet = false
-      if (this.#busy.length > 0) this.#sweepLater()
+      try {
+        this.sweep()
+      } finally {
+        // One response that fails must not keep the others from being looked at.
+        this.#isSet = false
+        if (this.#busy.length > 0) this.#sweepLater()
+      }
     })
   }
 

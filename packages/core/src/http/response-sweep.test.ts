@@ -94,6 +94,32 @@ describe('the sweep', () => {
     expect(watched.socket.asked).toEqual([[true, 15_000]])
   })
 
+  it('comes again after a listener that throws', () => {
+    const clock = manualClock()
+    const due: (() => void)[] = []
+    const watch = new ResponseWatch(clock, (_ms, fn) => {
+      due.push(fn)
+      return () => {}
+    })
+    const { response } = new Watched()
+    const contest = (): never => {
+      throw new Error('not now')
+    }
+    const request = { socket: new FakeSocket(), aborted: false, complete: false }
+    watch.watch(request as never, response, { responseEnded: () => {}, contest })
+    const errors = Array.from({ length: 4 }, () => {
+      clock.advance(500)
+      try {
+        for (const fn of due.splice(0)) fn()
+        return undefined
+      } catch (error) {
+        return String(error)
+      }
+    })
+    expect(errors).toContain('Error: not now')
+    expect(due).toHaveLength(1)
+  })
+
   it('lets Node read on from a connection that nobody reads, until nothing comes any more', () => {
     const watched = new Watched()
     watched.begin()
