@@ -1,4 +1,4 @@
-/** What a member of a {@link LinkedList} carries: its neighbours, written by the list alone. */
+/** The links of a member of a {@link LinkedList}: its neighbours. Only the list writes them. */
 export interface Linked<N> {
   next: N | undefined
   previous: N | undefined

@@ -7,7 +7,7 @@ import { requestQueue } from './queue/stage.js'
 import { AbortListeners } from './signals.js'
 import { manualClock } from './testing/manual-clock.js'
 
-/** Requests as Workers have them: only the one that runs may touch its own signal, all others throw. */
+/** Requests as on Workers: only the running one may touch its own signal; access to any other throws. */
 class Requests {
   #running: number | undefined = undefined
   #count = 0

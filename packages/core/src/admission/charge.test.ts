@@ -15,7 +15,7 @@ async function permitOf(options: GateOptions, flow: string, cost: number): Promi
   return decision
 }
 
-/** Keeps what its holds hear. */
+/** A stage whose holds write each call to `heard`. */
 function listener(name: string, heard: string[]): Stage {
   return {
     name,

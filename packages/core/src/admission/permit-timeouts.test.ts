@@ -115,7 +115,7 @@ describe('a permit with a lease', () => {
   })
 })
 
-/** A timer that dies at once, as on a runtime where it belongs to a request that has ended. */
+/** A timer that never fires, as on a runtime that drops the timers of a finished request. */
 const after = (): (() => void) => () => {}
 
 describe('a gate whose timers have died', () => {

@@ -12,9 +12,9 @@ interface Trial {
   readonly running: Permit[]
   readonly refused: string[]
   readonly startedMs: number[]
-  /** Started beyond what was granted at that moment. */
+  /** Requests started beyond the grant of that moment. */
   readonly over: number[]
-  /** Asks; gives what makes those leave that still wait. */
+  /** Asks for slots; the returned function makes the requests that still wait leave. */
   ask(many: number): () => void
   end(many: number): void
 }

@@ -222,7 +222,7 @@ describe('a Doorman client', () => {
     const fresh = office.client.rate('c', { wants: 9, mode: 'optimistic' })
     await office.advance(0)
     expect(office.asked.length).toBe(count)
-    // It is as if it had been asked for in vain, so the mode decides: of an optimist that never asked, nothing.
+    // The failed request counts as an answer, so the mode decides: the last wants of a client that never asked are 0.
     expect(fresh.snapshot().by).toBe('mode')
   })
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Office, watch } from './fixtures/office.js'
 import { type GaugeLease, type GaugeOptions, LeaseClosedError, type Slot } from './index.js'
 
-/** A gauge whose capacity is what `capacity.is` says, at each ask. */
+/** A gauge whose capacity is `capacity.is`, read at each request. */
 async function gaugeOf(
   initial: number,
   options: GaugeOptions = { wants: 100 },
@@ -47,7 +47,7 @@ describe('a leased gauge', () => {
   it.each([
     [{ aborted: false, throwIfAborted: () => {} }, 'signal must be an AbortSignal, got an object'],
     [null, 'signal must be an AbortSignal, got null'],
-    // As in Workers, where a signal of another request may not be listened to.
+    // As on Workers, where listening to another request's signal throws.
     [{ ...NEVER, addEventListener: () => raise('not yours') }, 'not yours'],
   ])('keeps no slot for a signal that cannot be listened to: %j', async (signal, message) => {
     const { gauge } = await gaugeOf(1)
@@ -139,7 +139,7 @@ describe('a leased gauge', () => {
     expect(waiting.error).toBeInstanceOf(LeaseClosedError)
     await expect(gauge.take()).rejects.toThrow('the lease of g is closed')
     expect(gauge.tryTake()).toBe(false)
-    // The lease is still kept up for what is out.
+    // The lease is kept for the slots that are still in use.
     expect([office.released.length, office.asked.length > 2]).toEqual([0, true])
     for (const slot of slots) slot.release()
     await office.advance(0)
@@ -177,7 +177,7 @@ describe('a leased gauge', () => {
     await office.advance(500)
     expect(office.times).toEqual([0, 500])
     expect(office.last.resource[0]).toMatchObject({ wants: 7, waiting: 4 })
-    // It looks each 0.7 s whether there is more by now, while somebody waits.
+    // While a caller waits, the client asks for more every 0.7 s.
     await office.advance(3_500)
     expect(office.times).toHaveLength(6)
     controller.abort()

@@ -149,7 +149,7 @@ describe('a leased rate', () => {
     const { wants } = rate.snapshot()
     expect(wants).toBeGreaterThan(38)
     expect(wants).toBeLessThan(42)
-    // Asked early, each time that it had grown by much.
+    // Asked early each time the wants had grown by a large part.
     expect(office.times).toEqual([0, 500, 1_000])
     expect(office.last.resource[0]!.wants).toBeGreaterThan(32)
   })
@@ -213,11 +213,11 @@ describe('a leased rate', () => {
         }
         for (const [second, count] of seconds) {
           // A part of a second that began under a larger grant may be spent to its end, and parts of another length
-          // need not begin with our second: one more of them may begin in it.
+          // need not align with our second: one more of them may begin in it.
           const most = smooth ? Math.max(largest(second), largest(second - 1_000)) + 1 : largest(second)
           expect(count).toBeLessThanOrEqual(most)
         }
-        // Nobody waits while there is something to be had.
+        // No caller waits while units are available.
         if (capacity > 0) {
           await office.advance(1_000 * (1 + (rate.waiting + 1) / capacity) + 6_000)
           expect(rate.waiting).toBe(0)

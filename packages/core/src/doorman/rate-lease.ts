@@ -21,7 +21,7 @@ export interface RateSnapshot extends ResourceSnapshot {
 const GRANTED: Promise<void> = Promise.resolve()
 /** Shortest time between two checks for a change of demand, in milliseconds. */
 const LOOK_MS = 100
-/** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
+/** A queue whose attempt failed at most this long ago is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
 /**
@@ -92,7 +92,7 @@ export class RateLease implements Capacity {
    * Waits until `cost` units may be spent, and spends them: at once if they are available and nobody waits. The lease
    * saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires, and
    * with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above
-   * 0, and a `TypeError` for a signal that is none.
+   * 0, and a `TypeError` for an invalid signal.
    */
   wait(signal?: AbortSignal, cost = 1): Promise<void> {
     requireAbove('cost', cost, 0)
@@ -108,13 +108,13 @@ export class RateLease implements Capacity {
   /** Spends `cost` units if they are available and nobody waits. Throws as {@link wait} does; `false` when closed. */
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
-    // A queue tries again and again for the same request.
+    // A queue repeats its attempt for the same request.
     if (this.#handle.open && this.#attempt(cost, !this.#listeners.heard)) return true
     this.#turnAway(cost)
     return false
   }
 
-  /** @internal Waits in line until `end` is called, or what this returns. */
+  /** @internal Waits in line until `end` or the returned function is called. */
   join(cost: number, end: (error?: Error) => void): () => void {
     const leave = this.#line.join(cost, end)
     this.#arm()
@@ -134,7 +134,9 @@ export class RateLease implements Capacity {
     return this.#clock()
   }
 
-  /** Spends `cost` units, at least 0, even if they are not available: the following seconds have that much less. */
+  /**
+   * Spends `cost` units, at least 0, even if they are not available: the following seconds have less by that amount.
+   */
   charge(cost: number): void {
     const nowMs = this.#clock()
     this.#attempts.add(cost, nowMs)
@@ -158,7 +160,7 @@ export class RateLease implements Capacity {
     return this.#listeners.onAvailable(listener, waiting)
   }
 
-  /** Calls `listener` with each new {@link capacity}. Returns a function that stops it. */
+  /** Calls `listener` with each new {@link capacity}. Returns a function that removes it. */
   onChange(listener: (capacity: number) => void): () => void {
     requireFunction('listener', listener)
     return this.#resource.onChange(listener)

@@ -8,7 +8,7 @@ type Reply = (path: string, body: unknown, request: IncomingMessage) => { status
 
 const servers: Server[] = []
 
-/** A real server that says what `reply` says, and nothing ever if that is `undefined`. */
+/** A real server that answers with `reply`, or never if `reply` returns undefined. */
 async function serve(reply: Reply): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

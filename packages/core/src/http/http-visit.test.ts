@@ -25,7 +25,7 @@ describe('the release rule', () => {
         for (const step of steps) {
           if (step === 'end' || step === 'abort') {
             visit.responseEnded(step === 'abort')
-            // Nobody waits for the answer of a request that was answered before it was admitted.
+            // A request that was answered before its admission counts as aborted.
             ended ??= permit === undefined ? 'abort' : step
           } else if (step === 'hold') holds.push(visit.hold())
           else if (step === 'done') {

@@ -22,7 +22,7 @@ const framework: Framework<[call: Call]> = {
   trust: 'Trust it by the setting of the framework.',
 }
 
-/** Middleware with these options, a way to send it requests, and what it has warned of. */
+/** Middleware with these options, a function that sends it requests, and the warnings it gave. */
 function rig(options: HttpOptions<[Call]> = {}) {
   const warnings: string[] = []
   const admission = new NodeAdmission(framework, {
@@ -43,7 +43,7 @@ function rig(options: HttpOptions<[Call]> = {}) {
   }
 }
 
-/** Past the moment in which the middleware was made. */
+/** Lets the moment pass in which the middleware was made. */
 const later = (): Promise<void> => Promise.resolve()
 
 describe('a gate that a request meets twice', () => {

@@ -5,7 +5,7 @@ import { riseOf } from './load-shedder.js'
 
 const PRIORITIES = [-2, -1, 0, 1, 2] as const
 
-/** A range somewhere between tiny and bytes of memory. */
+/** A range from tiny units to bytes of memory. */
 const ranges = fc
   .tuple(fc.double({ min: 0, max: 1e10, noNaN: true }), fc.double({ min: 1e-6, max: 1e10, noNaN: true }))
   .map(([from, width]) => ({ from, to: from + Math.max(width, from * 1e-6) }))
@@ -20,7 +20,7 @@ describe('logistic', () => {
   const middle = 3_110_612_736
 
   it('gives the published figures of the worked example', () => {
-    // The post cuts ln 99 to 4.595119 before it divides.
+    // The published article truncates ln 99 to 4.595119 before it divides.
     const k = 4.595_119 / (GIB_3 - middle)
     expect(k.toPrecision(9)).toBe('4.15424043e-8')
     for (const load of [3e9, 3.05e9, middle, 3.2e9, GIB_3 - 1])

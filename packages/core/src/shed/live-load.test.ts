@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { LiveLoad } from './live-load.js'
 
-/** Requests come and go; the test says when a collection ends. */
+/** Requests come and go; the test ends each collection. */
 function heap(base: number) {
   const live = new LiveLoad()
   const sizes: number[] = []
@@ -119,7 +119,7 @@ describe('LiveLoad', () => {
       const inFlight = 5 + (i % 10)
       live.sample(0.1 + 0.02 * inFlight, inFlight)
     }
-    // Thirty come, and hold nothing yet.
+    // Thirty requests are admitted, and hold nothing yet.
     for (let i = 0; i < 30; i++) live.admit()
     live.sample(0.1 + 0.02 * 10, 40)
     expect(live.load(40, 1, Number.POSITIVE_INFINITY)).toBeGreaterThan(0.45)

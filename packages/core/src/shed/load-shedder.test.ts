@@ -31,7 +31,7 @@ describe('LoadShedder', () => {
       random: seededRandom(1),
     })
     for (let i = 0; i < 20_000; i++) shedder.tryAdmit()
-    // Reserved besides: with nothing learned there is nothing to add.
+    // Without reservation: with nothing learned there is nothing to add.
     expect(shedder.snapshot().refused / 20_000).toBeCloseTo(0.25, 2)
   })
 
@@ -267,7 +267,7 @@ describe('counts', () => {
 
 describe('options', () => {
   const signal: LoadSignal = { name: 'memory', curve: identity, read: () => 0 }
-  // What people write in JavaScript.
+  // Mistakes that the type checker would catch.
   const wrong: [string, object, string][] = [
     ['none', {}, 'shed needs either signal or signals, got neither'],
     ['both', { signal, signals: [signal] }, 'shed needs either signal or signals, got both'],

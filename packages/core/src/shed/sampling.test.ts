@@ -93,7 +93,7 @@ describe('sampling', () => {
             load = Math.min(1, Math.max(0, load + rise))
             if (collected) host?.push(0.9 * load)
             clock.advance(100)
-            // The first takes the reading; then nothing changes but what runs.
+            // The first decision takes the reading; then only the requests in flight change.
             for (let i = 0; i < asks; i++) {
               const chance = shedder.snapshot().signals[0]?.probabilities[priority + 2] ?? 0
               const decision = shedder.tryAdmit({ priority })

@@ -1,23 +1,26 @@
-/** What is measured of a gate: one name, unit and meaning for all exporters. */
+/** An instrument of a gate: one name, unit and meaning for all exporters. */
 export interface Instrument {
-  /** By the rules of OpenTelemetry; Prometheus has `_` for `.`, and the unit behind it. */
+  /** By the rules of OpenTelemetry; Prometheus names have `_` for `.`, and the unit as a suffix. */
   readonly name: string
   /**
-   * `counter`: the total since the gate was made, never falling. `up-down`: a sum that also falls. `gauge`: a value that
-   * is not summed up over processes. `histogram`: single values, as they come.
+   * `counter`: the total since the gate was made, never falling. `up-down`: a sum that also falls. `gauge`: a value
+   * that is not summed up over processes. `histogram`: single values.
    */
   readonly kind: 'counter' | 'up-down' | 'gauge' | 'histogram'
-  /** In UCUM, as OpenTelemetry has it: `s`, `1` for a ratio, `{…}` for things that are counted. */
+  /** In UCUM, as in OpenTelemetry: `s`, `1` for a ratio, `{…}` for things that are counted. */
   readonly unit: string
   readonly description: string
-  /** Names of its attributes beside `fairlead.gate`, which all have. All have few values, and none is a flow. */
+  /**
+   * Names of its attributes beside `fairlead.gate`, which all instruments have. All have few values, and none is a
+   * flow.
+   */
   readonly attributes: readonly string[]
 }
 
 /** Bounds of the histograms' buckets, in seconds. */
 export const SECONDS: readonly number[] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** All instruments. Nothing else is exported of a gate, by anybody. */
+/** All instruments. Exporters export nothing else of a gate. */
 export const INSTRUMENTS = {
   requests: {
     name: 'fairlead.requests',
