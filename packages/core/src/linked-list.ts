@@ -4,7 +4,10 @@ export interface Linked<N> {
   previous: N | undefined
 }
 
-/** A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), without allocation. */
+/**
+ * A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), and allocate
+ * nothing.
+ */
 export class LinkedList<N extends Linked<N>> {
   first: N | undefined = undefined
   last: N | undefined = undefined

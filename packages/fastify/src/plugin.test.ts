@@ -11,7 +11,7 @@ import { type FairPluginOptions, fairPlugin, ResourceExhaustedError } from './in
 
 const FULL: Stage = { name: 'full', admit: () => refuse('full', 'overload', true, 1_000) }
 
-/** Like the queries of some libraries: no promise, and `began` hears each time that it is asked. */
+/** Like the queries of some libraries: no promise, and it calls `began` at each `then`. */
 function query(rows: Promise<string>, began: () => void = () => {}): PromiseLike<string> {
   return {
     // biome-ignore lint/suspicious/noThenProperty: it is one
@@ -118,7 +118,7 @@ describe.each(majors)('%s', (_name, fastify) => {
     })
     app.post('/', () => 'done')
     await app.inject({ method: 'POST', url: '/', payload: { some: 'thing' } })
-    // The hook of the application stands before that of the plugin, where both are preValidation.
+    // The application's hook runs before the plugin's if both are preValidation.
     const expected = hook === 'preValidation' ? `${known}user` : known || 'nothing'
     expect(probe.passages.map(({ flow }) => flow)).toEqual([expected])
   })

@@ -33,7 +33,7 @@ afterEach(async () => {
   running = undefined
 })
 
-/** Serves the app on Node; gives a way to ask it. */
+/** Serves the app on Node; returns a function that sends it a request. */
 async function serve(app: NodeApp): Promise<(path?: string, init?: RequestInit) => Promise<Response>> {
   running = await serveApp(app)
   const { port } = running

@@ -3,12 +3,12 @@ import { probeStage } from '@fairlead/core/testing'
 import { type ExecutionContext, Hono } from 'hono'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
-/** What workerd hands over beside the request; only what the adapter may touch. */
+/** The execution context that workerd passes, reduced to the part that the adapter may touch. */
 function contextOf(waitUntil: (work: Promise<unknown>) => void): ExecutionContext {
   return { waitUntil, passThroughOnException: () => {}, props: {} }
 }
 
-// What a local workerd does not show: its edge lets go of handlers whose clients have left.
+// A behaviour that a local workerd does not show: the edge drops handlers whose clients have left.
 describe('where the runtime says that it is workerd', () => {
   beforeEach(() => {
     vi.resetModules()

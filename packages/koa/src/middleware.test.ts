@@ -25,7 +25,7 @@ function gateOf(...stages: Stage[]): Gate {
 }
 
 describe.each(majors)('%s', (_, Koa) => {
-  /** An app that says hello behind the middleware. */
+  /** An app that answers "hello" behind the middleware. */
   function appWith(options: FairMiddlewareOptions): Application {
     const app = new Koa()
     app.use(fairMiddleware(options))
