@@ -177,7 +177,7 @@ describe('ports', () => {
   it('are this machine’s alone unless it is told otherwise', async () => {
     const { address, httpUrl, debugUrl } = await start({})
     const ports = [address, new URL(httpUrl!).host, new URL(debugUrl!).host].map((each) => each.split(':')[1]!)
-    // Another address of the same machine: what listens on all of them would answer there.
+    // Another address of the same machine: a server that listened on all addresses would answer there.
     for (const port of ports) await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow('fetch failed')
   })
 })

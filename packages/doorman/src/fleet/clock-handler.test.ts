@@ -110,7 +110,7 @@ describe('a process that reports to a server which is not the master', () => {
 })
 
 describe('a desk', () => {
-  /** With timers that ring when they are told to. */
+  /** A desk with timers that the test fires. */
   function desk(): { desk: ClockDesk; clock: ReturnType<typeof manualClock>; ring: () => void } {
     const clock = manualClock(1_000)
     let timers: (() => void)[] = []

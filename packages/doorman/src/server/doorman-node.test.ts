@@ -167,7 +167,7 @@ describe('DoormanNode', () => {
       capacity: 40,
       expiryTime: NOW + 38,
       refreshInterval: 4,
-      // It ends before the one that it follows.
+      // It expires before the one that it follows.
       serial: 1,
     })
   })

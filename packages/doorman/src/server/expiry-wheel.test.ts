@@ -82,7 +82,7 @@ describe('ExpiryWheel', () => {
     wheel.schedule(item(7), 7)
     wheel.advance(9, (each) => woken.push(each), 4)
     expect([woken.length, wheel.behind]).toEqual([4, true])
-    // What was to be woken may be put off meanwhile.
+    // An item that was due may be rescheduled meanwhile.
     wheel.advance(9, (each) => woken.push(each), 4)
     expect([woken.length, wheel.behind]).toEqual([8, true])
     wheel.advance(300, (each) => woken.push(each), 4)

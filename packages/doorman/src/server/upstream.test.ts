@@ -15,7 +15,7 @@ function answer(capacity: number, target?: number): ServerCapacityResourceRespon
   return { resourceId: 'r', gets, ...(target === undefined ? {} : { target }) }
 }
 
-/** Has a lease of 50, and 40 of it outstanding. */
+/** A node with a lease of 50, of which 40 are outstanding. */
 function leased(target?: number, corrections: Corrections = new Corrections()): Upstream {
   const upstream = new Upstream(corrections)
   upstream.consider(standing(0, 40), NOW)
