@@ -15,7 +15,7 @@ const get = (rig: Rig, query = '', init: RequestInit = {}): Promise<Response> =>
 const watch = async (rig: Rig, query = '?events', init?: RequestInit): Promise<Events> =>
   new Events(await get(rig, query, init))
 
-/** Bytes on the heap of this process that something holds: garbage is collected first. */
+/** Reachable bytes on the heap of this process: garbage is collected first. */
 function heldBytes(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -229,7 +229,7 @@ describe('a frame', () => {
       }
     }
     const look = async (): Promise<Events> => new Events(await page(new Request(`${URL_OF}?events`)))
-    // What Node loads for the first stream of a process stays.
+    // Node keeps the modules that it loads for the first stream of a process.
     const first = await look()
     await seconds(20, () => first.frame())
     await first.leave()

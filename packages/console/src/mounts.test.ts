@@ -14,7 +14,7 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     let ring = (): void => {}
     const page = fairConsole(gate, {
       auth: (request) => request.headers.get('authorization') === 'right' && 'ann',
-      // The next frame comes when it is told to.
+      // The test triggers the next frame.
       after: (_ms, fn) => {
         ring = fn
         return () => {}

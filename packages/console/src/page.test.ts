@@ -16,7 +16,7 @@ const browser = withBrowser()
 interface Scene {
   readonly rig: Rig
   readonly page: Page
-  /** A scripted second, until the page shows it. */
+  /** Simulates a scripted second, and waits until the page shows it. */
   second(asks: Readonly<Record<string, number>>, fails?: Readonly<Record<string, number>>): Promise<void>
 }
 
@@ -60,7 +60,7 @@ describe('the sentence', () => {
       Object.assign(fair, SHORT)
       quota['heavy'] = 20
       for (let i = 0; i < 10; i++) await second({ ...QUIET, heavy: 60 })
-      // 60 of 100, of which 40 are refused; the shortage was first seen nine seconds ago.
+      // 60 of 100, of which 40 are refused; the shortage was first observed nine seconds ago.
       expect(await textOf(page, '.state p')).toBe(
         'Short of orders-db since 9 s. 1 of 9 flows ask 60 %: heavy. Refused 40 %. Quiet flows get 100 %.',
       )
@@ -91,7 +91,7 @@ describe('the flows', () => {
         'twin',
         'quiet-3',
       ])
-      // 78 of 125 got through, quiet ones ask 40 of it: two shares of 19 are left.
+      // 78 of 125 were served, of which quiet flows ask for 40: two shares of 19 are left.
       expect(await valuesOf(page, 'heavy')).toEqual([60, 19, 20, 2 / 3])
       expect(await valuesOf(page, 'twin')).toEqual([25, 19, 20, 0.2])
       expect(await valuesOf(page, 'quiet-3')).toEqual([5, 5, 3, 0.4])
@@ -134,7 +134,7 @@ describe.each(Object.entries(mounts))('the other panels, in %s', (_, mount) => {
         expect(await textOf(page, 'section:has(#waiting) .amount')).toBe('3 · head 2 s · 0 run')
         expect(await textOf(page, 'section:has(#waiting) .head p')).toContain('4 requests')
         expect(await textOf(page, 'section:has(#capacity) .facts')).toContain('slots 4 in use 4')
-        // Half way up a straight curve from 50 to 100 is .6.
+        // At 80 a straight curve from 50 to 100 gives .6.
         expect(await textOf(page, 'section:has(#shedding) .signals')).toContain('80: 60 % are refused')
         expect(await textOf(page, '.priorities')).toContain('priority 0 60 %')
         expect(await textOf(page, 'section:has(#budget) .head p')).toContain('9 of 1')
@@ -210,7 +210,7 @@ describe('what if', () => {
       await page.getByLabel('weight of a').fill('3')
       await page.getByRole('button', { name: 'Replay' }).click()
       await page.locator('#replayed').waitFor()
-      // There was enough for all: whatever the weights, each is served what it asked.
+      // There was enough for all: with any weights, each gets all that it asked for.
       expect(await textOf(page, '[data-replayed=""]')).toBe('all together 144 144 none')
       expect(await textOf(page, '[data-replayed="a"]')).toBe('a 120 120 none')
       expect(await violations(page)).toEqual([])

@@ -30,7 +30,7 @@ async function watch(options: GateOptions, consoleOptions: ConsoleOptions = {}, 
   }
 }
 
-/** What a frame takes at most, in bytes. */
+/** Largest frame, in bytes. */
 const MOST = 300_000
 
 describe('a frame', () => {

@@ -17,7 +17,7 @@ export function Fact({ name, value }: { name: string; value: string }): JSX.Elem
   )
 }
 
-/** What is within, and what is beyond at its end. */
+/** The part within a limit, and the part beyond it at its end. */
 function ends(within: number, beyond: number, colour: string): BarProps['parts'] {
   return [
     { value: within, colour },
@@ -187,7 +187,7 @@ export function Capacity({
   )
 }
 
-/** Where the capacity comes from, and what is known of it. */
+/** The source of the capacity, and the state of it. */
 function capacityWords({ queue, fair, lease }: Frame): string {
   const slots = queue?.capacity
   if (lease) return leaseWords(lease)
@@ -365,7 +365,7 @@ export function Refusals({
   )
 }
 
-/** Neighbours of one flow for one reason are one line. */
+/** Consecutive refusals of one flow for one reason become one line. */
 function grouped(refusals: readonly RefusalFrame[]): { refusal: RefusalFrame; alike: number }[] {
   const groups: { refusal: RefusalFrame; alike: number }[] = []
   for (const refusal of refusals) {

@@ -3,7 +3,7 @@ import { duration, number, percent, rate, unitOf } from './view.js'
 
 type Detail = Readonly<Record<string, unknown>>
 
-/** Why a request was refused, as one would say it. */
+/** The reason for a refusal, in words. */
 export function reasonOf({ stage, reason, detail }: Pick<RefusalFrame, 'stage' | 'reason' | 'detail'>): string {
   const words = WORDS[`${stage}:${reason}`] ?? WORDS[`*:${reason}`]
   return words?.(detail) ?? `${stage} said ${reason}`
@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
   '*:error': (detail) => `a stage failed: ${textIn(detail['error'])}`,
 }
 
-/** What FAIR knows of a flow, as one would say it; undefined where nothing is known. */
+/** FAIR's state of a flow, in words; undefined if there is none. */
 export function whyOf(explanation: Detail): string[] {
   const sentences: string[] = []
   const fair = detailIn(explanation['fair'])
@@ -70,7 +70,7 @@ export function whyOf(explanation: Detail): string[] {
   return sentences
 }
 
-/** What somebody decided, as one would say it. */
+/** An override, in words. */
 export function overrideWords(override: Detail): string {
   if (override['kind'] === 'block') return 'Somebody blocked it'
   if (override['kind'] === 'hold') return `Somebody holds it at ${rateOf(override['costPerSecond'])}`

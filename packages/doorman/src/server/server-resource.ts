@@ -175,7 +175,7 @@ export class ServerResource {
     return response
   }
 
-  /** Releases all grants that the client had asked for up to its number of releases then. */
+  /** Releases the client's grants, unless it has already asked again with a higher number of releases. */
   release(id: string, instance: string | undefined, now: number, releases: number = Number.POSITIVE_INFINITY): void {
     this.#ledger.advance(now)
     const child = this.#ledger.findClient(id, instance)

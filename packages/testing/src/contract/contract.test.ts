@@ -20,7 +20,7 @@ type Target = [request: Request, response: Response]
 type RequestListener = (...target: Target) => Promise<void>
 type Visit = HttpVisit<Target>
 
-/** How an adapter can be wrong. */
+/** Defects of an adapter. */
 type Defect =
   | 'hears finish, not close'
   | 'hears the response, not its socket'
@@ -51,12 +51,12 @@ const framework = {
 }
 
 /**
- * The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit so long.
+ * The smallest adapter, for `node:http` itself: it knows when its handler has settled, and holds the permit until then.
  */
 function plainHarness(defect?: Defect): AdapterHarness<Target> {
   return {
     seesHandlers: 'always',
-    // What it remembers is seen once all have ended.
+    // Retained objects are checked only after all requests have ended.
     watchdogMs: defect === undefined || defect === 'remembers every request' ? 10_000 : 100,
     ...(defect === undefined ? {} : { crowd: 200 }),
     header: ([request], name) => request.headers[name]?.toString(),
@@ -94,7 +94,7 @@ function hear(gate: NodeAdmission<Target>, visit: Visit, defect: Defect | undefi
   else if (defect === 'hears only what Node hears') {
     const ended = (): void => visit.responseEnded(!response.writableFinished || request.aborted)
     response.on('close', ended)
-    // More pipelined requests than Node likes to see listeners.
+    // More pipelined requests than Node's limit on listeners.
     request.socket.setMaxListeners(0).once('close', ended)
   } else if (defect === 'reads the status of clients that left')
     onResponseEnd(request, response, { responseEnded: () => visit.responseEnded(false) })
@@ -172,7 +172,7 @@ describe('adapter contract, node:http and node:http2', () => {
   for (const { name, run, timeoutMs } of adapterContract(plainHarness())) it(name, run, timeoutMs)
 })
 
-/** Node 24 and later tell of pipelined requests by their response, too. */
+/** Node 24 and later report pipelined requests by their responses, too. */
 const socketMatters = Number(process.versions.node.split('.')[0]) < 24
 
 describe('the contract notices an adapter that', () => {

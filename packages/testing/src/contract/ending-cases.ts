@@ -20,7 +20,7 @@ const ENDINGS: readonly (readonly [name: string, path: string, status: number, o
   ["the framework's HTTP error 503", '/http-error/503', 503, 'failure'],
 ]
 
-/** How a request ends when the client stays: each way, its outcome, exactly once. */
+/** How a request ends if the client stays: each way has its outcome, reported exactly once. */
 export function endingCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
 
