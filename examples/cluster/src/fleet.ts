@@ -11,7 +11,7 @@ import { figures, population, send } from './load.js'
 import { startService } from './service.js'
 
 const PROCESSES = 4
-/** Demand of the clients, and capacity of the database, per second: it runs short unless the capacity is much larger. */
+/** Demand of the clients, and capacity of the database, per second: it runs short unless that is much larger. */
 const LOAD = Number(process.env['LOAD'] ?? 100)
 const PER_SECOND = Number(process.env['PER_SECOND'] ?? LOAD)
 

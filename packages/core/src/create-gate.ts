@@ -24,7 +24,7 @@ import type { Random } from './random.js'
 import { safeWeight, type WeightOf, weightFrom } from './weight.js'
 
 /**
- * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
+ * Options of {@link createGate}. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
  * `budget`, `doorman`, `queue`.
  */
 export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
@@ -45,8 +45,8 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
    */
   fair?: FairOptions | false
   /**
-   * Load shedding, made by `loadShedder()`: refuses at random the load that exceeds the process's capacity. @default
-   * false
+   * Load shedding, made by `loadShedder()`: refuses at random the load that exceeds the process's capacity.
+   * @default false
    */
   shed?: Mechanism<'shed'> | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
@@ -72,8 +72,8 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
    */
   permitTimeoutMs?: number
   /**
-   * Your decisions about single flows at run time: blocks, holds and boosts. Asked before all other stages. @default
-   * none
+   * Your decisions about single flows at run time: blocks, holds and boosts. Asked before all other stages.
+   * @default none
    */
   overrides?: Overrides
   /**

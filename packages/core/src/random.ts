@@ -8,8 +8,8 @@ let used = BATCH
 
 /**
  * For ids, which must be distinct but need not be secret: from the platform's cryptographic generator, at some
- * nanoseconds a number. Where the platform refuses (workerd, outside of a request), `Math.random` answers. Never use it
- * for keys, seeds or draws whose results clients see.
+ * nanoseconds a number. If the platform refuses (workerd, outside of a request), it falls back to `Math.random`. Never
+ * use it for keys, seeds or draws whose results clients see.
  */
 export const systemRandom: Random = () => {
   words ??= new Uint32Array(BATCH)

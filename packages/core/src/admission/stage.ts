@@ -90,7 +90,7 @@ export interface Stage {
   /** Refuses (returns the result of `refuse()`) or admits (returns a hold, or nothing), now or later. */
   admit(passage: Passage): Verdict | Promise<Verdict>
   /**
-   * What the gate does when `admit` throws, rejects, or outlasts `deadlineMs`: go on without this stage, or refuse.
+   * The gate's answer if `admit` throws, rejects, or outlasts `deadlineMs`: continue without this stage, or refuse.
    * @default 'admit'
    */
   readonly onError?: 'admit' | 'refuse'

@@ -99,7 +99,7 @@ export interface GetServerCapacityRequest {
   resource: ServerCapacityResourceRequest[]
 }
 
-/** How a resource is divided: see {@link Algorithm}. */
+/** The rule by which a resource is divided: see {@link Algorithm}. */
 export type AlgorithmKind = 'NO_ALGORITHM' | 'STATIC' | 'PROPORTIONAL_SHARE' | 'FAIR_SHARE'
 
 /** By number, as on the wire. */
@@ -112,7 +112,7 @@ export interface NamedParameter {
 }
 
 /**
- * How a resource is divided. `FAIR_SHARE`: max-min. `PROPORTIONAL_SHARE`: an equal share, and unused parts in
+ * The division of a resource. `FAIR_SHARE`: max-min. `PROPORTIONAL_SHARE`: an equal share, and unused parts in
  * proportion to further wants. `STATIC`: each client's wants up to the capacity, without regard to the others.
  * `NO_ALGORITHM`: its wants.
  */

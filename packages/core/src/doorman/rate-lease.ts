@@ -27,7 +27,7 @@ const PRESSED_MS = 2_000
 /**
  * A leased rate in units per second, spent first come, first served. Made by `DoormanClient.rate`.
  *
- * As the `capacity` of a queue, a request's width is its number of units; they are spent when it starts, whatever its
+ * As the `capacity` of a queue, a request's width is its number of units; they are spent when it starts, for any
  * outcome. The lease asks for the requests that wait in the queue; if a listener does not report their number, for
  * twice the capacity.
  */
@@ -89,10 +89,10 @@ export class RateLease implements Capacity {
   }
 
   /**
-   * Waits until `cost` units may be spent, and spends them: at once if they are available and nobody waits. The lease
-   * saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires, and
-   * with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above
-   * 0, and a `TypeError` for an invalid signal.
+   * Waits until `cost` units may be spent, and spends them: at once if they are available and no caller waits. The
+   * lease saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires,
+   * and with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number
+   * above 0, and a `TypeError` for an invalid signal.
    */
   wait(signal?: AbortSignal, cost = 1): Promise<void> {
     requireAbove('cost', cost, 0)
@@ -105,7 +105,9 @@ export class RateLease implements Capacity {
     return promise
   }
 
-  /** Spends `cost` units if they are available and nobody waits. Throws as {@link wait} does; `false` when closed. */
+  /**
+   * Spends `cost` units if they are available and no caller waits. Throws as {@link wait} does; `false` when closed.
+   */
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
     // A queue repeats its attempt for the same request.

@@ -17,9 +17,8 @@ export interface FairHandler<Request, Response> {
 }
 
 /**
- * Fair admission control for servers of `node:http`, `node:https` and `node:http2`: …))`, whatever the handler is: your
- * own, or a framework's. => `createServer(fairHandler((request, response) => …))`. The handler may be your own or a
- * framework's. => …))`, whatever the handler is: your own, or a framework's.
+ * Fair admission control for servers of `node:http`, `node:https` and `node:http2`: `createServer(fairHandler((request,
+ * response) => …))`. The handler may be your own or a framework's.
  *
  * A permit is kept until the handler's result has settled and the response has closed. The handler finds it by
  * `fairOf(request)`. `fairHandler` throws and rejects as the handler does, except that a `ResourceExhaustedError` is

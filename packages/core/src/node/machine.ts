@@ -61,7 +61,7 @@ export interface LimitedGroup {
 
 /** The location of groups. */
 interface Hierarchy {
-  /** Where the controller is mounted. */
+  /** The mount point of the controller. */
   mount: string
   /** Matches the line of /proc/self/cgroup that names our group. */
   line: RegExp

@@ -25,8 +25,8 @@ export interface ShedOptions {
   /** With a function, instead of `from` and `to`: the curve. @default logistic({ from, to }) */
   curve?: Curve
   /**
-   * Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3. @default
-   * 100
+   * Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3.
+   * @default 100
    */
   sampleEveryMs?: number
   /** A request is admitted at any load once none was admitted for this time, in milliseconds, above 0. @default 1000 */

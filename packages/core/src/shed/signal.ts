@@ -58,8 +58,8 @@ export interface LoadSignal {
    */
   readonly relief?: boolean
   /**
-   * False while a reading could not show yet the requests admitted since the last one: then none is taken. @default
-   * true
+   * False while a reading could not show yet the requests admitted since the last one: then none is taken.
+   * @default true
    */
   readonly due?: boolean
   /**

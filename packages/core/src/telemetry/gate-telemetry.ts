@@ -13,8 +13,8 @@ export interface TelemetryOptions {
   /** The weights by which fairness is judged: those of the gate. @default 1 for every flow */
   weightOf?: (flow: string) => number
   /**
-   * Length of the window over which fairness is judged, in milliseconds, above 0: choose your export interval. @default
-   * 20000
+   * Length of the window over which fairness is judged, in milliseconds, above 0: choose your export interval.
+   * @default 20000
    */
   fairnessWindowMs?: number
 }

@@ -25,7 +25,7 @@ export function fleetLoad(): FleetLoad {
 }
 
 /**
- * Keeps asking a gate called `orders`, whatever the answers, as a process or thread that {@link fleetContract} has
+ * Keeps asking a gate called `orders`, regardless of the answers, as a process or thread that {@link fleetContract} has
  * started. `fleet`: its link to the others. `close` is called before a regular end.
  */
 export function runFleetMember(fleet?: ClockLink, close: () => unknown = () => {}): void {
