@@ -249,7 +249,7 @@ describe('control', () => {
         await page.locator('tr[data-flow] .name').click()
         await page.getByRole('button', { name: 'Block' }).click()
         await page.getByText('Done.').waitFor()
-        await page.getByText('Somebody blocked it, for').waitFor()
+        await page.getByText('An operator blocked it, for').waitFor()
         expect(await rig.gate.admit({ flow: name })).toMatchObject({ admitted: false, reason: 'blocked' })
         expect(await rig.gate.admit({ flow: innocent })).toMatchObject({ admitted: true })
         await second({ [name]: 10 })

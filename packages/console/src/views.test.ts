@@ -45,7 +45,7 @@ describe('views as HTML', () => {
     expect(text(viewAsHtml('shedding', { signals: frames.at(-1)!.shed }))).toContain('80: 60 % are refused')
     expect(text(viewAsHtml('capacity', { frames }))).toContain('as you set it slots 4 in use 0 measured 60/s')
     expect(text(viewAsHtml('budget', { frames }))).toContain('used in this window of 60 min')
-    expect(text(viewAsHtml('waiting', { frames }))).toContain('Nobody waits.')
+    expect(text(viewAsHtml('waiting', { frames }))).toContain('No requests wait.')
     expect(text(viewAsHtml('refusals', { refusals: frames.at(-1)!.refusals }))).toContain(
       '&lt;heavy> : quota said over',
     )

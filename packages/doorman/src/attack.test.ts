@@ -247,7 +247,7 @@ describe('a server that anybody can reach', () => {
     })
     await expect(ask('x'.repeat(21))).rejects.toThrow('resource_id must be at most 20 characters')
     await expect(ask(...Array.from({ length: 60 }, (_, i) => `${i}`))).rejects.toThrow('at most 2000 bytes')
-    await server.child.said(/"limit":"resources: 3".*turned away/)
+    await server.child.said(/"limit":"resources: 3".*client was refused/)
     expect(await textOf(`${server.debugUrl}/metrics`)).toContain('doorman_server_notices{kind="full"} 2')
   })
 

@@ -176,7 +176,7 @@ const SAME: Readonly<Record<string, () => Promise<void>>> = {
     const onWarning = (message: string): void => void warnings.push(message)
     const app = express().use((req, res, next) => fairMiddleware({ onWarning, quota: of(1) })(req, res, next))
     for (let i = 0; i < 12; i++) await supertest(app).get('/')
-    expect(warnings).toEqual([expect.stringContaining('was called anew for each of the last 10 requests')])
+    expect(warnings).toEqual([expect.stringContaining('was called again for each of the last 10 requests')])
   },
   'a store that is away lets requests pass, if that is wanted': async () => {
     const store = { take: () => Promise.reject(new Error('away')), forget: () => {} }

@@ -158,7 +158,7 @@ export class PostgresPoolStore implements PoolStore {
       const values = [key, version, row.version ?? 0, record.win, record.pool, tenants, records]
       if ((await this.#query('save', this.#save, values)).length > 0) return answer
     }
-    throw new PoolStoreError('other', `others were faster ${MOST_ATTEMPTS} times`)
+    throw new PoolStoreError('other', `other processes were faster ${MOST_ATTEMPTS} times`)
   }
 
   async #query(step: string | undefined, text: string, values?: unknown[]): Promise<unknown[]> {

@@ -13,7 +13,7 @@ const RULES = [
   ['', 'as it was'],
   ['fair', 'FAIR: refuses beyond the share'],
   ['queue', 'a queue in fair turns'],
-  ['none', 'nobody in between'],
+  ['none', 'no limiter'],
 ] as const
 
 interface Props {

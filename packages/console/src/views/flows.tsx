@@ -62,7 +62,7 @@ export function Flows({
           Most harm first
         </button>
       </div>
-      {rows.length === 0 && <p class="empty">Nobody asks.</p>}
+      {rows.length === 0 && <p class="empty">No requests.</p>}
       {rows.length > 0 && (
         <table class="flows">
           <colgroup>

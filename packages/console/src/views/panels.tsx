@@ -52,7 +52,7 @@ export function WaitingRoom({
             `; waits ${duration(waits.p50)} at the median, ${duration(waits.p99)} at the 99th percentile`}
         </p>
       </div>
-      {queue.waiting === 0 && <p class="empty">Nobody waits.</p>}
+      {queue.waiting === 0 && <p class="empty">No requests wait.</p>}
       <ul class="lanes">
         {shown.map(({ flow, waiting, oldestMs, running }) => (
           <Lane
@@ -149,7 +149,7 @@ export function Capacity({
         )}
         {fair && <Fact name="failures" value={percent(fair.failureShare)} />}
         {fair && fair.backgroundFailureShare > 0 && (
-          <Fact name="fail whatever the load" value={percent(fair.backgroundFailureShare)} />
+          <Fact name="fail at any load" value={percent(fair.backgroundFailureShare)} />
         )}
         {frame.durations.count > 0 && (
           <Fact
@@ -341,7 +341,7 @@ export function Refusals({
         <h2 id="refusals">Last refusals</h2>
         <p>a sample of eight a second</p>
       </div>
-      {refusals.length === 0 && <p class="empty">Nobody was refused while this page was open.</p>}
+      {refusals.length === 0 && <p class="empty">No request was refused while this page was open.</p>}
       {refusals.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reached by the keyboard
         <ol class="log" tabIndex={0} aria-label="Last refusals, the newest first">

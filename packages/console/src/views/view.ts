@@ -203,7 +203,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   const failing = failed / Math.max(1e-9, shares.served + failed)
   if (failing > FAILING)
     return { level: 'failing', headline: `${percent(failing)} of what is let in fails${whoFails(shares)}.`, detail }
-  if (asked === 0) return { level: 'well', headline: 'Nobody asks.', detail: '' }
+  if (asked === 0) return { level: 'well', headline: 'No requests.', detail: '' }
   const gets = refused === 0 ? 'and get it.' : `${percent(refusedPart)} is refused.`
   return {
     level: 'well',

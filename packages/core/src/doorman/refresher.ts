@@ -222,7 +222,7 @@ export class Refresher {
 
   #follow(master: string | undefined, redirects: number): void {
     if (master === undefined || master === '') throw new CapacityError('unavailable', 'no server knows the master')
-    if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'servers send us round in circles')
+    if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'the servers redirect in a circle')
     this.#service = this.#options.transport.connect(master)
     this.#master = master
   }

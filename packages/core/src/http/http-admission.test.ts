@@ -253,7 +253,7 @@ describe('what adapters have in common', () => {
     const subject = admission({ fair: false, shed: false, stages: [stage], onWarning })
     const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
     for (let i = 0; i < 2; i++) expect(subject.fields(permit)).toBeUndefined()
-    expect(onWarning.mock.calls).toEqual([['The quota of a stage failed: clients are not told of it.', fault]])
+    expect(onWarning.mock.calls).toEqual([['The quota of a stage failed: responses do not report it.', fault]])
   })
 
   it('touches no response that has nothing to tell', () => {

@@ -130,7 +130,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       const quotas = permit.quotas()
       return quotas.length === 0 ? undefined : rateLimitFields(quotas, when)
     } catch (error) {
-      this.warn('The quota of a stage failed: clients are not told of it.', error)
+      this.warn('The quota of a stage failed: responses do not report it.', error)
       return undefined
     }
   }

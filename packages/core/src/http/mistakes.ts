@@ -106,7 +106,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     // On Workers a stage may touch an object of another request, which throws: not the user's mistake.
     const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
     if (navigator?.userAgent === 'Cloudflare-Workers') return
-    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() hears of later ones.`, error)
+    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
   }
 
   #asked(): void {
@@ -117,7 +117,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     this.#isBeingMade = false
     if (++madePerRequest === MADE_PER_REQUEST)
       this.#warnings.say(
-        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
+        `${this.#framework.name} was called again for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
           'new gate limits nothing.',
       )
   }

@@ -13,7 +13,7 @@ const QUIET_MS = 10_000
 const SENTENCES: Readonly<Record<DoormanServerNotice['kind'], string>> = {
   unmatched: 'no template matches a name that was asked for',
   duplicate: 'two processes go by the same client id',
-  full: 'somebody new was turned away: the server takes no more',
+  full: 'a new client was refused: the server is full',
 }
 
 /** Counts a server's notices, and logs each kind at intervals with its last example. */

@@ -437,6 +437,6 @@ function wholeOf<T>(walk: Generator<undefined, T, undefined>): T {
 /** Returns the answer, or, if it is empty because a limit was reached, throws the reason. */
 function answeredOr<A extends { response: unknown[] }>(full: string | undefined, answer: A): A {
   if (full !== undefined && answer.response.length === 0)
-    throw new CapacityError('resource_exhausted', `the server takes no more, by its limit of ${full}`)
+    throw new CapacityError('resource_exhausted', `the server is full, by its limit of ${full}`)
   return answer
 }

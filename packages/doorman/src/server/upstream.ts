@@ -194,6 +194,6 @@ export class ParentLink {
         throw new CapacityError('unavailable', 'no server knows the master of the parent')
       this.#service = transport.connect(masterAddress)
     }
-    throw new CapacityError('unavailable', 'servers send us round in circles')
+    throw new CapacityError('unavailable', 'the servers redirect in a circle')
   }
 }

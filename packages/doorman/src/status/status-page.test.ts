@@ -39,7 +39,7 @@ describe('the status page', () => {
     const page = await (await get('/')).text()
     expect(page).toContain('>master</span>')
     expect(page).toContain(doorman.address)
-    expect(page).toContain('Nobody has asked for anything yet')
+    expect(page).toContain('No client has asked for anything yet')
     expect(page).toContain('Ours &#38; &#60;yours&#62;')
   })
 

@@ -82,7 +82,7 @@ function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt
 async function resources({ snapshot: { resources: all }, past }: Status): Promise<Html> {
   const shown = mostWanted(all, MOST_RESOURCES)
   if (all.length === 0)
-    return html`<h2>Resources</h2><section><p class="empty">Nobody has asked for anything yet.</p></section>`
+    return html`<h2>Resources</h2><section><p class="empty">No client has asked for anything yet.</p></section>`
   return html`<h2>Resources</h2>
 <section class="scroll" tabindex="0" aria-label="Resources"><table class="plain">
 <thead><tr><th>Resource</th><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
