@@ -105,7 +105,7 @@ function sendProblem(response: NodeAnswer, { status, body }: HttpRefusal): void 
   response.end(body)
 }
 
-/** The part of Node's response, over HTTP/1.1 or HTTP/2, that {@link onResponseHead} uses. */
+/** The part of Node's response, over HTTP/1.1 or HTTP/2, that adding fields to its head needs. */
 export interface NodeHead {
   readonly headersSent: boolean
   getHeader(name: string): number | string | readonly string[] | undefined
