@@ -48,7 +48,7 @@ async function during(holds: (clients: readonly Client[]) => Promise<void>): Pro
 }
 
 describe('four workers of node:cluster', () => {
-  it('share one clock as soon as their database is short, by nobody having asked for it', async () => {
+  it('share one clock as soon as their database is short, without configuration', async () => {
     program = await Program.start(SERVER, SHORT)
     expect((await workers()).map(({ sharing }) => sharing)).toEqual([null, null, null, null])
     await during(async () => {

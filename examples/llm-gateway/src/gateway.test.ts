@@ -171,7 +171,7 @@ describe('the gateway, to one client', () => {
   })
 })
 
-describe('the gateway, before an engine of its own mind', () => {
+describe('the gateway, in front of an engine that answers otherwise', () => {
   /** An engine that answers every request this way. */
   async function engineOf(answer: (res: ServerResponse) => void): Promise<string> {
     const server = createServer((req, res) => {

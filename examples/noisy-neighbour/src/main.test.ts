@@ -58,7 +58,7 @@ describe('the demonstration', { timeout: 360_000 }, () => {
     expect(withFairlead.refusedUnfair).toBeGreaterThan(0)
   })
 
-  it('refuses nobody where there is enough for all', async () => {
+  it('refuses nothing if there is enough for all', async () => {
     const { report } = await undisturbed('--seconds', '3', '--load', '0.5')
     for (const { asked, served } of [report.without, report.with]) expect(served).toBe(asked)
   })

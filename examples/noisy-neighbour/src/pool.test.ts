@@ -25,7 +25,7 @@ describe('openDatabase', () => {
     expect(order).toEqual([5, 6, 0, 1, 2, 3, 4])
   })
 
-  it('turns away who has waited too long', async () => {
+  it('turns away a request that has waited too long', async () => {
     // The third and fourth would have to wait for 100 ms, the fifth for 200.
     expect((await ask(5, 150)).states).toEqual(['served', 'served', 'served', 'served', 'exhausted'])
   })

@@ -85,7 +85,7 @@ describe('an answer of auth that is of another class', () => {
     }
   })
 
-  it('lets nobody in where it is none, and is never rejected', async () => {
+  it('lets no viewer in if there is none, and is never rejected', async () => {
     const used = new Response('read already')
     await used.text()
     for (const odd of [{}, [], { status: 200 }, { status: 200, headers: 7, body: null }, Response.error(), used])

@@ -84,7 +84,7 @@ describe.each(['node:http', 'Express'] as const)('behind a time-out, in %s', (mo
   )
 })
 
-it('sends a viewer away whose response somebody else ends', async () => {
+it('disconnects a viewer whose response other code ends', async () => {
   const { page, world } = watched()
   const open: ServerResponse[] = []
   const { ask, close } = await served((request, response) => {
@@ -173,7 +173,7 @@ it('sends all viewers of one connection away with it, also those whose turn to b
 
 describe('once it is closed', () => {
   it.each(['', '?events', '?events&record', '?why="a"', '?worker', '?act=block'])(
-    'answers 503 to %j, whatever auth says, and asks it no more',
+    'answers 503 to %j, regardless of auth, and does not call it again',
     async (query) => {
       let asked = 0
       const { page, world } = watched({ auth: () => ++asked > 0 })
@@ -291,7 +291,7 @@ describe('what goes wrong elsewhere', () => {
     await close()
   })
 
-  it('in headers that somebody put into a request is answered with 400', async () => {
+  it('in headers that other code added to a request is answered with 400', async () => {
     const { page } = watched()
     const { ask, close } = await served((request, response) => {
       Object.assign(request.headers, { odd: 'a\nb' })

@@ -68,7 +68,7 @@ describe('the sentence', () => {
     })
   })
 
-  it('says that requests fail although nobody is to blame', async () => {
+  it('says that requests fail although no flow is the cause', async () => {
     await onPage({ quota: {} }, async ({ page, second }) => {
       for (let i = 0; i < 3; i++) await second({ a: 10 }, { a: 2 })
       expect(await textOf(page, '.headline')).toBe('20 % of what is let in fails.')
@@ -115,7 +115,7 @@ describe('the flows', () => {
 })
 
 describe.each(Object.entries(mounts))('the other panels, in %s', (_, mount) => {
-  it('show who waits, the slots, the load on its curve, the budget, and refusals in words', async () => {
+  it('show the waiting flows, the slots, the load on its curve, the budget, and refusals in words', async () => {
     await onPage(
       { quota: { heavy: 1 }, load: 80 },
       async ({ rig, page, second }) => {
@@ -353,7 +353,7 @@ describe('basicAuth, in a real browser', () => {
   it.each([
     ['asked for them', (origin: string) => origin, { username: 'ann', password: 'pässword: 1' }],
     ['given them in the URL', (origin: string) => origin.replace('//', `//ann:${encodeURIComponent('pässword: 1')}@`)],
-  ])('lets somebody in who was %s, to the page, its events and its acts', async (_, urlOf, httpCredentials?) => {
+  ])('lets a viewer in who was %s, to the page, its events and its acts', async (_, urlOf, httpCredentials?) => {
     const { rig, mounted } = await server()
     const changes: unknown[] = []
     rig.gate.observe((event) => event.type === 'override' && changes.push(event.change.by))
@@ -374,7 +374,7 @@ describe('basicAuth, in a real browser', () => {
   it.each([
     ['with a wrong password', { username: 'ann', password: 'password: 1' }],
     ['with a wrong name', { username: 'bob', password: 'pässword: 1' }],
-  ])('lets nobody in %s', async (_, httpCredentials) => {
+  ])('lets no viewer in %s', async (_, httpCredentials) => {
     const { rig, mounted } = await server()
     const context = await browser().newContext({ httpCredentials })
     const answer = await (await context.newPage()).goto(`${mounted.origin}/fairlead`)

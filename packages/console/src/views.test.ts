@@ -172,7 +172,7 @@ describe('views as HTML', () => {
   })
 })
 
-describe('views on a page of somebody else', () => {
+describe('views on another page', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })

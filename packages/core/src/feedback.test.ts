@@ -136,7 +136,7 @@ describe.each(resources)('%s', (_, make) => {
   ] as const)('with rule $rule', ({ fair, quietMean, quietWorst, utilisation, shedShare }) => {
     const together = mean(make, fair)
 
-    it('teaches FAIR by its sheds who is loud, so that the quiet are served', () => {
+    it('teaches FAIR by its sheds which flows are heavy, so that the quiet ones are served', () => {
       expect(together.quietMean).toBeGreaterThanOrEqual(quietMean)
       expect(together.quietWorst).toBeGreaterThanOrEqual(quietWorst)
       expect(together.utilisation).toBeGreaterThanOrEqual(utilisation)

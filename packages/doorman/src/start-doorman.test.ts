@@ -83,7 +83,7 @@ describe('startDoorman', () => {
     expect(answer).toMatchObject({ code: 'unimplemented' })
   })
 
-  it('answers everybody until it is closed, and nobody afterwards; closing twice is no error', async () => {
+  it('answers all calls until it is closed, and none afterwards; closing twice is no error', async () => {
     const doorman = await start({ httpPort: 0, debugPort: 0 })
     const { address, httpUrl, debugUrl } = doorman
     await Promise.all([doorman.close(), doorman.close()])

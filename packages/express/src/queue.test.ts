@@ -69,7 +69,7 @@ async function start(queue?: QueueOptions): Promise<Rig> {
 afterEach(() => rig.close())
 
 describe('a queue in front of Express', () => {
-  it('runs as many handlers as the capacity says, and serves who waits in fair turns', async () => {
+  it('runs as many handlers as the capacity allows, and serves waiting requests in fair turns', async () => {
     await start({ concurrency: 2 })
     const loud = Array.from({ length: 8 }, () => rig.ask('loud'))
     await rig.holds(2, 6)

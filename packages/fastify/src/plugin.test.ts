@@ -164,7 +164,7 @@ describe.each(majors)('%s', (_name, fastify) => {
   it.each([
     ['a handler throws', false],
     ['a hook before the handler throws', true],
-  ])('a shortage that %s is a failure, whatever status an error handler makes of it', async (_name, early) => {
+  ])('a shortage that %s is a failure, even if an error handler changes the status', async (_name, early) => {
     const probe = probeStage()
     const app = await appWith({ gate: gateOf(probe) })
     app.setErrorHandler((error, _request, reply) => {
@@ -246,7 +246,7 @@ describe.each(majors)('%s', (_name, fastify) => {
     await eventually(() => expect(probe.outcomes).toEqual(['success']))
   })
 
-  it('on close refuses who waits, if the gate is its own', async () => {
+  it('on close refuses waiting requests, if it made the gate', async () => {
     const app = await appWith({ fair: false, shed: false, queue: requestQueue({ concurrency: 1 }) })
     const { gate } = app.fair
     let finish = (): void => {}

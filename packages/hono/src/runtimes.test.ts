@@ -26,7 +26,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     })
   })
 
-  it('a stream that is read to its end: held so long', async () => {
+  it('a stream that is read to its end: held until then', async () => {
     const site = newSite()
     const asked = site.ask('stream')
     await asked.received('one,')

@@ -106,7 +106,7 @@ describe('the end of a response, where only its body tells', () => {
     expect(stage.outcomes).toEqual(['ignored'])
   })
 
-  it('does not read ahead of whoever reads the stream', async () => {
+  it('does not read ahead of its reader', async () => {
     const pull = vi.fn()
     const app = appWith({ fair: false, shed: false }, (c) => c.body(new ReadableStream({ pull }, { highWaterMark: 0 })))
     const response = await app.request('/')
@@ -115,14 +115,14 @@ describe('the end of a response, where only its body tells', () => {
     await response.body?.cancel()
   })
 
-  it('is there with the handler, for HEAD, whose body nobody reads', async () => {
+  it('is there with the handler, for HEAD, whose body is not read', async () => {
     const stage = probe()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => c.body(manualStream().stream))
     await app.request('/', { method: 'HEAD' })
     expect(stage.outcomes).toEqual(['success'])
   })
 
-  it('is there with the handler, for a stream that somebody else holds', async () => {
+  it('is there with the handler, for a stream that other code holds', async () => {
     const stage = probe()
     const { stream } = manualStream()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => {

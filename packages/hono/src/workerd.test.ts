@@ -16,7 +16,7 @@ describe('where the runtime says that it is workerd', () => {
   })
   afterEach(() => vi.unstubAllGlobals())
 
-  it('asks to be carried to its end, whatever becomes of the client or the handler', async () => {
+  it('asks to be carried to its end, for any end of the client or the handler', async () => {
     const { fairMiddleware } = await import('./index.js')
     const probe = probeStage()
     const gate = createGate({ fair: false, stages: [probe] })
@@ -42,7 +42,7 @@ describe('where the runtime says that it is workerd', () => {
     await expect(works[1]).resolves.toBeUndefined()
   })
 
-  it('does without, where there is nobody to ask', async () => {
+  it('does without, if there is no context', async () => {
     const { fairMiddleware } = await import('./index.js')
     const app = new Hono().use(fairMiddleware({ onWarning: () => {} })).get('/', (c) => c.text('done'))
     expect((await app.request('/')).status).toBe(200)

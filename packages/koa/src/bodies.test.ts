@@ -128,7 +128,7 @@ describe('a Blob as body', () => {
   })
 })
 
-describe('a stream that nobody is left to read', () => {
+describe('a stream without a reader', () => {
   it('is destroyed by Koa, and the permit is given back', async () => {
     const body = new Readable({ read: () => {} })
     const { probe, client } = await ask(Koa3, body)

@@ -164,7 +164,7 @@ describe.each(majors)('%s', (_, Koa) => {
     expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, refusedBy: { 'gate:gone': 1 } })
   })
 
-  it('leaves a response alone that somebody has begun while it waited', async () => {
+  it('leaves a response alone that was begun while it waited', async () => {
     let refuseIt = (_refusal: Verdict): void => {}
     const answer = new Promise<Verdict>((resolve) => {
       refuseIt = resolve

@@ -155,7 +155,7 @@ describe('a real SDK', () => {
     expect((await collect()).get('fairlead.active_requests')?.dataPoints).toHaveLength(1)
   })
 
-  it('gives its Prometheus exporter the names of @fairlead/prometheus, but for units', async () => {
+  it('gives its Prometheus exporter the names of @fairlead/prometheus, without units', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const { provider, reader } = sdk(exporter)
     const { gate, run } = busyGate()

@@ -108,7 +108,7 @@ it.each([1_000 / 34, 1_000 / 300, 1.25, 1_000 / 667, 0.5, 0.001])(
   },
 )
 
-it('a fleet has one quota, whatever its processes ask with, and never more', async () => {
+it('a fleet has one quota, for all clients of its processes, and never more', async () => {
   const prefix = `fairlead-test-${Math.random()}`
   const gates = [...clients.keys()].map((client) =>
     createGate({

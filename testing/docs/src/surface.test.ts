@@ -71,7 +71,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     import { fairMiddleware } from '@fairlead/express'
     export const fair = fairMiddleware({ resource: (req) => (req.path.startsWith('/files') ? 'disk' : 'db') })`,
 
-  'whatever is asynchronous': `
+  'asynchronous work of any kind': `
     import { fairLimit } from '@fairlead/core/queue'
     declare const files: { read(name: string): Promise<string> }
     const limit = fairLimit({ concurrency: 4 })

@@ -18,7 +18,7 @@ export function adapterExamples(dist: URL): void {
       expect(await (await minimal.ask('/')).text()).toBe('hello\n')
     })
 
-    it('tenants: serves, refuses whoever empties the pool, and holds nothing at the end', async () => {
+    it('tenants: serves, refuses the flow that empties the pool, and holds nothing at the end', async () => {
       const tenants = await start('tenants')
       // On a busy machine it may shed a few requests before.
       await vi.waitFor(async () => expect(await tenants.json('/items')).toEqual(['rope', 'cleat']), PATIENCE)

@@ -84,7 +84,7 @@ describe('a permit with a lease', () => {
     expect(() => createGate({ permitTimeoutMs: permitTimeoutMs as number })).toThrow(/^permitTimeoutMs must be/)
   })
 
-  it('is over exactly for those admitted so long ago that nobody has finished', () => {
+  it('is over exactly for unfinished permits of that age', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 60 }) }),
       fc.record({ kind: fc.constant('admit' as const) }),

@@ -84,7 +84,7 @@ describe('a leased gauge', () => {
     expect(waiting.done).toBe(true)
   })
 
-  it('serves who waits when it grows', async () => {
+  it('serves waiting callers when it grows', async () => {
     const { gauge, grant } = await gaugeOf(0)
     const waiting = [watch(gauge.take()), watch(gauge.take()), watch(gauge.take())]
     await grant(2)
@@ -105,7 +105,7 @@ describe('a leased gauge', () => {
     expect(taken.filter(({ done }) => done).length).toBe(slots)
   })
 
-  it('keeps a wide one in its place, and nobody passes it', async () => {
+  it('keeps a wide caller in its place, and no other passes it', async () => {
     const { office, gauge } = await gaugeOf(3)
     const slot = await gauge.take()
     const wide = watch(gauge.take(undefined, 3))
@@ -146,7 +146,7 @@ describe('a leased gauge', () => {
     expect([office.released.length, office.world.timers]).toEqual([1, 0])
   })
 
-  it('is the old one again for whoever comes while slots are out', async () => {
+  it('is the same lease for new users while slots are in use', async () => {
     const { office, gauge } = await gaugeOf(2)
     const slot = await gauge.take()
     gauge.close()
@@ -195,7 +195,7 @@ describe('a leased gauge', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('never gives out more than is granted at that moment, and misses nobody', async () => {
+  it('never gives out more than is granted at that moment, and serves every caller', async () => {
     const step = fc.record({
       ms: fc.constantFrom(0, 0, 500, 20_000),
       what: fc.constantFrom('take', 'take', 'release', 'release', 'abort', 'grant'),

@@ -84,7 +84,7 @@ describe('a rate, spent second by second', () => {
     }
   })
 
-  it('saves up for a cost of more than a second, and gives the savings to nobody else', () => {
+  it('saves up for a cost of more than a second, and gives the savings to no other caller', () => {
     const budget = new RateBudget(false)
     expect(budget.take(5, 2, 0)).toBe(false)
     expect(budget.nextMs(5, 2, 0)).toBe(2_000)

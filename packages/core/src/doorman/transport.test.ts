@@ -87,7 +87,7 @@ describe('the transport over HTTP', () => {
     await expect(failed).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
-  it('has no answer from where nobody listens, nor from where one breaks off', async () => {
+  it('has no answer without a listener, nor from a broken connection', async () => {
     const { url, server } = await serve((_path, _body, request) => {
       request.socket.destroy()
       return undefined
@@ -99,7 +99,7 @@ describe('the transport over HTTP', () => {
     await expect(overHttp({ url }).connect().getCapacity(request)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  it('hangs up when nobody waits for the answer any more', async () => {
+  it('hangs up when the answer is no longer needed', async () => {
     let asked = (): void => {}
     const arrived = new Promise<void>((resolve) => {
       asked = resolve

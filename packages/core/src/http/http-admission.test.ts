@@ -151,7 +151,7 @@ describe('what adapters have in common', () => {
   })
 
   it.each(['1.2.3.4', 'ip:1.2.3.4', 'ip:ip:1.2.3.4', 'ip:unknown', '::ffff:1.2.3.4'])(
-    'keeps who calls itself %s apart from every address, and from whoever calls itself otherwise',
+    'keeps a client named %s apart from every address, and from clients of other names',
     (name) => {
       const probe = probeStage()
       const subject = admission({ fair: false, shed: false, stages: [probe], flow: ({ key }) => key })
@@ -163,7 +163,7 @@ describe('what adapters have in common', () => {
     },
   )
 
-  it('warns once of an option that fails with every request, and a warning that throws harms nobody', () => {
+  it('warns once of an option that fails with every request, and a warning that throws has no effect', () => {
     const onWarning = vi.fn(() => {
       throw new Error('nobody listens')
     })
@@ -176,7 +176,7 @@ describe('what adapters have in common', () => {
     expect(onWarning.mock.calls).toEqual([["An option failed: onError, 'address', decides.", fault]])
   })
 
-  it('a warning that rejects harms nobody: the process would end', async () => {
+  it('a warning that rejects does not end the process', async () => {
     const onWarning = vi.fn(async () => {
       throw new Error('nobody listens')
     })

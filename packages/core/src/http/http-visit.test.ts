@@ -13,7 +13,7 @@ function admitted(gate: Gate): Permit {
 }
 
 describe('the release rule', () => {
-  it('releases once, when the response has ended and nobody holds the permit, in whatever order things happen', () => {
+  it('releases once, when the response has ended and the permit has no holder, in any order of events', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('end', 'abort', 'hold', 'done', 'admit')), (steps) => {
         const gate = createGate({ fair: false })
@@ -89,7 +89,7 @@ describe('the release rule', () => {
     expect(signal.aborted).toBe(true)
   })
 
-  it('gives a signal that has fired to whoever asks late', () => {
+  it('gives a late reader a signal that has already fired', () => {
     const visit = new HttpVisit(judge, [], undefined)
     visit.responseEnded(true)
     expect(visit.signal.aborted).toBe(true)

@@ -67,7 +67,7 @@ describe('rateLimitFields', () => {
     expect(fields?.['RateLimit-Policy']).toBe('"budget";q=100')
   })
 
-  it('is a list of structured fields, rounds quotas down and times up, whatever the numbers and names', () => {
+  it('is a list of structured fields, rounds quotas down and times up, for any numbers and names', () => {
     const number = fc.oneof(fc.double({ noNaN: true }), fc.double({ min: 0, max: 100, noNaN: true }))
     const some = fc.record<Quota>({
       policy: fc.string({ minLength: 1, unit: 'binary' }),

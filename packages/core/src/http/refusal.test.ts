@@ -64,7 +64,7 @@ describe('the problem document', () => {
     })
   })
 
-  it.each(['over-quota', 'never'])('says that it was a quota, which is shared with nobody: %s', (reason) => {
+  it.each(['over-quota', 'never'])('says that it was a quota, which is not shared: %s', (reason) => {
     const { body } = httpRefusal(refuse('quota', reason, false, Number.POSITIVE_INFINITY), () => 0)
     expect(JSON.parse(body)).toMatchObject({ title: 'This client is over its quota', status: 429 })
   })

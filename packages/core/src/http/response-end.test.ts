@@ -77,13 +77,13 @@ describe('the end of a response', () => {
       (_, response) => response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => response.end('done')),
     ],
     [
-      'an Upgrade header that nobody listens to',
+      'an Upgrade header without a listener',
       'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       (_, response) => response.end('done'),
     ],
     ['Connection: close', 'GET / HTTP/1.0\r\n\r\n', (_, response) => response.end('done')],
     [
-      'an answer to a body that nobody read',
+      'an answer to an unread body',
       'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody',
       (_, response) => response.end('done'),
     ],
@@ -237,7 +237,7 @@ describe('the end of a response', () => {
     expect(await late.reach(1)).toEqual([true])
   })
 
-  it('keeps nothing of a response that has ended, where somebody keeps the response', async () => {
+  it('keeps nothing of a response that has ended, even if the response is kept', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const connection = Object.assign(new EventEmitter(), { destroyed: false })

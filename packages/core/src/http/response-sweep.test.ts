@@ -120,7 +120,7 @@ describe('the sweep', () => {
     expect(due).toHaveLength(1)
   })
 
-  it('lets Node read on from a connection that nobody reads, until nothing comes any more', () => {
+  it('makes Node read on from an unread connection, until no more data arrives', () => {
     const watched = new Watched()
     watched.begin()
     watched.request.complete = false

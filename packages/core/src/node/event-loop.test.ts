@@ -167,7 +167,7 @@ describe('eventLoopDelaySignal', () => {
     expect(delay()).toBeCloseTo(0.2 * 100, 12)
   })
 
-  it('counts all lateness where nobody knows what others took, and when the count fails later', () => {
+  it('counts all lateness if the time taken by others is unknown, and when that count fails later', () => {
     const counts = [0, 1_000, 1_000]
     const { block, delay } = loop({ curve: logistic({ from: 10, to: 60 }), waitedMs: () => counts.shift() ?? 0 })
     delay()

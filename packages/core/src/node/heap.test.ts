@@ -45,7 +45,7 @@ describe('heapSignal', () => {
     expect(load()).toBeCloseTo(0.35, 12)
   })
 
-  it('goes by what requests hold, once that is known: what ended is garbage, whatever is in use', () => {
+  it('uses the memory of requests, once it is known: ended requests are garbage, whatever is in use', () => {
     const { state, heap } = engine()
     const clock = manualClock()
     const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock, random: () => 0.999_999 })

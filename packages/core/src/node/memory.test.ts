@@ -194,7 +194,7 @@ describe('memorySignal', () => {
   it.each<[string, { limitBytes?: number; machine: Machine }, RegExp]>([
     ['above the physical memory', { limitBytes: 17 * GIB, machine: machine(trees.v2) }, /above the physical memory/],
     ['missing', { machine: machine(trees.none, { physicalBytes: () => 0 }) }, /no memory limit was found/],
-  ])('refuses nobody, and says so once, if the limit is %s', (_, options, problem) => {
+  ])('refuses nothing, and says so once, if the limit is %s', (_, options, problem) => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const signal = memorySignal(options)
     const shedder = new LoadShedder({ signal, random: () => 0 })

@@ -133,7 +133,7 @@ describe('a quota', () => {
     expect(ask(gate).admitted).toBe(true)
   })
 
-  it('that is tried out refuses nobody, and counts whom it would', () => {
+  it('in a dry run refuses nothing, and counts the requests that it would', () => {
     const { gate } = gateWith({ limit: 1, dryRun: true })
     expect([ask(gate), ask(gate)].map(({ admitted }) => admitted)).toEqual([true, true])
     expect(gate.snapshot().stages).toMatchObject({ quota: { keys: 1, wouldRefuse: 1 } })

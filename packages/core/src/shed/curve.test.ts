@@ -30,7 +30,7 @@ describe('logistic', () => {
     expect(published.probability(GIB_3 - 1e-3)).toBeCloseTo(0.99, 9)
   })
 
-  it('is exact at the ends: nobody below, everybody from the top on', () => {
+  it('is exact at the ends: refuses nothing below, everything from the top on', () => {
     expect(published.probability(3e9 - 1e-3)).toBe(0)
     expect(published.probability(GIB_3)).toBe(1)
     expect(published.probability(GIB_3 * 2)).toBe(1)
@@ -111,7 +111,7 @@ describe('curves', () => {
     )
   })
 
-  it('refuse nobody while there is no load, whatever the priority', () => {
+  it('refuse nothing without load, at any priority', () => {
     fc.assert(
       fc.property(curves, rises, (curve, rise) => {
         fc.pre(curve.from > 0)

@@ -64,7 +64,7 @@ describe('LiveLoad', () => {
     expect(live.least(40, 0.03)).toBeGreaterThan(0.1 + 40 * 0.02)
   })
 
-  it('counts what comes at what it adds to memory in use, while nobody knows better', () => {
+  it('counts arrivals at the amount they add to memory in use, until more is known', () => {
     const { come, collect, load } = heap(0.1)
     collect()
     come(...even(4))
@@ -140,7 +140,7 @@ describe('LiveLoad', () => {
     expect(below / 4_000).toBeLessThan(0.05)
   })
 
-  it('is never below nothing and always a number, whatever happens', () => {
+  it('is always a number, and never below 0', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('come' as const), count: fc.nat(30) }),
       fc.record({ kind: fc.constant('go' as const), count: fc.nat(30) }),

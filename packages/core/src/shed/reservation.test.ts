@@ -188,7 +188,7 @@ describe('Reservation', () => {
     expect(reservation.reserved(100)).toBe(0)
   })
 
-  it('never reserves less than nothing nor more than all that was admitted, whatever happens', () => {
+  it('never reserves less than 0 nor more than all admissions', () => {
     // Squares of smaller numbers underflow to 0, and no meter reports such numbers.
     const readings = fc.double({ min: 0, max: 10, noNaN: true }).map((reading) => (reading < 1e-12 ? 0 : reading))
     const events = fc.array(

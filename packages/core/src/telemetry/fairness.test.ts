@@ -58,7 +58,7 @@ describe('fairness', () => {
     expect(window.read(WINDOW_MS)).toMatchObject({ worstShare: 1, quietShare: 1 })
   })
 
-  it('is that of the last window that is over, and of nobody after one without requests', () => {
+  it('is that of the last complete window, and empty after one without requests', () => {
     const window = windowOf()
     ask(window, 'a', 20, 10)
     ask(window, 'b', 20, 20)

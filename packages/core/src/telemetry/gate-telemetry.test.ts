@@ -65,7 +65,7 @@ describe('what is measured of a gate', () => {
     ])
   })
 
-  it('has fair shares over what was short, and leaves out blocks, budgets and what nobody knows the end of', () => {
+  it('has fair shares of the scarce resource, and leaves out blocks, budgets and requests without a known end', () => {
     const clock = manualClock()
     const overrides = new Overrides({ clock })
     const { gate, measured } = rig({ clock, overrides, fair: false, budget: escrow({ limit: 30, windowMs: 1e9 }) })

@@ -176,7 +176,7 @@ describe('three servers and one lock', () => {
     await agreed(members)
   })
 
-  it('have another master when somebody takes the lock away', async () => {
+  it('have another master when the lock is taken away', async () => {
     const { master } = await firstMaster()
     await etcd.client.delete().key(`lock-${lock}`).exec()
     await master.server.child.said(/not the master any more/)

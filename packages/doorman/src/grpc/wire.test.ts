@@ -81,7 +81,7 @@ describe('the messages as bytes', () => {
     expectBoth(WIRE.discovery.request, Buffer.alloc(0), {})
   })
 
-  it('may have fields that nobody here knows', () => {
+  it('may have unknown fields', () => {
     const known = { clientId: 'c', resource: [{ resourceId: 'db', priority: 0, wants: 1 }] }
     expect(WIRE.getCapacity.request.decode(WRITTEN.withUnknownFields)).toEqual(known)
   })

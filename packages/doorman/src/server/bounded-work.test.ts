@@ -124,7 +124,7 @@ describe('what one call has to do', () => {
           repositoryOf(60_000, 'FAIR_SHARE', { parameters: [{ name: 'minimum_share:-1', value: '0.5' }] }),
         ),
     ],
-  ] as [string, (of: ReturnType<typeof serverWith>) => void][])('looks through nobody for %s', (_, change) => {
+  ] as [string, (of: ReturnType<typeof serverWith>) => void][])('visits no client for %s', (_, change) => {
     const world = serverWith(3_000)
     const counted = spies()
     change(world)
@@ -177,7 +177,7 @@ describe('what one call has to do', () => {
     expect(append.mock.calls.length, 'per client that leaves').toBeLessThanOrEqual(2 * 5_000)
   })
 
-  it('tells a parent of few sums, whatever the priorities, and of clients that hold nothing', async () => {
+  it('reports few sums to a parent, for any priorities, and clients that hold nothing', async () => {
     const asked: GetServerCapacityRequest[] = []
     const connect = () => ({
       getServerCapacity: (request: GetServerCapacityRequest) => {
@@ -224,7 +224,7 @@ describe('what one call has to do', () => {
       }
     }
     await pass(20)
-    expect(questions.mock.calls.length, 'while nobody answers').toBeLessThanOrEqual(12)
+    expect(questions.mock.calls.length, 'while there is no answer').toBeLessThanOrEqual(12)
     questions.mockRestore()
     await pass(3)
     expect(new Set(ask())).toEqual(new Set([10.5]))

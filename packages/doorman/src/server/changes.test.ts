@@ -373,7 +373,7 @@ describe('what a client cannot let go', () => {
 })
 
 describe('a client that needs an answer before its time', () => {
-  it('gets it when its wants have moved or somebody waits, but not more often than each 0.4 s', () => {
+  it('gets it when its wants have moved or a request waits, but at most every 0.4 s', () => {
     const clock = manualClock()
     const server = serverAt(clock, { minimumIntervalMs: 5_000, repository: repositoryOf(1_000) })
     ask(server, 'c', 10)
@@ -414,7 +414,7 @@ describe('limits', () => {
     expect(server.snapshot().resources).toEqual([])
   })
 
-  it('of the node turn away who is new, say so, and serve who is known', () => {
+  it('of the node refuse new clients, report it, and serve known ones', () => {
     const notices: DoormanServerNotice[] = []
     const server = serverAt(manualClock(), { limits, onNotice: (notice) => notices.push(notice) })
     const served = (request: GetCapacityRequest): string[] =>

@@ -82,7 +82,7 @@ describe('DoormanServer', () => {
     expect(calls).toBe(0)
   })
 
-  it('hands out what its parent gives, refreshes more often, and asks no more when nobody wants anything', async () => {
+  it('grants the capacity of its parent, refreshes more often, and stops asking without wants', async () => {
     const { seams, pass, ...rest } = world()
     const root = serverOf({ ...seams, id: 'root' })
     const leaf = serverOf({ ...seams, id: 'leaf', repository: repository(1e9), parent: inProcess(root) })

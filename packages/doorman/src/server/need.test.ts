@@ -158,7 +158,7 @@ describe('two processes that share slots', () => {
     expect(fleet.most).toBeLessThanOrEqual(CAPACITY)
   })
 
-  it('ask no more than twice a second each, whatever comes and goes', async () => {
+  it('ask at most twice a second each, for any load', async () => {
     const fleet = new Fleet(2)
     for (let second = 0; second < 40; second++) {
       fleet.load(second % 2, 1 + ((second * 37) % 90), 700)

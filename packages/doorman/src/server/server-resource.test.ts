@@ -192,7 +192,7 @@ describe('a root with clients', () => {
     expect(ask(resource, 'a', 1_004, 200, lease(100, 1_060)).capacity).toBe(50)
   })
 
-  it('divides without those who missed two refreshes, but for what they hold', () => {
+  it('leaves out children that missed two refreshes, except for the amounts they hold', () => {
     const resource = root()
     const a = ask(resource, 'a', 1_000, 60)
     ask(resource, 'b', 1_000, 1_000)
@@ -201,7 +201,7 @@ describe('a root with clients', () => {
     expect(ask(resource, 'a', 1_006, 60, lease(50, 1_060)).capacity).toBeGreaterThan(59)
   })
 
-  it('cuts nobody below its share', () => {
+  it('cuts no child below its share', () => {
     const resource = root(100, [{ name: 'headroom', value: '0' }])
     const [first] = ['a', 'b', 'c', 'd'].map((id) => ask(resource, id, 1_000, 25))
     resource.configure(template(60))
@@ -213,7 +213,7 @@ describe('a root with clients', () => {
     expect(ask(resource, 'b', 1_005, 1, first).capacity).toBe(1)
   })
 
-  it('does not answer who asks again too soon, and asks nobody to', () => {
+  it('does not answer a child that asks again too soon, and tells none to', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
     expect(resource.decideClient('a', undefined, { resourceId: 'r', priority: 0, wants: 180 }, 1_001.7)).toBeUndefined()
@@ -245,41 +245,44 @@ describe('a root with clients', () => {
     expect([resource.ledger.size, resource.ledger.bands.wants]).toEqual([1, 200])
   })
 
-  it.each([10, 0.1, 12_345.678])('never hands out more than %d, whatever is asked, lost, late and cut', (capacity) => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.record({
-            client: fc.nat(5),
-            wants: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
-            seconds: fc.constantFrom(0, 0.5, 1, 2, 5, 30, 61),
-            lost: fc.boolean(),
-          }),
-          { maxLength: 60 },
+  it.each([10, 0.1, 12_345.678])(
+    'never grants more than %d, for any sequence of questions, losses, delays and cuts',
+    (capacity) => {
+      fc.assert(
+        fc.property(
+          fc.array(
+            fc.record({
+              client: fc.nat(5),
+              wants: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
+              seconds: fc.constantFrom(0, 0.5, 1, 2, 5, 30, 61),
+              lost: fc.boolean(),
+            }),
+            { maxLength: 60 },
+          ),
+          (steps) => {
+            const resource = root(capacity)
+            /** The rules that clients follow: a lost answer changes nothing. */
+            const leases = new Map<number, Lease>()
+            let now = 1_000
+            for (const { client, wants, seconds, lost } of steps) {
+              now += seconds
+              for (const [id, { expiryTime }] of leases) if (expiryTime <= now) leases.delete(id)
+              const request: ResourceRequest = { resourceId: 'r', priority: 0, wants: wants * capacity }
+              const has = leases.get(client)
+              if (has !== undefined) request.has = has
+              const gets = resource.decideClient(`client-${client}`, undefined, request, now)
+              if (gets !== undefined && !lost) leases.set(client, gets)
+              let total = 0
+              for (const each of leases.values()) total += each.capacity
+              expect(total).toBeLessThanOrEqual(capacity * (1 + 1e-12))
+              expect(resource.ledger.held).toBeLessThanOrEqual(capacity)
+            }
+          },
         ),
-        (steps) => {
-          const resource = root(capacity)
-          /** The rules that clients follow: a lost answer changes nothing. */
-          const leases = new Map<number, Lease>()
-          let now = 1_000
-          for (const { client, wants, seconds, lost } of steps) {
-            now += seconds
-            for (const [id, { expiryTime }] of leases) if (expiryTime <= now) leases.delete(id)
-            const request: ResourceRequest = { resourceId: 'r', priority: 0, wants: wants * capacity }
-            const has = leases.get(client)
-            if (has !== undefined) request.has = has
-            const gets = resource.decideClient(`client-${client}`, undefined, request, now)
-            if (gets !== undefined && !lost) leases.set(client, gets)
-            let total = 0
-            for (const each of leases.values()) total += each.capacity
-            expect(total).toBeLessThanOrEqual(capacity * (1 + 1e-12))
-            expect(resource.ledger.held).toBeLessThanOrEqual(capacity)
-          }
-        },
-      ),
-      { numRuns: 400 },
-    )
-  })
+        { numRuns: 400 },
+      )
+    },
+  )
 
   it('comes to max-min when everybody goes on asking', () => {
     fc.assert(
@@ -324,7 +327,7 @@ function levelOf(wants: readonly number[], capacity: number): number {
 }
 
 describe('a root that succeeds another master', () => {
-  it('keeps back what may be out, gives the rest of it to nobody, and ends when no old lease can be alive', () => {
+  it('reserves what may be granted, does not grant the rest of it, and ends when no old lease can be valid', () => {
     const resource = root(100, [], 1_000)
     expect(ask(resource, 'new', 1_001, 50).capacity).toBe(0)
     // A child shows its lease; its amount is known now, and the rest is still reserved.

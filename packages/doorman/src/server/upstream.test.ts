@@ -102,7 +102,7 @@ describe('Upstream', () => {
     expect(upstream.nextAt).toBe(NOW + 10)
   })
 
-  it('asks no more when nobody is left, until somebody comes', () => {
+  it('stops asking without children, until one comes', () => {
     const upstream = leased()
     upstream.asked(standing(0, 0, false), MINIMUM_SECONDS, NOW + 8)
     upstream.answered(answer(0), false, NOW + 8)

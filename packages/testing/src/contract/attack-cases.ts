@@ -34,7 +34,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   for (const how of ['end', 'reset'] as const)
     for (const size of [UNREAD, FAR_TOO_MUCH])
       cases.add(
-        `a client that leaves (${how}) behind ${size} bytes that nobody reads: its signal fires`,
+        `a client that leaves (${how}) behind ${size} unread bytes: its signal fires`,
         () => NOT_CUT_OFF,
         async (rig) => {
           const client = await rig.connect()
@@ -48,7 +48,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       )
 
   cases.add(
-    `${MANY} clients that leave behind ${BEYOND_ALL_BOUNDS} bytes each that nobody reads: given up after clientTimeoutMs`,
+    `${MANY} clients that leave behind ${BEYOND_ALL_BOUNDS} unread bytes each: given up after clientTimeoutMs`,
     () => ({ hasty: true, options: { clientTimeoutMs: 30_000 } }),
     async (rig) => {
       const clients = await Promise.all(Array.from({ length: MANY }, () => rig.connect()))
@@ -62,7 +62,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   )
 
   cases.add(
-    'a client that half-closes behind a body that nobody reads: ignored',
+    'a client that half-closes behind an unread body: ignored',
     () => NOT_CUT_OFF,
     async (rig) => {
       const client = await rig.connect()
@@ -76,7 +76,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   )
 
   cases.add(
-    'a client that leaves while it waits behind a body that nobody reads: out of the line, not run',
+    'a client that leaves while it waits behind an unread body: out of the line, not run',
     () => ({ ...NOT_CUT_OFF, stages: [limitStage(1, { waiters: 10 })] }),
     async (rig) => {
       const holder = await rig.connect()
@@ -86,7 +86,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       waiter.post('/send/200', UNREAD)
       await rig.until('one waits', () => rig.snapshot().waiting === 1)
       await waiter.leave()
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       rig.scenes.raiseCurtain()
       await rig.finished({ success: 1 })
       assert.equal(rig.scenes.begun.get('/send/200'), undefined)

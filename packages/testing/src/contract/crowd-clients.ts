@@ -80,8 +80,8 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
   'a whole body': (client, random) => client.post(anyPath(random), 100),
   'half a body': (client, random) => client.write(`${head('POST', anyPath(random), 'Content-Length: 1000')}half`),
   'a body that never comes': (client, random) => client.write(head('POST', anyPath(random), 'Content-Length: 9')),
-  'a body that nobody reads': (client, random) => client.post(anyPath(random), UNREAD),
-  'a body that nobody reads, half-closed': (client, random) => {
+  'an unread body': (client, random) => client.post(anyPath(random), UNREAD),
+  'an unread body, half-closed': (client, random) => {
     client.post(anyPath(random), UNREAD)
     client.halfClose()
   },
@@ -93,7 +93,7 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked', 'Trailer: X')}1\r\na\r\n0\r\nX: y\r\n`),
   'a length and chunks': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`),
-  'an expectation that nobody meets': (client, random) =>
+  'an expectation that is not met': (client, random) =>
     client.write(head('POST', anyPath(random), 'Content-Length: 100', 'Expect: nonsense')),
   'an upgrade with half a body': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 9')}half`),
@@ -117,10 +117,10 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\nX: y\r\n\r\n`)
     client.get(anyPath(random))
   },
-  'bodies that nobody reads, one behind the other': (client, random) => {
+  'unread bodies, one behind the other': (client, random) => {
     for (let i = 0; i < 3; i++) client.post(anyPath(random), UNREAD)
   },
-  'another request behind a body that nobody reads': (client, random) => {
+  'another request behind an unread body': (client, random) => {
     client.post(anyPath(random), UNREAD)
     client.get(anyPath(random))
   },
@@ -179,7 +179,7 @@ export const HTTP2_KINDS: Readonly<Record<string, Kind<Http2Client>>> = {
     await stream.reset()
   },
   'a whole body': (client, random) => void client.ask(anyPath(random), { method: 'POST', body: 'x'.repeat(100) }),
-  'a body that nobody reads': (client, random) => void client.upload(anyPath(random), 'x'.repeat(UNREAD)),
+  'an unread body': (client, random) => void client.upload(anyPath(random), 'x'.repeat(UNREAD)),
   'less than the length that it says': (client, random) =>
     void client.ask(anyPath(random), { method: 'POST', headers: { 'content-length': '100' }, body: 'short' }),
   'asks before it sends': (client, random) =>

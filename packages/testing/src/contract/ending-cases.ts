@@ -84,7 +84,7 @@ export function endingCases<Target extends readonly unknown[]>(harness: AdapterH
     await client.leave()
   })
 
-  cases.plain('a body that nobody reads: success, and the connection goes on', async (rig) => {
+  cases.plain('an unread body: success, and the connection goes on', async (rig) => {
     const client = await rig.connect()
     const body = 'x'.repeat(100_000)
     client.write(`POST /send/200 HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)

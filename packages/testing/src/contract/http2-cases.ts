@@ -123,7 +123,7 @@ export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHa
       const second = client.ask('/send/200')
       await rig.until('one waits', () => rig.snapshot().waiting === 1)
       await second.reset()
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 1 })
       rig.scenes.raiseCurtain()
       assert.equal((await first.reply).status, 200)
@@ -169,7 +169,7 @@ export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHa
       await rig.until('thirty wait', () => rig.snapshot().waiting === 30)
       await client.leave()
       // Its streams die one after the other, so some that waited may have got the slot of one that died earlier.
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       await rig.until('all signals fired', () => rig.scenes.signalled === begun(rig))
       rig.scenes.raiseCurtain()
       const { admitted, refusedBy } = rig.snapshot()

@@ -72,7 +72,7 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
   )
 
   cases.add(
-    'a refused upload: answered though nobody read its body, and the connection goes on',
+    'a refused upload: answered although its body was not read, and the connection goes on',
     () => ({ stages: [TOO_BUSY] }),
     async (rig) => {
       const client = await rig.connect()
@@ -122,7 +122,7 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
   )
 
   cases.add(
-    'an inner gate that refuses, whatever for: the outer one gets its permit back, and hears of no failure',
+    'an inner gate that refuses, for any reason: the outer one gets its permit back, and no failure',
     () => ({
       inner: [
         { gate: createGate({ fair: false }) },

@@ -49,7 +49,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
         )
       })
 
-  add('never grants more than the limit, whoever asks at the same time', async () => {
+  add('never grants more than the limit, with any concurrent calls', async () => {
     const all = members(terms(LONG_MS))
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, at) => all.ask(`m${at}`, 1 + (at % 50), { weight: 1 + (at % 3) })),
