@@ -83,7 +83,8 @@ export interface RequestOptions<Target extends readonly unknown[]> {
   onError?: OnError
   /**
    * When the `RateLimit` fields report the rest of the client's budgets: when little is left, on each response, or
-   * never. Refusals by a budget always report it, except with `'never'`. Without a budget there are no fields.
+   * never. Refusals by a budget always report it, except with `'never'`. Without a budget or a quota there are no
+   * fields.
    * @default 'near'
    */
   rateLimit?: TellRateLimit

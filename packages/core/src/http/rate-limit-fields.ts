@@ -14,8 +14,8 @@ const MOST = 999_999_999_999_999
  *
  * `q` is the flow's guarantee in a window of `w` seconds; `r` the largest cost that would be admitted next; both expire
  * after `t` seconds. All are integers: quotas rounded down, so that no client is promised too much, times rounded up.
- * No partition key is sent: readers of the fields could distinguish clients by it. Quotas far from exhaustion are left
- * out because a client might slow down for no reason.
+ * No partition key is sent: readers of the fields could distinguish clients by it. With `'near'`, quotas far from
+ * exhaustion are left out: a client might slow down for no reason.
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
   const policies: string[] = []
