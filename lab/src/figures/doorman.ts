@@ -74,7 +74,7 @@ function shortened(scenario: Scenario, { part }: Effort): Scenario {
   return { ...scenario, seconds: Math.max(SHORTEST_SECONDS, Math.round(scenario.seconds * part)) }
 }
 
-/** The first seed, whatever it shows. */
+/** The first seed, regardless of its result. */
 function coursesOf(scenario: Scenario, effort: Effort, everySeconds: number): Courses {
   const short = shortened(scenario, effort)
   const [seed] = SEEDS

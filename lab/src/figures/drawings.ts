@@ -92,7 +92,7 @@ function clockDrawing(): string {
   return drawing.toString()
 }
 
-/** Levels of the sketch, with buckets where the hash that ships puts these names. */
+/** Levels of the sketch, with the buckets of these names by the default hash. */
 function sketchDrawing(): string {
   const levels = 4
   const buckets = 24
@@ -132,7 +132,7 @@ function sketchDrawing(): string {
 const LEASE_SECONDS = 20
 const REFRESH_SECONDS = 5
 const CAPACITY = 100
-/** When the server stops answering, and answers again. */
+/** When the server stops answering, and when it answers again. */
 const AWAY = [30, 70] as const
 const LEASE_END = 140
 
@@ -141,7 +141,7 @@ interface LeaseCourse {
   readonly safe: readonly (readonly [number, number])[]
 }
 
-/** What two clients of one server may use while it answers, does not, and does again. */
+/** Rates that two clients of one server may use while it answers, is away, and answers again. */
 async function leaseCourse(): Promise<LeaseCourse> {
   const world = new World()
   const { clock, after } = world

@@ -37,7 +37,7 @@ export const fair: Figure = {
   },
 }
 
-/** Served / entitled of every client of the first population, in one run, least first. */
+/** Served / entitled of every client of the first population, in one run, sorted. */
 function clientsOf({ part }: Effort): Record<RuleName, readonly number[]> {
   const scenario = shortened(PUBLISHED[0]!, part)
   const of = (rule: RuleName): number[] =>

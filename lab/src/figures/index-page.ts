@@ -3,7 +3,7 @@ import type { Table } from './figure.js'
 import { markdown } from './markdown.js'
 import { type FigureRecord, readRecord } from './record.js'
 
-/** The page that `docs/figures` opens with: what there is, how many goals were met, and which were not. */
+/** The index page of `docs/figures`: the figures, the number of met goals, and the missed ones. */
 export function indexPage(): string {
   const all = FIGURES.flatMap(({ name, file }) => {
     const record = readRecord(file)

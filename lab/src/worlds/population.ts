@@ -1,7 +1,7 @@
 import { type Draws, draws, luck, mix } from './luck.js'
 import type { Costs, Crowd, Resource, World } from './world.js'
 
-/** A flow, as it is written down: its windows start at `row`. */
+/** A flow in the records: its windows start at `row`. */
 export interface Flow {
   readonly index: number
   readonly row: number
@@ -12,7 +12,10 @@ export interface Flow {
   readonly course: Course
 }
 
-/** Cost by window: could be served, fails whatever is let in, was served, was refused at first, found too little. */
+/**
+ * Cost by window: could be served, fails regardless of load, was served, was refused at first, found too little
+ * capacity.
+ */
 export interface Course {
   readonly asked: Float64Array
   readonly doomed: Float64Array
@@ -38,7 +41,7 @@ export interface Askers extends Client {
   readonly thinkSeconds: number
 }
 
-/** What becomes of a world's requests. */
+/** Results of a world's requests. */
 export interface Run {
   readonly windows: number
   readonly flows: readonly Flow[]
@@ -106,7 +109,7 @@ function byZipf(count: number, exponent: number): (share: number) => number {
   }
 }
 
-/** Clients in closed loops ask for the first time; others come by chance, at their crowd's rate. */
+/** Clients in closed loops ask for the first time; others arrive at random, at their crowd's rate. */
 export function planArrivals(
   askers: Askers,
   agenda: Agenda,

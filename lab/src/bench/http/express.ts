@@ -32,7 +32,7 @@ const modes: Record<string, (app: Express) => void> = {
   'overload-protection': (app) => app.use(overloadProtection('express', { production: true })),
 }
 
-/** The middleware that its documentation shows; `told` sees what is left. */
+/** The middleware in the documentation; `told` receives the remaining points. */
 function consume(
   app: Express,
   keyOf: (req: express.Request) => string,
@@ -50,7 +50,7 @@ function consume(
   })
 }
 
-/** The headers that its documentation says one may want to set. */
+/** The headers that its documentation suggests. */
 function tell(res: express.Response, { msBeforeNext, remainingPoints }: RateLimiterRes): void {
   res.set({
     'Retry-After': `${msBeforeNext / 1000}`,

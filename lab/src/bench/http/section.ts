@@ -15,9 +15,9 @@ const HEAD = [
   'requests/s ÷ bare',
   'p99 ms',
 ]
-/** Modes that are no peers of ours: those that limit nothing, and our own. */
+/** Modes that are not peers: those that limit nothing, and Fairlead's. */
 const NO_LIMITER = /^(bare|counts|empty|fairlead)/
-/** Processes of one mode differ by this much, in microseconds. */
+/** Processes of one mode differ by up to this, in microseconds. */
 const ALIKE_US = 1
 
 /** The chapter of one framework. `name` is its file. */
@@ -54,7 +54,7 @@ function row(
   return [mode, cpuUs.toFixed(1), aboveBareUs.toFixed(1), range, mode === OURS ? `${goalUs}` : '', ...shares]
 }
 
-/** Limiters that cost less than ours, and our own goal, if we are behind. */
+/** Limiters that cost less than Fairlead's, and our own goal if it is missed. */
 function behind({ goalUs }: Framework, costs: readonly Cost[]): string[] {
   const ours = costs.find(({ mode }) => mode === OURS)
   if (ours === undefined) return []

@@ -8,14 +8,14 @@ import { LIMITERS, type Party } from './limiters.js'
 const PROCESS = fileURLToPath(new URL('../memory-process.js', import.meta.url))
 const FLOWS = 1_000_000
 
-/** What a limiter holds, in bytes. */
+/** Memory of a limiter, in bytes. */
 export interface Held {
   /** Before it has seen a flow. */
   readonly empty: number
   readonly full: number
 }
 
-/** What a million flows take, each limiter in a process of its own. */
+/** Memory for a million flows, each limiter in a process of its own. */
 export async function memory(): Promise<Section> {
   const held: (Held & { name: string; by: Party })[] = []
   for (const [index, { name, by }] of LIMITERS.entries()) held.push({ name, by, ...(await heldBy(index)) })

@@ -6,7 +6,7 @@ import { LIMITERS, type Party } from './limiters.js'
 
 const COUNTS = [1_000, 100_000]
 
-/** May this flow's request run? A decision per key, beside the memory stores of the known limiters. */
+/** A decision per key, beside the memory stores of the known limiters. */
 export async function perKey(): Promise<Section> {
   const rows: string[][] = []
   const remarks: string[] = []

@@ -19,15 +19,15 @@ import type { Section } from '../report/section.js'
 import { behind } from './behind.js'
 import type { Party } from './limiters.js'
 
-/** A delay that nothing reaches: this benchmark keeps the event loop to itself, and nobody is to refuse. */
+/** A delay that is never reached: this benchmark blocks the event loop, and no shedder is to refuse. */
 const NEVER_MS = 1e8
 
-/** The signals that the middleware has by default. */
+/** The default signals of the middleware. */
 export function patientSignals(): LoadSignal[] {
   return [memorySignal(), eventLoopDelaySignal({ curve: logistic({ from: NEVER_MS, to: 10 * NEVER_MS }) })]
 }
 
-/** Can this process take one more request? Beside the known load shedders. */
+/** Decides whether this process can take one more request, beside the known load shedders. */
 export async function shed(): Promise<Section> {
   const pressure = fastify()
   await pressure.register(underPressure, { maxEventLoopDelay: NEVER_MS, maxRssBytes: Number.MAX_SAFE_INTEGER })

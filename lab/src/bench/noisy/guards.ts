@@ -10,7 +10,7 @@ export const GUARDS: readonly Guard[] = [
   'fairlead queue',
 ]
 
-/** What a guard is called in the table. */
+/** A guard's name in the table. */
 export function titleOf(guard: Guard, { name, documented }: Peer): string {
   switch (guard) {
     case 'nothing':

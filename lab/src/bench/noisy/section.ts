@@ -19,7 +19,7 @@ const HEAD = [
   'refused 429',
   'refused 503',
 ]
-/** What is less than this apart is called equal: a minute's chance is more. */
+/** A smaller difference counts as equal: a minute's random variation is larger. */
 const ALIKE = 0.01
 /** Above this the clients themselves were short of processor time. */
 const LATE_MS = 50
@@ -75,7 +75,7 @@ function row({ framework, guard, summary }: Run): string[] {
   return [title, ...fares, utilisation.toFixed(2), `${refused429}`, `${refused503}`]
 }
 
-/** Where a limiter does better than Fairlead as it comes, in a sentence for each. */
+/** The cases in which a limiter does better than Fairlead with its defaults, in a sentence for each. */
 function remarks(runs: readonly Run[]): string[] {
   return runs.flatMap(({ framework, guard, summary }) => {
     if (guard.startsWith('fairlead') || guard === 'nothing') return []
@@ -94,7 +94,7 @@ function remarks(runs: readonly Run[]): string[] {
   })
 }
 
-/** What makes the figures worthless: the clients themselves were late, or left without an answer. */
+/** Conditions that invalidate the figures: the clients themselves were late, or without an answer. */
 export function warnings(runs: readonly Run[]): string[] {
   const lateMs = Math.max(...runs.map(({ summary }) => summary.lateP99Ms))
   const lost = runs.reduce((total, { summary }) => total + summary.lost, 0)

@@ -1,10 +1,10 @@
 import type { Table } from '../../figures/figure.js'
 import type { Section } from './section.js'
 
-/** A section with the machine that it was measured on. */
+/** A section with the machine of its measurement. */
 export interface Measured extends Omit<Section, 'picture'> {
   readonly machine: string
-  /** What the picture beside it shows, if there is one. */
+  /** Description of the picture beside it, if there is one. */
   readonly shows?: string
 }
 
@@ -41,7 +41,7 @@ function markdown({ title, head, rows }: Table): string {
   return [wrapped(`${title}:`), '', line(head), rule, ...rows.map(line)].join('\n')
 }
 
-/** Breaks lines between words, so that none is longer than a page's; `indent` begins all but the first. */
+/** Breaks lines between words to the width of the page; `indent` begins all but the first. */
 function wrapped(text: string, indent = ''): string {
   const lines = ['']
   for (const word of text.split(' ')) {

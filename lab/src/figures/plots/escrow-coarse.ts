@@ -14,7 +14,7 @@ const PANELS = [
 const PANEL_WIDTH = 450
 const TOP = 156
 
-/** Part of the limit that is used, by the largest cost: costs fixed, and drawn anew. */
+/** Part of the limit that is used, by the largest cost: constant costs, and costs drawn anew. */
 export function plotCoarse(
   panels: readonly Readonly<Record<Way, readonly number[]>>[],
   goals: readonly (readonly number[])[],

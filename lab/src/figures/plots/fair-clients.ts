@@ -7,7 +7,7 @@ const LINES: readonly { rule: RuleName; label: string; color: string }[] = [
   { rule: 'clock', label: 'fair clock', color: COLOURS.blue },
 ]
 
-/** What each client was served of what it was entitled to, least first. */
+/** Served / entitled of each client, sorted. */
 export function plotFairClients(clients: Readonly<Record<RuleName, readonly number[]>>): string {
   return draw(
     {

@@ -1,6 +1,6 @@
 import { AXIS, COLOURS, draw, heading, words } from './style.js'
 
-/** What a flow was served of what all were, and what it should have been. */
+/** A flow's share of the total service, and its entitlement. */
 export interface ServedShare {
   readonly label: string
   readonly served: number
