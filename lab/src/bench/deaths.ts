@@ -107,20 +107,20 @@ const sum = (place: number): number => ours.reduce((total, one) => total + (one[
 await publish(
   {
     file: FILE,
-    title: 'A heap that is asked for too much',
+    title: 'Requests that need more than the heap',
     about: [
       `Each request holds a fortieth of the heap on average, arrays, for a second; ${FITS} fit at once. For ` +
-        `${PHASES[0]!.seconds} s ${PHASES[0]!.perSecond} a second come, then for ${PHASES[1]!.seconds} s ` +
-        `${PHASES[1]!.perSecond}, four times what fits. Each run is a process of its own, started with ` +
-        `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without anything, and one for each of ` +
-        `the fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which somebody would have to know.`,
-      `${values['at-once']} at once, before everything else on the machine, which did other work: its load average, over ` +
-        'five minutes, stands beside. Without that precedence more die, and less is served: processes stand still, and ' +
-        'then decide at once about all that has come meanwhile.',
+        `${PHASES[0]!.seconds} s ${PHASES[0]!.perSecond} a second arrive, then for ${PHASES[1]!.seconds} s ` +
+        `${PHASES[1]!.perSecond}, four times the number that fits. Each run is a separate process, started with ` +
+        `--max-old-space-size; ${RUNS} runs with Fairlead's defaults, one without protection, and one for each of the ` +
+        `fixed limits of ${FIXED.map((share) => share * FITS).join(', ')} at once, which an operator would have to know.`,
+      `${values['at-once']} at once, with precedence over everything else on the machine, which did other work: the table has ` +
+        'its load average over five minutes. Without that precedence more die, and less is served: processes stall, ' +
+        'and then decide at once about all requests that have arrived meanwhile.',
     ],
     tables: [
       {
-        title: 'Processes that died, and what those that lived served a second while too much was asked',
+        title: 'Deaths, and requests served per second in overload by the processes that survived',
         head: [
           'Node, heap',
           'died without',

@@ -78,8 +78,8 @@ const section: Section = {
   file: 'bench-doorman-decision',
   title: 'A decision of a Doorman server',
   about: [
-    'One client’s request for one resource, in process, in overload, while so many clients take turns. Each brings its ' +
-      'lease, and wants something new, or what it wanted before. Medians.',
+    'One client’s request for one resource, in process, in overload, with clients that take turns. Each brings its lease, ' +
+      'and wants a new amount, or the same as before. Medians.',
   ],
   tables: [
     {

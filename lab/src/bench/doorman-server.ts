@@ -141,7 +141,7 @@ const section: Section = {
   title: 'A call to a Doorman server',
   about: [
     `GetCapacity over gRPC, ${IN_FLIGHT} calls in flight on one connection. All clients share one \`FAIR_SHARE\` resource ` +
-      'that is short, come in turn, and want something new each time. Beside it a gRPC server that answers constants, ' +
+      'that is short, ask in turn, and want a new amount each time. Beside it a gRPC server that answers constants, ' +
       `loaded in turn with ours. Medians of ${rounds} rounds of ${calls} calls each.`,
   ],
   tables: [

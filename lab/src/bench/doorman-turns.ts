@@ -259,8 +259,8 @@ const section: Section = {
   file: 'bench-doorman-turns',
   title: 'The longest turn of a Doorman server',
   about: [
-    'A server with 100,000 clients, at one resource or ten at each of 10,000. How long one turn of its event loop takes ' +
-      'while it is asked, looked at and changed: nobody else is answered before. In CPU time of its thread, to 4 ms, ' +
+    'A server with 100,000 clients, at one resource or ten at each of 10,000. The longest turn of its event loop during ' +
+      'requests, inspection and changes: no other request is answered in a turn. In CPU time of its thread, to 4 ms, ' +
       `garbage collection included. Medians of ${runs} runs, and in brackets the longest.`,
   ],
   tables: [

@@ -145,7 +145,7 @@ function sharesTable(trials: readonly (readonly Result[])[]): Table {
   const all = RULES.map((_, rule) => trials.flatMap((results) => [...results[rule]!.share]))
   return {
     id: 'shares',
-    title: 'Requests served in the second half of each phase, as a part of what the best fixed limit serves',
+    title: "Requests served in the second half of each phase, as a part of the best fixed limit's",
     head: ['', ...HEAD],
     rows: [
       ...trials.map((results) => [results[0]!.name, ...results.map(({ share }) => phases(share, 2))]),

@@ -30,7 +30,7 @@ export function isMet({ ours, goal, digits = 1 }: Aim): boolean | undefined {
 export function goalsTable(aims: readonly Aim[], runs?: number): Table {
   return {
     id: 'goals',
-    title: 'What was aimed at',
+    title: 'Goals',
     head: [runs === undefined ? '' : `${runs} seeds`, 'published', 'ours', 'goal', 'met'],
     rows: aims.map((aim) => {
       const { what, published, ours, goal, digits = 1 } = aim

@@ -34,7 +34,7 @@ const SHORTEST_SECONDS = 90
 export const doorman: Figure = {
   name: 'doorman',
   file: 'doorman',
-  about: 'what leases hand out, and how soon they follow, in the published scenarios and in worse',
+  about: 'capacity in leases, and how soon they follow demand, in the published scenarios and in worse',
   source: 'the simulation of the design document, written anew, with its scenarios, on the same seeds',
   seeds: SEEDS,
   make(effort, tell) {

@@ -15,7 +15,7 @@ function gateDrawing(): string {
   drawing.text(
     20,
     56,
-    'Each stage admits, refuses, or has the request wait. One that refuses undoes what the stages before it held.',
+    'Each stage admits, refuses, or lets the request wait. A refusal undoes the holds of the stages before it.',
     { faint: true },
   )
   const stages = [
@@ -209,10 +209,10 @@ export const drawings: Figure = {
     const lease = plotLines(
       'A lease’s life',
       `Simulated: two clients that want more than half of 100 each, leases of ${LEASE_SECONDS} s, asked for anew every ${REFRESH_SECONDS} s; nobody answers from ${AWAY[0]} s to ${AWAY[1]} s.\n` +
-        'Until its lease ends a client goes on with what it has; then with nothing (pessimistic) or with the safe capacity, here 10 (safe).',
+        'Until its lease ends a client keeps its capacity; then it has none (pessimistic) or the safe capacity, here 10 (safe).',
       [
         {
-          title: 'What a client may use',
+          title: 'Capacity of a client',
           x: { name: 'seconds', least: 0, most: LEASE_END },
           y: { name: 'units/s', most: 70 },
           lines: [

@@ -35,7 +35,7 @@ const PUBLISHED_SHARES = [1.1, 1.25, 1.67, 2.46] as const
 export const everybodyWaits: Figure = {
   name: 'everybody-waits',
   file: 'sfq-everybody-waits',
-  about: 'who gets how much where all flows wait',
+  about: 'cost served per flow while all flows wait',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {

@@ -31,7 +31,7 @@ type Means = Pick<Found, 'windowed' | 'relative' | 'goodMean' | 'goodWorst' | 'f
 export const fairScenarios: Figure = {
   name: 'fair-scenarios',
   file: 'fair-scenarios',
-  about: 'both rules of FAIR in all scenarios, and what adversaries gain',
+  about: 'both rules of FAIR in all scenarios, and the gain of adversaries',
   make(effort, tell) {
     const run = (scenarios: readonly Scenario[], seeds: readonly number[]): Row[] =>
       scenarios.map((scenario) => {

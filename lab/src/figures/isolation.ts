@@ -85,7 +85,7 @@ function losses(rows: readonly IsolationRow[]): Table {
   return {
     id: 'losses',
     title:
-      'Lines that refuse whoever comes to a full one: p99 wait of light requests in ms, and those refused or expired, in per cent',
+      'Lines that refuse a request when full: p99 wait of light requests in ms, and those refused or expired, in per cent',
     head: ['', ...columns.map((name) => VARIANTS[name].title)],
     rows: rows.map(({ title, measured }) => [
       title,

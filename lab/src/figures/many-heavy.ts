@@ -29,7 +29,7 @@ const COLUMNS = [
 export const manyHeavy: Figure = {
   name: 'many-heavy',
   file: 'sfq-many-heavy',
-  about: 'what becomes of light flows when there are as many heavy flows as queues',
+  about: 'light flows beside as many heavy flows as queues',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {

@@ -40,7 +40,7 @@ const COSTLY: Shape = { heavy: COSTS.length, heavyCostOf: (i) => COSTS[i]!, seco
 export const weights: Figure = {
   name: 'weights',
   file: 'sfq-weights',
-  about: 'what flows of different weights and costs get',
+  about: 'cost served by flow, with different weights and costs',
   source: 'an earlier simulation that this code was written to meet',
   seeds: SEEDS,
   make(effort, tell) {
@@ -92,7 +92,7 @@ export const weights: Figure = {
         },
         {
           id: 'shares',
-          title: 'Share of what heavy flows are served, by default, in per cent',
+          title: 'Shares of the service of heavy flows, by default, in per cent',
           head: ['', ...byWeight.map(({ label }) => label), ...equal.map(({ label }) => label)],
           rows: [
             ['served', ...[...byWeight, ...equal].map(({ served }) => (100 * served).toFixed(1))],

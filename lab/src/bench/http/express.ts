@@ -65,10 +65,10 @@ export const framework: Framework = {
   title: 'Express',
   goalUs: 3,
   about:
-    'rate-limiter-flexible counts what arrives and hears of no end; the middleware that it documents sets no headers, ' +
-    'and the four that it says one may want are a row of their own. express-rate-limit sets headers in all rows. ' +
-    'Fairlead counts what runs until its response has closed, learns from the outcome, watches memory and the event ' +
-    'loop, and sets no headers on what it admits without a budget.',
+    'rate-limiter-flexible counts arrivals and observes no ends; the middleware in its documentation sets no headers, ' +
+    'and a separate row has the four headers that it suggests. express-rate-limit sets headers in all rows. Fairlead ' +
+    'counts requests in flight until the response has closed, learns from the outcome, watches memory and the event ' +
+    'loop, and sets no headers on requests that it admits without a budget.',
   modes: Object.keys(modes),
   serve(mode) {
     const app = express()

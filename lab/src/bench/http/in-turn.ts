@@ -161,12 +161,12 @@ await publish(
     file: 'bench-http-in-turn',
     title: 'A request, in one process',
     about: [
-      `The small JSON route once more, ${FLOWS.toLocaleString('en')} flows, with one process for each framework, which ` +
-        `serves all modes over ${CONNECTIONS} connections that have no network, in turn, in slices of ` +
-        `${ROUNDS * CONNECTIONS} requests. A slice that nobody interrupted is among the quickest: these are tenth ` +
-        'percentiles, and hold on a machine that does other work as well. The least is what it takes to hear the end ' +
+      `The small JSON route again, ${FLOWS.toLocaleString('en')} flows, with one process for each framework, which serves ` +
+        `all modes over ${CONNECTIONS} connections without a network, in turn, in slices of ` +
+        `${ROUNDS * CONNECTIONS} requests. A slice without interruption is among the quickest: these are tenth ` +
+        'percentiles, and hold on a machine that does other work as well. The least is the cost of observing the end ' +
         'of each request: a listener and a set; in Nest an interceptor that does nothing. The limiter is the cheapest ' +
-        "one of the framework's tables above that counts by key; it hears of no end.",
+        "one by key in the framework's tables above; it observes no ends.",
     ],
     tables: [
       {

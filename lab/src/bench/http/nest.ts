@@ -71,9 +71,9 @@ export function nestOn(title: string, adapter: () => AbstractHttpAdapter): Frame
     title,
     goalUs: 12,
     about:
-      'Fairlead admits in an interceptor, because only there a permit can be kept until its handler has settled. Its ' +
+      'Fairlead admits in an interceptor, because only there a permit can be held until the handler has settled. Its ' +
       'guard alone sees no handler settle, so permits end with their responses, as under Express. ThrottlerGuard ' +
-      'counts what arrives, in a window of a second here, hears of no end, and sets headers.',
+      'counts arrivals, in a window of a second here, observes no ends, and sets headers.',
     modes: Object.keys(modes),
     async serve(mode) {
       class App {}

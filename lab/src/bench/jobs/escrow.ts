@@ -25,11 +25,11 @@ export async function escrow(): Promise<Section> {
     file: 'bench-escrow',
     title: 'A check of escrow',
     about: [
-      'Weighted fair escrow, beside so many active tenants of weights 1 to 4, which ask in a random order. *Within*: the ' +
-        'guarantee covers the cost; *borrowed*: half of the tenants have used theirs up, and take what the silent other ' +
-        'half has let pass; *refused*: the same, but what the others leave is kept for them, and all who are refused ' +
-        'wait; *becoming active*: one tenant more for each twenty, or eight; *little left*: the same, when all ' +
-        'guarantees have to sink for each of them. Medians.',
+      'Weighted fair escrow, by the number of active tenants, of weights 1 to 4, which ask in a random order. *Within*: ' +
+        'the guarantee covers the cost; *borrowed*: half of the tenants have used their guarantees, and borrow from ' +
+        'the idle other half; *refused*: the same, but the unused guarantees stay reserved, and all refused tenants ' +
+        'wait; *becoming active*: one new tenant for each twenty, or eight; *little left*: the same, when all ' +
+        'guarantees have to shrink for each of them. Medians.',
     ],
     tables: [
       { id: 'checks', title: 'ns per check', head: HEAD, rows: flat },

@@ -25,12 +25,12 @@ export async function memory(): Promise<Section> {
     about: [
       `Each of ${FLOWS.toLocaleString('en')} flows asks once, inside a window. Heap and buffers after a collection, ` +
         "without the names themselves. FAIR's sketch is as large before the first flow as after the last." +
-        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it is no match for a ' +
-        'store that knows every key.',
+        ' A budget keeps its default of 10,000 tenants; all flows beyond them count as one, so it does not compare with ' +
+        'a store that knows every key.',
     ],
     tables: [
       {
-        title: 'What is held',
+        title: 'Memory held',
         head: ['', 'MB when made', `MB after ${FLOWS.toLocaleString('en')} flows`, 'bytes per flow'],
         rows: held.map(({ name, empty, full }) => [
           name,

@@ -31,18 +31,18 @@ export async function queue(): Promise<Section> {
     file: 'bench-queue',
     title: 'A limit with a queue',
     about: [
-      'One task at a time: a task comes, waits for its turn, runs (it awaits nothing but a resolved promise) and ' +
-        'makes room for the next; so many wait that whoever has run stands in line again. ' +
+      'One task at a time: a task arrives, waits for its turn, runs (it awaits only a resolved promise) and makes room ' +
+        'for the next; each finished task enters the queue again, so that the number of waiting tasks is constant. ' +
         `${FLOWS.toLocaleString('en')} flows in turn. Medians of runs. Only Fairlead knows flows: the others serve ` +
-        'whoever came first, so a tenant who sends a thousand tasks is served a thousand times before the next. ' +
-        'Fairlead also keeps a time with each task after which it is not waited for any longer.',
+        'in order of arrival, so a tenant that sends a thousand tasks is served a thousand times before the next. ' +
+        'Fairlead also keeps a timeout with each task.',
     ],
     tables: [
       {
-        title: 'Cost of a task, from its coming to its end',
+        title: 'Cost of a task, from its arrival to its end',
         head: [
           '',
-          ...WAITING.map((count) => (count === 0 ? 'ns, nobody waits' : `ns, ${count.toLocaleString('en')} wait`)),
+          ...WAITING.map((count) => (count === 0 ? 'ns, none waiting' : `ns, ${count.toLocaleString('en')} wait`)),
           `bytes, ${TYPICAL} wait`,
           `× the first, ${TYPICAL} wait`,
         ],
@@ -56,7 +56,7 @@ export async function queue(): Promise<Section> {
     ],
     remarks: WAITING.flatMap((count, i) =>
       behind(
-        count === 0 ? 'time, nobody waits' : `time, ${count.toLocaleString('en')} wait`,
+        count === 0 ? 'time, none waiting' : `time, ${count.toLocaleString('en')} wait`,
         measured.map(({ name, by, ns }) => ({ name, by, value: ns[i]! })),
       ),
     ),

@@ -63,10 +63,10 @@ export async function shed(): Promise<Section> {
     file: 'bench-shed',
     title: 'A shed decision',
     about: [
-      'Memory and event-loop delay are watched, nothing is refused. The peers set a flag from a timer and only look ' +
-        'at it: at the moment of the decision it is as old as the sample, and everybody or nobody is let in. ' +
-        'Fairlead reads the clock at each decision, sees how late its heartbeat is by now, adds what has been let in ' +
-        'since the last sample of memory, and draws by the curve; it also hears how the request ended.',
+      'Memory and event-loop delay are watched, nothing is refused. The peers set a flag from a timer and only read ' +
+        'it: at the moment of the decision it is as old as the sample, and either all requests are admitted or none. ' +
+        'Fairlead reads the clock at each decision, includes the present lateness of its heartbeat, adds the requests ' +
+        'admitted since the last sample of memory, and draws by the curve; its figure includes the outcome.',
     ],
     tables: [
       {

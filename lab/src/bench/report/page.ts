@@ -14,8 +14,8 @@ const OPENING = `# Benchmarks
 Fairlead beside the libraries that do the same job or a part of it, each in its current version, set up as its
 documentation says. \`pnpm bench:report\` measures everything and writes this page; no figure here is typed by hand.
 
-Read ratios, not times: what stands in one table was measured in one run on one machine, in turns. Other machines, other
-times. A library that is faster at less is said to be faster, and what it leaves out is said beside it.
+Read ratios, not times: each table was measured in one run on one machine, in turns; times differ between machines. If a
+library is faster because it does less, the text says so, and lists what is missing.
 `
 
 /** The whole page, as Markdown. */

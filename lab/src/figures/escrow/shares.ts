@@ -70,7 +70,7 @@ export function shares(effort: Effort, tell: Tell): Findings {
     tables: [
       {
         id: 'shares',
-        title: `Who gets what an idle tenant leaves: units of ${LIMIT}`,
+        title: `Distribution of the units that an idle tenant leaves, of ${LIMIT}`,
         head: ['', ...names, 'used, %'],
         rows: [
           ...WAYS.map((way) => row(TITLES[way], got[way])),

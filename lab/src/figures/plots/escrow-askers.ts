@@ -21,7 +21,7 @@ export function plotAskers(tenants: readonly AskerShare[]): string {
   return draw(
     {
       title: heading(
-        'What an idle tenant leaves goes to others by weight, not to whoever asks most',
+        "An idle tenant's budget goes to the others by weight, not by demand",
         'Units admitted of 1000, beside a tenant of weight 5 that was admitted one unit and fell silent. Lines: ' +
           'weighted max-min of what is asked.',
       ),

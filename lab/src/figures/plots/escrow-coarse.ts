@@ -8,7 +8,7 @@ const COLOUR: Readonly<Record<Way, string>> = {
   paced: COLOURS.orange,
 }
 const PANELS = [
-  { left: 76, title: 'Each tenant has a cost of its own' },
+  { left: 76, title: 'Each tenant has a constant cost' },
   { left: 590, title: 'Each call costs something else' },
 ] as const
 const PANEL_WIDTH = 450

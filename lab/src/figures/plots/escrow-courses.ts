@@ -34,7 +34,7 @@ export function plotCourses(courses: readonly Course[]): string {
     {
       title: [
         heading(
-          'What silent tenants leave is used, if it is lent as time goes by',
+          'Unused guarantees are used if they are lent over time',
           'Part of the limit that is used in a window. Those who still ask want more than there is. Strict keeps for a ' +
             'silent tenant\nits whole guarantee until the window ends; paced, what an even pace would have left of it.',
         ),

@@ -25,7 +25,7 @@ const PANELS: readonly { title: string; unit: string; height: number; lines: rea
     lines: [{ key: 'spare', label: 'left', color: COLOURS.green }],
   },
   {
-    title: 'The rate of the clock: what a flow may have',
+    title: "The rate of the clock: a flow's fair share",
     unit: 'requests/s',
     height: 90,
     lines: [{ key: 'fairRate', label: 'r', color: COLOURS.purple }],

@@ -21,7 +21,7 @@ export function plotShares(byWeight: readonly ServedShare[], byCost: readonly Se
     {
       title: [
         heading(
-          'Flows get their weight, whatever their requests cost',
+          'Flows are served by weight, regardless of their costs',
           'Share of the service that each of five heavy flows gets, measured in cost, beside 200 light flows. ' +
             'Bars: served. Lines: entitled.',
         ),

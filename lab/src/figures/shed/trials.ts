@@ -51,7 +51,7 @@ export const POLICIES: Readonly<Record<PolicyName, Policy>> = {
     make: (everyMs) => byMeter(everyMs, 'reserved', linear(RANGE)),
   },
   reserved: { title: 'logistic, with the reserve', make: (everyMs) => byMeter(everyMs) },
-  live: { title: 'with the reserve, on what is live after a collection', make: byLiveHeap },
+  live: { title: 'with the reserve, on live memory after a collection', make: byLiveHeap },
 }
 
 const plain = (): PlainMemory => new PlainMemory()
