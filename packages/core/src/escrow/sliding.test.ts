@@ -102,14 +102,14 @@ describe('a window that slides', () => {
   })
 })
 
-/** What was spent, when; changed by settlements. */
+/** Spent amounts with their times; changed by settlements. */
 interface Spent {
   readonly decision: EscrowDecision
   readonly atMs: number
   amount: number
 }
 
-/** Runs a trace in a window that slides, and notes all that is spent. */
+/** Runs a trace in a sliding window, and records all spending. */
 function run(trace: Trace): void {
   const { limit, windowMs, reserve, maxTenants, weights, steps } = trace
   const known = new Map(weights.map((weight, i) => [`t${i}`, weight]))

@@ -25,7 +25,7 @@ const TREE = hierarchy({
 })
 const groupOf = (tenant: string): string | undefined => (tenant.startsWith('globex') ? 'globex' : undefined)
 
-/** Processes on one store, which answers at once and keeps all calls. */
+/** Processes on one store, which answers synchronously and keeps all calls. */
 function rig(options: Partial<LeasedEscrowOptions> = {}) {
   const world = new World()
   const pools = new MemoryPoolStore({ clock: world.clock })
@@ -53,7 +53,7 @@ function check(escrow: LeasedFairEscrow | FederatedFairEscrow, tenant: string, c
   return decision
 }
 
-/** They ask in turn, some millisecond after millisecond, until the window ends; what each got. */
+/** They ask in turn, every millisecond, until the window ends; returns the admissions of each. */
 function drain(
   world: World,
   asks: readonly (readonly [LeasedFairEscrow | FederatedFairEscrow, string, number])[],
