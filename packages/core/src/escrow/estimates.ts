@@ -29,7 +29,7 @@ const MANY = 1_000
  * learnt from. Unknown tenants cost the requested amount.
  *
  * @see V. Jacobson, "Congestion Avoidance and Control", SIGCOMM 1988, for means and deviations that are cheap to
- * maintain
+ *   maintain
  */
 export class Estimates {
   readonly #most: number

@@ -66,7 +66,7 @@ export interface BlueState extends Omit<FairTuning, 'rotateEveryMs'> {
  * Every request counts the same, regardless of its cost.
  *
  * @see W. Feng et al., "Stochastic Fair Blue", IEEE INFOCOM 2001; the Go library satmihir/fair, whose structure,
- * rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nothing.
+ *   rotation and constants these are. Departure: refused if draw < probability, so that 0 refuses nothing.
  */
 class BlueStructures implements FairRule<BlueExplanation, BlueState> {
   readonly placement: Placement

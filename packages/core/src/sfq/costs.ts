@@ -74,7 +74,7 @@ interface FlowCosts {
  * A request with cost 0 did not run, and is not learnt from. O(1) per call; bounded memory.
  *
  * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016: pessimistic
- * estimates for running requests
+ *   estimates for running requests
  */
 export class LearnedCosts {
   readonly #flows = new Map<string, FlowCosts>()

@@ -62,10 +62,9 @@ export interface RingRules<T> {
  *
  * @see M. Shreedhar, G. Varghese, "Efficient Fair Queuing Using Deficit Round Robin", SIGCOMM 1995
  * @see T. Hoeiland-Joergensen et al., "The Flow Queue CoDel Packet Scheduler", RFC 8290: the new list and its guard,
- * which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
+ *   which we extend to lanes that empty in the ring, and by `served` to lanes that empty because their requests gave up
  * @see J. Mace et al., "2DFQ: Two-Dimensional Fair Queuing for Multi-Tenant Cloud Services", SIGCOMM 2016, which
- * spreads
- * costly requests by the slot that becomes free; spreading them by the lanes' savings needs no slots
+ *   spreads costly requests by the slot that becomes free; spreading them by the lanes' savings needs no slots
  */
 export class Ring<T> {
   readonly #owner: Lane<T>

@@ -342,7 +342,7 @@ export interface FederatedEscrowOptions extends DrawingOptions {
  * synchronously.
  *
  * @see A. Parekh, R. Gallager, "A Generalized Processor Sharing Approach to Flow Control", IEEE/ACM ToN 1993, for why
- * the sum of active weights in each region makes a tree of shares flat
+ *   the sum of active weights in each region makes a tree of shares flat
  */
 export class FederatedFairEscrow extends DrawingEscrow {
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */

@@ -24,7 +24,7 @@ const HALVE_MS = 10_000
  * was cut from a header retains that header, because a copy of each new name would cost too much.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
- * ICDT 2005: Space-Saving
+ *   ICDT 2005: Space-Saving
  */
 export class TopTalkers {
   readonly #names: string[] = new Array(WATCHED).fill('')
