@@ -13,7 +13,7 @@ export interface Framework {
    * Upper bound for the default middleware's CPU time above the bare server on Node 24, in microseconds per request.
    */
   goalUs: number
-  /** What the modes do, where they differ. */
+  /** Differences between the modes. */
   about?: string
   /** Names of what is in front of the route; the first is nothing. */
   modes: readonly string[]
