@@ -224,7 +224,7 @@ export class FlowSlots {
     const ofBand = this.#bands[band.index]
     if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, poolLimit, nowMs)
     const record = this.#flows.get(flow)!
-    this.#balance(record, nowMs)
+    this.#balance(record, nowMs, true)
     this.#note(record)
     if (record.width === 0) return true
     const wouldHold = record.width + width
@@ -284,11 +284,16 @@ export class FlowSlots {
    * Counts what a flow holds against its share, up to now: against the larger of its shares at the beginning and at the
    * end, for what it held while nobody else asked for it is no debt. A flow that comes owes nothing, and is owed nothing.
    */
-  #balance(record: FlowRecord, nowMs: number): void {
+  #balance(record: FlowRecord, nowMs: number, isTurn: boolean = false): void {
     if (this.#bands.length > 0) return
-    const isShared = this.#waiting > 0 && this.#flows.size > 1
-    const [byWeight, byCost] = isShared ? this.#shares(this.#slots, record, this.#slotsFor(this.#band)) : NOT_SHARED
-    const share = Math.max(byWeight, byCost)
+    let { share, sure } = record
+    // While several wait, shares are looked at with each turn.
+    if (isTurn || this.#waitingFlows < 2) {
+      const isShared = this.#waiting > 0 && this.#flows.size > 1
+      const [byWeight, byCost] = isShared ? this.#shares(this.#slots, record, this.#slotsFor(this.#band)) : NOT_SHARED
+      share = Math.max(byWeight, byCost)
+      sure = Math.min(byWeight, byCost)
+    }
     record.share = Math.max(record.share, share)
     const most = this.#mostBalance(record)
     const less = record.share < Number.POSITIVE_INFINITY ? this.#shareOf(record) - record.width : 0
@@ -297,7 +302,7 @@ export class FlowSlots {
     record.balancedMs = nowMs
     record.era = this.#era
     record.share = share
-    record.sure = Math.min(byWeight, byCost)
+    record.sure = sure
   }
 
   /** The most that a flow owes, or is owed: its share for as long as the longest request runs. */

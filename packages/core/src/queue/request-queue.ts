@@ -299,7 +299,7 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     // A request that failed, and of which nobody says what it cost, tells nothing of others.
     const teaches = outcome === 'success' || isNamed
-    if (this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
+    if (cost > request.cost && this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
     this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
