@@ -4,6 +4,8 @@ import { MaxMin } from './max-min.js'
 import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
 
+type Band = QueuedRequest['band']
+
 /** Requests, of equal durations, over which the mean cost of a flow is taken. */
 const MEMORY = 32
 
@@ -62,16 +64,23 @@ const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWi
  * give it.
  * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
- * count. Keeps a record per flow that runs or waits, and one for each of its bands; O(1) per change, amortised.
+ * count. Keeps a record per flow that runs or waits, and one for each of its bands, if there are several; O(1) per change,
+ * amortised. Records begin with the first request that waits, and end when nothing runs or waits: until then nobody asks
+ * what a flow has, unless `isCapped`.
  */
 export class FlowSlots {
   readonly #flows = new Map<string, FlowRecord>()
   readonly #perFlowUnits: number
+  readonly #isCapped: boolean
+  readonly #isOfBand: boolean
   readonly #slots: Shares
   readonly #units: Shares
-  /** Those of each band, if there are several. */
-  readonly #bands: readonly FlowSlots[]
-  readonly #isOfBand: boolean
+  /** All requests on record are of this band; after that, each band has slots of its own as well. */
+  #onlyBand: Band | undefined = undefined
+  #bands: Map<Band, FlowSlots> | undefined = undefined
+  /** What runs while nothing is on record. */
+  readonly #unrecorded = new LinkedList<QueuedRequest>()
+  #isRecorded: boolean
   #changes = 0
   /** The longest that a request ran, fading by one part in {@link MEMORY} of the time since; and when the last one ended. */
   #longestMs = 0
@@ -83,10 +92,12 @@ export class FlowSlots {
   #waitingFlows = 0
   #waiting = 0
 
-  constructor(perFlowUnits: number, bands: number = 1) {
+  /** `isCapped`: flows may have only so many slots, or units of the pool, even if nobody waits. */
+  constructor(isCapped: boolean, perFlowUnits: number, isOfBand = false) {
+    this.#isCapped = isCapped
+    this.#isRecorded = isCapped || isOfBand
+    this.#isOfBand = isOfBand
     this.#perFlowUnits = perFlowUnits
-    this.#bands = bands > 1 ? Array.from({ length: bands }, () => new FlowSlots(perFlowUnits, 0)) : []
-    this.#isOfBand = bands === 0
     const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, perFlowUnits)
     const shares = (wants: (record: FlowRecord) => number): Shares => [
       new MaxMin(this.#flows, wants, weightOf),
@@ -101,35 +112,44 @@ export class FlowSlots {
    * of those that wait may start.
    */
   retell(request: QueuedRequest): boolean {
-    const record = this.#flows.get(request.flow)
+    if (!this.#isRecorded) return false
+    const record = this.#find(request)
     if (record === undefined) return false
     const mayMore = record.waiting > 0 && request.most > record.most
     record.most = request.most
     record.weight = request.weight
-    for (const band of this.#bands) band.retell(request)
+    if (this.#bands !== undefined) for (const band of this.#bands.values()) band.retell(request)
     return mayMore
   }
 
   waits(request: QueuedRequest): void {
+    if (!this.#isRecorded) this.#record(request)
+    const ofBand = this.#bandOf(request)
     const record = this.#open(request)
     this.#count(record, request, 1)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
     this.#note(record)
-    this.#bands[request.band.index]?.waits(request)
+    ofBand?.waits(request)
   }
 
+  /** A request that waited starts, or never will. */
   waitsNoMore(request: QueuedRequest): void {
-    const record = this.#flows.get(request.flow)!
+    const record = this.#find(request)!
     this.#count(record, request, -1)
     this.#waiting--
     if (--record.waiting === 0) this.#waitingFlows--
     this.#note(record)
+    this.#bandOf(request)?.waitsNoMore(request)
     this.#close(request.flow, record)
-    this.#bands[request.band.index]?.waitsNoMore(request)
   }
 
   starts(request: QueuedRequest, nowMs: number): void {
+    if (!this.#isRecorded) {
+      this.#unrecorded.push(request)
+      return
+    }
+    const ofBand = this.#bandOf(request)
     const record = this.#open(request)
     this.#balance(record, nowMs)
     this.#count(record, request, 1)
@@ -137,12 +157,17 @@ export class FlowSlots {
     record.width += request.width
     record.units += request.units
     this.#note(record)
-    this.#bands[request.band.index]?.starts(request, nowMs)
+    ofBand?.starts(request, nowMs)
   }
 
   /** It ran for so long, and cost this; 0 if that is not known. */
   ends(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
-    const record = this.#flows.get(request.flow)!
+    if (!this.#isRecorded) {
+      this.#unrecorded.delete(request)
+      this.#ran(ranMs, nowMs)
+      return
+    }
+    const record = this.#find(request)!
     this.#balance(record, nowMs)
     this.#count(record, request, -1)
     if (!this.#isOfBand) record.running.delete(request)
@@ -150,16 +175,17 @@ export class FlowSlots {
     record.width = isLast ? 0 : record.width - request.width
     record.units = isLast ? 0 : record.units - request.units
     this.#note(record)
-    this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
-    this.#endedMs = nowMs
+    this.#ran(ranMs, nowMs)
     if (cost > 0) learn(record, ranMs, cost)
+    this.#bandOf(request)?.ends(request, ranMs, cost, nowMs)
     this.#close(request.flow, record)
-    this.#bands[request.band.index]?.ends(request, ranMs, cost, nowMs)
   }
 
   /** Slots that a flow's running requests take. */
   held(flow: string): number {
-    return this.#flows.get(flow)?.width ?? 0
+    let width = this.#flows.get(flow)?.width ?? 0
+    for (let one = this.#unrecorded.first; one !== undefined; one = one.next) if (one.flow === flow) width += one.width
+    return width
   }
 
   /** Requests of a flow that wait. */
@@ -169,15 +195,19 @@ export class FlowSlots {
 
   /** Whether more than one flow waits in a band, so that one may be passed over for another. */
   get isContested(): boolean {
-    return this.#bands.length === 0 ? this.#waitingFlows > 1 : this.#bands.some(({ isContested }) => isContested)
+    if (this.#bands === undefined) return this.#waitingFlows > 1
+    for (const band of this.#bands.values()) if (band.isContested) return true
+    return false
   }
 
   /**
    * Whether the request is within what its flow may have, whoever waits; after `other` has started, if that is given. A
    * flow may always run one request.
    */
-  isAllowed({ flow, width, units, most }: QueuedRequest, other?: QueuedRequest): boolean {
-    const record = this.#flows.get(flow)
+  isAllowed(request: QueuedRequest, other?: QueuedRequest): boolean {
+    if (!this.#isCapped) return true
+    const { flow, width, units, most } = request
+    const record = this.#find(request)
     const more = other?.flow === flow ? other : NOTHING
     const held = (record?.width ?? 0) + more.width
     if (held === 0) return true
@@ -188,7 +218,7 @@ export class FlowSlots {
   /** It is to be asked anew who is within its share. */
   look(): void {
     this.#best = Number.NEGATIVE_INFINITY
-    for (const band of this.#bands) band.look()
+    if (this.#bands !== undefined) for (const band of this.#bands.values()) band.look()
   }
 
   /**
@@ -197,10 +227,10 @@ export class FlowSlots {
    * a quarter of {@link #mostBalance} less, if somebody is short of whole slots: a flow that was idle has that.
    */
   isWithinShare(request: QueuedRequest, limit: number, poolLimit: number, nowMs: number): boolean {
-    const { width, units, flow, band } = request
-    const ofBand = this.#bands[band.index]
+    const { width, units } = request
+    const ofBand = this.#bandOf(request)
     if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, limit, poolLimit, nowMs)
-    const record = this.#flows.get(flow)!
+    const record = this.#find(request)!
     this.#balance(record, nowMs)
     const [byWeight, byCost] = this.#shares(this.#slots, record, limit)
     record.share = Math.max(byWeight, byCost)
@@ -223,14 +253,14 @@ export class FlowSlots {
   }
 
   /** Where nobody is: whether its flow is the one, of those that are held back for their slots, that owes least. */
-  owesLeast({ flow, band }: QueuedRequest): boolean {
-    const slots = this.#bands[band.index] ?? this
-    return slots.#flows.get(flow)!.balance >= slots.#best
+  owesLeast(request: QueuedRequest): boolean {
+    const slots = this.#bandOf(request) ?? this
+    return slots.#find(request)!.balance >= slots.#best
   }
 
   /** Who waits for the slots of a running request. Of a flow's requests, those that started last are over its share. */
   contest(request: QueuedRequest, limit: number): Contest {
-    const record = this.#flows.get(request.flow)
+    const record = this.#find(request)
     if (record === undefined || this.#waiting === record.waiting) return 'none'
     const share = Math.max(1, Math.ceil(Math.max(...this.#shares(this.#slots, record, limit)) - ROUNDING))
     let width = 0
@@ -277,11 +307,34 @@ export class FlowSlots {
     return Math.min(record.share, slotsOf(record)) * this.#longestMs
   }
 
+  #ran(ranMs: number, nowMs: number): void {
+    this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
+    this.#endedMs = nowMs
+  }
+
+  /** From now on flows are on record, with what runs of them, as their last arrivals have them. */
+  #record(last: QueuedRequest): void {
+    this.#isRecorded = true
+    for (let one = this.#unrecorded.first; one !== undefined; one = this.#unrecorded.first) {
+      this.#unrecorded.delete(one)
+      this.starts(one, one.startedMs)
+      this.retell(one)
+    }
+    this.retell(last)
+  }
+
+  /** The record of the request's flow, if there is one; a record without requests was closed. */
+  #find(request: QueuedRequest): FlowRecord | undefined {
+    if (this.#isOfBand) return this.#flows.get(request.flow)
+    if (request.account === undefined || request.account.requests === 0) request.account = this.#flows.get(request.flow)
+    return request.account
+  }
+
   #open(request: QueuedRequest): FlowRecord {
+    const known = this.#find(request)
+    if (known !== undefined) return known
     const { flow, weight, most } = request
-    let record = this.#flows.get(flow)
-    if (record !== undefined) return record
-    record = {
+    const record: FlowRecord = {
       weight,
       most,
       running: new LinkedList(),
@@ -302,11 +355,43 @@ export class FlowSlots {
       isShort: false,
     }
     this.#flows.set(flow, record)
+    if (!this.#isOfBand) request.account = record
     return record
   }
 
   #close(flow: string, { requests }: FlowRecord): void {
-    if (requests === 0) this.#flows.delete(flow)
+    if (requests > 0) return
+    this.#flows.delete(flow)
+    if (this.#flows.size > 0) return
+    this.#isRecorded = this.#isCapped || this.#isOfBand
+    this.#onlyBand = undefined
+  }
+
+  /** The slots of the request's band alone; `undefined` where these are. */
+  #bandOf({ band }: QueuedRequest): FlowSlots | undefined {
+    if (this.#bands === undefined) {
+      this.#onlyBand ??= band
+      if (band === this.#onlyBand) return undefined
+      this.#bands = new Map([[this.#onlyBand, this.#copy()]])
+    }
+    let slots = this.#bands.get(band)
+    if (slots === undefined) {
+      slots = new FlowSlots(this.#isCapped, this.#perFlowUnits, true)
+      this.#bands.set(band, slots)
+    }
+    return slots
+  }
+
+  /** The slots of the band that was the only one so far. */
+  #copy(): FlowSlots {
+    const copy = new FlowSlots(this.#isCapped, this.#perFlowUnits, true)
+    for (const [flow, record] of this.#flows) copy.#flows.set(flow, { ...record })
+    copy.#longestMs = this.#longestMs
+    copy.#endedMs = this.#endedMs
+    copy.#short = this.#short
+    copy.#waitingFlows = this.#waitingFlows
+    copy.#waiting = this.#waiting
+    return copy
   }
 
   /** Its shares of an amount by weight and by requests due. */

@@ -91,7 +91,9 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY, settings.bands.length)
+    const perFlowUnits = pool?.perFlow ?? Number.POSITIVE_INFINITY
+    const isCapped = Math.min(perFlowUnits, Number(settings.perFlowConcurrency) || 0) < Number.POSITIVE_INFINITY
+    this.#slots = new FlowSlots(isCapped, perFlowUnits)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
