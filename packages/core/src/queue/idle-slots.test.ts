@@ -20,12 +20,13 @@ describe('requests that started before anything waited', () => {
 
   it('weigh what their flow weighs now', async () => {
     let weight = 1
-    const { ask, end, started } = queueOf({ concurrency: 4, weightOf: (flow) => (flow === 'a' ? weight : 1) })
-    for (const name of ['a1', 'a2', 'a3']) ask(name)
+    const { ask, end, started } = queueOf({ concurrency: 5, weightOf: (flow) => (flow === 'a' ? weight : 1) })
+    for (const name of ['a1', 'a2', 'c1', 'c2', 'c3']) ask(name)
     weight = 3
-    for (const name of ['b1', 'a4', 'a5', 'b2', 'b3']) ask(name)
-    for (const name of ['a1', 'a2']) await end(name)
-    expect(started.slice(4)).toEqual(['a4', 'a5'])
+    for (const name of ['a3', 'b1']) ask(name)
+    await end('c1')
+    // Three of five slots are a's; by its old weight, less than two would be.
+    expect(started.slice(5)).toEqual(['a3'])
   })
 
   it('are of their band when requests of another band come', async () => {
