@@ -133,18 +133,26 @@ export class FlowSlots {
     ofBand?.waits(request)
   }
 
-  /** A request that waited starts, or never will. */
+  /** A request that waited never will start. */
   waitsNoMore(request: QueuedRequest): void {
     const record = this.#find(request)!
     this.#count(record, request, -1)
-    this.#waiting--
-    if (--record.waiting === 0) this.#waitingFlows--
+    this.#leftLine(record)
     this.#note(record)
     this.#bandOf(request)?.waitsNoMore(request)
     this.#close(request.flow, record)
   }
 
-  starts(request: QueuedRequest, nowMs: number): void {
+  /** A request that waited starts: what its flow wants stays the same. */
+  startsLater(request: QueuedRequest, nowMs: number): void {
+    const record = this.#find(request)!
+    this.#balance(record, nowMs)
+    this.#leftLine(record)
+    this.#runs(record, request)
+    this.#bandOf(request)?.startsLater(request, nowMs)
+  }
+
+  startsAtOnce(request: QueuedRequest, nowMs: number): void {
     if (!this.#isRecorded) {
       this.#unrecorded.push(request)
       return
@@ -153,11 +161,8 @@ export class FlowSlots {
     const record = this.#open(request)
     this.#balance(record, nowMs)
     this.#count(record, request, 1)
-    if (!this.#isOfBand) record.running.push(request)
-    record.width += request.width
-    record.units += request.units
-    this.#note(record)
-    ofBand?.starts(request, nowMs)
+    this.#runs(record, request)
+    ofBand?.startsAtOnce(request, nowMs)
   }
 
   /** It ran for so long, and cost this; 0 if that is not known. */
@@ -307,6 +312,18 @@ export class FlowSlots {
     return Math.min(record.share, slotsOf(record)) * this.#longestMs
   }
 
+  #leftLine(record: FlowRecord): void {
+    this.#waiting--
+    if (--record.waiting === 0) this.#waitingFlows--
+  }
+
+  #runs(record: FlowRecord, request: QueuedRequest): void {
+    if (!this.#isOfBand) record.running.push(request)
+    record.width += request.width
+    record.units += request.units
+    this.#note(record)
+  }
+
   #ran(ranMs: number, nowMs: number): void {
     this.#longestMs = Math.max(ranMs, this.#longestMs - (nowMs - this.#endedMs) / MEMORY)
     this.#endedMs = nowMs
@@ -317,7 +334,7 @@ export class FlowSlots {
     this.#isRecorded = true
     for (let one = this.#unrecorded.first; one !== undefined; one = this.#unrecorded.first) {
       this.#unrecorded.delete(one)
-      this.starts(one, one.startedMs)
+      this.startsAtOnce(one, one.startedMs)
       this.retell(one)
     }
     this.retell(last)

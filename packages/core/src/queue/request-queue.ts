@@ -11,6 +11,7 @@ import {
   classNameOf,
   deadlineOf,
   flowWeight,
+  isCapped,
   mostSlots,
   type QueueSettings,
   queueSettings,
@@ -91,9 +92,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    const perFlowUnits = pool?.perFlow ?? Number.POSITIVE_INFINITY
-    const isCapped = Math.min(perFlowUnits, Number(settings.perFlowConcurrency) || 0) < Number.POSITIVE_INFINITY
-    this.#slots = new FlowSlots(isCapped, perFlowUnits)
+    this.#slots = new FlowSlots(isCapped(settings), pool?.perFlow ?? Number.POSITIVE_INFINITY)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -232,6 +231,7 @@ export class RequestQueue implements Stage {
     if (!this.#supply.tryTake(request, nowMs)) return false
     this.#startedAtOnce++
     this.#list.startedAtOnce(request)
+    this.#slots.startsAtOnce(request, nowMs)
     this.#run(request, nowMs)
     return true
   }
@@ -432,7 +432,6 @@ export class RequestQueue implements Stage {
   #run(request: QueuedRequest, nowMs: number): void {
     this.#running++
     request.band.runs(request)
-    this.#slots.starts(request, nowMs)
     request.state = 'running'
     request.startedMs = nowMs
   }
