@@ -1,67 +1,28 @@
 import type { Contest } from '../admission/stage.js'
 import { LinkedList } from '../linked-list.js'
+import { dueOf, type FlowRecord, learn, MEMORY, slotsOf, weightOf } from './flow-record.js'
 import { MaxMin } from './max-min.js'
 import type { QueuedRequest } from './queued-request.js'
 import { NOTHING, ROUNDING } from './slots.js'
 
 type Band = QueuedRequest['band']
 
-/** Requests, of equal durations, over which the mean cost of a flow is taken. */
-const MEMORY = 32
-
-/** Part of the most that a flow saves up which lets it go before flows that are short. */
+/** Part of the most that a flow is owed which lets it go before flows that are short. */
 const MUCH = 1 / 4
 
-/** What one flow has: its running requests, oldest first, and its waiting ones. */
-export interface FlowRecord {
-  /** As its last arrival had them. */
-  weight: number
-  most: number
-  readonly running: LinkedList<QueuedRequest>
-  waiting: number
-  /** Slots and units that the running requests take. */
-  width: number
-  units: number
-  /** The same with the waiting ones. */
-  wantedWidth: number
-  wantedUnits: number
-  /** Number of all of these. */
-  requests: number
-  /** The most that one was expected to cost. */
-  costliest: number
-  /** Of those that ended: how long they ran, the squares of that, and how long they ran times what they cost; fading. */
-  ranMs: number
-  ranSquared: number
-  ranCost: number
-  /** The larger of its two shares of the slots when it was last looked at, and the smaller. */
-  share: number
-  sure: number
-  /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
-  balance: number
-  balancedMs: number
-  /** It waits, and would be within the smaller share with one more request. */
-  isShort: boolean
-}
+/** The shares of a flow that has no need to share: all, and none that others would have to leave to it. */
+const NOT_SHARED = [Number.POSITIVE_INFINITY, 0] as const
 
 /** By weight, and by requests due. */
 type Shares = readonly [MaxMin<FlowRecord>, MaxMin<FlowRecord>]
-
-const weightOf = ({ weight }: FlowRecord): number => weight
-/**
- * Requests that a flow is due, as a rate: its weight over their mean cost. Each counts for as long as it ran, so that
- * cheap ones that wait, or end at once, gain nothing; until one has, the costliest counts.
- */
-const dueOf = ({ weight, costliest, ranMs, ranCost }: FlowRecord): number =>
-  weight / (ranMs > 0 ? ranCost / ranMs : costliest)
-const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWidth, most)
 
 /**
  * The slots that each flow holds, and its share of them while others wait: by weight or, if that is more, by the requests
  * that it is due, which are its weight over what they cost in the mean. For a flow of cheap requests needs more slots than one of
  * costly ones to have as much served. Shares are max-min: what a flow does not want of its own is shared by the others.
  * A flow may always run one request. A part of a slot is had over time: a flow may have one request more than its share
- * if it has had less than its share so far; much less, if a flow waits that has fewer whole slots than both ways of sharing
- * give it.
+ * if it has not had more than its share so far; much less, if a flow waits that has fewer whole slots than both ways of
+ * sharing give it.
  * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
  * count. Keeps a record per flow that runs or waits, and one for each of its bands, if there are several; O(1) per change,
@@ -75,6 +36,7 @@ export class FlowSlots {
   readonly #isOfBand: boolean
   readonly #slots: Shares
   readonly #units: Shares
+  readonly #slotsFor: (band: Band) => number
   /** All requests on record are of this band; after that, each band has slots of its own as well. */
   #onlyBand: Band | undefined = undefined
   #bands: Map<Band, FlowSlots> | undefined = undefined
@@ -82,6 +44,8 @@ export class FlowSlots {
   readonly #unrecorded = new LinkedList<QueuedRequest>()
   #isRecorded: boolean
   #changes = 0
+  /** How often nobody waited, or one flow alone was left: then nobody owes anybody. */
+  #era = 0
   /** The longest that a request ran, fading by one part in {@link MEMORY} of the time since; and when the last one ended. */
   #longestMs = 0
   #endedMs = 0
@@ -92,13 +56,17 @@ export class FlowSlots {
   #waitingFlows = 0
   #waiting = 0
 
-  /** `isCapped`: flows may have only so many slots, or units of the pool, even if nobody waits. */
-  constructor(isCapped: boolean, perFlowUnits: number, isOfBand = false) {
+  /**
+   * `slotsFor` tells the slots that a band has or might have. `isCapped`: flows may have only so many slots, or units of the
+   * pool, even if nobody waits.
+   */
+  constructor(slotsFor: (band: Band) => number, isCapped: boolean, perFlowUnits: number | undefined, isOfBand = false) {
+    this.#slotsFor = slotsFor
     this.#isCapped = isCapped
     this.#isRecorded = isCapped || isOfBand
     this.#isOfBand = isOfBand
-    this.#perFlowUnits = perFlowUnits
-    const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, perFlowUnits)
+    this.#perFlowUnits = perFlowUnits ?? Number.POSITIVE_INFINITY
+    const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, this.#perFlowUnits)
     const shares = (wants: (record: FlowRecord) => number): Shares => [
       new MaxMin(this.#flows, wants, weightOf),
       new MaxMin(this.#flows, wants, dueOf),
@@ -126,7 +94,7 @@ export class FlowSlots {
     if (!this.#isRecorded) this.#record(request)
     const ofBand = this.#bandOf(request)
     const record = this.#open(request)
-    this.#count(record, request, 1)
+    this.#add(record, request, 1)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
     this.#note(record)
@@ -136,7 +104,7 @@ export class FlowSlots {
   /** A request that waited never will start. */
   waitsNoMore(request: QueuedRequest): void {
     const record = this.#find(request)!
-    this.#count(record, request, -1)
+    this.#add(record, request, -1)
     this.#leftLine(record)
     this.#note(record)
     this.#bandOf(request)?.waitsNoMore(request)
@@ -160,7 +128,7 @@ export class FlowSlots {
     const ofBand = this.#bandOf(request)
     const record = this.#open(request)
     this.#balance(record, nowMs)
-    this.#count(record, request, 1)
+    this.#add(record, request, 1)
     this.#runs(record, request)
     ofBand?.startsAtOnce(request, nowMs)
   }
@@ -174,7 +142,7 @@ export class FlowSlots {
     }
     const record = this.#find(request)!
     this.#balance(record, nowMs)
-    this.#count(record, request, -1)
+    this.#add(record, request, -1)
     if (!this.#isOfBand) record.running.delete(request)
     const isLast = record.requests === record.waiting
     record.width = isLast ? 0 : record.width - request.width
@@ -191,6 +159,11 @@ export class FlowSlots {
     let width = this.#flows.get(flow)?.width ?? 0
     for (let one = this.#unrecorded.first; one !== undefined; one = one.next) if (one.flow === flow) width += one.width
     return width
+  }
+
+  /** Whether a running request is the one that its flow started last. */
+  isLatest(request: QueuedRequest): boolean {
+    return this.#isRecorded && this.#find(request)?.running.last === request
   }
 
   /** Requests of a flow that wait. */
@@ -228,23 +201,20 @@ export class FlowSlots {
 
   /**
    * Whether the request is within its flow's share of its band's slots and units, which counts while others wait. For a
-   * request that would take its flow above its share of the slots, the flow must have had less than its share over time;
-   * a quarter of {@link #mostBalance} less, if somebody is short of whole slots: a flow that was idle has that.
+   * request that would take its flow above its share of the slots, the flow must owe nothing; if somebody is short of whole
+   * slots, it must be owed a quarter of {@link #mostBalance}, unless none of its requests has ended yet.
    */
-  isWithinShare(request: QueuedRequest, limit: number, poolLimit: number, nowMs: number): boolean {
+  isWithinShare(request: QueuedRequest, poolLimit: number, nowMs: number): boolean {
     const { width, units } = request
     const ofBand = this.#bandOf(request)
-    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, limit, poolLimit, nowMs)
+    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, poolLimit, nowMs)
     const record = this.#find(request)!
     this.#balance(record, nowMs)
-    const [byWeight, byCost] = this.#shares(this.#slots, record, limit)
-    record.share = Math.max(byWeight, byCost)
-    record.sure = Math.min(byWeight, byCost)
     this.#note(record)
     if (record.width === 0) return true
     const wouldHold = record.width + width
     if (wouldHold > record.most) return false
-    const needed = this.#short > 0 ? MUCH * this.#mostBalance(record) : 0
+    const needed = this.#short > 0 && record.ranMs > 0 ? MUCH * this.#mostBalance(record) : 0
     if (wouldHold > record.share + ROUNDING && (record.width > record.share - ROUNDING || record.balance < needed)) {
       this.#best = Math.max(this.#best, record.balance)
       return false
@@ -277,7 +247,7 @@ export class FlowSlots {
   }
 
   /** A request comes to those of a flow, or goes from them. */
-  #count(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
+  #add(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
     record.requests += change
     record.costliest = Math.max(record.costliest, expected)
     // Differences of floats are inexact; without requests the sums are exactly 0.
@@ -296,24 +266,39 @@ export class FlowSlots {
   }
 
   /**
-   * Counts what a flow holds against its share, up to now. It saves up, or owes, at most its share for as long as the
-   * longest request runs: a flow that held all slots while nobody else waited did no harm.
+   * Counts what a flow holds against its share, up to now: against the larger of its shares at the beginning and at the
+   * end, for what it held while nobody else asked for it is no debt. A flow that comes owes nothing, and is owed nothing.
    */
   #balance(record: FlowRecord, nowMs: number): void {
+    if (this.#bands !== undefined) return
+    const isShared = this.#waiting > 0 && this.#flows.size > 1
+    const [byWeight, byCost] = isShared
+      ? this.#shares(this.#slots, record, this.#slotsFor(this.#onlyBand!))
+      : NOT_SHARED
+    const share = Math.max(byWeight, byCost)
+    record.share = Math.max(record.share, share)
     const most = this.#mostBalance(record)
-    const balance =
-      record.balance + (nowMs - record.balancedMs) * (Math.min(record.share, slotsOf(record)) - record.width)
-    record.balance = Math.min(most, Math.max(-most, balance))
+    const less = record.share < Number.POSITIVE_INFINITY ? this.#shareOf(record) - record.width : 0
+    const balance = record.balance + less * (nowMs - record.balancedMs)
+    record.balance = record.era === this.#era ? Math.min(most, Math.max(-most, balance)) : 0
     record.balancedMs = nowMs
+    record.era = this.#era
+    record.share = share
+    record.sure = Math.min(byWeight, byCost)
   }
 
-  /** The most that a flow saves up or owes. */
+  /** The most that a flow owes, or is owed: its share for as long as the longest request runs. */
   #mostBalance(record: FlowRecord): number {
-    return Math.min(record.share, slotsOf(record)) * this.#longestMs
+    return this.#shareOf(record) * this.#longestMs
+  }
+
+  /** Its share, as far as it wants that. */
+  #shareOf(record: FlowRecord): number {
+    return Math.min(record.share, slotsOf(record))
   }
 
   #leftLine(record: FlowRecord): void {
-    this.#waiting--
+    if (--this.#waiting === 0) this.#era++
     if (--record.waiting === 0) this.#waitingFlows--
   }
 
@@ -367,8 +352,9 @@ export class FlowSlots {
       ranCost: 0,
       share: Number.POSITIVE_INFINITY,
       sure: 0,
-      balance: Number.POSITIVE_INFINITY,
+      balance: 0,
       balancedMs: 0,
+      era: this.#era,
       isShort: false,
     }
     this.#flows.set(flow, record)
@@ -379,6 +365,7 @@ export class FlowSlots {
   #close(flow: string, { requests }: FlowRecord): void {
     if (requests > 0) return
     this.#flows.delete(flow)
+    if (this.#flows.size === 1) this.#era++
     if (this.#flows.size > 0) return
     this.#isRecorded = this.#isCapped || this.#isOfBand
     this.#onlyBand = undefined
@@ -393,16 +380,22 @@ export class FlowSlots {
     }
     let slots = this.#bands.get(band)
     if (slots === undefined) {
-      slots = new FlowSlots(this.#isCapped, this.#perFlowUnits, true)
+      slots = this.#another()
       this.#bands.set(band, slots)
     }
     return slots
   }
 
+  #another(): FlowSlots {
+    return new FlowSlots(this.#slotsFor, this.#isCapped, this.#perFlowUnits, true)
+  }
+
   /** The slots of the band that was the only one so far. */
   #copy(): FlowSlots {
-    const copy = new FlowSlots(this.#isCapped, this.#perFlowUnits, true)
+    const copy = this.#another()
     for (const [flow, record] of this.#flows) copy.#flows.set(flow, { ...record })
+    copy.#onlyBand = this.#onlyBand
+    copy.#era = this.#era
     copy.#longestMs = this.#longestMs
     copy.#endedMs = this.#endedMs
     copy.#short = this.#short
@@ -415,16 +408,4 @@ export class FlowSlots {
   #shares([byWeight, byCost]: Shares, record: FlowRecord, amount: number): [number, number] {
     return [byWeight.shareOf(record, amount, this.#changes), byCost.shareOf(record, amount, this.#changes)]
   }
-}
-
-/** Of many of equal durations it remembers about 32, and as much of others as that is worth. */
-function learn(record: FlowRecord, ranMs: number, cost: number): void {
-  record.ranMs += ranMs
-  record.ranSquared += ranMs * ranMs
-  record.ranCost += ranMs * cost
-  const fade = (MEMORY * record.ranSquared) / record.ranMs ** 2
-  if (!(fade < 1)) return
-  record.ranMs *= fade
-  record.ranSquared *= fade
-  record.ranCost *= fade
 }

@@ -92,7 +92,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(isCapped(settings), pool?.perFlow ?? Number.POSITIVE_INFINITY)
+    this.#slots = new FlowSlots((band) => this.#list.slotsFor(band), isCapped(settings), pool?.perFlow)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -182,10 +182,7 @@ export class RequestQueue implements Stage {
     this.#stopListening()
   }
 
-  /**
-   * What is not said is asked of the options' functions. Throws what they or the capacity throws, and then keeps nothing
-   * of the request.
-   */
+  /** Asks the options' functions what is not said. Throws what they or the capacity throws, and then keeps nothing. */
   #admit(passage: Passage, cost: number, said: Said): Verdict | Promise<Verdict> {
     const { flow, nowMs } = passage
     const settings = this.#settings
@@ -301,6 +298,7 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     // A request that failed, and of which nobody says what it cost, tells nothing of others.
     const teaches = outcome === 'success' || isNamed
+    if (this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
     this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {
