@@ -12,7 +12,7 @@ const browser = withBrowser()
 
 const MINUTES = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 4 : 60
 
-it(`holds less than 60 MB after ${MINUTES} minutes of watching, with a thousand names a second that nobody knew`, async () => {
+it(`holds less than 60 MB after ${MINUTES} minutes of watching, with a thousand new names a second`, async () => {
   const world = new World()
   const { clock, after } = world
   const gate = createGate({ clock, after })
