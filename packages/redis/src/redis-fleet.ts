@@ -115,7 +115,7 @@ class Seat {
     this.#arbiter = undefined
     if (this.#member === '') return
     try {
-      await this.#run(EXCHANGE, this.#key, [this.#member, 'leave', ''])
+      await this.#run(EXCHANGE, [this.#key], [this.#member, 'leave', ''])
     } catch {
       // Redis is away: the entry expires there by itself.
     }
@@ -158,7 +158,7 @@ class Seat {
     const report = this.#report
     this.#leases = new Map()
     this.#report = ''
-    this.#run(EXCHANGE, this.#key, this.#said(report, leases)).then(
+    this.#run(EXCHANGE, [this.#key], this.#said(report, leases)).then(
       (reply) => {
         if (this.#answered(call)) this.#hears(reply, report, leases)
       },

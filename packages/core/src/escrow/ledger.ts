@@ -160,7 +160,8 @@ export class Ledger {
       }
     }
     const tenants = this.#roster.active()
-    budget.offset = memory.carry(this.#root, tenants, budget.most)
+    // Where the limit is drawn from a pool, that knows what is carried.
+    if (budget.most > 0) budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
       // A debt is paid out of one's own share.
       const charged = Math.min(tenant.debt, budget.most * tenant.due)
@@ -255,15 +256,8 @@ export class Ledger {
     const { tenant, cost, verdict, retryMs } = this.judged
     if (verdict === 'never') return
     const { nowMs } = this.#budget
-    const returnMs = nowMs + retryMs * LATE + LATE_MS
-    if (!tenant.active) {
-      const { name, weight, parent: group, isNamed } = tenant
-      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
-        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
-      return
-    }
-    this.#return(tenant)
-    tenant.returnMs = returnMs
+    this.turnAway(retryMs)
+    if (!tenant.active) return
     if (tenant.waits) this.#waiting.remove(tenant)
     this.#waiting.add(tenant)
     tenant.waitsSinceMs = nowMs
@@ -277,6 +271,23 @@ export class Ledger {
       let node: Group | Tenant = tenant
       while (node.parent?.rank(node)) node = node.parent
     }
+  }
+
+  /**
+   * Notes that what was just judged is to come back in `retryMs`: if that is in the next window, its claims age only once
+   * all those are back.
+   */
+  turnAway(retryMs: number): void {
+    const { tenant } = this.judged
+    const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
+    if (!tenant.active) {
+      const { name, weight, parent: group, isNamed } = tenant
+      if (name !== SHARED && (this.#turnedAway.size < this.#maxStrangers || isNamed))
+        this.#turnedAway.set(name, { weight, group, isNamed, returnMs })
+      return
+    }
+    this.#return(tenant)
+    tenant.returnMs = returnMs
   }
 
   /**

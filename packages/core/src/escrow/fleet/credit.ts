@@ -104,9 +104,9 @@ export class Credit {
     return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
   }
 
-  /** What all tenants weigh here, and have used. */
-  stake(nowMs: number): Stake {
-    return this.isOpen(nowMs) ? { weight: this.#ledger.weight, used: this.used } : NONE
+  /** What all tenants weigh here, and have used, in the window that the account is about, even if it is over. */
+  get stake(): Stake {
+    return { weight: this.#ledger.weight, used: this.used }
   }
 
   /** What a tenant weighs here, and has used. */

@@ -68,6 +68,12 @@ function differences(amounts: readonly number[]): number[] {
   return amounts.map((amount, at) => Math.abs(amount / sum - WEIGHTS[at]! / weights))
 }
 
+/** The largest difference over ten windows. */
+function overTen(windows: readonly number[][], from: number): number {
+  const ten = windows.slice(from, from + 10)
+  return Math.max(...differences(WEIGHTS.map((_weight, at) => ten.reduce((sum, window) => sum + window[at]!, 0))))
+}
+
 describe('clients of a fleet that come back by Retry-After', () => {
   it.each(Object.keys(PLACES))('get their weights, %s', async (places) => {
     for (const seed of [1, 2, 3]) {
@@ -79,12 +85,18 @@ describe('clients of a fleet that come back by Retry-After', () => {
         expect(Math.max(...differences(window))).toBeLessThan(0.03)
       }
       const mean = windows.flatMap(differences).reduce((a, b) => a + b, 0) / (WINDOWS * WEIGHTS.length)
-      expect(mean).toBeLessThan(0.006)
-      for (const from of [0, 10]) {
-        const ten = windows.slice(from, from + 10)
-        const sums = WEIGHTS.map((_weight, at) => ten.reduce((sum, window) => sum + window[at]!, 0))
-        expect(Math.max(...differences(sums))).toBeLessThan(0.01)
-      }
+      expect(mean).toBeLessThan(0.004)
+      for (const from of [0, 10]) expect(overTen(windows, from)).toBeLessThan(0.003)
     }
   })
+
+  it.each(Object.keys(PLACES))(
+    'get them over ten windows, where a guarantee is less than one cost, %s',
+    async (places) => {
+      for (const seed of [1, 2, 3]) {
+        const windows = await politeClients({ limit: 30, cost: 5, connections: 3, seed, placeOf: PLACES[places]! })
+        for (const from of [0, 10]) expect(overTen(windows, from)).toBeLessThan(0.04)
+      }
+    },
+  )
 })

@@ -386,6 +386,7 @@ export class PoolMember {
     else {
       this.#refused++
       if (reason !== 'never') this.#note(ask, nowMs, true)
+      if (judged !== undefined) this.#ledger.turnAway(retryAfterMs)
     }
     const resetAtMs = (this.#credit.isOpen(nowMs) ? this.#ledger.startMs : nowMs) + this.#terms.windowMs
     return this.#ticket(ask, reason, retryAfterMs, judged, resetAtMs, nowMs)
@@ -435,10 +436,13 @@ export class PoolMember {
   #wish(need: number, back: number, tenant: string | undefined): Wish {
     const nowMs = this.#credit.now()
     const name = tenant === undefined ? undefined : this.#credit.nameOf(tenant)
-    const all = this.#credit.stake(nowMs)
+    const all = this.#credit.stake
     const { members } = this.#account
-    const stakeOf = (of: string): Stake => this.#credit.stakeOf(of, nowMs)
-    const report = this.#reports.report(name, members, all, stakeOf, this.#credit.elapsed(nowMs), nowMs)
+    const stakeOf = (of: string): Stake => this.#ledger.stakeOf(of === OTHERS ? '' : of)
+    // Mostly, it is the first call of the next window, in which nobody has been named.
+    const isOver = !this.#credit.isOpen(nowMs)
+    if (isOver) this.#reports.nameAnew()
+    const report = this.#reports.report(name, members, all, stakeOf, isOver ? 1 : this.#credit.elapsed(nowMs), nowMs)
     return { need, back, ahead: this.#credit.wantsAhead(this.#terms.quantum, nowMs), spent: all.used, ...report }
   }
 

@@ -123,7 +123,8 @@ const LONGEST_GRACE = 4
  * answered, for four times that at most. By then every member that is at work has told what it holds, and how much it
  * knew to be granted in all: the one that was granted something last knew everything.
  *
- * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed.
+ * Members of the window before are kept their claims, until they call or {@link LAPSE} of the window has passed. What a
+ * tenant got there more than others that were refused counts as used in this one: {@link Tenants}.
  *
  * O(members + strata) a call, O(members of a tenant) for each tenant in it.
  */
@@ -215,12 +216,13 @@ export class Pool {
     // In an epoch that began with a loss, nothing was granted ahead.
     this.#head.since = this.#head.lostEpoch === this.#head.epoch ? 0 : this.#head.granted
     this.#head.ahead = 0
+    const { level } = this.#head
     this.#head.level = Number.MAX_VALUE
     if (!isListening) {
       this.#head.lostEpoch = -1
       Object.assign(this.#head, NOT_LOST)
     }
-    this.#tenants.clear()
+    this.#tenants.begin(isNext, level)
   }
 
   #memberOf({ member: name }: LeaseCall): Member {
@@ -343,7 +345,7 @@ export class Pool {
     const weights = claimants.reduce((sum, { weight }) => sum + weight, 0)
     const elapsed = this.#elapsedAt(this.#head.nowMs, windowMs)
     const left = call.left ?? Math.max(0, limit - this.#head.granted)
-    const most = weights > 0 ? limit / weights : 0
+    const most = weights > 0 ? (limit + this.#tenants.carried) / weights : 0
     // What lies idle at a member is there for those that have claims there.
     const before = Math.min(most, this.#head.level)
     const kept = (other: Member): number => Math.min(other.idle, claimOfMember(other, before, elapsed))
