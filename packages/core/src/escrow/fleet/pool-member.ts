@@ -149,10 +149,10 @@ export class PoolMember {
   /** What it cost more is charged to the credit here, and then to a lease that is drawn for it. */
   settle(ticket: LeasedTicket, actualCost: number): Settled | Promise<Settled> {
     const nowMs = this.#credit.now()
-    const [{ win }, { slot, payer: tenant }] = [this.#account, ticket]
+    const [{ win }, { place: slot, payer: tenant }] = [this.#account, ticket]
     // First what may throw: afterwards the ticket is used up.
     const weight = weightFrom(this.#settings.weightOf, tenant)
-    let [rest, draws] = [actualCost - ticket.charged, 0]
+    let [rest, draws] = [actualCost - ticket.reserved, 0]
     const when = ticket.settleIn(win)
     if (when === 'never') return NOTHING_SETTLED
     // What a group spends for one of its own says nothing of the group's costs.
@@ -183,15 +183,15 @@ export class PoolMember {
 
   /** Charged as far as the credit here reaches. */
   charge(ticket: LeasedTicket, costSoFar: number): void {
-    const part = Math.min(costSoFar - ticket.charged, this.#credit.left)
-    if (part <= 0 || !this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
-    ticket.charge(part - this.#ledger.settle(ticket.slot, part))
+    const part = Math.min(costSoFar - ticket.reserved, this.#credit.left)
+    if (part <= 0 || !this.#credit.isOpen(this.#credit.now()) || ticket.timeIn(this.#account.win) !== 'now') return
+    ticket.charge(part - this.#ledger.settle(ticket.place, part))
   }
 
   /** Some of what was allowed is not needed. Unlike a settlement, this may be said several times. */
   giveBack(ticket: LeasedTicket, amount: number): void {
-    if (!this.#credit.isOpen(this.#credit.now()) || !ticket.isOpenIn(this.#account.win)) return
-    this.#ledger.settle(ticket.slot, -amount)
+    if (!this.#credit.isOpen(this.#credit.now()) || ticket.timeIn(this.#account.win) !== 'now') return
+    this.#ledger.settle(ticket.place, -amount)
     this.#pulse.start(this.#credit.now())
   }
 
@@ -336,9 +336,9 @@ export class PoolMember {
   /** Answers what was just judged and allowed. */
   #spend(ask: Ask, reason: LeasedReason | undefined, nowMs: number): LeasedTicket {
     const answer = this.#answer(ask, reason, 0, nowMs, this.#ledger.judged)
-    answer.book(this.#ledger.spend(), this.#account.win)
+    answer.admit(this.#ledger.spend(), this.#account.win)
     this.#estimates?.admit(ask.tenant)
-    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.slot, part))
+    this.#debts.pay(ask.tenant, this.spare, (part) => part - this.#ledger.settle(answer.place, part))
     const name = this.#credit.nameOf(ask.tenant)
     this.#reports.spend(name, name === OTHERS ? 1 : ask.weight, ask.cost)
     return answer
