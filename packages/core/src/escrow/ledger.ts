@@ -255,12 +255,11 @@ export class Ledger {
   refuse(): void {
     const { tenant, cost, verdict, retryMs } = this.judged
     if (verdict === 'never') return
-    const { nowMs } = this.#budget
     this.turnAway(retryMs)
     if (!tenant.active) return
     if (tenant.waits) this.#waiting.remove(tenant)
     this.#waiting.add(tenant)
-    tenant.waitsSinceMs = nowMs
+    tenant.waitsSinceMs = this.#budget.nowMs
     // A tenant that asks for the same again keeps its place in line.
     const isInLine = tenant.waitsFor === cost
     tenant.waitsFor = cost
@@ -273,10 +272,7 @@ export class Ledger {
     }
   }
 
-  /**
-   * Notes that what was just judged is to come back in `retryMs`: if that is in the next window, its claims age only once
-   * all those are back.
-   */
+  /** Notes that who was just judged comes back in `retryMs`: claims of the next window wait for those. */
   turnAway(retryMs: number): void {
     const { tenant } = this.judged
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
@@ -314,16 +310,13 @@ export class Ledger {
       this.#lateDebts.set(ownCopy(name), { weight, group, isNamed, amount })
   }
 
-  /** What a tenant weighs here, and has used; that of the shared one if it is known as part of that. */
-  stakeOf(name: string): { weight: number; used: number } {
-    const { weight, used } = this.#find(name) ?? { weight: 0, used: 0 }
-    return { weight, used }
-  }
-
-  /** What a tenant has used per weight, with what counts as used elsewhere. */
-  shareOf(name: string): number {
-    const tenant = this.#find(name)
-    return tenant === undefined ? 0 : (tenant.used + tenant.elsewhere) / tenant.weight
+  /**
+   * What a tenant weighs here, and has used; and that per weight, with what counts as used elsewhere. Of the shared one,
+   * if it is known as part of that.
+   */
+  stakeOf(name: string): { weight: number; used: number; share: number } {
+    const { weight, used, elsewhere } = this.#find(name) ?? { weight: 0, used: 0, elsewhere: 0 }
+    return { weight, used, share: weight > 0 ? (used + elsewhere) / weight : 0 }
   }
 
   /**
@@ -399,16 +392,12 @@ export class Ledger {
   }
 
   /** Works the level of a group out anew: the highest at which all that is claimed in there fits into its room. */
-  #refit(group: Group): void {
-    group.locate()
-    this.#refitTo(group, this.#budget.roomOf(group))
-  }
-
-  #refitTo(group: Group, room: number): void {
+  #refit(group: Group, room?: number): void {
     if (group.activeWeight <= 0) return
     group.locate()
     const ceiling = group.ceiling(0)
-    const level = group.highest(ceiling, this.#budget.tau, room, 0, this.#budget.slack)
+    const { tau, slack } = this.#budget
+    const level = group.highest(ceiling, tau, room ?? this.#budget.roomOf(group), 0, slack)
     this.#setPart(group, ceiling > 0 ? level / ceiling : 1)
   }
 
@@ -429,7 +418,7 @@ export class Ledger {
     group.locate()
     const room = this.#budget.roomOf(group)
     this.#setWeight(child, weight)
-    this.#refitTo(group, room)
+    this.#refit(group, room)
   }
 
   #setWeight(child: Group | Tenant, weight: number): void {

@@ -104,16 +104,6 @@ export class Credit {
     return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
   }
 
-  /** What all tenants weigh here, and have used, in the window that the account is about, even if it is over. */
-  get stake(): Stake {
-    return { weight: this.#ledger.weight, used: this.used }
-  }
-
-  /** What a tenant weighs here, and has used. */
-  stakeOf(tenant: string, nowMs: number): Stake {
-    return this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant === OTHERS ? '' : tenant) : NONE
-  }
-
   /** What a member that leaves hands back and says: all that groups below do not hold. */
   lastWish(weightOf: ((tenant: string) => number) | undefined): Wish {
     const [back, { promised: ahead }] = [Math.max(0, this.unspent), this.#groups]
@@ -137,7 +127,7 @@ export class Credit {
 
   /** The pool's refusal that tells that a tenant of this whole weight need not ask it for so much yet. */
   refusalOf({ tenant, weight }: Pick<Request, 'tenant' | 'weight'>, need: number, nowMs: number): Refusal | undefined {
-    const share = this.isOpen(nowMs) ? this.#ledger.shareOf(tenant) : 0
+    const share = this.isOpen(nowMs) ? this.#ledger.stakeOf(tenant).share : 0
     return this.#account.refusalOf({ tenant: this.nameOf(tenant), weight, share, need }, nowMs)
   }
 

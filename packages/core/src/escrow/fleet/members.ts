@@ -353,6 +353,7 @@ export interface Head {
 
 /** Nobody is to be heard. */
 export const NOT_LOST = {
+  lostEpoch: -1,
   heard: 0,
   awaited: 0,
   informedWin: -1,
@@ -373,7 +374,6 @@ export function newHead(): Head {
     ahead: 0,
     level: Number.MAX_VALUE,
     lostMs: 0,
-    lostEpoch: -1,
     ...NOT_LOST,
   }
 }
