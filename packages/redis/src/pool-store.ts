@@ -19,17 +19,17 @@ export interface RedisPoolStoreOptions {
    * closes it.
    */
   client: RedisClient
-  /** Begins the name of every key. @default 'fairlead' */
+  /** Prefix of every key. @default 'fairlead' */
   prefix?: string
 }
 
 /**
  * Pools in Redis, for a fleet: three keys per pool, one script call per lease, by Redis's own clock.
  *
- * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows. So they
- * are on one node of a cluster, and they expire by themselves.
- * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64
- * tenants that are reported, and sums of all others, some hundreds.
+ * The keys are `<prefix>:pool:{<name>}:<windowMs>`, and the same with `:0` and `:1` for the tenants of two windows. They
+ * lie on one node of a cluster, and expire by themselves. Needs Redis 5 or later, or Valkey. A lease costs Redis
+ * O(members), O(members of a tenant) for each of at most 64 tenants that are reported, and sums of all others, some
+ * hundreds.
  *
  * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
  * deadline; the caller does.
