@@ -127,7 +127,7 @@ function copy({ name, weight, children }: HierarchyNode): HierarchyNode {
 }
 
 /** Checks for a hierarchy. */
-export function requireTree(tree: unknown): asserts tree is Hierarchy {
+function requireTree(tree: unknown): asserts tree is Hierarchy {
   if (!(tree instanceof Hierarchy)) throw new TypeError(`tree must be made by hierarchy, got ${show(tree)}`)
 }
 

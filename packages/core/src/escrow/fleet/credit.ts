@@ -100,7 +100,7 @@ export class Credit {
 
   /** The name by which the pool knows a tenant. */
   nameOf(tenant: string): string {
-    const isShared = this.isOpen(this.now()) && this.#ledger.isShared(tenant)
+    const isShared = this.isOpen(this.#clock()) && this.#ledger.isShared(tenant)
     return isShared || !this.#reports.hasRoomFor(tenant) ? OTHERS : tenant
   }
 

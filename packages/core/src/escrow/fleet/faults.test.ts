@@ -5,7 +5,7 @@ import { World } from '../../testing/world.js'
 import { LeasedFairEscrow } from './escrows.js'
 import type { LeasedDecision, LeasedEscrowOptions } from './options.js'
 import { sleepWatch } from './sleep.js'
-import type { LeaseAnswer, LeaseCall, PoolStore } from './store.js'
+import type { LeaseAnswer, LeaseCall, PoolStore, StoreFailure } from './store.js'
 import { MemoryPoolStore } from './stores.js'
 
 const LIMIT = 1_000
@@ -250,6 +250,31 @@ describe('the limit of a fleet', () => {
     for (const win of [14, 15, 16]) {
       expect(fleet.admitted.get(win)).toBeGreaterThan(1.2 * LIMIT)
       expect(fleet.admitted.get(win)).toBeLessThanOrEqual((1 + share) * LIMIT)
+    }
+  })
+
+  it('is no matter of time that passes within a check: no call is bad', async () => {
+    const fleet = new Fleet()
+    const { clock } = fleet.world
+    const failures: StoreFailure[] = []
+    for (let i = 0; i < 4; i++) {
+      let [reads, lastMs] = [i, 0]
+      // Up to .3 ms pass between two readings in one moment of the others.
+      const own = {
+        clock: () => {
+          lastMs = Math.max(lastMs, clock() + (reads++ % 7) / 20)
+          return lastMs
+        },
+        onStoreFailure: (one: StoreFailure) => failures.push(one),
+      }
+      const escrow = fleet.escrow({ ...own, store: fleet.line(2) })
+      for (const tenant of ['a', 'b']) fleet.load(escrow, tenant, 1, 0.4, 10_000 + i)
+    }
+    await fleet.run(16_000)
+    expect(failures).toEqual([])
+    for (const win of [11, 12, 13, 14, 15]) {
+      expect(fleet.admitted.get(win)).toBeLessThanOrEqual(LIMIT)
+      expect(fleet.admitted.get(win)).toBeGreaterThan(0.95 * LIMIT)
     }
   })
 
