@@ -161,7 +161,7 @@ export class Ledger {
     }
     const tenants = this.#roster.active()
     // Where the limit is drawn from a pool, that knows what is carried.
-    if (budget.most > 0) budget.offset = memory.carry(this.#root, tenants, budget.most)
+    if (budget.most) budget.offset = memory.carry(this.#root, tenants, budget.most)
     for (const tenant of tenants) {
       // A debt is paid out of one's own share.
       const charged = Math.min(tenant.debt, budget.most * tenant.due)
@@ -253,9 +253,9 @@ export class Ledger {
 
   /** Notes that what was just judged was refused: an active tenant waits, unless its cost is above the limit. */
   refuse(): void {
-    const { tenant, cost, verdict, retryMs } = this.judged
+    const { tenant, cost, verdict } = this.judged
     if (verdict === 'never') return
-    this.turnAway(retryMs)
+    this.turnAway()
     if (!tenant.active) return
     if (tenant.waits) this.#waiting.remove(tenant)
     this.#waiting.add(tenant)
@@ -273,7 +273,7 @@ export class Ledger {
   }
 
   /** Notes that who was just judged comes back in `retryMs`: claims of the next window wait for those. */
-  turnAway(retryMs: number): void {
+  turnAway(retryMs: number = this.judged.retryMs): void {
     const { tenant } = this.judged
     const returnMs = this.#budget.nowMs + retryMs * LATE + LATE_MS
     if (!tenant.active) {
@@ -315,8 +315,9 @@ export class Ledger {
    * if it is known as part of that.
    */
   stakeOf(name: string): { weight: number; used: number; share: number } {
-    const { weight, used, elsewhere } = this.#find(name) ?? { weight: 0, used: 0, elsewhere: 0 }
-    return { weight, used, share: weight > 0 ? (used + elsewhere) / weight : 0 }
+    const tenant: Partial<Tenant> | undefined = this.isShared(name) ? this.#root.shared : this.#roster.get(name)
+    const { weight = 0, used = 0, elsewhere = 0 } = tenant ?? {}
+    return { weight, used, share: (used + elsewhere) / (weight || 1) }
   }
 
   /**
@@ -350,10 +351,6 @@ export class Ledger {
       parent.locate()
       return { tenant: name, weight, used, guarantee: Math.max(0, weight * parent.level - carried), waiting: waits }
     })
-  }
-
-  #find(name: string): Tenant | undefined {
-    return this.#roster.get(name) ?? (this.isShared(name) ? this.#root.shared : undefined)
   }
 
   /** Makes the tenant active that was prepared last, and the groups that it is the first in. */
