@@ -109,6 +109,11 @@ export const HOLD_OUTS: readonly Trial[] = [
   trial('200 cores, then 400, 100 ms', [sharing(200, 100), sharing(400, 100)], [2001, 3997, 1999]),
 ]
 
+/** Sixteen cores behind a cache: hits take a millisecond, use no core, and hide from averages that the cores thrash. */
+export const CACHED: readonly Machine[] = [0.1, 0.5].flatMap((thrashing) =>
+  [0.2, 1 / 3, 0.5, 0.8].map((quickShare) => sharing(16, 50, { quickShare, thrashing })),
+)
+
 /** A service that runs short of nothing: each request waits elsewhere, for as long as it does, however many run. */
 export interface Unbounded {
   name: string
