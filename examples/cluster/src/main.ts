@@ -1,4 +1,4 @@
-// Sends the same load to four workers whose clocks are their own, and to four that share one.
+// Sends the same load to four workers with separate clocks, and to four that share one.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -12,7 +12,7 @@ for (const shared of ['no', 'yes']) {
   const child = spawn(process.execPath, [server], { env: { ...process.env, PORT: '0', SHARED: shared }, stdio: 'pipe' })
   const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
   const url = `http://127.0.0.1:${/port: (\d+)/.exec(line)?.[1]}/`
-  // The first seconds, in which a shortage is proven, are not counted.
+  // The first seconds, in which the gates detect the shortage, are not counted.
   await send(() => url, population(), 10)
   const clients = population()
   await send(() => url, clients, seconds)

@@ -4,16 +4,16 @@ import { CLOCK_PATH, type ClockAnswer, type ClockDesk } from '@fairlead/core/int
 import type { Credentials } from '../access.js'
 import { bodyOf, credentialsOf, send, sendError } from '../http/capacity-handler.js'
 
-/** What it takes to serve shared clocks. */
+/** Settings of {@link clockHandler}. */
 export interface ClockHandlerSettings {
   readonly desk: ClockDesk
-  /** Throws a `CapacityError` for who may not share the clock of that name. */
+  /** Throws a `CapacityError` for a caller that may not share the clock of that name. */
   allow(from: Credentials, name: string): void
-  /** True while this server is the master: only then it keeps clocks. */
+  /** True while this server is the master: only the master keeps clocks. */
   isMaster(): boolean
-  /** Where the master is. */
+  /** URL of the master, if known. */
   masterUrl(): string | undefined
-  /** Largest body that is taken, in bytes. */
+  /** Largest accepted body, in bytes. */
   readonly maxRequestBytes: number
 }
 
@@ -24,8 +24,8 @@ interface Report {
 }
 
 /**
- * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock, which is answered with its
- * lease as soon as there is one, or with who the master is. Everything else is for `others`.
+ * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock. The answer is its lease,
+ * when there is one, or the address of the master. All other requests go to `others`.
  */
 export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
   const { desk, allow, isMaster, masterUrl, maxRequestBytes } = settings
@@ -38,7 +38,7 @@ export function clockHandler(settings: ClockHandlerSettings, others: RequestList
       const { name, member, report } = reportOf(await bodyOf(request, maxRequestBytes))
       allow(credentialsOf(request), name)
       if (isMaster()) return desk.report(name, member, report)
-      // A server that was the master and is it again begins anew.
+      // A server that becomes the master again begins with empty clocks.
       desk.clear()
       const masterAddress = masterUrl()
       return { mastership: masterAddress === undefined ? {} : { masterAddress } }

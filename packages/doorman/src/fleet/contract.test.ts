@@ -10,7 +10,7 @@ const TOKEN = 'one that nobody guesses'.replaceAll(' ', '-')
 
 let doorman: Doorman
 const start = async (httpPort: number): Promise<void> => {
-  // The members may ask for their clock, and for nothing else.
+  // The members may ask for their clock only.
   const access = [{ name: 'members', token: TOKEN, resources: ['orders'] }]
   doorman = await startDoorman({ config: fairShare(), fresh: true, hostname: '127.0.0.1', httpPort, access })
 }
