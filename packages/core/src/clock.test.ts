@@ -42,7 +42,7 @@ describe('steady', () => {
       'a promise',
     ],
   ])('refuses a clock that %s, by name', (_, clock, got) => {
-    const message = `clock must be a function that gives a finite number, got ${got}`
+    const message = `clock() must be finite, got ${got}`
     expect(() => steady(clock as never)).toThrow(message)
     expect(() => createGate({ clock: clock as never })).toThrow(message)
   })

@@ -37,7 +37,7 @@ export const systemAfter: After = (ms, fn) => {
 export function steady(clock: Clock): Clock {
   if (clock === systemClock) return clock
   const first = clock()
-  if (!Number.isFinite(first)) fail('clock', 'a function that gives a finite number', first)
+  if (!Number.isFinite(first)) fail('clock()', 'finite', first)
   // In a typed array, because a captured number that is not a small integer is allocated anew at each assignment.
   const state = Float64Array.of(first, 0)
   return () => {

@@ -20,7 +20,7 @@ import {
   withDefaults,
 } from './options.js'
 import type { QuotaMechanism } from './quota/stage.js'
-import { type Random, soundRandom } from './random.js'
+import type { Random } from './random.js'
 import { safeWeight, type WeightOf, weightFrom } from './weight.js'
 
 /**
@@ -129,13 +129,13 @@ export function createGate(options: GateOptions = {}): Gate {
   requireOptions('gate', options, GATE_OPTIONS)
   const { stages = [], shed = false, quota = false, budget = false, doorman = false, queue = false } = options
   const { name = DEFAULT_NAME, after = systemAfter, overrides, permitTimeoutMs, nameSecret } = options
+  const random = options.random === undefined ? {} : { random: options.random }
   requireGiven(CHECKS, options)
   const clock = steady(options.clock ?? systemClock)
   let gate: Gate | undefined
   const failed = (option: string, error: unknown): void => gate?.failed(option, error)
   const weightOf = weightsOf(options, (error) => failed('weightOf', error))
-  const random = options.random && soundRandom(options.random, (error) => failed('random', error))
-  const seams: GateSeams = { clock, after, random, weightOf, failed }
+  const seams: GateSeams = { clock, after, random: options.random, weightOf, failed }
 
   const { fair: given = {} } = options
   const fair = withFleet(withWeight(given, weightOf), options)
@@ -159,7 +159,7 @@ export function createGate(options: GateOptions = {}): Gate {
   // Last, when no check can fail any more: FAIR joins a fleet, and the queue listens to a capacity that others may
   // share.
   const chain: Stage[] = overrides === undefined ? [] : [overrides]
-  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...(random && { random }) })))
+  if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
   chain.push(...between)
   if (queue !== false) chain.push(queue.stage(seams))
   const nameKey = nameSecret === undefined ? undefined : keyOf(nameSecret)

@@ -1,5 +1,3 @@
-import { fail } from './options.js'
-
 /** A number in [0, 1). */
 export type Random = () => number
 
@@ -51,20 +49,6 @@ export const coinRandom: Random = () => {
  * first request: some edge runtimes have no randomness while a module loads.
  */
 export const secretRandom: Random = () => crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
-
-/** `random`, where each draw that is no number in [0, 1) goes to `failed` as an error, and the platform draws instead. */
-export function soundRandom(random: Random, failed: (error: unknown) => void): Random {
-  return () => {
-    try {
-      const drawn = random()
-      if (drawn >= 0 && drawn < 1) return drawn
-      fail('random', 'a function that gives a number from 0 to below 1', drawn)
-    } catch (error) {
-      failed(error)
-      return coinRandom()
-    }
-  }
-}
 
 /** A whole number from 0 to 2^32 - 1. */
 export function randomUint32(random: Random): number {

@@ -63,23 +63,6 @@ describe('a method of a stage that is async and rejects', () => {
   })
 })
 
-describe('a source of chance that gives no number', () => {
-  it.each<[string, () => unknown, string]>([
-    ['is async and rejects', rejects, 'a promise'],
-    ['gives too much', () => 1, '1'],
-    ['gives nothing', () => undefined, 'undefined'],
-    ['throws', throws, 'the store is away'],
-  ])('is told by name, and the platform draws instead: %s', async (_, random, got) => {
-    const gate = createGate({ random: random as never })
-    const errors: unknown[] = []
-    gate.observe((event) => event.type === 'error' && errors.push(event.error), 'error')
-    expect(gate.admit({ flow: 'a' })).toMatchObject({ admitted: true })
-    await settled()
-    expect(errors.length).toBeGreaterThan(0)
-    for (const error of errors) expect(String(error)).toContain(got)
-  })
-})
-
 describe('an option that must answer at once and is async', () => {
   it('is told as a mistake, and its rejection is heard', async () => {
     const { requestQueue } = await import('../queue/index.js')
