@@ -119,6 +119,29 @@ describe('a process that says what is not so', () => {
   })
 })
 
+describe('outcomes, settlements and flows that a process tells of', () => {
+  const told = (slot: Partial<SlotSums>, flows: PeriodSums['flows'] = []): PeriodSums => {
+    const plain = { slot: 0, letIn: [10, 10], refused: [0, 0], known: 0, ahead: 0, strained: 0, settled: 0, ended: [] }
+    return { period: 0, slots: [{ ...plain, ...slot } as SlotSums], flows }
+  }
+
+  it('are no more than what it has let in', () => {
+    const row = (requests: number) => {
+      return { letIn: 0, success: [0, 0], failure: [requests, requests], ignored: [0, 0], expected: 0 } as const
+    }
+    const { ended, settled, known } = new Claims().possible(
+      told({ ended: [row(10), row(5_000)], settled: -1e9, known: 5_000 }),
+    ).slots[0]!
+    expect({ ended, known }).toEqual({ ended: [row(10)], known: 10 })
+    expect(settled).toBeCloseTo(0)
+  })
+
+  it('are charged as much as goes with that, and no flow is put ahead of the clock', () => {
+    const [flow] = new Claims().flows(told({}, [['somebody', 1e9, 1e9, 1e12]]), undefined)
+    expect(flow).toEqual(['somebody', 0, 100, 160])
+  })
+})
+
 describe('what most processes see', () => {
   /** A process of whose requests this share fails. */
   const failing = (share: number): Claims => {
