@@ -1,8 +1,9 @@
 /**
  * Builds the CommonJS form of the package in the current folder, into dist/cjs.
  *
- * Node itself never loads it: the condition `module-sync` gives `require` the same modules that `import` has, so that
- * a process has each of them once. It is for what cannot require ES modules (Jest), and for TypeScript's `node16`.
+ * Node itself never loads it: through the condition `module-sync`, `require` gets the same modules as `import`, so that
+ * a process has each of them once. It is for tools that cannot require ES modules (Jest), and for TypeScript's
+ * `node16`.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -15,7 +16,8 @@ const OPTIONS = [...CONFIG, '--moduleResolution', 'bundler', '--verbatimModuleSy
 const { status } = spawnSync('tsc', OPTIONS, { stdio: 'inherit', shell: true })
 if (status !== 0) process.exit(1)
 
-// A package.json of its own says what these files are. That hides the package's `imports`, so they are resolved here.
+// A separate package.json declares the format of these files. It hides the package's `imports`, so they are resolved
+// here.
 writeFileSync(join(OUT, 'package.json'), '{ "type": "commonjs" }\n')
 const { imports = {} } = JSON.parse(readFileSync('package.json', 'utf8'))
 for (const name of readdirSync(OUT, { recursive: true }).filter((file) => file.endsWith('.js'))) {

@@ -1,10 +1,10 @@
 /**
  * Builds the ES modules of the package in the current folder, into dist: one file for each entry point, and chunks of
- * what several share, so that a process that loads one mechanism opens a handful of files. The compiler writes the
+ * shared code, so that a process that loads one mechanism opens a handful of files. The compiler writes the
  * declarations beside them.
  *
- * Entry points are the targets of `exports` and `imports` in package.json. What `imports` names stays an import: the
- * runtime or the user's bundler chooses its target.
+ * Entry points are the targets of `exports` and `imports` in package.json. Imports named in `imports` stay imports: the
+ * runtime or the user's bundler chooses their targets.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -32,11 +32,11 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 })
 
-// The names of chunks change with what is in them.
+// The names of chunks change with their contents.
 rmSync('dist/chunks', { recursive: true, force: true })
 for (const { path, text } of outputFiles) {
   mkdirSync(dirname(path), { recursive: true })
-  // A module with side effects is an entry point, so a chunk of which nothing is used need not be loaded. The line
+  // Imports for side effects only are removed: a module with side effects is an entry point of its own. The empty line
   // stays, for the source map.
   writeFileSync(path, text.replace(/^import "\.{1,2}\/(?:\.\.\/)*(?:chunks\/)?[A-Z0-9]+\.js";$/gm, ''))
 }

@@ -1,5 +1,5 @@
-// What tsc does not make, in the form of both module systems: the console's page, the what-if's worker and the style of
-// the views as texts, in dist/assets.js, and the views with what draws them, in dist/views-bundle.js. Runs after tsc.
+// Makes the parts that tsc does not, for both module systems: the console's page, the what-if's worker and the style of
+// the views as texts, in dist/assets.js, and the views with their renderer, in dist/views-bundle.js. Runs after tsc.
 import { createHash } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
@@ -25,7 +25,7 @@ async function bundled(file, format = 'esm') {
 
 const hash = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`
 const textFiles = ['page/main.tsx', 'page/style.css', 'page/what-if-worker.ts', 'views/style.css']
-// Nothing in a script may look as if the script ended there.
+// A script must not contain its own end tag.
 const texts = (await Promise.all(textFiles.map((file) => bundled(file)))).map((text) =>
   text.replaceAll('</script', '<\\/script'),
 )

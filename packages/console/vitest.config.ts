@@ -4,7 +4,7 @@ const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'console',
     include: ['src/**/*.test.ts'],
-    // Watchdogs for what hangs: a browser on a busy machine takes its time.
+    // Watchdogs for hanging tests: a browser is slow on a busy machine.
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },

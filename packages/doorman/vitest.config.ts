@@ -6,7 +6,7 @@ const isDeep = process.env['FAIRLEAD_PROPERTY_RUNS'] !== undefined
 const config: UserProjectConfigExport = defineProject({
   test: {
     name: 'doorman',
-    // Most of its time it waits for leases and elections.
+    // Most of the time these tests wait for leases and elections.
     maxWorkers: 3,
     sequence: { groupOrder: 1 },
     include: ['src/**/*.test.ts'],

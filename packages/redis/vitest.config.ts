@@ -6,7 +6,7 @@ const config: UserProjectConfigExport = defineProject({
     include: ['src/**/*.test.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    // Most of its time it waits for windows to end.
+    // Most of the time these tests wait for windows to end.
     maxWorkers: 3,
     sequence: { groupOrder: 1 },
   },

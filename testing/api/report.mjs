@@ -1,6 +1,6 @@
 /**
- * A plugin of TypeDoc that holds what the packages export against `report/`: a line per export and member, so that a
- * change of the surface is seen in review. `pnpm --filter @fairlead-testing/api report` writes it anew.
+ * A TypeDoc plugin that compares the packages' exports with `report/`: one line per export and member, so that a review
+ * shows a change of the surface. `pnpm --filter @fairlead-testing/api report` rewrites it.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Converter, ReflectionKind } from 'typedoc'
@@ -33,7 +33,7 @@ function reportOf(module) {
   return `${byName(module.children).flatMap(linesOf).map(sorted).join('\n')}\n`
 }
 
-/** The compiler lists the words of a union in the order in which it met them anywhere. */
+/** The compiler lists the members of a union in the order in which it first met them. */
 const sorted = (line) => line.replace(/"[^"]*"(?: \| "[^"]*")+/g, (words) => words.split(' | ').sort().join(' | '))
 
 const byName = (list = []) => [...list].sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -55,7 +55,7 @@ function linesOf(reflection) {
   ]
 }
 
-/** A constant; what an object holds has lines of its own, and descriptions may change. */
+/** A constant; the members of an object have their own lines, and descriptions may change. */
 function constant({ name, type }) {
   const parts = type.type === 'reflection' ? byName(type.declaration.children) : []
   if (parts.length === 0) return [`const ${name}: ${type}`]

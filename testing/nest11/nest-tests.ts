@@ -1,9 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type ViteUserConfig } from 'vitest/config'
 
-/**
- * The tests of `@fairlead/nest`, with the Nest that is installed in `folder`.
- */
+/** Runs the tests of `@fairlead/nest` with the Nest installed in `folder`. */
 export function nestTests(major: number, folder: string): ViteUserConfig {
   return defineConfig({
     root: fileURLToPath(new URL('../../packages/nest', import.meta.url)),

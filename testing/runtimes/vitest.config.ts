@@ -4,7 +4,7 @@ import { defineConfig, type ViteUserConfig } from 'vitest/config'
 import { BUILT, builtPackages } from './src/built-packages.ts'
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
-/** A demonstration that measures, and wants the machine to itself. */
+/** A demonstration that measures, so it must run alone. */
 const ALONE = 'noisy-neighbour'
 
 const folders = ['packages', 'examples']
@@ -20,7 +20,7 @@ const config: ViteUserConfig = defineConfig({
       plugins: [builtPackages()],
       test: {
         server: { deps: { external: [BUILT] } },
-        // All packages at once: a watchdog for what hangs, and not for what is slow beside others.
+        // All packages run at once: the limit is for hanging tests, not for slow ones.
         testTimeout: 180_000,
       },
     })),

@@ -10,7 +10,7 @@ import { type Client, population, send } from './load.js'
 const SERVER = new URL('../dist/server.js', import.meta.url)
 const FLEET = new URL('../dist/fleet.js', import.meta.url)
 const THREADS = new URL('../dist/threads.js', import.meta.url)
-/** Short for any load that a slow machine can send. */
+/** Low enough for the load of a slow machine to exceed it. */
 const SHORT = { PER_SECOND: '20' }
 
 interface Sharing {
@@ -21,7 +21,7 @@ interface Sharing {
 let program: Program | undefined
 afterEach(() => program?.stop())
 
-/** What each worker says: they take turns at answering. */
+/** Each worker's state: the workers answer in turn. */
 async function workers(): Promise<Sharing[]> {
   const answers = new Map<number, Sharing>()
   for (let i = 0; i < 40 && answers.size < 4; i++) {
@@ -32,7 +32,7 @@ async function workers(): Promise<Sharing[]> {
   return [...answers.values()]
 }
 
-/** Sends load until `holds`. */
+/** Sends load until `holds` resolves. */
 async function during(holds: (clients: readonly Client[]) => Promise<void>): Promise<void> {
   const clients = population()
   let isOver = false
@@ -48,7 +48,7 @@ async function during(holds: (clients: readonly Client[]) => Promise<void>): Pro
 }
 
 describe('four workers of node:cluster', () => {
-  it('share one clock as soon as their database is short, by nobody having asked for it', async () => {
+  it('share one clock as soon as their database is short, without configuration', async () => {
     program = await Program.start(SERVER, SHORT)
     expect((await workers()).map(({ sharing }) => sharing)).toEqual([null, null, null, null])
     await during(async () => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** A database that answers a number of requests a second, and 503 beyond that. Gives its port. */
+/** A database that answers a number of requests a second, and 503 beyond that. Returns its port. */
 export async function startDatabase(perSecond: number): Promise<number> {
   const most = perSecond / 2
   let stored = most

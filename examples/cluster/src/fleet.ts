@@ -1,5 +1,6 @@
-// Four processes that have no primary in common share one clock by way of Redis. Sends them load for as many seconds as
-// it is told, and says every ten what became of it. One that ends is replaced. SHARED=no parts their clocks.
+// Four processes without a common primary share one clock through Redis. Sends them load for the given number of
+// seconds, and prints the results every ten seconds. A process that ends is replaced. SHARED=no gives each its own
+// clock.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +11,7 @@ import { figures, population, send } from './load.js'
 import { startService } from './service.js'
 
 const PROCESSES = 4
-/** Demand of the clients, and capacity of the database, per second: it runs short unless the capacity is much larger. */
+/** Demand of the clients, and capacity of the database, per second: it runs short unless that is much larger. */
 const LOAD = Number(process.env['LOAD'] ?? 100)
 const PER_SECOND = Number(process.env['PER_SECOND'] ?? LOAD)
 
@@ -19,7 +20,7 @@ else await startOne()
 
 async function startOne(): Promise<void> {
   const client = createClient({ url: process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379' })
-  client.on('error', () => {}) // it connects again by itself
+  client.on('error', () => {}) // it reconnects by itself
   await client.connect()
   const fleet = redisFleet(client)
   const server = startService(0, process.pid, { name: 'orders', fleet })

@@ -1,6 +1,6 @@
 import { Agent, get } from 'node:http'
 
-/** What became of a client's requests. */
+/** The results of a client's requests. */
 export interface Client {
   readonly name: string
   readonly perSecond: number
@@ -10,7 +10,7 @@ export interface Client {
   failed: number
 }
 
-/** Eighteen quiet clients, and two that ask for half of what there is each, if that is 100 a second. */
+/** Eighteen quiet clients, and two that each ask for half the capacity, if that is 100 a second. */
 export function population(perSecondOfAll = 100): Client[] {
   return Array.from({ length: 20 }, (_, i) => {
     const perSecond = ((i < 18 ? 3.3 : 50) * perSecondOfAll) / 100
@@ -18,9 +18,12 @@ export function population(perSecondOfAll = 100): Client[] {
   })
 }
 
-/** Sends each client's requests, Poisson and whatever the answers are, for so long, each to where `url` says. */
+/**
+ * Sends each client's requests for `seconds`, as Poisson arrivals that do not depend on the answers, each to the result
+ * of `url`.
+ */
 export async function send(url: () => string, clients: readonly Client[], seconds: number): Promise<void> {
-  // Each on a connection of its own, so that the system gives it to any of the workers.
+  // Each request on a connection of its own, so that the system distributes them over the workers.
   const agent = new Agent({ keepAlive: false })
   const end = performance.now() + 1000 * seconds
   const ask = (client: Client): Promise<void> =>
@@ -47,7 +50,7 @@ export async function send(url: () => string, clients: readonly Client[], second
   await Promise.all(clients.map(play))
 }
 
-/** What became of them in `seconds`; the first eighteen are the quiet ones. */
+/** The rates over `seconds`; the first eighteen clients are the quiet ones. */
 export function figures(clients: readonly Client[], seconds: number): object {
   const quiet = clients.slice(0, 18).map(({ served, asked }) => served / asked)
   const sum = (what: 'asked' | 'served' | 'failed'): number => clients.reduce((total, each) => total + each[what], 0)

@@ -1,4 +1,4 @@
-// Sends the same load to four workers whose clocks are their own, and to four that share one.
+// Sends the same load to four workers with separate clocks, and to four that share one.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
@@ -15,7 +15,7 @@ for (const shared of ['no', 'yes']) {
   const url = `http://127.0.0.1:${/port: (\d+)/.exec(line)?.[1]}/`
   const clocks = shared === 'yes' ? 'one clock' : 'four clocks'
   console.log(
-    `four workers, ${clocks}: ${SETTLES} s to prove the shortage, which are not counted, and ${seconds} s of load`,
+    `four workers, ${clocks}: ${SETTLES} s to detect the shortage, which are not counted, and ${seconds} s of load`,
   )
   await send(() => url, population(), SETTLES)
   const clients = population()

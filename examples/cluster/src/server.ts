@@ -1,4 +1,4 @@
-// Four workers before one database. SHARED=no parts their clocks.
+// Four workers in front of one database. SHARED=no gives each its own clock.
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
@@ -8,13 +8,13 @@ import { startService } from './service.js'
 const WORKERS = 4
 
 if (cluster.isPrimary) await startAll()
-// In a worker of node:cluster the clock is shared without being asked for.
+// A worker of node:cluster shares its clock without configuration.
 else startService(Number(process.env['PORT'] ?? 3000), cluster.worker?.id)
 
 async function startAll(): Promise<void> {
   const port = await startDatabase(Number(process.env['PER_SECOND'] ?? 100))
   const workers = Array.from({ length: WORKERS }, () => cluster.fork({ DATABASE: port }))
-  // All listen on the same port, also if the system chooses it.
+  // All listen on the same port, even if the system chooses it.
   const [[address]] = (await Promise.all(workers.map((worker) => once(worker, 'listening')))) as [[AddressInfo]]
   console.log('listening on', { port: address.port })
 }

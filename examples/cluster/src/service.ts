@@ -3,7 +3,10 @@ import { type ClockOptions, createGate, type GateOptions } from '@fairlead/core'
 import { fairMiddleware } from '@fairlead/express'
 import express from 'express'
 
-/** A service before the database at port `DATABASE`, whose gate is made so. SHARED=no: with a clock of its own. */
+/**
+ * A service in front of the database at port `DATABASE`, with a gate of these options. SHARED=no: with a clock of its
+ * own.
+ */
 export function startService(port: number, id: unknown, options: GateOptions = {}): Server {
   const isAlone = process.env['SHARED'] === 'no'
   const fair: ClockOptions = isAlone ? { shared: false } : {}

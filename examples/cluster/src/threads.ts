@@ -1,4 +1,4 @@
-// Two worker threads before one resource: as soon as it is short they share a clock, which the main thread keeps.
+// Two worker threads with one resource: once it is short they share a clock, which the main thread keeps.
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import { FairTracker } from '@fairlead/core'
 
@@ -24,7 +24,7 @@ if (isMainThread) {
   let requests = 0
   setInterval(() => {
     const key = tracker.key(`client-${requests++ % 5}`)
-    // Every other request finds the resource empty.
+    // Every second request finds the resource exhausted.
     if (tracker.register(key)) tracker.report(key, requests % 2 === 0 ? 'success' : 'failure')
     const state: State = { members: tracker.snapshot().sharing?.members }
     parentPort?.postMessage(state)

@@ -1,5 +1,6 @@
-// Two parts of one service share the ten connections of a database, each by a lease from a server in the same process:
-// while the reports want them all, the items have theirs. pnpm --filter @fairlead-examples/doorman start
+// Two parts of one service share the ten connections of a database, each through a lease from a server in the same
+// process: even when the reports want all connections, the items get theirs. pnpm --filter @fairlead-examples/doorman
+// start
 import { DoormanClient, type GaugeLease, inProcess } from '@fairlead/core/doorman'
 import { DoormanServer } from '@fairlead/doorman/server'
 import express, { type Request, type RequestHandler, type Response } from 'express'
@@ -8,7 +9,7 @@ import { Pool } from './pool.js'
 const pool = new Pool(10)
 const server = new DoormanServer({
   id: 'example',
-  // In one process there is nobody far away: ask often.
+  // Within one process calls are cheap: ask often.
   minimumIntervalMs: 0,
   repository: {
     resources: [

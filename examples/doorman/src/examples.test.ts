@@ -17,7 +17,7 @@ afterEach(async () => {
   doorman = undefined
 })
 
-/** Runs a compiled example on free ports; gives all that it says first. */
+/** Runs a compiled example on free ports; returns its first output. */
 async function run(name: string, more: Record<string, string> = {}): Promise<string> {
   const path = fileURLToPath(new URL(`../dist/${name}.js`, import.meta.url))
   const env = { ...process.env, PORT: '0', ...more }
@@ -59,7 +59,8 @@ describe('examples', () => {
         while (!isOver) await json(`${url}/${part}`)
       }),
     )
-    // Each wants more than there is, until each has its half; and never more at once, however slow the machine is.
+    // Each wants more than there is, until each has its half; their sum never exceeds the total, even on a slow
+    // machine.
     const halves = vi.waitFor(
       async () => {
         const { items, reports } = await json(`${url}/connections`)
@@ -89,7 +90,7 @@ describe('examples', () => {
     const [busy, idle] = urls as [string, string]
     const asked = (url: string, ms: number, count: number): Promise<number[]> =>
       Promise.all(Array.from({ length: count }, (_, i) => status(`${url}/work?ms=${ms}&customer=${i % 5}`)))
-    // Of a moment each: what both say is never of the same one, so only what runs for long is compared.
+    // The two answers are from different moments, so only requests that run for long are compared.
     const inUse = async (): Promise<[number, number]> => {
       const [a, b] = await Promise.all(urls.map((url) => json(`${url}/state`)))
       return [Number(a?.['inFlight']), Number(b?.['inFlight'])]
@@ -105,14 +106,14 @@ describe('examples', () => {
         { timeout: 60_000, interval: 20 },
       )
 
-    // The other has had all of its half, and needs nothing now.
+    // The idle service has had all of its half, and needs nothing now.
     await asked(idle, 1, 10)
     const first = asked(busy, 3_000, 100)
-    // One stays with the other, to begin with, and some of the rest is a fraction.
+    // The other keeps one slot at first, and fractions of a slot are unusable.
     await used(48)
     expect(new Set(await first)).toEqual(new Set([200]))
 
-    // Away for longer than a lease; meanwhile requests come and wait.
+    // Stopped for longer than a lease; meanwhile requests arrive and wait.
     await doorman.close()
     await vi.waitFor(async () => expect((await json(`${busy}/state`))['capacity']).toBe(0), { timeout: 60_000 })
     const later = asked(busy, 500, 100)
@@ -129,7 +130,7 @@ describe('examples', () => {
     const quotes = await Promise.all(answers)
     const { calls, seconds } = await json(`${partner}/calls`)
     expect(calls).toBe(80)
-    // A second's calls may come at its beginning, and once more when the share has moved from one to the other.
+    // A second's calls may all come at its beginning, and again when the share has moved from one service to the other.
     expect(80).toBeLessThanOrEqual(20 * (Number(seconds) + 2))
     for (const name of ['shop', 'office']) expect(quotes.filter(({ by }) => by === name)).toHaveLength(40)
   })

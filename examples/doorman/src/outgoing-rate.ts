@@ -1,12 +1,12 @@
 // Two services call a partner that allows twenty calls a second to both together; they share them through a Doorman
-// server, over nothing but fetch. pnpm --filter @fairlead-examples/doorman start:outgoing
+// server, with nothing but fetch. pnpm --filter @fairlead-examples/doorman start:outgoing
 import type { AddressInfo } from 'node:net'
 import { DoormanClient, overHttp } from '@fairlead/core/doorman'
 import { startDoorman } from '@fairlead/doorman'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 
-/** Serves `app` on a free port; gives its URL. */
+/** Serves `app` on a free port; returns its URL. */
 function listen(app: Hono): Promise<string> {
   return new Promise((resolve) => {
     serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }: AddressInfo) => {
@@ -15,7 +15,7 @@ function listen(app: Hono): Promise<string> {
   })
 }
 
-// The partner: tells how many calls it has had, and since when.
+// The partner: reports the number of its calls, and the time since the first.
 const partner = new Hono()
 let calls = 0
 let firstMs = 0
@@ -27,13 +27,13 @@ partner.get('/price', (c) => {
 partner.get('/calls', (c) => c.json({ calls, seconds: (performance.now() - firstMs) / 1_000 }))
 const partnerUrl = await listen(partner)
 
-// In life it runs elsewhere: `doorman serve --config doorman.yaml --http-port 8080`.
+// In production it runs elsewhere: `doorman serve --config doorman.yaml --http-port 8080`.
 const doorman = await startDoorman({
   host: '127.0.0.1',
   hostname: '127.0.0.1',
   httpPort: 0,
   minimumRefreshMs: 1_000,
-  // No earlier run of it has left leases.
+  // There are no leases from an earlier run.
   fresh: true,
   config: {
     resources: [
@@ -49,7 +49,7 @@ const doorman = await startDoorman({
 /** A service that needs the partner for each of its answers. */
 function service(name: string): Promise<string> {
   const client = new DoormanClient({ transport: overHttp({ url: doorman.httpUrl! }), id: name })
-  // Each would use all of it; without `wants` that is measured, which takes some seconds.
+  // Each could use all of it; without `wants` the demand is measured, which takes some seconds.
   const rate = client.rate('partner-calls', { wants: 20 })
   const app = new Hono()
   app.get('/quote', async (c) => {

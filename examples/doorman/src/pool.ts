@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Stands for a database with a number of connections: it refuses what comes beyond. */
+/** Simulates a database with a limited number of connections: it refuses further queries. */
 export class Pool {
   readonly size: number
   inUse = 0

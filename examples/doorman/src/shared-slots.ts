@@ -1,5 +1,5 @@
-// A service whose handlers need slots that it shares with the other processes of its kind: its queue drains into the
-// slots that it has been leased. Run it as often as you like, beside a Doorman server:
+// A service whose handlers need slots that it shares with its other processes: its queue drains into its leased slots.
+// Run any number of them, beside a Doorman server:
 //
 //     DOORMAN=http://127.0.0.1:8080 pnpm --filter @fairlead-examples/doorman start:slots
 

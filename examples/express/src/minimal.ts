@@ -8,7 +8,7 @@ app.get('/', (_req, res) => {
   res.send('hello\n')
 })
 const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
-  // Express tells here, too, that the port is taken.
+  // Express also reports here that the port is in use.
   if (error !== undefined) throw error
   console.log('listening on', server.address())
 })

@@ -23,7 +23,7 @@ app.use(fair)
 app.get('/health', (_req, res) => {
   res.send('ok')
 })
-// Wrapped: its permit is kept until the query is over, even if the client has left before; and the query hears of that.
+// Wrapped: its permit is kept until the query has ended, even if the client has left; the signal cancels the query.
 app.get(
   '/items',
   fair.wrap(async (req, res) => {
@@ -40,7 +40,7 @@ app.get('/admission', (_req, res) => {
   res.json(fair.gate.snapshot())
 })
 const server = app.listen(Number(process.env['PORT'] ?? 3000), (error) => {
-  // Express tells here, too, that the port is taken.
+  // Express also reports here that the port is in use.
   if (error !== undefined) throw error
   console.log('listening on', server.address())
 })

@@ -16,7 +16,7 @@ app.fair.gate.observe((event) => {
   if (event.type === 'refused') console.log(`refused ${event.flow}: ${event.refusal.reason}`)
 })
 
-// The permit is kept until the query is over, even if the client has left before; and the query hears of that.
+// The permit is kept until the query has ended, even if the client has left; the signal cancels the query.
 app.get('/items', (request) => query(['rope', 'cleat'], request.fair?.signal))
 // A report is worth ten ordinary requests.
 app.get('/report', { config: { fair: { cost: 10 } } }, (request) =>

@@ -20,7 +20,7 @@ function post(headers: Record<string, string>, body: unknown): RequestInit {
   return { method: 'POST', headers, body: JSON.stringify(body) }
 }
 
-/** Flows and costs that were admitted from now on. */
+/** Collects the flows and costs admitted from now on. */
 function admitted(gate: Gate): [flow: string, cost: number][] {
   const seen: [string, number][] = []
   gate.observe((event) => {

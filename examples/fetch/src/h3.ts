@@ -1,4 +1,4 @@
-// An app of h3, and so one of Nitro: whatever has a `fetch` is wrapped as it is.
+// An h3 app, and thus a Nitro app: any object with a `fetch` can be wrapped.
 import { type FairFetch, fairFetch } from '@fairlead/core/fetch'
 import { H3 } from 'h3'
 

@@ -7,7 +7,7 @@ import { z } from 'zod'
 /** Cost of a call by tool; everything else costs 1. */
 const COSTS: Readonly<Record<string, number>> = { report: 10 }
 
-/** The used part of a JSON-RPC message. */
+/** The part of a JSON-RPC message that this file reads. */
 interface Message {
   readonly id?: string | number
   readonly method?: string
@@ -39,24 +39,24 @@ async function serve(request: Request): Promise<Response> {
   return transport.handleRequest(request)
 }
 
-/** The message of a request, which is left to be read. */
+/** The message of a request, whose body stays unread. */
 async function messageOf(request: Request): Promise<Message> {
   return (await request.clone().json()) as Message
 }
 
 export const handler: FairFetch<[]> = fairFetch(serve, {
-  // Behind authentication rather the agent or its owner: a client may open as many sessions as it likes.
+  // With authentication, prefer the agent or its owner: a client may open any number of sessions.
   flow: (request) => request.headers.get('mcp-session-id') ?? undefined,
   cost: async (request) => {
     const { method, params } = await messageOf(request)
     return method === 'tools/call' ? COSTS[params?.name ?? ''] : 1
   },
-  // The stream on which a server talks to its client, and the end of a session.
+  // Other methods open the server's message stream, or end a session.
   skip: (request) => request.method !== 'POST',
   handler: async (request, { refusal }) => {
     const { reason, retryAfterMs } = refusal
     const error = { code: -32_000, message: `Refused: ${reason}`, data: { reason, retryAfterMs } }
-    // An error of the call and not of the transport, which clients would take for the end of the session.
+    // An error of the call, not of the transport, which clients would treat as the end of the session.
     return Response.json({ jsonrpc: '2.0', id: (await messageOf(request)).id ?? null, error })
   },
 })

@@ -1,4 +1,5 @@
-// app/items/[id]/route.ts of Next.js, on Node or at the edge. Next tells no address: name the header of your proxy.
+// app/items/[id]/route.ts of Next.js, on Node or at the edge. Next provides no client address: name your proxy's
+// header.
 import { createGate, type Gate } from '@fairlead/core'
 import { type FairFetch, fairFetch } from '@fairlead/core/fetch'
 

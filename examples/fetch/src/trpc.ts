@@ -1,4 +1,4 @@
-// A router of tRPC, wherever its fetch adapter runs. Procedures get the signal that fires when their client is gone.
+// A tRPC router, on any runtime of its fetch adapter. Procedures get the signal that fires when their client is gone.
 import { type FairFetch, fairFetch, fairOf } from '@fairlead/core/fetch'
 import { initTRPC } from '@trpc/server'
 import { fetchRequestHandler } from '@trpc/server/adapters/fetch'
@@ -17,7 +17,7 @@ export const handler: FairFetch<[]> = fairFetch(
     fetchRequestHandler({ endpoint: '/trpc', req, router, createContext: () => ({ signal: fairOf(req)?.signal }) }),
   {
     flow: (request) => request.headers.get('x-api-key') ?? undefined,
-    // A batch costs as much as it asks for.
+    // A batch costs its number of calls.
     cost: (request) => new URL(request.url).pathname.split(',').length,
   },
 )

@@ -1,4 +1,4 @@
-// GraphQL Yoga. A resolver that throws is answered 200 by GraphQL: it tells the gate of a shortage itself.
+// GraphQL Yoga. GraphQL answers 200 even if a resolver throws, so the resolver itself reports a shortage to the gate.
 import { ResourceExhaustedError } from '@fairlead/core'
 import { type FairFetch, fairFetch, fairOf } from '@fairlead/core/fetch'
 import { createSchema, createYoga } from 'graphql-yoga'

@@ -22,7 +22,7 @@ fair.gate.observe((event) => {
 const app = new Hono()
 app.use(fair)
 app.get('/health', (c) => c.text('ok'))
-// A permit is kept until its handler has settled, even if the client has left before; and the query hears of that.
+// A permit is kept until its handler has settled, even if the client has left; the signal cancels the query.
 app.get('/items', async (c) => c.json(await query(['rope', 'cleat'], c.get('fair')?.signal)))
 app.get('/report', async (c) => {
   const fair = c.get('fair')

@@ -24,7 +24,7 @@ const app = new Koa<FairState>()
 app.silent = true
 app.use(fair)
 app.use(async (ctx) => {
-  // The permit is kept until the query is over, even if the client has left before; and the query hears of that.
+  // The permit is kept until the query has ended, even if the client has left; the signal cancels the query.
   const signal = ctx.state.fair?.signal
   if (ctx.path === '/health') ctx.body = 'ok'
   else if (ctx.path === '/items') ctx.body = await query(['rope', 'cleat'], signal)

@@ -2,13 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import express, { type Express, type Request, type Response } from 'express'
 import { type ChatRequest, errorBody, readChat, type Usage, wordsOf } from './openai.js'
 
-/** How an engine is made up. */
+/** The dimensions of an engine. */
 export interface EngineOptions {
   /** Requests that it decodes together. */
   readonly batch: number
   /** Tokens that fit into its KV cache. */
   readonly poolTokens: number
-  /** Milliseconds of one step, in which each request of the batch writes a token. */
+  /** Duration of one step, in milliseconds, in which each request of the batch writes a token. */
   readonly stepMs: number
 }
 
@@ -18,19 +18,19 @@ export interface EngineState {
   readonly waiting: number
   /** Tokens in the KV cache: prompts and answers so far. */
   readonly tokens: number
-  /** Most requests, and most tokens, that there ever were at once. */
+  /** Largest number of requests, and of tokens, at once so far. */
   readonly mostRunning: number
   readonly mostTokens: number
-  /** Requests that were put back because the cache was full, to be begun anew. */
+  /** Requests that were put back because the cache was full, to start again. */
   readonly preempted: number
 }
 
 /** One request in the engine. */
 interface Sequence {
   readonly prompt: readonly string[]
-  /** Tokens that the answer will have. */
+  /** Number of tokens in the answer. */
   readonly length: number
-  /** Tokens computed since it was last begun, and tokens told to the client. */
+  /** Tokens computed since its last start, and tokens sent to the client. */
   done: number
   told: number
   write(word: string): void
@@ -38,9 +38,9 @@ interface Sequence {
 }
 
 /**
- * A stand-in for an inference engine (vLLM, TGI), for tests and for looking at: continuous batching, a KV cache of so
- * many tokens, and a line in order of arrival. It repeats its prompt, up to `max_tokens`, a word for a token. When the
- * cache is full the request that began last is put back and has to be computed anew, as vLLM does.
+ * A stand-in for an inference engine (vLLM, TGI), for tests and for trying out: continuous batching, a KV cache of
+ * limited size, and a queue in order of arrival. It repeats its prompt, up to `max_tokens`, one word per token. When
+ * the cache is full the request that started last is put back and must be computed again, as in vLLM.
  */
 export class Engine {
   readonly #options: EngineOptions
@@ -65,7 +65,7 @@ export class Engine {
     }
   }
 
-  /** Answers a request, word by word. Resolves when the answer is whole, or the signal has fired. */
+  /** Answers a request, word by word. Resolves when the answer is complete, or the signal has fired. */
   async answer(chat: ChatRequest, signal: AbortSignal, write: (word: string) => void): Promise<Usage> {
     const prompt = wordsOf(chat)
     const length = Math.min(prompt.length, chat.maxTokens)
@@ -125,7 +125,7 @@ export class Engine {
   }
 }
 
-/** The engine behind OpenAI's interface, as far as chats go. */
+/** The engine behind OpenAI's interface, for chats only. */
 export function engineApp(engine: Engine): Express {
   const app = express()
   let made = 0

@@ -9,10 +9,10 @@ import { eventsOf } from './openai.js'
 
 const PATIENCE = { timeout: 20_000 }
 const LIMIT = 10_000
-/** Long enough that no window ends while the test runs, and one that has only just begun: then guarantees are whole. */
+/** A window so long that none ends during the test, and that has only just begun, so that guarantees are whole. */
 const WINDOW_SECONDS = Math.floor((Date.now() / 1_000 - 1) / 200)
 
-/** What the gateway shows. */
+/** The gateway's state. */
 interface Shown {
   readonly inFlight: number
   readonly waiting: number
@@ -54,7 +54,7 @@ async function shown(program: Program): Promise<Shown> {
   return (await program.json('/admission')) as Shown
 }
 
-/** Waits until nothing is in flight, and gives what was used. */
+/** Waits until nothing is in flight, and returns the use. */
 async function usedAtRest(program: Program): Promise<number> {
   await vi.waitFor(async () => expect(await shown(program)).toMatchObject({ inFlight: 0, waiting: 0 }), PATIENCE)
   return (await shown(program)).budget.used
@@ -67,8 +67,8 @@ async function dataOf(reply: Response): Promise<string[]> {
 }
 
 /**
- * Asks the same of each program in turn, until the budget has refused three times in a row in each. Gives what it got.
- * A Redis that a busy machine keeps from answering in time refuses nothing for good.
+ * Asks the same of each program in turn, until each has refused three times in a row by its budget. Returns the sum of
+ * what it got. A Redis that answers late on a busy machine refuses nothing permanently.
  */
 async function askUntilRefused(programs: readonly Program[], key: string, words: number): Promise<number> {
   let got = 0
@@ -171,8 +171,8 @@ describe('the gateway, to one client', () => {
   })
 })
 
-describe('the gateway, before an engine of its own mind', () => {
-  /** An engine that gives this answer to everything. */
+describe('the gateway, in front of an engine that answers otherwise', () => {
+  /** An engine that answers every request this way. */
   async function engineOf(answer: (res: ServerResponse) => void): Promise<string> {
     const server = createServer((req, res) => {
       req.resume()
@@ -260,7 +260,8 @@ describe('the gateway, to many', () => {
     put('team', 'person', 2)
     await Promise.all(answers)
     const at = (name: string): number => order.lastIndexOf(name)
-    // Four run when they come, and some more have their turns beside them; behind the batch they would come last.
+    // Four already run when these arrive, and a few more get their turns alongside; behind the whole batch they would
+    // come last.
     expect(at('team/person')).toBeLessThan(24)
     expect(at('free/person')).toBeLessThan(24)
     const { engine, queue } = await shown(gateway)
@@ -270,7 +271,7 @@ describe('the gateway, to many', () => {
 
   it('learns how long answers are, and lets in as many as the cache has room for', async () => {
     const gateway = await start({ TOKENS: '10000000', SLOTS: '64', POOL_TOKENS: '2000' })
-    // Each may have 900 tokens and has 40: as long as nobody knows, two would fit.
+    // Each may have 900 tokens and gets 40: before lengths are learned, two would fit.
     const one = () => ask(gateway, 'team', question(40, { max_tokens: 900 }))
     expect((await one()).status).toBe(200)
     for (const reply of await Promise.all(Array.from({ length: 45 }, one))) expect(reply.status).toBe(200)

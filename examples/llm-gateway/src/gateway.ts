@@ -10,7 +10,7 @@ import { Engine, engineApp } from './engine.js'
 import { AnswerLengths } from './lengths.js'
 import { type ChatRequest, chunkOf, errorBody, eventsOf, readChat, type Usage, usageOf, wordsOf } from './openai.js'
 
-/** API keys, and what each tenant weighs when there is not enough for all. */
+/** API keys, and each tenant's weight in a shortage. */
 const WEIGHTS: Readonly<Record<string, number>> = { enterprise: 4, team: 2, free: 1 }
 
 const { PORT = '3000', TOKENS = '10000', WINDOW_SECONDS = '60', REDIS_URL, UPSTREAM_URL } = process.env
@@ -18,7 +18,7 @@ const { SLOTS = '32', POOL_TOKENS = '10000', MAX_WAIT_SECONDS = '60', STEP_MS = 
 
 const poolTokens = Number(POOL_TOKENS)
 
-/** The engine: one of yours or, for looking at, one that runs here and repeats its prompt. */
+/** The engine: your own or, for trying out, one that runs here and repeats its prompt. */
 const engine = new Engine({ batch: Number(SLOTS), poolTokens, stepMs: Number(STEP_MS) })
 const ownEngine = UPSTREAM_URL ? undefined : engineApp(engine).listen(0, '127.0.0.1')
 const upstream = ownEngine === undefined ? UPSTREAM_URL : await urlOf(ownEngine)
@@ -34,11 +34,11 @@ const windowMs = Number(WINDOW_SECONDS) * 1_000
 const budget = await openBudget({ limit: Number(TOKENS), windowMs, weightOf }, REDIS_URL || undefined)
 const lengths = new AnswerLengths()
 
-/** What is known about a request before admission. Costs and units are tokens. */
+/** Data about a request before admission. Costs and units are tokens. */
 interface Asked {
   readonly tenant: string
   readonly chat: ChatRequest
-  /** By which lengths are learnt. */
+  /** The key under which lengths are learned. */
   readonly key: string
   readonly promptTokens: number
 }
@@ -46,7 +46,7 @@ interface Asked {
 const requests = new WeakMap<Request, Asked>()
 const keyOf = (req: Request): string => /^Bearer (.+)$/.exec(req.get('authorization') ?? '')?.[1] ?? ''
 
-/** Lets in whom it knows, with a question it can read: what comes after it may rely on that. */
+/** Accepts known tenants with a readable question: later handlers may rely on that. */
 const read: RequestHandler = (req, res, next) => {
   const tenant = keyOf(req)
   const chat = readChat(req.body)
@@ -71,7 +71,8 @@ const fair = fairMiddleware({
     return promptTokens + lengths.expected(key, chat.maxTokens)
   },
   weightOf,
-  // As much at once as the engine can decode together, and as its KV cache has room for: what waits, waits here, in turns.
+  // As many requests at once as the engine can decode together, and as fit into its KV cache: the rest waits here, in
+  // fair turns.
   queue: requestQueue({
     concurrency: Number(SLOTS),
     maxWaitMs: Number(MAX_WAIT_SECONDS) * 1_000,
@@ -79,7 +80,7 @@ const fair = fairMiddleware({
       size: poolTokens,
       unitsOf: ({ target }) => {
         const { promptTokens, key, chat } = requests.get(target?.[0] as Request)!
-        // An answer that would not fit is cut off by the engine.
+        // The engine cuts off an answer that would not fit.
         return Math.min(poolTokens, promptTokens + lengths.cautious(key, chat.maxTokens))
       },
     },
@@ -87,14 +88,14 @@ const fair = fairMiddleware({
   }),
   budget: budgetStage(budget.escrow),
   rateLimit: 'always',
-  // OpenAI's clients wait for as long as Retry-After says, and read this body.
+  // OpenAI's clients wait for the time of Retry-After, and read this body.
   handler: (_req, res, { refusal, status }) =>
     res.json(
       status === 429
         ? errorBody(`over its share: ${refusal.reason}`, 'tokens', 'rate_limit_exceeded')
         : errorBody(`too busy: ${refusal.reason}`, 'server_error', 'overloaded'),
     ),
-  // Nothing else decides here: the engine is elsewhere, and this process has little to do.
+  // No other stage is needed: the engine is elsewhere, and this process has little work.
   fair: false,
   shed: false,
 })
@@ -104,14 +105,17 @@ fair.gate.observe((event) => {
   if (event.type === 'finished') console.log(`${event.flow} spent ${event.cost}`)
 })
 
-/** Asks the engine. It is asked for the usage, because that is what counts, whether the client wants it or not. */
+/**
+ * Sends the request to the engine. Always asks for the usage, because that is charged, even if the client does not want
+ * it.
+ */
 function askEngine(req: Request, { stream }: ChatRequest, signal: AbortSignal): Promise<globalThis.Response> {
   const body = stream ? { ...req.body, stream_options: { include_usage: true } } : req.body
   const headers = { 'content-type': 'application/json' }
   return fetch(`${upstream}/v1/chat/completions`, { method: 'POST', headers, body: JSON.stringify(body), signal })
 }
 
-/** What became of a request. */
+/** The result of a request. */
 interface Ended {
   readonly usage: Usage | undefined
   readonly outcome: 'success' | 'failure' | 'ignored'
@@ -122,9 +126,7 @@ const NOTHING_USED: Usage = { prompt_tokens: 0, completion_tokens: 0, total_toke
 /** An overloaded engine reports that; any other error says nothing about its capacity. */
 const outcomeOf = (code: unknown): 'failure' | 'ignored' => ([429, 503].includes(Number(code)) ? 'failure' : 'ignored')
 
-/**
- * Passes an answer on as it comes, an error in the middle of it too, and charges each token when it is written.
- */
+/** Passes an answer on as it arrives, including an error in the middle, and charges each token as it is written. */
 async function passStream(
   reply: globalThis.Response,
   res: Response,
@@ -156,7 +158,7 @@ async function chat(req: Request, res: Response): Promise<void> {
     permit?.charge(asked.promptTokens)
     const reply = await askEngine(req, asked.chat, signal)
     if (!reply.ok) {
-      // The engine itself is short, or the question was bad: it says so, and the question cost nothing.
+      // The engine itself is short, or the question was invalid: it says so, and the question cost nothing.
       outcome = outcomeOf(reply.status)
       usage = NOTHING_USED
       const retryAfter = reply.headers.get('retry-after')
@@ -181,8 +183,8 @@ async function chat(req: Request, res: Response): Promise<void> {
     if (res.headersSent) res.destroy()
     else res.status(502).json(errorBody('the engine cannot be reached', 'server_error', 'bad_gateway'))
   } finally {
-    // A client that leaves pays for the tokens until then: the charges. The permit is ours until this function ends,
-    // because it is wrapped: this `finish` counts, and the middleware's later one has no effect.
+    // A client that leaves pays for the tokens until then: the charges. `wrap` keeps the permit until this function
+    // ends: this `finish` counts, and the middleware's later one has no effect.
     permit?.finish(outcome, usage === undefined ? {} : { cost: usage.total_tokens })
   }
 }
@@ -199,7 +201,7 @@ app.get('/admission', (_req, res) => {
   res.json({ inFlight, waiting, queue: stages['queue'], budget: budget.escrow.snapshot(), engine: engine.state })
 })
 
-/** Bodies that are no JSON, or too large, in OpenAI's words too. */
+/** Reports bodies that are no JSON, or too large, in OpenAI's format too. */
 const tell: ErrorRequestHandler = (error: { status?: number; message: string }, _req, res, next) => {
   const { status = 500, message } = error
   if (res.headersSent) next(error)

@@ -5,9 +5,9 @@ export interface ChatRequest {
   readonly stream: boolean
   /** The answer is cut off after this number of tokens. */
   readonly maxTokens: number
-  /** The user of the tenant on whose behalf it asks. */
+  /** The tenant's user on whose behalf it asks. */
   readonly user: string
-  /** Whether the client itself wants to be told the usage at the end of a stream. */
+  /** Whether the client itself asks for the usage at the end of a stream. */
   readonly tellsUsage: boolean
 }
 
@@ -21,11 +21,11 @@ export interface Usage {
 export interface Chunk {
   readonly choices?: readonly { readonly delta: { readonly content?: string }; readonly finish_reason: string | null }[]
   readonly usage?: unknown
-  /** Instead: what went wrong after the answer had begun. */
+  /** Set instead if an error occurs after the answer has begun. */
   readonly error?: { readonly code?: unknown } | null
 }
 
-/** A chunk of a stream; `undefined` if it is none, as the `[DONE]` at its end. */
+/** A chunk of a stream; `undefined` for other events, such as the final `[DONE]`. */
 export function chunkOf(data: string): Chunk | undefined {
   try {
     const chunk: unknown = JSON.parse(data)
@@ -39,14 +39,14 @@ const DEFAULT_MOST = 256
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-/** What an engine said of its usage; `undefined` if that is not three counts of tokens, by which nobody can be charged. */
+/** The engine's usage report; `undefined` unless it consists of three counts of tokens, which charging needs. */
 export function usageOf(said: unknown): Usage | undefined {
   const { prompt_tokens, completion_tokens, total_tokens } = (said ?? {}) as Record<string, unknown>
   if (!isCount(prompt_tokens) || !isCount(completion_tokens) || !isCount(total_tokens)) return undefined
   return { prompt_tokens, completion_tokens, total_tokens }
 }
 
-/** Reads a body; returns a sentence that describes the error if it is no such request. */
+/** Parses a body; returns a sentence that describes the error if it is invalid. */
 export function readChat(body: unknown): ChatRequest | string {
   const given = (body ?? {}) as Record<string, unknown>
   const { model, messages, stream = false, user = 'default', stream_options: options } = given
@@ -72,17 +72,17 @@ export function readChat(body: unknown): ChatRequest | string {
   }
 }
 
-/** Words, which the engine of this example takes for tokens. A real one has a tokenizer; its usage is what counts. */
+/** Words, which the engine of this example uses as tokens. A real engine has a tokenizer; its usage is charged. */
 export function wordsOf({ messages }: Pick<ChatRequest, 'messages'>): string[] {
   return messages.flatMap(({ content }) => content.split(/\s+/).filter(Boolean))
 }
 
-/** The body of an error, as OpenAI's clients read it. */
+/** The body of an error in OpenAI's format. */
 export function errorBody(message: string, type: string, code: string): { error: object } {
   return { error: { message, type, code, param: null } }
 }
 
-/** The data of a stream's events, one after the other, without an incomplete event at the end. */
+/** The data of a stream's events, one at a time, without an incomplete event at the end. */
 export async function* eventsOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

@@ -15,7 +15,7 @@ class Shop {
     })
   }
 
-  // The permit is kept until the query is over, even if the client has left before; and the query hears of that.
+  // The permit is kept until the query has ended, even if the client has left; the signal cancels the query.
   @Get('items')
   items(@FairPermit() fair: FairRequest): Promise<string[]> {
     return query(['rope', 'cleat'], fair.signal)

@@ -3,7 +3,7 @@ import { fairMiddleware } from '@fairlead/express'
 import express, { type Express } from 'express'
 import { ExhaustedError, type Resource } from './resource.js'
 
-/** The service: one route that needs the resource. `fair` is the same service with one line more. */
+/** The service: one route that needs the resource. `fair` is the same service with one more line. */
 export function createApp(resource: Resource, guard: 'bare' | 'fair'): Express {
   const app = express()
   const fair = guard === 'fair' ? fairMiddleware({ flow: (req) => req.get('x-client') }) : undefined
@@ -14,7 +14,8 @@ export function createApp(resource: Resource, guard: 'bare' | 'fair'): Express {
   })
 
   if (fair) {
-    // The same: the console is needed during a shortage. Everybody who can reach this machine's own address may see it.
+    // Also before it: the console is needed during a shortage. Anyone who can reach this machine's loopback address may
+    // see it.
     app.use('/fairlead', fairConsole(fair.gate, { auth: false }))
     app.use(fair)
   }

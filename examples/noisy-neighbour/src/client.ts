@@ -1,6 +1,6 @@
 import { Agent, get } from 'node:http'
 
-/** What became of a request: its status, or `lost` if there was no answer. */
+/** The result of a request: its status, or `lost` if there was no answer. */
 export interface Answer {
   readonly status: number | 'lost'
   readonly atMs: number
@@ -9,7 +9,7 @@ export interface Answer {
 /** After this time without an answer a client gives up, and the server's further work for it is wasted. */
 const PATIENCE_MS = 2_000
 
-/** Sends requests over keep-alive connections, as many as are needed at once. */
+/** Sends requests over keep-alive connections, opening as many as needed. */
 export class HttpClient {
   readonly #url: URL
   // Without a bound: a client that waits for a free connection would slow down with the server.

@@ -5,8 +5,8 @@ import type { Resource } from './resource.js'
 const ITERATIONS = 16_000
 
 /**
- * The processor itself: every request computes on the only thread there is. Nothing ever says that it is used up;
- * requests just wait longer for their turn of the event loop.
+ * The processor itself: every request computes on the only thread. Its exhaustion is never reported; requests just wait
+ * longer for their turn of the event loop.
  */
 export function processor(): Resource {
   let uses = 0

@@ -29,7 +29,7 @@ describe('maxMin', () => {
 })
 
 describe('jain', () => {
-  it('is 1 for equals, 1/n if one has everything, and whatever the unit', () => {
+  it('is 1 for equals and 1/n if one has everything, in any unit', () => {
     expect(jain([3, 3, 3])).toBe(1)
     expect(jain([0, 0, 0, 8])).toBe(1 / 4)
     expect(jain([1, 2, 3])).toBeCloseTo(36 / 42, 12)

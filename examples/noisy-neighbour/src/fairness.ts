@@ -1,6 +1,6 @@
 /**
- * What each is entitled to: the max-min fair split of `capacity` between `demands`. Nobody gets more than they ask;
- * what the modest leave is split evenly between the rest. O(n log n).
+ * Each client's entitlement: the max-min fair split of `capacity` between `demands`. No one gets more than their
+ * demand; the unused parts of small demands are split evenly between the rest. O(n log n).
  */
 export function maxMin(demands: readonly number[], capacity: number): number[] {
   const shares = demands.map(() => 0)
@@ -16,7 +16,7 @@ export function maxMin(demands: readonly number[], capacity: number): number[] {
 }
 
 /**
- * Jain's fairness index of what each got: 1 if all got alike, 1/n if one got everything. NaN if nobody got anything.
+ * Jain's fairness index of `values`: 1 if all are equal, 1/n if one has everything. NaN if all are 0.
  *
  * @see R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984
  */

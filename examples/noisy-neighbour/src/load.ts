@@ -5,8 +5,8 @@ import type { Arrival } from './schedule.js'
 import type { Tally } from './tally.js'
 
 /**
- * Sends every arrival when it is due, whatever became of those before (open loop), and waits for all answers.
- * Latency counts from when a request was due, so a load generator that is late hides nothing.
+ * Sends every arrival when it is due, independent of earlier answers (open loop), and waits for all answers. Latency
+ * counts from the due time, so that a late load generator hides nothing.
  */
 export async function runLoad(url: string, arrivals: readonly Arrival[], tally: Tally): Promise<void> {
   const http = new HttpClient(url)
@@ -30,15 +30,15 @@ export async function runLoad(url: string, arrivals: readonly Arrival[], tally: 
 const WARM_UP_ASKERS = 8
 const WARM_UP_MS = 1_000
 /**
- * Enough to leave nothing idle, and fewer than the pool turns away. A busy event loop accepts few new connections a
+ * Enough to keep the resource busy, and fewer than the pool turns away. A busy event loop accepts few new connections a
  * second, so the processor gets no more than it needs.
  */
 const MEASURE_ASKERS = { pool: 50, cpu: 8 } as const
 const MEASURE_MS = 2_000
-/** Answers before that do not count: the line has to form first. */
+/** Answers before that do not count: the queue has to form first. */
 const SETTLE_MS = 300
 
-/** Brings a new server to its working speed with a light load, so that no phase starts on code that never ran. */
+/** Brings a new server to its working speed with a light load, so that no phase runs on cold code. */
 export async function warmUp(url: string): Promise<void> {
   await askWithoutBreak(url, WARM_UP_ASKERS, 0, WARM_UP_MS)
 }
@@ -50,8 +50,8 @@ export async function measureCapacity(url: string, resource: Options['resource']
 }
 
 /**
- * Each asker asks again as soon as it is answered (closed loop), until `untilMs`. Returns how many requests were
- * served from `fromMs` on. Throws if one has no answer at all.
+ * Each asker asks again as soon as it is answered (closed loop), until `untilMs`. Returns the number of requests served
+ * from `fromMs` on. Throws if a request has no answer at all.
  */
 async function askWithoutBreak(url: string, askers: number, fromMs: number, untilMs: number): Promise<number> {
   const http = new HttpClient(url)

@@ -8,7 +8,7 @@ import { XMLValidator } from 'fast-xml-parser'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Report } from './report.js'
 
-/** What `pnpm demo` runs, as built. */
+/** The built program of `pnpm demo`. */
 const MAIN = fileURLToPath(new URL('../dist/main.js', import.meta.url))
 const execute = promisify(execFile)
 
@@ -18,19 +18,22 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true }))
 
-/** Runs the demonstration, which throws unless the exit code is 0, and reads the figures that it wrote. */
+/** Runs the demonstration, which throws unless the exit code is 0, and reads the figures it wrote. */
 async function demo(...flags: string[]): Promise<{ report: Report; printed: string }> {
   const { stdout } = await execute(process.execPath, [MAIN, '--once', '--out', folder, ...flags])
   const report = JSON.parse(await readFile(join(folder, 'noisy-neighbour.json'), 'utf8')) as Report
   return { report, printed: stdout }
 }
 
-/** On a quiet machine requests are sent 1 to 5 ms late; here others held the processor for longer. */
+/** On a quiet machine requests are sent 1 to 5 ms late; a later time means that other processes held the processor. */
 function busy({ without, with: withFairlead }: Report): boolean {
   return Math.max(without.lateP99Ms, withFairlead.lateP99Ms) > 10
 }
 
-/** A processor that others hold is a shortage, too: again, until it is ours. The last run counts anyhow. */
+/**
+ * A processor that is busy with other processes is a shortage, too: repeats the run until it is not. The last run
+ * counts in any case.
+ */
 async function undisturbed(...flags: string[]): ReturnType<typeof demo> {
   let run = await demo(...flags)
   for (let again = 0; again < 5 && busy(run.report); again++) run = await demo(...flags)
@@ -38,11 +41,11 @@ async function undisturbed(...flags: string[]): ReturnType<typeof demo> {
 }
 
 describe('the demonstration', { timeout: 360_000 }, () => {
-  // A shortage is shown within some seconds: that much is not refused of a phase.
+  // Detecting a shortage takes some seconds, during which nothing is refused.
   it('gives quiet clients more of what they ask with Fairlead, and refuses the heavy ones for it', async () => {
     const { report, printed } = await undisturbed('--seconds', '12')
     const { without, with: withFairlead } = report
-    // Both phases were asked the same, and every request is accounted for.
+    // Both phases had the same demand, and every request is accounted for.
     expect(without.asked).toBe(withFairlead.asked)
     for (const { asked, served, refusedUnfair, refusedShort, lost } of [without, withFairlead])
       expect(served + refusedUnfair + refusedShort + lost).toBe(asked)
@@ -55,7 +58,7 @@ describe('the demonstration', { timeout: 360_000 }, () => {
     expect(withFairlead.refusedUnfair).toBeGreaterThan(0)
   })
 
-  it('refuses nobody where there is enough for all', async () => {
+  it('refuses nothing if there is enough for all', async () => {
     const { report } = await undisturbed('--seconds', '3', '--load', '0.5')
     for (const { asked, served } of [report.without, report.with]) expect(served).toBe(asked)
   })

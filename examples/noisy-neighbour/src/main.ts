@@ -8,6 +8,6 @@ try {
   else console.log(USAGE)
 } catch (error) {
   console.error(`\n${error instanceof Error ? error.message : error}`)
-  // At once: a server may still be up, and ends with this process.
+  // Exits at once: a server may still run, and ends with this process.
   process.exit(1)
 }

@@ -2,19 +2,19 @@ import { parseArgs } from 'node:util'
 
 /** The program's options. */
 export interface Options {
-  /** Stop after the report instead of leaving the server up to play with. */
+  /** Stops after the report instead of leaving the server running for experiments. */
   readonly once: boolean
-  /** No phases and no report: the same load again and again, to be watched on the console. */
+  /** No phases and no report: repeats the same load, for watching on the console. */
   readonly watch: boolean
   /** Length of each of the two phases, in seconds. */
   readonly seconds: number
-  /** Seed of the arrivals: the same seed asks the same, at the same instants, in both phases. */
+  /** Seed of the arrivals: the same seed gives the same requests, at the same times, in both phases. */
   readonly seed: number
   /** The handler's resource: a pool of database connections that answers 503, or the processor, which never does. */
   readonly resource: 'pool' | 'cpu'
   /** Total demand of the clients, as a multiple of the resource's capacity. */
   readonly load: number
-  /** Where plot and figures go. */
+  /** Folder of plot and figures. */
   readonly out: string
 }
 

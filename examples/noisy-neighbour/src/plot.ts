@@ -6,13 +6,13 @@ import { BIN_MS, type Tally } from './tally.js'
 
 const WIDTH = 1_080
 const HEIGHT = 580
-// Without quotation marks: the library would write them into an attribute as they are.
+// Without quotation marks: the library would write them unescaped into an attribute.
 const FONT = 'Helvetica, Arial, DejaVu Sans, sans-serif'
 const INK = '#222222'
 const FAINT = '#6b6b6b'
-/** From the palette of Okabe and Ito, which people of any colour vision can tell apart. */
+/** From the palette of Okabe and Ito, which is distinguishable with any colour vision. */
 const COLOUR: Readonly<Record<Manner, string>> = { quiet: '#0072b2', heavy: '#d55e00' }
-/** Bins on either side that a point is the mean of: two and a half seconds in all. */
+/** Bins on either side in the mean of a point: two and a half seconds in all. */
 const SMOOTHING = 2
 
 /** One row of the picture per manner, because their rates are too far apart for one axis. */
@@ -30,7 +30,7 @@ const PANEL_WIDTH = 400
 export function plot(report: Report, tallies: Readonly<Record<'without' | 'with', Tally>>): string {
   const panels = ROWS.flatMap((row) => COLUMNS.map((column) => ({ ...row, ...column })))
   const rates = panels.map(({ phase, manner }) => ratesOf(tallies[phase], manner, report.options.seconds))
-  // Both panels of a row have the same axis, or nothing could be compared.
+  // Both panels of a row have the same axis, so that they can be compared.
   const axisOf = (manner: Manner): { interval: number; max: number } =>
     axisFor(
       panels.flatMap((panel, i) =>
@@ -180,7 +180,7 @@ function text(
   return { text: content, left, top, padding: 0, textStyle: { fontFamily: FONT, fontSize, color, fontWeight } }
 }
 
-/** A vertical axis that holds all `values`, with at most five steps that people like to count in. */
+/** A vertical axis that includes all `values`, with at most five round steps. */
 function axisFor(values: readonly number[]): { interval: number; max: number } {
   const most = Math.max(...values)
   const magnitude = 10 ** Math.floor(Math.log10(most / 5))

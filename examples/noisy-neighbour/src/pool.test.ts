@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { openDatabase } from './pool.js'
 import { ExhaustedError } from './resource.js'
 
-/** A pool of two connections and a line of three, and the answers in the order they came. */
+/** A pool of two connections and a queue of three, and the answers in order of arrival. */
 async function ask(times: number, acquireTimeoutMs = 10_000): Promise<{ states: string[]; order: number[] }> {
   const pool = await openDatabase({ connections: 2, line: 3, acquireTimeoutMs, queryMs: () => 100 })
   const order: number[] = []
@@ -21,11 +21,11 @@ describe('openDatabase', () => {
   it('serves as many as it has connections and places in line, and turns the next away', async () => {
     const { states, order } = await ask(7)
     expect(states).toEqual(['served', 'served', 'served', 'served', 'served', 'exhausted', 'exhausted'])
-    // The two it turned away heard of it first; the line kept its order.
+    // The two that were turned away were answered first; the queue kept its order.
     expect(order).toEqual([5, 6, 0, 1, 2, 3, 4])
   })
 
-  it('turns away who has waited too long', async () => {
+  it('turns away a request that has waited too long', async () => {
     // The third and fourth would have to wait for 100 ms, the fifth for 200.
     expect((await ask(5, 150)).states).toEqual(['served', 'served', 'served', 'served', 'exhausted'])
   })

@@ -5,17 +5,17 @@ import { ExhaustedError, type Resource } from './resource.js'
 export interface PoolOptions {
   /** Connections, all open from the start. */
   readonly connections: number
-  /** Requests that may wait for one; the next is turned away at once. */
+  /** Most requests that wait for a connection; the next one is turned away at once. */
   readonly line: number
-  /** How long one may wait. */
+  /** Longest wait for a connection, in milliseconds. */
   readonly acquireTimeoutMs: number
-  /** How long a query holds its connection. */
+  /** Duration of a query, in milliseconds. */
   readonly queryMs: () => number
 }
 
 /**
- * A small database: 30 connections and 80 to 120 ms a query make about 300 queries a second. A query that finds 60 in
- * line fails; a full line is 200 ms long.
+ * A small database: 30 connections and 80 to 120 ms a query make about 300 queries a second. A query that finds 60
+ * waiting fails; a full queue takes 200 ms.
  */
 export const DATABASE: PoolOptions = {
   connections: 30,
@@ -25,8 +25,8 @@ export const DATABASE: PoolOptions = {
 }
 
 /**
- * Stands in for a database. The pool is a real one; only the query is a pause, because what matters here is that it
- * holds a connection. Resolves when all connections are open.
+ * A stand-in for a database. The pool is a real one; only the query is simulated by a pause, because the demonstration
+ * only needs it to hold a connection. Resolves when all connections are open.
  */
 export async function openDatabase({ connections, line, acquireTimeoutMs, queryMs }: PoolOptions): Promise<Resource> {
   let opened = 0

@@ -1,8 +1,8 @@
-/** How a client behaves. */
+/** A client's behaviour. */
 export type Manner = 'quiet' | 'heavy'
 
 export interface Client {
-  /** Sent as `x-client`; the flow that Fairlead is fair between. */
+  /** Sent as `x-client`; the flow. */
   readonly name: string
   readonly manner: Manner
   readonly asksPerSecond: number
@@ -17,8 +17,9 @@ const HEAVY_ASKS = 10
 const LOAD = (QUIET_CLIENTS * QUIET_ASKS + HEAVY_CLIENTS * HEAVY_ASKS) / (QUIET_CLIENTS + HEAVY_CLIENTS)
 
 /**
- * The noisy neighbourhood: eighteen clients that ask two thirds of a fair share of `capacity` (in requests per
- * second), and two that ask ten times it; all scaled alike so that together they ask `load` times the capacity.
+ * The noisy neighbourhood: eighteen clients that ask for two thirds of a fair share of `capacity` (in requests per
+ * second) each, and two that ask for ten times that share; all scaled alike so that together they ask for `load` times
+ * the capacity.
  */
 export function population(capacity: number, load: number): Client[] {
   const fairLevel = (capacity / (QUIET_CLIENTS + HEAVY_CLIENTS)) * (load / LOAD)

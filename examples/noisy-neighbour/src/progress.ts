@@ -6,8 +6,8 @@ const LIVE_EVERY_MS = 200
 const LOG_EVERY_MS = 5_000
 
 /**
- * Shows how a phase is going until the returned function is called: one live line on a terminal, else (a log of a
- * build server) a line every five seconds.
+ * Shows the progress of a phase until the returned function is called: one live line on a terminal, otherwise (in a
+ * build log) a line every five seconds.
  */
 export function showProgress(title: string, tally: Tally, seconds: number, out: NodeJS.WriteStream): () => void {
   const startMs = performance.now()
@@ -36,7 +36,7 @@ function bar(part: number): string {
   return '█'.repeat(full) + '░'.repeat(10 - full)
 }
 
-/** "18 quiet: 62 % served": of what they have asked so far. */
+/** "18 quiet: 62 % served": the share of their requests so far. */
 function fate(tally: Tally, manner: Manner): string {
   let clients = 0
   let asked = 0

@@ -30,7 +30,7 @@ export function markdownTables(report: Report): string {
   return `${markdownTable(CLIENT_HEAD, clientRows(report))}\n\n${markdownTable(TOTAL_HEAD, totalRows(report))}\n`
 }
 
-/** Above this the load generator itself was short of processor time. */
+/** Above this the load generator itself lacked processor time. */
 const LATE_MS = 20
 
 /** The result in one sentence, and a warning if it cannot be trusted. */
@@ -96,7 +96,7 @@ function terminalTable(head: readonly string[], rows: Cells): string {
   const table = new Table({
     head: [...head],
     colAligns: head.map((_, column) => (column === 0 ? 'left' : 'right')),
-    // The library's colours would end up in log files.
+    // Without the library's colours, which would end up in log files.
     style: { head: [], border: [], compact: true },
   })
   table.push(...rows.map((row) => [...row]))

@@ -11,7 +11,7 @@ import { type ServerProcess, startServer } from './server-process.js'
 import { summarise } from './summary.js'
 import { Tally } from './tally.js'
 
-/** Everything that is asked in a phase, by whom and when. */
+/** All requests of a phase, with their clients and times. */
 interface Demand {
   readonly clients: readonly Client[]
   readonly arrivals: readonly Arrival[]
@@ -19,8 +19,8 @@ interface Demand {
 }
 
 /**
- * Runs both phases, prints and saves what came of them, and then leaves the server up until Ctrl-C, unless told
- * otherwise. Rejects if a server dies or serves nothing.
+ * Runs both phases, prints and saves the results, and then leaves the server running until Ctrl-C, unless `once` is
+ * set. Rejects if a server dies or serves nothing.
  */
 export async function run(options: Options): Promise<void> {
   const { seconds, seed, resource, load } = options
@@ -55,7 +55,7 @@ export async function run(options: Options): Promise<void> {
 const ALONE = 30
 const TOGETHER = 60
 
-/** Runs the load against the server with Fairlead, round after round, until Ctrl-C: to be watched on the console. */
+/** Runs the load against the server with Fairlead, round after round, until Ctrl-C: for watching on the console. */
 export async function watch({ seed, resource, load }: Options): Promise<void> {
   const bare = await startWarm(resource, 'bare')
   const capacity = await bare.whileAlive(measureCapacity(bare.url, resource))
@@ -85,7 +85,7 @@ async function startWarm(resource: Options['resource'], guard: 'bare' | 'fair'):
   return server
 }
 
-/** Sends all of the demand to the server, showing how it goes. */
+/** Sends the whole demand to the server, showing the progress. */
 async function phase(title: string, server: ServerProcess, demand: Demand): Promise<Tally> {
   const tally = new Tally(demand.clients)
   const done = showProgress(title, tally, demand.seconds, process.stdout)
@@ -94,7 +94,7 @@ async function phase(title: string, server: ServerProcess, demand: Demand): Prom
   return tally
 }
 
-/** Says what can be done with the server, and waits for Ctrl-C. */
+/** Prints ways to try the server, and waits for Ctrl-C. */
 async function letPlay({ url, whileAlive }: ServerProcess): Promise<void> {
   console.log(`
 The server with Fairlead is still up. From another terminal:

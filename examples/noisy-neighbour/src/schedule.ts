@@ -1,6 +1,6 @@
 import type { Random } from '@fairlead/core'
 
-/** One request that will be sent, whatever became of those before it. */
+/** One request, which will be sent whether or not earlier ones were answered. */
 export interface Arrival {
   readonly atMs: number
   /** Index of the client. */
@@ -9,7 +9,7 @@ export interface Arrival {
 
 /**
  * Poisson arrivals of every client over `seconds`, in order of time: the gaps of a client are exponential with mean
- * 1/rate, whatever the server answers. The same `random` stream gives the same arrivals.
+ * 1/rate, independent of the answers. The same `random` stream gives the same arrivals.
  */
 export function schedule(ratesPerSecond: readonly number[], seconds: number, random: Random): Arrival[] {
   const endMs = seconds * 1_000

@@ -1,6 +1,6 @@
 /**
- * The server process: `node server.js <pool|cpu> <bare|fair>`, started by `server-process.ts`. Tells its parent the
- * port once it listens, and lives as long as the parent does.
+ * The server process: `node server.js <pool|cpu> <bare|fair>`, started by `server-process.ts`. Sends the port to its
+ * parent when it listens, and ends with the parent.
  */
 import type { AddressInfo } from 'node:net'
 import { createApp } from './app.js'

@@ -9,7 +9,7 @@ const CLIENTS: readonly Client[] = [
   { name: 'c', manner: 'heavy', asksPerSecond: 1 },
 ]
 
-/** Ten seconds in which each client was answered as listed; what was served took `latencyMs`. */
+/** Ten seconds in which each client was answered as listed; served requests took `latencyMs`. */
 function tallyOf(answers: readonly (readonly (number | 'lost')[])[], latencyMs = 5): Tally {
   const tally = new Tally(CLIENTS)
   for (const [client, statuses] of answers.entries())
@@ -26,7 +26,7 @@ function times<T>(count: number, value: T): T[] {
 
 describe('summarise', () => {
   it('holds what was served against demand and entitlement', () => {
-    // Capacity 100 in all: a and b are entitled to their 20 and 10, c to the 70 that are left of its 170.
+    // Capacity 100 in all: a and b are entitled to their 20 and 10, c to the remaining 70 of its 170.
     const tally = tallyOf([
       [...times(10, 200), ...times(10, 503)],
       times(10, 200),

@@ -2,10 +2,10 @@ import { jain, maxMin } from './fairness.js'
 import type { Manner } from './population.js'
 import type { Tally } from './tally.js'
 
-/** How the clients of one manner fared. Rates are per client and second. */
+/** The results of the clients of one manner. Rates are per client and second. */
 export interface MannerSummary {
   readonly clients: number
-  /** Over the time in which requests were sent; the other rates run until the last answer. */
+  /** Over the time in which requests were sent; the other rates extend to the last answer. */
   readonly asked: number
   readonly entitled: number
   readonly served: number
@@ -18,7 +18,7 @@ export interface MannerSummary {
   readonly p99Ms: number | null
 }
 
-/** How a phase went. */
+/** The results of a phase. */
 export interface PhaseSummary {
   readonly seconds: number
   readonly asked: number
@@ -28,17 +28,17 @@ export interface PhaseSummary {
   readonly lost: number
   /** Jain's index of served over entitled. */
   readonly jain: number
-  /** Served over the most that could have been: the smaller of capacity and demand. */
+  /** Served requests over the most possible: the smaller of capacity and demand. */
   readonly utilisation: number
-  /** 99 of 100 requests were sent at most this long after they were due. */
+  /** 99th percentile of the delay with which requests were sent. */
   readonly lateP99Ms: number
   readonly quiet: MannerSummary
   readonly heavy: MannerSummary
 }
 
 /**
- * Works out the figures of a phase on a resource that can do `capacity` requests per second. Requests were sent for
- * `sentForSeconds`.
+ * Computes the figures of a phase on a resource with a capacity of `capacity` requests per second. Requests were sent
+ * for `sentForSeconds`.
  */
 export function summarise(tally: Tally, capacity: number, sentForSeconds: number): PhaseSummary {
   const { clients, byClient, seconds } = tally

@@ -2,7 +2,7 @@ import { createHistogram, type RecordableHistogram } from 'node:perf_hooks'
 import type { Answer } from './client.js'
 import type { Client, Manner } from './population.js'
 
-/** What happened to one client's requests. */
+/** The results of one client's requests. */
 export interface ClientTally {
   asked: number
   served: number
@@ -12,22 +12,22 @@ export interface ClientTally {
   refusedShort: number
   /** No answer in time, a broken connection, or an answer that this server never gives. */
   lost: number
-  /** Served requests by when they were answered, one count per {@link BIN_MS}. */
+  /** Served requests by time of answer, one count per {@link BIN_MS}. */
   readonly servedInBin: number[]
 }
 
 export const BIN_MS = 500
 
-/** Counts what becomes of the requests of one phase. */
+/** Counts the results of one phase's requests. */
 export class Tally {
   readonly clients: readonly Client[]
   readonly byClient: readonly ClientTally[]
-  /** Microseconds from when a request was due to when it was served. */
+  /** Microseconds from a request's due time to its answer, for served requests. */
   readonly latencyUs: Readonly<Record<Manner, RecordableHistogram>> = {
     quiet: createHistogram(),
     heavy: createHistogram(),
   }
-  /** Microseconds by which requests were sent too late; if that is much, the figures say little. */
+  /** Delay with which requests were sent, in microseconds; if it is large, the figures mean little. */
   readonly lateUs: RecordableHistogram = createHistogram()
   #lastAnswerMs = 0
 
@@ -43,7 +43,7 @@ export class Tally {
     }))
   }
 
-  /** When the last answer came, in seconds since the phase began. */
+  /** Time of the last answer, in seconds since the phase began. */
   get seconds(): number {
     return this.#lastAnswerMs / 1_000
   }
@@ -68,7 +68,7 @@ export class Tally {
   }
 }
 
-/** A histogram takes whole numbers from 1 on. */
+/** A histogram accepts whole numbers from 1 on. */
 function microseconds(ms: number): number {
   return Math.max(1, Math.round(ms * 1_000))
 }

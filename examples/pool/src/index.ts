@@ -3,7 +3,7 @@ import { ResourceExhaustedError } from '@fairlead/core'
 
 let free = 3
 
-/** Asks a pool of three connections that says so when it is empty, instead of making everyone wait. */
+/** Queries a pool of three connections, which reports its exhaustion instead of making everyone wait. */
 export async function query<T>(answer: T, signal?: AbortSignal): Promise<T> {
   if (free === 0) throw new ResourceExhaustedError('no free connection')
   free--

@@ -1,31 +1,31 @@
 import { type LeaseCall, leaseOn, type PoolRecord, poolTerms, requireLease } from '@fairlead/core/escrow'
 
-/** Rows that a statement gave. */
+/** The rows that a statement returns. */
 export interface SqlRows {
-  /** All of them. */
+  /** All rows. */
   toArray(): Record<string, unknown>[]
 }
 
-/** What is used of the context that a Durable Object is made with: its storage, which must be of the SQLite kind. */
+/** The part of a Durable Object's context that a pool uses: its storage, which must be of the SQLite kind. */
 export interface DurableObjectContext {
   /** The object's own storage. */
   readonly storage: {
     readonly sql: {
-      /** Runs a statement; `toArray` gives its rows. */
+      /** Runs a statement; `toArray` returns its rows. */
       exec(query: string, ...bindings: (string | number)[]): SqlRows
     }
-    /** Runs `step` whole or not at all. */
+    /** Runs `step` as one transaction. */
     transactionSync<Result>(step: () => Result): Result
   }
 }
 
-/** Tenants of former windows that are deleted by one step. */
+/** Tenants of former windows that one step deletes. */
 const MOST_DELETED = 128
 
 /**
- * A Durable Object that is one escrow pool: a {@link DurableObjectPoolStore} talks to it. Export it from your worker, and
- * bind it as a class with SQLite storage. What it knows lives in that storage, a row for the pool and one for each
- * tenant that was reported by name, so it goes on after it was evicted, moved or deployed anew.
+ * A Durable Object that is one escrow pool: a {@link DurableObjectPoolStore} calls it. Export it from your worker, and
+ * bind it as a class with SQLite storage. Its state lives in that storage, one row for the pool and one for each tenant
+ * that was reported by name, so it survives eviction, migration and new deployments.
  */
 export class EscrowPool {
   readonly #context: DurableObjectContext
@@ -38,7 +38,7 @@ export class EscrowPool {
     sql.exec('CREATE INDEX IF NOT EXISTS tenants_win ON tenants (win)')
   }
 
-  /** Answers a lease: the call as JSON, and so the answer; 400 for a call that is not good. */
+  /** Answers a lease call, JSON both ways; 400 for an invalid call. */
   async fetch(request: Request): Promise<Response> {
     const call = (await request.json()) as LeaseCall
     try {

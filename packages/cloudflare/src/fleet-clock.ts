@@ -2,14 +2,14 @@ import { type DoormanFleet, doormanFleet } from '@fairlead/core/doorman'
 import { ClockDesk, requireFunction, requireOptions, systemAfter, systemClock } from '@fairlead/core/internal'
 
 /**
- * A Durable Object that keeps the clocks which gates in many isolates share: {@link durableObjectFleet} talks to it.
- * Export it from your worker, and bind it. Nothing is stored: after it was evicted or moved it goes on from what the
- * gates know.
+ * A Durable Object that keeps the clocks shared by gates in many isolates: {@link durableObjectFleet} calls it. Export
+ * it from your worker, and bind it. It stores nothing: after an eviction or a migration it continues from the gates'
+ * reports.
  */
 export class FleetClock {
   readonly #desk = new ClockDesk(systemClock, systemAfter)
 
-  /** Answers a report as soon as there is a lease for who has sent it; 400 for what is no report. */
+  /** Answers a report when there is a lease for its sender; 400 for an invalid report. */
   async fetch(request: Request): Promise<Response> {
     const body: unknown = await request.json().catch(() => undefined)
     const { name, member, report } = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
@@ -19,17 +19,17 @@ export class FleetClock {
   }
 }
 
-/** What is used of a binding of {@link FleetClock}. */
+/** The methods of a binding of {@link FleetClock} that {@link durableObjectFleet} calls. */
 export interface FleetClockNamespaceLike {
-  /** The id of the object with that name. */
+  /** The id of the object of that name. */
   idFromName(name: string): unknown
   /** The object with that id. */
   get(id: unknown): FleetClockLike
 }
 
-/** What is used of the object. */
+/** The method of a {@link FleetClock} stub that {@link durableObjectFleet} calls. */
 export interface FleetClockLike {
-  /** Asks it. */
+  /** Sends a request to the object. */
   fetch(url: string, init: { method: string; body: string }): Promise<Response>
 }
 
@@ -37,18 +37,21 @@ export interface FleetClockLike {
 export interface DurableObjectFleetOptions {
   /** The binding of the class {@link FleetClock}. */
   namespace: FleetClockNamespaceLike
-  /** `waitUntil` of `cloudflare:workers`: the answer to a report may come after the request with which it left. */
+  /**
+   * `waitUntil` of `cloudflare:workers`: the answer to a report may arrive after the end of the request that sent it.
+   */
   waitUntil: (answer: Promise<unknown>) => void
 }
 
 /**
- * The isolates of a worker share one sense of fairness by way of a Durable Object: for `createGate({ name, fleet })`. All
- * that give their gate the same name, and reach the same object, share; one object keeps all clocks of a namespace.
+ * Lets the isolates of a worker share FAIR's clock through a Durable Object: for `createGate({ name, fleet })`. All
+ * gates of one name that reach the same object share a clock; one object keeps all clocks of a namespace.
  *
- * While nothing is short, nothing is sent. Then each isolate makes ten calls a second at most, with its requests, none of
- * which waits for one. If the object is away, each isolate is on its own within two seconds.
+ * Without a shortage, nothing is sent. During a shortage each isolate makes at most ten calls a second, alongside its
+ * requests, none of which waits for a call. If the object is unavailable, each isolate uses its own clock within two
+ * seconds.
  *
- * @throws TypeError for an option that is wrong, by its name
+ * @throws TypeError that names an invalid option
  */
 export function durableObjectFleet(options: DurableObjectFleetOptions): DoormanFleet {
   requireOptions('durableObjectFleet', options, ['namespace', 'waitUntil'])
@@ -57,7 +60,8 @@ export function durableObjectFleet(options: DurableObjectFleetOptions): DoormanF
   requireFunction('waitUntil', waitUntil)
   const ask = async (url: string, body: string): Promise<Response> => {
     const answer = await namespace.get(namespace.idFromName('clocks')).fetch(url, { method: 'POST', body })
-    // Read whole here, as all that is waited for: what is left of it when the request has ended never comes.
+    // Read completely here, as part of the promise passed to `waitUntil`: the rest of a body is lost when the request
+    // has ended.
     const text = await answer.text()
     return { ok: answer.ok, status: answer.status, text: () => Promise.resolve(text) } as Response
   }

@@ -1,5 +1,5 @@
 /**
- * One budget for many workers, and one sense of fairness for many isolates, in Durable Objects.
+ * One budget for many workers, and one shared clock for many isolates, in Durable Objects.
  *
  * @module @fairlead/cloudflare
  */

@@ -7,17 +7,17 @@ import {
   requireLease,
 } from '@fairlead/core/escrow'
 
-/** What is used of a binding of Durable Objects. */
+/** The methods of a Durable Object binding that this store calls. */
 export interface DurableObjectNamespaceLike<Id = unknown> {
-  /** The id of the object with that name. */
+  /** The id of the object of that name. */
   idFromName(name: string): Id
   /** The object with that id. */
   get(id: Id): DurableObjectLike
 }
 
-/** What is used of a Durable Object. */
+/** The method of a Durable Object stub that this store calls. */
 export interface DurableObjectLike {
-  /** Asks the object. */
+  /** Sends a request to the object. */
   fetch(url: string, init: { method: string; body: string }): Promise<FetchedResponse>
 }
 
@@ -33,18 +33,19 @@ export interface DurableObjectPoolStoreOptions {
   /** The binding of the class {@link EscrowPool}. */
   namespace: DurableObjectNamespaceLike
   /**
-   * Told of each lease on its way. In a worker, `waitUntil` of `cloudflare:workers`: an escrow that outlives a request
-   * may wait in the next one for a lease that this one has asked for, and must not be cancelled with it.
+   * Receives the promise of each lease call. In a worker, `waitUntil` of `cloudflare:workers`: an escrow that outlives
+   * a request may wait during the next request for a lease that this one started, and the lease must not be cancelled
+   * with this request.
    */
   waitUntil?: (lease: Promise<unknown>) => void
 }
 
 /**
- * Pools in Durable Objects, for workers everywhere: one object per pool, one request to it per lease, by the object's
- * own clock.
+ * Pools in Durable Objects, for workers everywhere: one object per pool, one request per lease, by the object's own
+ * clock.
  *
- * Rejects with a `PoolStoreError`: of the kind `out-of-memory` where the object is overloaded, `network` where it cannot
- * be reached. It sets no deadline: whoever calls does.
+ * Rejects with a `PoolStoreError`: of the kind `out-of-memory` if the object is overloaded, `network` if it cannot be
+ * reached. It sets no deadline; the caller does.
  */
 export class DurableObjectPoolStore implements PoolStore {
   readonly #namespace: DurableObjectNamespaceLike

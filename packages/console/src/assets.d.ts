@@ -1,6 +1,6 @@
 /** Made by `bundle.mjs` from `page/` and `views/`. */
 
-/** The page's script and style, as they are in the page, and their hashes for its content security policy. */
+/** The page's script and style, as they appear in the page, and their hashes for its content security policy. */
 export declare const SCRIPT: string
 export declare const SCRIPT_HASH: string
 export declare const STYLE: string

@@ -60,7 +60,7 @@ it('auth may answer by itself, each time with the same response', async () => {
   expect(console.viewers).toBe(0)
 })
 
-/** A response as libraries bring along: of a class of their own, perhaps with a body that is no stream of the web. */
+/** A response of a library: with its own class, and perhaps a body that is no web stream. */
 class Foreign {
   readonly status: number
   readonly headers = new Headers([['location', '/login']])
@@ -85,7 +85,7 @@ describe('an answer of auth that is of another class', () => {
     }
   })
 
-  it('lets nobody in where it is none, and is never rejected', async () => {
+  it('lets no viewer in if there is none, and is never rejected', async () => {
     const used = new Response('read already')
     await used.text()
     for (const odd of [{}, [], { status: 200 }, { status: 200, headers: 7, body: null }, Response.error(), used])

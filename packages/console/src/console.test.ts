@@ -15,7 +15,7 @@ const get = (rig: Rig, query = '', init: RequestInit = {}): Promise<Response> =>
 const watch = async (rig: Rig, query = '?events', init?: RequestInit): Promise<Events> =>
   new Events(await get(rig, query, init))
 
-/** Bytes on the heap of this process that something holds: garbage is collected first. */
+/** Reachable bytes on the heap of this process: garbage is collected first. */
 function heldBytes(): number {
   setFlagsFromString('--expose-gc')
   runInNewContext('gc')()
@@ -27,7 +27,7 @@ const MINUTES = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 5 : 60
 afterEach(() => vi.unstubAllEnvs())
 
 describe('who may see it', () => {
-  it('is nobody without auth, but in development', async () => {
+  it('is rejected without auth, except in development', async () => {
     const rig = new Rig({ quota: {} }, {})
     vi.stubEnv('NODE_ENV', 'production')
     for (const query of ['', '?events', '?why=%22a%22', '?worker', '?act=block&flow="a"&forMs=1000']) {
@@ -102,8 +102,8 @@ describe('the page', () => {
   })
 })
 
-describe('while nobody watches', () => {
-  it('there is no listener and no timer, before, after, and whoever broke off', async () => {
+describe('without viewers', () => {
+  it('there is no listener and no timer, before and after viewers, and after broken connections', async () => {
     const rig = new Rig({ quota: {} })
     const observe = rig.gate.observe.bind(rig.gate)
     let listeners = 0
@@ -193,7 +193,7 @@ describe('a frame', () => {
     }
   })
 
-  it('stays small, and finds the loud, whatever the number of flows', async () => {
+  it('stays small, and finds the heavy flows, for any number of flows', async () => {
     const rig = new Rig({ quota: {} })
     const events = await watch(rig)
     for (let i = 0; i < 20_000; i++) {
@@ -229,7 +229,7 @@ describe('a frame', () => {
       }
     }
     const look = async (): Promise<Events> => new Events(await page(new Request(`${URL_OF}?events`)))
-    // What Node loads for the first stream of a process stays.
+    // Node keeps the modules that it loads for the first stream of a process.
     const first = await look()
     await seconds(20, () => first.frame())
     await first.leave()
@@ -242,7 +242,7 @@ describe('a frame', () => {
     gate.close()
   }, 1_200_000)
 
-  it('tells what was missed to who comes back, and not again what was not', async () => {
+  it('sends a returning viewer the frames that it missed, and only those', async () => {
     const rig = new Rig({ quota: {} })
     const events = await watch(rig)
     await rig.second({ a: 1 })
@@ -388,7 +388,7 @@ describe('control', () => {
     expect(changes).toHaveLength(4)
   })
 
-  it('acts on the flow that was shown and on no other, whatever its name, and explains it', async () => {
+  it('acts on the shown flow and on no other, for any name, and explains it', async () => {
     const long = 'k'.repeat(300)
     const names = [
       't\ud800',
@@ -463,7 +463,7 @@ describe('control', () => {
 })
 
 describe('a recording', () => {
-  it('is made for who asks for it, and has each request once', async () => {
+  it('is made on request, and contains each request once', async () => {
     const rig = new Rig({ quota: { a: 2 } })
     const [plain, recorder] = [await watch(rig), await watch(rig, '?events&record')]
     const startMs = rig.world.clock()

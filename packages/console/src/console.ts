@@ -135,7 +135,7 @@ class Console<Raw> {
       const known = await this.#viewer(request, raw)
       // The process is about to end, and with it a connection that is kept for the next request.
       if (this.#closed) return text(503, 'This console is closed.\n', { connection: 'close' })
-      // By its form and not by its class: there may be several response classes, and a wrong guess would admit the
+      // By its form rather than its class: there may be several response classes, and a wrong guess would admit the
       // viewer.
       return 'answer' in known ? known.answer : this.#answerTo(known.viewer, request)
     } catch {
@@ -225,7 +225,7 @@ class Console<Raw> {
     return text(200, JSON.stringify(this.#explained(flow)), { 'content-type': 'application/json' })
   }
 
-  /** Bounded stage by stage: a long explanation of one stage takes no room from the others. */
+  /** Bounded per stage: a long explanation of one stage takes no room from the others. */
   #explained(flow: string): Record<string, unknown> {
     const isHashed = this.#key !== undefined
     const all = Object.entries(this.#gate.explain(flow)).slice(0, MOST_STAGES)
@@ -259,12 +259,12 @@ class Console<Raw> {
 }
 
 /**
- * The response of `auth`, read once: it may return the same response to each request, and clones of clones would pile
- * up.
+ * The response of `auth`, read once: it may return the same response to each request, and clones of clones would
+ * accumulate.
  */
 const read = new WeakMap<Response, Promise<{ status: number; headers: [string, string][]; body: ArrayBuffer | null }>>()
 
-/** A copy as a platform response, whatever its class: libraries have response classes of their own. */
+/** A copy as a platform response, for any class: libraries have response classes of their own. */
 async function ownCopy(given: Response): Promise<Response> {
   let known = read.get(given)
   if (known === undefined) {

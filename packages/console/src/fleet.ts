@@ -64,9 +64,7 @@ export class Fleet {
     }
   }
 
-  /**
-   * If the link or a stage fails, it is tried again in a second: until then, the others see an older frame, or none.
-   */
+  /** If the link or a stage fails, it is retried in a second: until then, the others see an older frame, or none. */
   async #write(): Promise<void> {
     try {
       await this.#link.write(this.#process, JSON.stringify(this.#frame()))
@@ -85,7 +83,7 @@ export class Fleet {
   }
 }
 
-/** Frames of other processes may have any form: they are checked. */
+/** Frames of other processes may have any form, so they are checked. */
 function processFrame(word: string): ProcessFrame | undefined {
   let said: unknown
   try {

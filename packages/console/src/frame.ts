@@ -11,7 +11,7 @@ export interface Frame {
   /** Length of the frame's time, in seconds. */
   readonly seconds: number
   readonly closed: boolean
-  /** Cost that was decided, that succeeded, that was refused, and that failed. */
+  /** Cost of requests decided, succeeded, refused and failed. */
   readonly asked: number
   readonly served: number
   readonly refused: number
@@ -48,7 +48,7 @@ export interface Quantiles {
   readonly p99: number
 }
 
-/** One of the flows that ask for most. */
+/** One of the flows that ask for the most. */
 export interface FlowFrame {
   readonly flow: string
   readonly asked: number
@@ -61,7 +61,7 @@ export interface FlowFrame {
   readonly wait: Quantiles
 }
 
-/** A refusal, as the client got it. */
+/** A refusal, as the client received it. */
 export interface RefusalFrame {
   readonly id: number
   readonly atMs: number

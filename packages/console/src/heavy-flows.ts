@@ -14,7 +14,7 @@ export class HeavyFlow {
   failed = 0
   /** Recent waits. */
   readonly waits: DurationHistogram = new DurationHistogram()
-  /** Recent demand; an upper bound, because it includes demand that may have been missed. */
+  /** Recent demand; an upper bound, because it includes the count of the flow whose place it took. */
   lately = 0
 
   begin(flow: string, lately: number): void {
@@ -33,11 +33,11 @@ export class HeavyFlow {
 }
 
 /**
- * The flows that ask for most, in constant memory: a flow that is not watched takes the place, and the count, of the
- * flow with the least recent demand. So a flow with more than a 32nd of the demand is always among them.
+ * The flows that ask for the most, in constant memory: a flow that is not watched takes the place, and the count, of
+ * the flow with the least recent demand. So a flow with more than a 32nd of the demand is always among them.
  *
  * @see A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements in Data Streams",
- *   ICDT 2005: Space-Saving
+ * ICDT 2005: Space-Saving
  */
 export class HeavyFlows {
   readonly #flows = new Map<string, HeavyFlow>()

@@ -9,22 +9,22 @@ withBrowser()
 
 const SHOPS = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`shop-${i}`, 12]))
 const CALM: Weather = { asks: SHOPS, connections: 20, queryMs: 100, memory: 0.5 }
-/** Seconds that an operator has. */
+/** Seconds available to an operator. */
 const ANSWERED = 10
 
 interface Incident {
   readonly what: string
   readonly weather: Weather
-  /** Is something short, of what, since when: the headline, after ten seconds. */
+  /** The headline after ten seconds: whether a resource is short, which one, and since when. */
   readonly short: RegExp
-  /** Who causes it: the rest of the sentence, and the first row of the flows. */
+  /** The culprit: the rest of the sentence, and the first row of the flows. */
   readonly who: RegExp
   readonly first: RegExp
-  /** Who suffers: as told in the sentence. */
+  /** The flows that suffer, as named in the sentence. */
   readonly suffers: RegExp
-  /** Is the capacity what it should be. */
+  /** Whether the capacity is what it should be. */
   readonly capacity: RegExp
-  /** What the dashboard has: panel, instrument, and whether its value is as it should be. */
+  /** The corresponding parts of the dashboard: panel, instrument, and whether its value is right. */
   readonly grafana: readonly (readonly [panel: string, key: InstrumentKey, value: (value: number) => boolean])[]
 }
 
@@ -97,7 +97,7 @@ const INCIDENTS: readonly Incident[] = [
   },
 ]
 
-/** All that stands on the page. */
+/** All text on the page. */
 const everything = (page: Page): Promise<string> => textOf(page, 'main')
 
 describe.each(INCIDENTS)('$what, ten seconds after it began', ({ weather, grafana, ...answers }) => {
@@ -123,21 +123,21 @@ describe.each(INCIDENTS)('$what, ten seconds after it began', ({ weather, grafan
       expect(rest).toMatch(answers.who)
       expect(rest).toMatch(answers.suffers)
       expect(await textOf(page, 'tr[data-flow] .name')).toMatch(answers.first)
-      // 4: the panel of what is short.
+      // 4: the panel of the resource that is short.
       expect(await everything(page)).toMatch(answers.capacity)
-      // 5: what if, of what was recorded.
+      // 5: a what-if of the recording.
       await page.locator(`[data-recorded="${ANSWERED}"]`).waitFor()
       expect(await page.getByRole('button', { name: 'Replay' }).isEnabled()).toBe(true)
       // 6: make it stop.
       await page.locator('tr[data-flow] .name').first().click()
       await page.getByRole('button', { name: 'Block' }).click()
       await page.getByText('Done.').waitFor()
-      // 7: what was before it: the river, ten seconds back, by the keyboard.
+      // 7: the state before it: the river, ten seconds back, by the keyboard.
       const chart = page.locator('section:has(#river) .chart')
       await chart.focus()
       for (let i = 0; i < ANSWERED + 2; i++) await page.keyboard.press('ArrowLeft')
       const tip = await textOf(page, '.tip')
-      // All of what eight shops ask, and none of it refused.
+      // The demand of all eight shops, without refusals.
       const then = [...tip.matchAll(/ ([\d.]+)\/s ([\d.]+)\/s/g)].map(([, served, refused]) => [
         Number(served),
         Number(refused),

@@ -1,5 +1,5 @@
 /**
- * A live page of a gate: the demand, service and waits of each flow, and the reasons of refusals.
+ * A live page of a gate: the demand, service and waits of each flow, and the reasons for refusals.
  *
  * @module @fairlead/console
  */

@@ -10,7 +10,7 @@ import { Events } from './fixtures/events.js'
 import { type Mount, mounts, served } from './fixtures/mounts.js'
 import { type Auth, type ConsoleOptions, type FairConsole, fairConsole } from './index.js'
 
-/** An `auth` that answers when it is told to. */
+/** An `auth` that answers when the test says so. */
 class SlowAuth {
   readonly #answers: ((said: boolean) => void)[] = []
   readonly auth: Auth = () => new Promise<boolean>((resolve) => this.#answers.push(resolve))
@@ -47,7 +47,7 @@ function watched(options: ConsoleOptions = {}): { world: World; page: FairConsol
   return { world, page: fairConsole(gate, { clock, after, auth: false, ...options }) }
 }
 
-/** Mounts whose answers are Node's own, with something in front that answers 503 when it is told to. */
+/** Mounts with Node's own responses, behind a layer that answers 503 when the test says so. */
 function behindTimeOut(page: FairConsole, mount: 'node:http' | 'Express'): [RequestListener, () => void] {
   const open: ServerResponse[] = []
   const handle = mount === 'Express' ? express().use('/fairlead', page) : page
@@ -84,7 +84,7 @@ describe.each(['node:http', 'Express'] as const)('behind a time-out, in %s', (mo
   )
 })
 
-it('sends a viewer away whose response somebody else ends', async () => {
+it('disconnects a viewer whose response other code ends', async () => {
   const { page, world } = watched()
   const open: ServerResponse[] = []
   const { ask, close } = await served((request, response) => {
@@ -158,7 +158,7 @@ it('sends all viewers of one connection away with it, also those whose turn to b
   server.on('connection', (socket: Socket) => sockets.push(socket))
   await once(server, 'listening')
   const client = connect((server.address() as AddressInfo).port, '127.0.0.1')
-  client.on('error', () => {}) // unread answers make of its end a reset
+  client.on('error', () => {}) // unread data turns its end into a reset
   client.write('GET /?events HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20))
   await expect.poll(() => page.viewers).toBe(20)
   const closed = new Promise((resolve) => sockets[0]!.once('close', resolve))
@@ -173,7 +173,7 @@ it('sends all viewers of one connection away with it, also those whose turn to b
 
 describe('once it is closed', () => {
   it.each(['', '?events', '?events&record', '?why="a"', '?worker', '?act=block'])(
-    'answers 503 to %j, whatever auth says, and asks it no more',
+    'answers 503 to %j, regardless of auth, and does not call it again',
     async (query) => {
       let asked = 0
       const { page, world } = watched({ auth: () => ++asked > 0 })
@@ -291,7 +291,7 @@ describe('what goes wrong elsewhere', () => {
     await close()
   })
 
-  it('in headers that somebody put into a request is answered with 400', async () => {
+  it('in headers that other code added to a request is answered with 400', async () => {
     const { page } = watched()
     const { ask, close } = await served((request, response) => {
       Object.assign(request.headers, { odd: 'a\nb' })

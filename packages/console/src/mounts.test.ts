@@ -14,7 +14,7 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     let ring = (): void => {}
     const page = fairConsole(gate, {
       auth: (request) => request.headers.get('authorization') === 'right' && 'ann',
-      // The next frame comes when it is told to.
+      // The test triggers the next frame.
       after: (_ms, fn) => {
         ring = fn
         return () => {}
@@ -64,7 +64,7 @@ it.each(Object.entries(mounts))('gives the answer of auth itself to strangers, i
   }
 })
 
-it('lets nobody in for what auth returns by mistake', async () => {
+it('lets no viewer in for an invalid result of auth', async () => {
   for (const said of [{}, [], 1, 0, null, Symbol('x'), () => true, { status: 200 }]) {
     const page = fairConsole(createGate(), { auth: () => said as never })
     expect((await page(new Request('http://host/'))).status).toBeGreaterThanOrEqual(403)
@@ -107,7 +107,7 @@ it('answers 500 where auth throws, and goes on', async () => {
 })
 
 it.each(['http://a:99999/fairlead', 'http://a:b@c/fairlead', '/\\[', '//[/'])(
-  'answers whatever a client calls the path: %s',
+  'answers at any path of a client: %s',
   async (path) => {
     const server = createServer(fairConsole(createGate(), { auth: false })).listen(0, '127.0.0.1')
     await once(server, 'listening')

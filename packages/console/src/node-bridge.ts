@@ -1,11 +1,11 @@
-/** The used part of a request's connection, over HTTP/1 or 2. */
+/** The members of a request's connection that this file uses, over HTTP/1 or 2. */
 export interface NodeSocket {
   readonly destroyed?: boolean
   /** Calls `listener` at the next `event`. */
   once(event: string, listener: () => void): unknown
 }
 
-/** The used part of `http.IncomingMessage`; Express keeps the whole URL in `originalUrl`. */
+/** The members of `http.IncomingMessage` that this file uses; Express keeps the whole URL in `originalUrl`. */
 export interface NodeRequest {
   readonly method?: string | undefined
   readonly url?: string | undefined
@@ -16,7 +16,7 @@ export interface NodeRequest {
   readonly socket?: NodeSocket | null | undefined
 }
 
-/** The used part of `http.ServerResponse`, over HTTP/1 or 2. */
+/** The members of `http.ServerResponse` that this file uses, over HTTP/1 or 2. */
 export interface NodeResponse {
   readonly headersSent: boolean
   readonly writableEnded: boolean
@@ -35,7 +35,7 @@ export function toRequest({ method = 'GET', url, originalUrl, headers }: NodeReq
   for (const [name, value] of Object.entries(headers))
     if (value !== undefined && !name.startsWith(':'))
       known.set(name, typeof value === 'string' ? value : value.join(', '))
-  // The client's `Host` decides nothing. Setters accept any value; a URL made from it might throw.
+  // The client's `Host` is ignored. Setters accept any value; a URL made from it might throw.
   const [path = '', ...query] = (originalUrl ?? url ?? '/').replace(/^[a-z][a-z\d+.-]*:\/\/[^/?#]*/i, '').split('?')
   const target = new URL('http://console/')
   target.pathname = path.replace(/^\/+/, '/')
@@ -105,7 +105,7 @@ const leavers = new WeakMap<NodeSocket, Set<() => void>>()
 
 /**
  * Calls `gone` once the connection has closed: a response that waits behind another on the same connection does not get
- * that event. One listener per connection, whatever the number of requests. Returns a function that stops it.
+ * that event. One listener per connection for any number of requests. Returns a function that stops it.
  */
 function onceGone(socket: NodeSocket | null | undefined, gone: () => void): () => void {
   if (typeof socket?.once !== 'function') return () => {}

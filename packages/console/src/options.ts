@@ -25,8 +25,8 @@ export interface FleetLink {
 export interface ConsoleOptions<Raw = unknown> {
   /**
    * Decides who may see it. Called with the request, and with the framework's arguments, for its session. `false`:
-   * everybody, because something in front has checked already. Without it, the console answers 403, unless `NODE_ENV`
-   * is `development`. @default none
+   * admits every viewer, because another layer in front checks them. Without it, the console answers 403, unless
+   * `NODE_ENV` is `development`. @default none
    */
   auth?: Auth<Raw> | false
   /** Viewers may boost, hold and block flows, each for a time. Needs a gate with `overrides`. @default false */

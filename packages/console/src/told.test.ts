@@ -30,11 +30,11 @@ async function watch(options: GateOptions, consoleOptions: ConsoleOptions = {}, 
   }
 }
 
-/** What a frame takes at most, in bytes. */
+/** Largest frame, in bytes. */
 const MOST = 300_000
 
 describe('a frame', () => {
-  it('is bounded, whatever the number and length of reasons, names, details and explanations', async () => {
+  it('is bounded for any number and length of reasons, names, details and explanations', async () => {
     let reasons = 0
     const endless: Record<string, unknown> = { big: '\ud800'.repeat(1e6), ['\ud800'.repeat(1e6)]: 1 }
     for (let i = 0; i < 1_000; i++) endless[`key-${i}`] = { list: Array(1_000).fill('\ud800'.repeat(300)), endless }

@@ -6,7 +6,7 @@ import { Watch, type WatchHost } from './watch.js'
 const FRAME_MS = 1_000
 /** Frames that a new viewer gets, so that the page is not empty at first. */
 const KEPT = 60
-/** UTF-16 units of all of them together: frames are of a few thousand, but names may be long. */
+/** UTF-16 units of all kept frames together: a frame has a few thousand, but names may be long. */
 const KEPT_UNITS = 1_000_000
 /** Frames that a viewer may leave unread before it is disconnected; its page reconnects by itself. */
 const MOST_UNREAD = 8

@@ -12,7 +12,7 @@ import { drawView, type Views, viewAsHtml } from './views.js'
 const SHORT = { engaged: true, capacityPerSecond: 60, fairRatePerSecond: 20, failureShare: 0.02 }
 const QUIET = Object.fromEntries(Array.from({ length: 8 }, (_, i) => [`quiet-${i}`, 5]))
 
-/** What a console tells of some seconds in which one flow asks for three times its share. */
+/** A console's frames of some seconds in which one flow asks for three times its share. */
 async function framesOf(seconds: number): Promise<Frame[]> {
   const rig = new Rig({ quota: { '<heavy>': 20 }, fair: SHORT, load: 80 })
   const events = new Events(await rig.console(new Request('http://localhost/?events')))
@@ -45,7 +45,7 @@ describe('views as HTML', () => {
     expect(text(viewAsHtml('shedding', { signals: frames.at(-1)!.shed }))).toContain('80: 60 % are refused')
     expect(text(viewAsHtml('capacity', { frames }))).toContain('as you set it slots 4 in use 0 measured 60/s')
     expect(text(viewAsHtml('budget', { frames }))).toContain('used in this window of 60 min')
-    expect(text(viewAsHtml('waiting', { frames }))).toContain('Nobody waits.')
+    expect(text(viewAsHtml('waiting', { frames }))).toContain('No requests wait.')
     expect(text(viewAsHtml('refusals', { refusals: frames.at(-1)!.refusals }))).toContain(
       '&lt;heavy> : quota said over',
     )
@@ -75,7 +75,7 @@ describe('views as HTML', () => {
       expect(viewAsHtml(name, props), name).not.toContain('<heavy>')
   })
 
-  /** The same with each text or number another. */
+  /** A copy with each text or number changed. */
   const changed = (value: unknown, change: (leaf: unknown) => unknown): unknown => {
     if (typeof value !== 'object' || value === null) return change(value)
     if (Array.isArray(value)) return value.map((each) => changed(each, change))
@@ -92,7 +92,7 @@ describe('views as HTML', () => {
     ['refusals', { refusals: frames.at(-1)!.refusals }],
     ['processes', { frames }],
   ]
-  /** A frame that has something for every view. */
+  /** A frame with contents for every view. */
   const full = (frame: Frame): Frame => ({
     ...frame,
     queue: { ...frame.queue!, waiting: 3, flows: [{ flow: '<heavy>', waiting: 3, oldestMs: 2_000, running: 1 }] },
@@ -117,7 +117,7 @@ describe('views as HTML', () => {
     for (const [view, props] of viewsOf(named)) {
       const html = viewAsHtml(view, props as never)
       expect(html, view).not.toContain(character)
-      // The capacity has no names.
+      // The capacity view shows no names.
       expect(html.includes(`ac${escaped}me`), view).toBe(true)
     }
   })
@@ -172,7 +172,7 @@ describe('views as HTML', () => {
   })
 })
 
-describe('views on a page of somebody else', () => {
+describe('views on another page', () => {
   let browser: Browser
   beforeAll(async () => {
     browser = await chromium.launch({ executablePath: await chromiumPath(), args: ['--no-sandbox'], timeout: 180_000 })

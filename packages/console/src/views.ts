@@ -1,6 +1,6 @@
 /**
- * The parts of the console for pages of your own: its sentence, its river, its curves, drawn from a console's frames or
- * from frames of a simulation.
+ * The parts of the console for your own pages: its sentence, its river, its curves, drawn from a console's frames or
+ * from a simulation's.
  *
  * @module @fairlead/console/views
  */

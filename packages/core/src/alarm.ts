@@ -1,6 +1,6 @@
 import type { After } from './clock.js'
 
-/** One timer, for whatever comes next. It may ring early or late, so its listener has to look at the clock. */
+/** A single timer for the earliest due event. It may ring early or late, so its listener must read the clock. */
 export class Alarm {
   readonly #after: After
   readonly #ring: () => void
@@ -12,7 +12,7 @@ export class Alarm {
     this.#ring = ring
   }
 
-  /** Rings at `atMs`, unless it is set to ring sooner; not at all if that is `undefined`. */
+  /** Rings at `atMs`, unless it is already set to ring sooner. `undefined` cancels it. */
   set(atMs: number | undefined, nowMs: number): void {
     if (atMs === undefined) {
       this.#stop()
@@ -24,7 +24,10 @@ export class Alarm {
     this.#start(Math.max(0, atMs - nowMs))
   }
 
-  /** Apart from `set`, which mostly finds the timer set already, and would make room for this closure each time. */
+  /**
+   * A method apart from `set`: a closure in `set` would be allocated on every call, although the timer is mostly set
+   * already.
+   */
   #start(ms: number): void {
     this.#cancel = this.#after(ms, () => {
       this.#cancel = undefined

@@ -1,27 +1,24 @@
 /** Milliseconds since some fixed point, fractions allowed. Only differences are used. */
 export type Clock = () => number
 
-/** Runs `fn` once, `ms` milliseconds from now; calling what it returns cancels that. Must not keep a process alive. */
+/** Runs `fn` once, `ms` milliseconds from now; the returned function cancels it. Must not keep a process alive. */
 export type After = (ms: number, fn: () => void) => () => void
 
 /** The platform's monotonic clock. A wrapper, so that replacing the global still works. */
 export const systemClock: Clock = () => performance.now()
 
 /**
- * What to add to a clock's readings to get the time of day, for what processes do at the same moment without a word
- * between them: known of the platform's clock; one that was handed in is taken to tell the time of day itself.
+ * The offset from a clock's readings to the time of day, for processes that act at the same moment without
+ * communicating. Known for the platform's clock; any other clock is assumed to show the time of day.
  */
 export function originMs(clock: Clock): number {
   return clock === systemClock ? performance.timeOrigin : 0
 }
 
-/** A timer that is set for longer rings at once. */
+/** `setTimeout` fires immediately for a longer time. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/**
- * The platform's timer, unref'd where the runtime has such a thing. The longest it can wait is 24.8 days: what is to
- * come later comes then.
- */
+/** The platform's timer, unref'd where the runtime supports that. Waits at most 24.8 days: a later timer fires then. */
 export const systemAfter: After = (ms, fn) => {
   const timer: unknown = setTimeout(fn, Math.min(ms, LONGEST_TIMER_MS))
   if (typeof timer === 'object' && timer !== null && 'unref' in timer && typeof timer.unref === 'function')

@@ -24,31 +24,41 @@ import type { Random } from './random.js'
 import { safeWeight, type WeightOf, weightFrom } from './weight.js'
 
 /**
- * What a gate is made of. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
+ * Options of {@link createGate}. Stages run in this order: `overrides`, `fair`, `shed`, `stages` as listed, `quota`,
  * `budget`, `doorman`, `queue`.
  */
 export interface GateOptions<Target extends readonly unknown[] = [passage: Passage]> {
   /**
-   * What the gate guards, in pages, metrics and logs; not empty. FAIR's clock is shared by the gates of this name, in the
-   * processes that `fleet` reaches, or that have one primary. @default 'gate'; without `fleet`, the clock is 'default'
+   * The resource that the gate guards, as named in pages, metrics and logs; not empty. Gates of this name share FAIR's
+   * clock, in the processes that `fleet` reaches, or that have one primary. @default 'gate'; without `fleet`, the clock
+   * is 'default'
    */
   name?: string
-  /** The way to the other processes before the same resource, such as `redisFleet()`: FAIR shares one clock with them. @default found in `node:cluster` and worker threads */
+  /**
+   * The link to the other processes in front of the same resource, such as `redisFleet()`: FAIR shares one clock with
+   * them. @default found in `node:cluster` and worker threads
+   */
   fleet?: ClockLink
-  /** FAIR: refuses what flows ask beyond their fair share of what is short. `false` leaves it out. @default {} */
+  /**
+   * FAIR: refuses the requests by which flows exceed their fair share of a resource that is short. `false` leaves it
+   * out. @default {}
+   */
   fair?: FairOptions | false
-  /** Load shedding, made by `loadShedder()`: refuses at random what the process cannot take. @default false */
+  /**
+   * Load shedding, made by `loadShedder()`: refuses at random the load that exceeds the process's capacity.
+   * @default false
+   */
   shed?: Mechanism<'shed'> | false
   /** Stages of your own. For another order, set the built-in ones to `false` and list all here. */
   stages?: readonly Stage[]
   /**
-   * So much per window for each key, made by `quota()`. Several, with names of their own, make several windows: a request
-   * needs all of them. @default false
+   * A fixed amount per window for each key, made by `quota()`. Several, with distinct names, make several windows: a
+   * request needs room in all of them. @default false
    */
   quota?: QuotaMechanism<(...target: Target) => void> | readonly QuotaMechanism<(...target: Target) => void>[] | false
   /**
-   * Weighted fair escrow, made by `escrow()`: refuses what a tenant may not spend of a budget that all share. Or the
-   * stage of an escrow of yours, made by `budgetStage()`, which the gate does not close. @default false
+   * Weighted fair escrow, made by `escrow()`: refuses the requests by which a tenant exceeds its part of a shared
+   * budget. Or the stage of your own escrow, made by `budgetStage()`; the gate does not close that one. @default false
    */
   budget?: Mechanism<'budget'> | Stage | false
   /** A Doorman lease, made by `lease()`: keeps all requests inside it, first come, first served. @default false */
@@ -56,17 +66,20 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   /** A queue, made by `requestQueue()`: requests wait until they may run, and in a fair order. @default false */
   queue?: Mechanism<'queue'> | false
   /**
-   * A permit that nobody has finished after this many milliseconds is finished as `ignored`, at the next call of the
-   * gate: the last resort where a handler may never settle, or a runtime never tell that a client has left. What runs
-   * longer than that is no longer counted. @default none
+   * A permit that is still unfinished after this time, in milliseconds, is finished as `ignored` at the next call of
+   * the gate: a last resort for handlers that never settle, and for runtimes that do not report a disconnected client.
+   * A request that runs longer is no longer counted as in flight. @default none
    */
   permitTimeoutMs?: number
-  /** What you decide about single flows at run time: blocks and boosts. Asked before all other stages. @default none */
+  /**
+   * Your decisions about single flows at run time: blocks, holds and boosts. Asked before all other stages.
+   * @default none
+   */
   overrides?: Overrides
   /**
-   * A flow's share relative to others, from 1e-9 to 1e12, for `fair`, `budget` and `queue` alike, unless one of them has
-   * its own. Of a path the queue asks for every name, with the names `above` it: none for the first. If it throws, or gives
-   * what it may not, that is 1. @default 1 for everybody
+   * A flow's share relative to others, from 1e-9 to 1e12, for `fair`, `budget` and `queue` alike, unless one of them
+   * has its own. For a path, the queue asks for every name, with the names `above` it: none for the first. If it throws
+   * or returns an invalid value, the weight is 1. @default 1 for every flow
    */
   weightOf?: WeightOf
   /**
@@ -76,7 +89,7 @@ export interface GateOptions<Target extends readonly unknown[] = [passage: Passa
   nameSecret?: string
   /** @default the platform's monotonic clock */
   clock?: Clock
-  /** Where seeds and coins come from: keep it secret. @default the platform's cryptographic generator */
+  /** Source of seeds and random draws: keep it secret. @default the platform's cryptographic generator */
   random?: Random
   /** Timer for stages that wait; must not keep the process alive. @default the platform's */
   after?: After
@@ -143,7 +156,8 @@ export function createGate(options: GateOptions = {}): Gate {
     names.add(name)
   }
   if (queue !== false) requireMechanism('queue', queue)
-  // Last, when nothing can be wrong any more: the one joins a fleet, the other listens to a capacity that others may share.
+  // Last, when no check can fail any more: FAIR joins a fleet, and the queue listens to a capacity that others may
+  // share.
   const chain: Stage[] = overrides === undefined ? [] : [overrides]
   if (fair !== false) chain.push(fairStage(new FairTracker({ ...fair, clock, ...random })))
   chain.push(...between)
@@ -153,7 +167,7 @@ export function createGate(options: GateOptions = {}): Gate {
   return gate
 }
 
-/** The gate's weights, boosts included; undefined where all weigh the same. */
+/** The gate's weights, boosts included; undefined if all flows weigh the same. */
 function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown) => void): GateSeams['weightOf'] {
   if (overrides === undefined) return weightOf && safeWeight(weightOf, failed)
   return safeWeight((flow, above) => {
@@ -162,7 +176,7 @@ function weightsOf({ weightOf, overrides }: GateOptions, failed: (error: unknown
   }, failed)
 }
 
-/** FAIR's options, with the gate's weights where they have none. Rule `blue` knows no weights. */
+/** FAIR's options, with the gate's weights unless they have their own. The rule `blue` has no weights. */
 function withWeight(fair: FairOptions | false, weightOf: GateSeams['weightOf']): FairOptions | false {
   if (weightOf === undefined || fair === false || fair.rule === 'blue') return fair
   return withDefaults(fair, { weightOf })
@@ -172,14 +186,14 @@ function isList<T>(value: T | readonly T[]): value is readonly T[] {
   return Array.isArray(value)
 }
 
-/** FAIR's options, with the gate's name and fleet where they do not say with whom the clock is shared. */
+/** FAIR's options, with the gate's name and fleet unless they say which gates share the clock. */
 function withFleet(
   fair: FairOptions | false,
   { name, fleet, clock }: Pick<GateOptions, 'name' | 'fleet' | 'clock'>,
 ): FairOptions | false {
   const isClock = fair !== false && fair.rule !== 'blue'
   if (fleet !== undefined && !isClock) throw new TypeError("fleet: only fair's rule 'fair-clock' has a clock to share")
-  // A clock that somebody hands in tells no other process anything, unless that is asked for.
+  // A gate with its own `clock` is shared with other processes only if it has a `fleet`.
   const isNamed = name !== undefined && clock === undefined
   if (!isClock || (!isNamed && fleet === undefined)) return fair
   return withDefaults(fair, { shared: { name: name ?? DEFAULT_NAME, ...(fleet !== undefined && { link: fleet }) } })

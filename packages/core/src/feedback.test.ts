@@ -7,8 +7,9 @@ import { manualClock } from './testing/manual-clock.js'
 import { seededRandom } from './testing/seeded-random.js'
 
 /**
- * A resource that never answers "exhausted": its shortage shows only as load, and the sheds that follow are all that
- * FAIR can learn from. 18 flows ask two thirds of the fair level, 2 ask ten times as much; 160 per second on 100.
+ * A resource that never answers "exhausted": its shortage shows only as load, and FAIR can learn only from the requests
+ * that are shed. 18 flows ask for two thirds of the fair level each, 2 for ten times as much as those; 160 per second
+ * on a capacity of 100.
  */
 const SECONDS = 180
 const rates = [...Array.from({ length: 18 }, () => 10 / 3), 50, 50]
@@ -129,13 +130,13 @@ describe.each(resources)('%s', (_, make) => {
   })
 
   describe.each([
-    // By credit, the fair clock also tells the shedder whom to spare.
+    // With the credit that the fair clock reports, the shedder spares flows that are owed service.
     { rule: 'fair-clock', fair: {}, quietMean: 0.97, quietWorst: 0.95, utilisation: 0.9, shedShare: 0.09 },
     { rule: 'blue', fair: blue(), quietMean: 0.85, quietWorst: 0.75, utilisation: 0.78, shedShare: 0.02 },
   ] as const)('with rule $rule', ({ fair, quietMean, quietWorst, utilisation, shedShare }) => {
     const together = mean(make, fair)
 
-    it('teaches FAIR by its sheds who is loud, so that the quiet are served', () => {
+    it('teaches FAIR by its sheds which flows are heavy, so that the quiet ones are served', () => {
       expect(together.quietMean).toBeGreaterThanOrEqual(quietMean)
       expect(together.quietWorst).toBeGreaterThanOrEqual(quietWorst)
       expect(together.utilisation).toBeGreaterThanOrEqual(utilisation)

@@ -12,7 +12,7 @@ import { seededRandom } from './testing/seeded-random.js'
 import { settled } from './testing/settled.js'
 import { World } from './testing/world.js'
 
-/** Requests a second of each flow by the second, their cost, and their priority. */
+/** Requests per second of each flow at a given second, their cost, and their priority. */
 const FLOWS = {
   heavy: { rate: (second: number) => (second < 5 ? 4 : 25), cost: 1, priority: 0 },
   paid: { rate: () => 8, cost: 1, priority: 1 },
@@ -25,13 +25,13 @@ const STEP_MS = 5
 const names = Object.keys(FLOWS) as (keyof typeof FLOWS)[]
 const weightOf = (flow: string): number => (flow === 'paid' ? 3 : 1)
 
-/** How a request ended, in a letter: `+` ran at once, `w` after waiting, else the first letter of the reason. */
+/** A request's end as one letter: `+` ran at once, `w` ran after waiting, else the first letter of the reason. */
 const letterOf = (decision: Decision): string => {
   if (!decision.admitted) return decision.reason[0]!
   return decision.waitedMs > 0 ? 'w' : '+'
 }
 
-/** The decisions of a gate, a line a second of asking. A request that runs takes 100 ms for each unit of its cost. */
+/** The decisions of a gate, one line per second of arrivals. A request runs for 100 ms per unit of its cost. */
 async function decisions(world: World, options: (clock: () => number) => GateOptions): Promise<string> {
   const random = seededRandom(11)
   const { clock, after } = world
@@ -69,10 +69,7 @@ const GATES: Record<string, (clock: () => number) => GateOptions> = {
   queue: () => ({ queue: requestQueue({ concurrency: fixed(2), maxWaitMs: 1_500, bands: [{}, { minShare: 0.1 }] }) }),
 }
 
-/**
- * A change of a mechanism shows here which requests it lets in instead, and from when on. The other tests state what is
- * promised.
- */
+/** A change of a mechanism shows up here as the first decisions that differ. The other tests state what is promised. */
 it.each(Object.entries(GATES))('the %s stage decides as it is written down', async (name, options) => {
   await expect(await decisions(new World(), options)).toMatchFileSnapshot(`fixtures/decisions/${name}.tsv`)
 })

@@ -1,8 +1,8 @@
 /**
  * Hashing of names that clients choose: HalfSipHash-2-4 with 64 bits of output, under a secret key.
  *
- * Without the key nobody can predict a hash or make two names that share one. A seed, even a secret one,
- * does not give that to a hash that was made for speed: MurmurHash3 has pairs of texts that collide under every seed.
+ * Without the key, a client can neither predict a hash nor construct two names that share one. A secret seed does not
+ * give that property to a hash built for speed: MurmurHash3 has pairs of texts that collide under every seed.
  */
 
 import { type Random, randomUint32 } from './random.js'

@@ -1,5 +1,6 @@
 /**
- * What the packages of this repository share and no application needs. No promise is made: any release may change it.
+ * Code that the packages of this repository share and no application needs. It is not covered by semantic versioning:
+ * any release may change it.
  *
  * @module @fairlead/core/internal
  */

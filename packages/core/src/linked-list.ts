@@ -1,10 +1,13 @@
-/** What a member of a {@link LinkedList} carries: its neighbours, written by the list alone. */
+/** The links of a member of a {@link LinkedList}: its neighbours. Only the list writes them. */
 export interface Linked<N> {
   next: N | undefined
   previous: N | undefined
 }
 
-/** A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), without allocation. */
+/**
+ * A doubly linked list whose links lie in its members: adding at the end and deleting anywhere are O(1), and allocate
+ * nothing.
+ */
 export class LinkedList<N extends Linked<N>> {
   first: N | undefined = undefined
   last: N | undefined = undefined

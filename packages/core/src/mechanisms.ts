@@ -1,5 +1,5 @@
 /**
- * The makers of a gate's mechanisms, and nothing that stands beside them: what adapters export, too.
+ * The functions that make a gate's mechanisms, without the rest of their entry points: adapters re-export these.
  *
  * @module @fairlead/core/mechanisms
  */

@@ -18,13 +18,13 @@ function usedBytes(): number {
   return getHeapStatistics().used_heap_size
 }
 
-/** The part of a header of a megabyte that names a client. */
+/** The part of a one-megabyte header that names a client. */
 function cutName(i: number): string {
   const header = Buffer.alloc(1_000_000, `${i % 10}`).toString('latin1')
   return /; key=(.+)/.exec(`${header}; key=client-number-${1_000 + i}`)![1]!
 }
 
-/** What keeps the names that it is given, and the object that keeps them. */
+/** Each place that keeps names, with the object that owns it. */
 const KEEPERS: readonly [string, () => { keep(name: string): unknown; whole: object }][] = [
   [
     'a quota',
@@ -66,7 +66,7 @@ const KEEPERS: readonly [string, () => { keep(name: string): unknown; whole: obj
     () => {
       const whole = new AddressFlows(56, new Warnings(() => {}))
       const addressOf = (name: string): string => `203.0.113.${Number(name.slice(-3))}`
-      // As a proxy's header has it: the address is a part of something long.
+      // The form a proxy's header has: the address is a part of a long string.
       const cut = (address: string): string => /; (.+)/.exec(`${'x'.repeat(1_000_000)}; ${address}:65000`)![1]!
       return { keep: (name) => whole.flow(cut(addressOf(name))), whole }
     },

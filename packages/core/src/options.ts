@@ -1,6 +1,6 @@
 /**
- * How a bad value is shown in a message: short, and never a way to throw from within the message itself. A promise comes
- * from a function that should answer at once: nobody waits for it, and a rejection that nobody hears ends the process.
+ * Formats a bad value for a message: short, and it never throws. A promise is the result of a function that should have
+ * answered at once: its rejection is caught here, because an unhandled one would end the process.
  */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
@@ -13,7 +13,7 @@ export function show(value: unknown): string {
   return String(value)
 }
 
-/** Throws an error that says what `name` must be, and shows what it is. */
+/** Throws an error that says what `name` must be, and shows the value that it is. */
 export function fail(name: string, expected: string, value: unknown): never {
   const message = `${name} must be ${expected}, got ${show(value)}`
   throw typeof value === 'number' ? new RangeError(message) : new TypeError(message)
@@ -29,7 +29,7 @@ export function requireOptions(name: string, options: unknown, known: readonly s
       throw new TypeError(`${name} has no option ${show(key)}; it knows ${known.toSorted().join(', ')}`)
 }
 
-/** The options, and `defaults` for those that are not given. One that is given as `undefined` is not given. */
+/** The options, with `defaults` for those that are missing or `undefined`. */
 export function withDefaults<O extends object, D extends Partial<O>>(options: O, defaults: D): O & D {
   const all = { ...options } as Record<string, unknown>
   for (const [option, value] of Object.entries(defaults)) if (all[option] === undefined) all[option] = value
@@ -65,7 +65,7 @@ export function requireFunction(name: string, value: unknown): void {
   if (typeof value !== 'function') fail(name, 'a function', value)
 }
 
-/** Checks for an `AbortSignal`, of whichever realm or library. */
+/** Checks for an `AbortSignal` of any realm or library. */
 export function requireAbortSignal(name: string, value: unknown): void {
   const signal = value as Partial<AbortSignal> | null
   const isSignal = typeof signal?.aborted === 'boolean' && typeof signal.addEventListener === 'function'
@@ -77,12 +77,12 @@ export function requireBoolean(name: string, value: unknown): void {
   if (typeof value !== 'boolean') fail(name, 'true or false', value)
 }
 
-/** Checks for a string with something in it. */
+/** Checks for a non-empty string. */
 export function requireText(name: string, value: unknown): void {
   if (typeof value !== 'string' || value === '') fail(name, 'a non-empty string', value)
 }
 
-/** Checks for one of a few words. */
+/** Checks for one of `words`. */
 export function requireOneOf(name: string, value: unknown, words: readonly string[]): void {
   if (typeof value !== 'string' || !words.includes(value)) fail(name, `one of ${words.map(show).join(', ')}`, value)
 }
@@ -90,7 +90,7 @@ export function requireOneOf(name: string, value: unknown, words: readonly strin
 /** Checks the value of one option; throws an error that names it. */
 export type Check = (name: string, value: unknown) => void
 
-/** Checks those options that `checks` name and that are given. */
+/** Checks the given options that `checks` names. */
 export function requireGiven(checks: Readonly<Record<string, Check>>, options: object): void {
   for (const [option, check] of Object.entries(checks)) {
     const value = (options as Record<string, unknown>)[option]
@@ -114,7 +114,10 @@ export type OptionRules<O, U extends keyof O = never> = {
 /** Options with their defaults; those of `U` may be undefined. */
 export type Settings<O, U extends keyof O = never> = Readonly<Required<Omit<O, U>> & { [K in U]: O[K] | undefined }>
 
-/** Checks those options that `rules` name, and fills in their defaults. Names are checked by {@link requireOptions}. */
+/**
+ * Checks the options that `rules` names, and fills in their defaults. Unknown names are {@link requireOptions}'s to
+ * check.
+ */
 export function settingsFrom<O extends object, U extends keyof O = never>(
   options: O,
   rules: OptionRules<O, U>,

@@ -1,16 +1,19 @@
 import { requireText, show } from './options.js'
 
 /**
- * What turns are shared between: a name; or a path of up to four, as `['account', 'key']`: then turns are shared between
- * accounts, and those of an account between its keys. Name one account by strings or by paths, not by both.
+ * The unit of fairness: a name; or a path of up to four names, as `['account', 'key']`: turns are then shared between
+ * accounts, and within an account between its keys. Name one account by strings or by paths, not by both.
  */
 export type Flow = string | readonly string[]
 
 const MOST_LEVELS = 4
-/** Keys of paths begin with this, and no other name's key does. */
+/** Keys of paths begin with this character, and no other key does. */
 const MARK = '\u0000'
 
-/** The flow, checked, as a copy that nobody can change. A path of one name is that name. Throws a `TypeError` or `RangeError` that names what is wrong. */
+/**
+ * The flow, checked, as a frozen copy. A path of one name becomes that name. Throws a `TypeError` or `RangeError` that
+ * names what is wrong.
+ */
 export function requireFlow(flow: Flow): Flow {
   if (typeof flow === 'string') {
     if (flow === '') requireText('flow', flow)
@@ -30,12 +33,12 @@ export function firstOf(flow: Flow): string {
   return typeof flow === 'string' ? flow : flow[0]!
 }
 
-/** Flows of addresses begin with this, and no name that a client sends is one of them: see {@link namedFlow}. */
+/** Prefix of the flows of addresses. No name that a client sends begins with it alone: see {@link namedFlow}. */
 export const ADDRESS = 'ip:'
 
 /**
- * The flow of a name or path, which a client may have chosen. A first name that begins with the prefix of addresses
- * gets the prefix a second time, so that no client reaches the account of an address by sending it as a key.
+ * The flow of a name or path that a client may have chosen. A first name that begins with the prefix of addresses gets
+ * the prefix a second time, so that a client cannot use the account of an address by sending that as a key.
  */
 export function namedFlow(flow: Flow): Flow {
   const first = firstOf(flow)
@@ -43,18 +46,18 @@ export function namedFlow(flow: Flow): Flow {
   return typeof flow === 'string' ? ADDRESS + first : [ADDRESS + first, ...flow.slice(1)]
 }
 
-/** A string of its own for each flow; a name is its own, unless it begins with the mark of paths. */
+/** A distinct string for each flow: a name itself, with a second mark if it begins with the mark of paths. */
 export function keyOf(flow: Flow): string {
   if (typeof flow === 'string') return flow.charCodeAt(0) === 0 ? MARK + MARK + flow : flow
   return MARK + JSON.stringify(flow)
 }
 
-/** Engines copy parts of a string that are shorter than this. */
+/** Engines copy substrings shorter than this. */
 const ALWAYS_COPIED = 13
 
 /**
- * The same text as a string of its own, for names that outlive their request. Engines keep a part of a string as a view,
- * so that a name cut from a header keeps the whole header in memory. About 200 ns: call it when a name is first kept.
+ * The same text as a separate string, for names that outlive their request. Engines keep a substring as a view, so that
+ * a name cut from a header keeps the whole header in memory. About 200 ns: call it when a name is first stored.
  */
 export function ownCopy(name: string): string {
   return name.length < ALWAYS_COPIED ? name : [name[0], name.slice(1)].join('')

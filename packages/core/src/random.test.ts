@@ -15,7 +15,8 @@ describe.each([
   it('gives numbers in [0, 1), spread evenly, and no two alike', () => {
     const numbers = Array.from({ length: 5_000 }, random)
     for (const number of numbers) expect(number >= 0 && number < 1).toBe(true)
-    // Each has a chance below 1e-9 to fail: a mean off by 7 standard errors, 4 alike of 5 000 in 2^32.
+    // Each assertion fails with a chance below 1e-9: a mean off by 7 standard errors, 4 duplicates among 5 000 numbers
+    // of 2^32.
     expect(Math.abs(numbers.reduce((sum, number) => sum + number, 0) / 5_000 - 0.5)).toBeLessThan(0.03)
     expect(new Set(numbers).size).toBeGreaterThan(4_996)
   })

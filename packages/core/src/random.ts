@@ -1,15 +1,15 @@
 /** A number in [0, 1). */
 export type Random = () => number
 
-/** Words that are drawn at once: asking the platform for each costs more than the rest of a decision. */
+/** Words drawn in one call: asking the platform for each one costs more than the rest of a decision. */
 const BATCH = 1_024
 let words: Uint32Array<ArrayBuffer> | undefined
 let used = BATCH
 
 /**
- * For ids, which have to be distinct and need not be secret: from the platform's cryptographic generator, at some
- * nanoseconds a number. Where the platform refuses (workerd, outside of a request), `Math.random` answers: never to be
- * asked for keys, seeds or what clients see.
+ * For ids, which must be distinct but need not be secret: from the platform's cryptographic generator, at some
+ * nanoseconds a number. If the platform refuses (workerd, outside of a request), it falls back to `Math.random`. Never
+ * use it for keys, seeds or draws whose results clients see.
  */
 export const systemRandom: Random = () => {
   words ??= new Uint32Array(BATCH)
@@ -31,9 +31,9 @@ let pool: Uint32Array | undefined
 let left = 0
 
 /**
- * For what clients see the outcome of: whom a coin refuses, how long a refused client stays away. From the platform's
- * cryptographic generator, so that nothing follows from one number about any other, nor about the host's `Math.random`.
- * Fetched by the hundred: some nanoseconds each.
+ * For draws whose results clients see: which request is refused, how long a refused client stays away. From the
+ * platform's cryptographic generator, so that no number predicts another one, or the host's `Math.random`. Numbers are
+ * fetched in batches of hundreds: some nanoseconds each.
  */
 export const coinRandom: Random = () => {
   pool ??= new Uint32Array(POOLED)
@@ -45,8 +45,8 @@ export const coinRandom: Random = () => {
 }
 
 /**
- * For seeds and keys, which nobody outside may know: from the platform's cryptographic generator, one call each. To be
- * asked with the first request and not before: some runtimes at the edge have no chance to offer while they load.
+ * For secret seeds and keys: from the platform's cryptographic generator, one call each. Not to be called before the
+ * first request: some edge runtimes have no randomness while a module loads.
  */
 export const secretRandom: Random = () => crypto.getRandomValues(new Uint32Array(1))[0]! / 0x1_0000_0000
 

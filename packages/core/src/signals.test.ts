@@ -7,7 +7,7 @@ import { requestQueue } from './queue/stage.js'
 import { AbortListeners } from './signals.js'
 import { manualClock } from './testing/manual-clock.js'
 
-/** Requests as Workers have them: only the one that runs may touch its own signal, all others throw. */
+/** Requests as on Workers: only the running one may touch its own signal; access to any other throws. */
 class Requests {
   #running: number | undefined = undefined
   #count = 0
@@ -47,7 +47,7 @@ async function settled(): Promise<void> {
 }
 
 describe('signals that only their own request may touch', () => {
-  it('a queue lets in who waits when another ends, and hears who leaves', async () => {
+  it('a queue admits a waiting request when another ends, and notices one that leaves', async () => {
     const requests = new Requests()
     const capacity = fixed(1)
     const gate = createGate({
@@ -80,7 +80,7 @@ describe('signals that only their own request may touch', () => {
     expect(await asked).toMatchObject({ admitted: false, reason: 'closed' })
   })
 
-  it('a lease serves who waits for it, and does not count a client that leaves later', async () => {
+  it('a lease serves a waiting caller, and does not count a client that leaves later', async () => {
     const { run, signal, leave } = new Requests().begin()
     const line = new LeaseLine()
     let left = 0

@@ -1,7 +1,7 @@
-// Workers let nobody touch the signal of another request: it throws. A waiting request is released by the one that ends, which is
-// another request.
+// On Workers, access to another request's signal throws. A waiting request is released by the request that ends, so its
+// signal is touched on behalf of another one.
 
-/** Whether a signal has fired, as far as can be known here. Where it cannot, its own request will say so. */
+/** Whether a signal is known to have fired. If it cannot be read here, its own request reports it. */
 export function hasFired(signal: AbortSignal | undefined): boolean {
   try {
     return signal?.aborted === true
@@ -10,28 +10,28 @@ export function hasFired(signal: AbortSignal | undefined): boolean {
   }
 }
 
-/** Takes `listener` off `signal`. Where that cannot be done here, it stays, and must mind nothing that it hears. */
+/** Removes `listener` from `signal`. If that is impossible here, it stays, and must tolerate further calls. */
 export function unlisten(signal: AbortSignal | undefined, listener: () => void): void {
   try {
     signal?.removeEventListener('abort', listener)
   } catch {
-    // It ends with its request.
+    // The listener ends with its request.
   }
 }
 
-/** Hears that a signal fired. */
+/** Is called when a signal fires. */
 interface AbortListener {
   aborted(): void
 }
 
 /**
- * Listens to signals on behalf of many: one listener per signal, however many share it. Platforms warn of signals with
- * more than ten listeners, and compare each new one with all others.
+ * Shares one listener per signal among all that wait for it. Platforms warn about signals with more than ten listeners,
+ * and compare each new one with all others.
  */
 export class AbortListeners<T extends AbortListener> {
   readonly #signals = new WeakMap<AbortSignal, { readonly listeners: Set<T>; readonly fired: () => void }>()
 
-  /** Tells `listener` when `signal` fires, once. Throws what the signal throws, and then keeps nothing. */
+  /** Calls `listener` once when `signal` fires. If the signal throws, this throws the same, and keeps nothing. */
   add(signal: AbortSignal, listener: T): void {
     const known = this.#signals.get(signal)
     if (known !== undefined) {
@@ -46,7 +46,7 @@ export class AbortListeners<T extends AbortListener> {
     this.#signals.set(signal, { listeners, fired })
   }
 
-  /** No longer tells `listener`. Never throws. */
+  /** Stops calling `listener`. Never throws. */
   remove(signal: AbortSignal, listener: T): void {
     const known = this.#signals.get(signal)
     if (known === undefined || !known.listeners.delete(listener) || known.listeners.size > 0) return

@@ -7,7 +7,7 @@ import { loadShedder, type ShedOptions } from './shed/index.js'
 import { seededRandom } from './testing/seeded-random.js'
 import { World } from './testing/world.js'
 
-/** Options of a kind that are neither all nor none, with the part of the gate that they make. */
+/** Options that are neither all missing nor all given, with the part of the gate that they configure. */
 interface Kind {
   readonly make: (options: Record<string, unknown>) => GateOptions
   readonly needed: Record<string, unknown>
@@ -34,7 +34,7 @@ const kinds: Record<string, Kind> = {
   },
 }
 
-/** What is said of options that do not exist names all that do. */
+/** The names of all options, from the error message about an unknown one. */
 function namesOf(make: (options: Record<string, unknown>) => unknown): string[] {
   try {
     make({ 'no such option': 1 })
@@ -44,7 +44,7 @@ function namesOf(make: (options: Record<string, unknown>) => unknown): string[] 
   throw new Error('it took an option that does not exist')
 }
 
-/** All that can be seen of a gate while it is used. */
+/** All that can be observed of a gate in use. */
 function seenOf(options: GateOptions, joined: string[]): unknown {
   const gate = createGate(options)
   for (const flow of ['gold', 'gold', 'tin', 'tin']) {

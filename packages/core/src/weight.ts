@@ -1,10 +1,10 @@
 import { requireNumber, show } from './options.js'
 
-/** Least and most weight: far apart enough for anybody, and near enough for sums of floats to tell apart. */
+/** Least and largest weight: a wide enough range for any service, narrow enough for sums of floats to stay distinct. */
 const LEAST_WEIGHT = 1e-9
 const MOST_WEIGHT = 1e12
 
-/** Whether it may be a weight: a number from 1e-9 to 1e12. */
+/** Whether a value is a valid weight: a number from 1e-9 to 1e12. */
 function isWeight(weight: unknown): boolean {
   return typeof weight === 'number' && weight >= LEAST_WEIGHT && weight <= MOST_WEIGHT
 }
@@ -32,7 +32,7 @@ export function weightFrom(weightOf: WeightOf | undefined, name: string, above: 
   return weight
 }
 
-/** The same weights, and 1 where `weightOf` throws or gives what it may not, of which `failed` is told. */
+/** The same weights, but 1 if `weightOf` throws or returns an invalid value; `failed` then receives the error. */
 export function safeWeight(
   weightOf: WeightOf,
   failed: (error: unknown) => void,

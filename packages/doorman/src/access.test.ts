@@ -71,7 +71,7 @@ describe('who may call', () => {
     await expect(batch.getServerCapacity({ serverId: 'root', resource: [] })).rejects.toThrow('batch may not speak for')
   })
 
-  it('gives back only its own, whatever the id', async () => {
+  it('gives back only its own, for any id', async () => {
     const { address } = await start({ access: RULES })
     const [web, batch] = [grpc(address, WEB), grpc(address, BATCH)]
     expect(await ask(web, 'c', 100)).toBe(100)
@@ -140,7 +140,7 @@ describe('who may call', () => {
   it.each<[string, object, string]>([
     ['a rule of no name', { token: WEB }, 'name of a rule of access'],
     ['a short token', { name: 'a', token: 'short' }, 'token of the rule "a" must have at least 16 characters'],
-    ['a rule of nobody', { name: 'a' }, 'the rule "a" must have a token or a certificate'],
+    ['a rule without credentials', { name: 'a' }, 'the rule "a" must have a token or a certificate'],
     ['an unknown field', { name: 'a', token: WEB, resource: [] }, 'a rule of access has no option "resource"'],
     ['a bad glob', { name: 'a', token: WEB, resources: ['['] }, 'syntax error in pattern "["'],
     ['a certificate without an authority', { name: 'a', certificate: '*' }, 'tls.clientCa must be given'],
@@ -177,7 +177,7 @@ describe('ports', () => {
   it('are this machine’s alone unless it is told otherwise', async () => {
     const { address, httpUrl, debugUrl } = await start({})
     const ports = [address, new URL(httpUrl!).host, new URL(debugUrl!).host].map((each) => each.split(':')[1]!)
-    // Another address of the same machine: what listens on all of them would answer there.
+    // Another address of the same machine: a server that listened on all addresses would answer there.
     for (const port of ports) await expect(fetch(`http://127.0.0.2:${port}/`)).rejects.toThrow('fetch failed')
   })
 })

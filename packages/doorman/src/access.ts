@@ -5,7 +5,7 @@ import { requireBoolean, requireInteger, requireOptions, requireText, show } fro
 import { parse } from 'yaml'
 import { compileGlob, type Matches } from './server/index.js'
 
-/** A permitted caller and its rights. A token or a certificate identifies it; one of both is enough. */
+/** A permitted caller and its rights. It is identified by a token or a certificate; one of both is enough. */
 export interface AccessRule {
   /**
    * Name of the caller, without `/`. Its clients are known under this name, so it cannot act for clients of another
@@ -34,7 +34,7 @@ export interface Credentials {
   readonly names: readonly string[]
 }
 
-/** A rule, prepared for look-ups. */
+/** A rule, prepared for lookups. */
 interface Rule {
   readonly name: string
   readonly token: string | undefined
@@ -48,7 +48,7 @@ interface Rule {
 const OPTIONS = ['name', 'token', 'certificate', 'resources', 'highestPriority', 'servers', 'pages']
 const SHORTEST_TOKEN = 16
 
-/** Decides which callers may call. Without rules everybody may ask for anything. */
+/** Decides which callers may call. Without rules every caller may ask for anything. */
 export class Access {
   readonly #rules: readonly Rule[]
   readonly #byToken = new Map<string, Rule>()
@@ -111,7 +111,7 @@ function ruleFrom(given: AccessRule): Rule {
   requireBoolean(of('pages'), pages)
   return {
     name,
-    // Found by its digest, so the time of the comparison does not depend on the number of right characters.
+    // Stored as a digest, so the time of the comparison does not depend on the number of matching characters.
     token: token === undefined ? undefined : digestOf(token),
     certificate: certificate === undefined ? undefined : compileGlob(certificate),
     resources: resources && globs(of('resources'), resources),
@@ -170,7 +170,7 @@ function denial({ name }: Rule, what: string): CapacityError {
   return new CapacityError('permission_denied', `${name} may not ${what}`)
 }
 
-/** Names in the file, and as options. */
+/** Field names in the file, and the options they set. */
 const FIELDS: Readonly<Record<string, keyof AccessRule | 'tokenFile'>> = {
   name: 'name',
   token: 'token',

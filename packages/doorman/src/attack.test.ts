@@ -24,7 +24,7 @@ async function serve(...args: string[]): Promise<DoormanProcess> {
   return server
 }
 
-/** Small numbers that look like chance, and come again with the same seed. */
+/** Small pseudo-random numbers, reproducible by seed. */
 function chance(seed: number): (below: number) => number {
   let state = seed
   return (below) => {
@@ -33,7 +33,7 @@ function chance(seed: number): (below: number) => number {
   }
 }
 
-/** Sends bytes, and is fulfilled with what comes back once the other side has ended or said something. */
+/** Sends bytes, and resolves with the reply once the other side has ended or sent something. */
 function send(port: number, bytes: string | Buffer): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1')
@@ -78,7 +78,7 @@ const IDS = [
 ]
 const NUMBERS = [1, 0, -1, 1e308, -1e308, 'NaN', 'Infinity', '9223372036854775807', null, 'x', {}, [], 0.5]
 
-/** A request as somebody might send it who knows the protocol, and means no good. */
+/** A request from a malicious sender that knows the protocol. */
 function message(pick: (below: number) => number): object {
   const one = <T>(from: readonly T[]): T => from[pick(from.length)]!
   const lease = (): object => ({ expiryTime: one(NUMBERS), refreshInterval: one(NUMBERS), capacity: one(NUMBERS) })
@@ -109,7 +109,7 @@ function bytes(pick: (below: number) => number): Buffer {
   return pick(4) === 0 ? broken.subarray(0, pick(broken.length)) : broken
 }
 
-/** One call over a connection of its own, with those bytes as its message; the status of gRPC, if there is one. */
+/** One call over a connection of its own, with these bytes as its message; the gRPC status, if there is one. */
 function grpcCall(address: string, method: string, body: Buffer): Promise<string | undefined> {
   return new Promise((resolve) => {
     const session = connectHttp2(`http://${address}`)
@@ -140,7 +140,7 @@ function framed(body: Buffer): Buffer {
   return Buffer.concat([head, body])
 }
 
-/** It lives, serves, and has said nothing of errors that nobody caught. */
+/** The process is alive and serves, and has logged no uncaught errors. */
 async function expectWell(server: DoormanProcess): Promise<void> {
   const node = overHttp({ url: server.httpUrl }).connect()
   const resource = [{ resourceId: 'well', priority: 0, wants: 1 }]
@@ -193,7 +193,7 @@ describe('a server that anybody can reach', () => {
       await posted.arrayBuffer()
       const raw = bytes(pick)
       const status = await grpcCall(server.address, method, pick(4) ? framed(raw) : raw)
-      // Not ours to be sorry for: 2, 13 and 14 say that the server has failed.
+      // Statuses 2, 13 and 14 would mean that the server has failed.
       if (status !== undefined) expect(['0', '1', '3', '5', '8', '12', '13'], `seed ${seed}`).toContain(status)
       const line = Buffer.from(Array.from({ length: 1 + pick(80) }, () => pick(256)))
       if (seed % 5 === 0) await Promise.all(ports.map((port) => send(port, line)))
@@ -247,7 +247,7 @@ describe('a server that anybody can reach', () => {
     })
     await expect(ask('x'.repeat(21))).rejects.toThrow('resource_id must be at most 20 characters')
     await expect(ask(...Array.from({ length: 60 }, (_, i) => `${i}`))).rejects.toThrow('at most 2000 bytes')
-    await server.child.said(/"limit":"resources: 3".*turned away/)
+    await server.child.said(/"limit":"resources: 3".*client was refused/)
     expect(await textOf(`${server.debugUrl}/metrics`)).toContain('doorman_server_notices{kind="full"} 2')
   })
 

@@ -7,9 +7,9 @@ import { textOf } from './fixtures/text-of.js'
 
 const CLIENT = fileURLToPath(new URL('./fixtures/client-process.mjs', import.meta.url))
 
-/** So long that no lease ends while a server is started anew. */
+/** Longer than the restart of a server, so that no lease ends meanwhile. */
 const LEASE_SECONDS = 60
-/** Of everything. */
+/** Capacity of every resource. */
 const CAPACITY = 100
 
 interface Fleet {
@@ -37,7 +37,7 @@ function client(server: string, id: string, wants: number): TestProcess {
   return child
 }
 
-/** What each says that it may use. Fails when that is more than there is. */
+/** The capacity that each client states. Fails if the sum exceeds the total. */
 function capacities(clients: readonly TestProcess[]): number[] {
   const has = clients.map(({ output }) => {
     const [, capacity = 0] = [...output.matchAll(/"capacity":(.+)\}\n/g)].at(-1) ?? []
@@ -53,13 +53,13 @@ describe('one server and many client processes', () => {
     const { address, httpUrl } = fleet.server
     const wants = [5, 10, 15, 40, 60, 80, 100, 100]
     const clients = wants.map((each, i) => client(i % 2 === 0 ? address : httpUrl, `client-${i}`, each))
-    // Filled from below: 5, 10 and 15 get all that they want, the other five 14 each.
+    // Max-min: 5, 10 and 15 get all that they want, the other five 14 each.
     const fair = [5, 10, 14.1667, 14.1667, 14.1667, 14.1667, 14.1667, 14.1667]
     await until('everybody has the fair share', () => {
       const has = capacities(clients)
       return has.every((each, i) => Math.abs(each - fair[i]!) < 0.01)
     })
-    // Half of them leave, and give back what they had.
+    // Half of them leave, and give their capacity back.
     for (const leaving of clients.slice(4)) leaving.kill('SIGTERM')
     await Promise.all(clients.slice(4).map((leaving) => leaving.end()))
     const stay = clients.slice(0, 4)
@@ -94,7 +94,7 @@ describe('one server and many client processes', () => {
     fleet.server = successor
     await until('both have come back', async () => {
       const metrics = await textOf(`${successor.debugUrl}/metrics`)
-      // All the time.
+      // Holds during the whole test.
       expect(Math.min(...capacities(clients)), 'the least that one has').toBeGreaterThanOrEqual(30)
       return /doorman_server_subclients\{resource="db"\} 2/.test(metrics)
     })

@@ -4,7 +4,7 @@ import { fairShare } from './fixtures/repository.js'
 import { inParts } from './in-parts.js'
 import { DoormanServer, type DoormanServerLimits, limitsFrom } from './server/index.js'
 
-/** A service, and what is called in its pauses. */
+/** A service, and the function that is called in its pauses. */
 function serviceOf(given: Partial<DoormanServerLimits> = {}) {
   const limits = limitsFrom(given)
   const server = new DoormanServer({ id: 'server', repository: fairShare(100), limits, elected: true })

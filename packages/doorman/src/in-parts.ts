@@ -2,7 +2,10 @@ import { CapacityError, type CapacityService, type Mastership } from '@fairlead/
 import type { DoormanServer, DoormanServerLimits } from './server/index.js'
 import { requireGetCapacity, requireGetServerCapacity, requireReleaseCapacity } from './server/limits.js'
 
-/** Decisions in one go, each about a client's resource or a server's group of clients: more would keep calls waiting. */
+/**
+ * Decisions without a pause, each about a client's resource or a server's group of clients: more would keep calls
+ * waiting.
+ */
 const MOST_DECISIONS = 100
 
 interface Answer<One> {
@@ -11,9 +14,9 @@ interface Answer<One> {
 }
 
 /**
- * The server for many callers: a request about more than a hundred resources is answered in parts, and other calls are
- * answered between them, before and after, while `pause` lasts. It is checked as a whole before the first part, so a bad one changes
- * nothing.
+ * The server for many callers: a request about more than a hundred resources is answered in parts, with a `pause`
+ * before, between and after them in which other calls are answered. It is checked as a whole before the first part, so
+ * an invalid one changes nothing.
  */
 export function inParts(
   server: DoormanServer,
@@ -27,11 +30,11 @@ export function inParts(
     const response: One[] = []
     let full: CapacityError | undefined
     for (const part of parts) {
-      // Before the first one too: such a request took long to read.
+      // Before the first part too: such a request took long to read.
       await pause()
       try {
         const next = answer(part)
-        // Mastership was lost meanwhile: what was granted before counts no more.
+        // Mastership was lost meanwhile: earlier grants are void.
         if (next.mastership !== undefined) return next
         response.push(...next.response)
       } catch (error) {
@@ -40,7 +43,7 @@ export function inParts(
       }
     }
     if (full !== undefined && response.length === 0) throw full
-    // It takes long to write.
+    // The response takes long to write.
     await pause()
     return { response }
   }
@@ -72,7 +75,7 @@ export function inParts(
   }
 }
 
-/** At least one; each has decisions up to the bound, or a single item with more. */
+/** At least one part; each has decisions up to the bound, or a single item with more. */
 function partsOf<Each>(items: readonly Each[], decisions: (item: Each) => number): Each[][] {
   let last: Each[] = []
   const parts = [last]

@@ -1,5 +1,5 @@
 /**
- * The server that shares limits among a fleet.
+ * A server that shares limits among a fleet.
  *
  * @module @fairlead/doorman
  */

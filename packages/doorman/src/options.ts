@@ -70,7 +70,7 @@ export interface DoormanOptions {
   graceMs?: number
   /** TLS on all ports; with `clientCa`, clients need a certificate of that authority. @default plain text */
   tls?: ServerTls
-  /** The permitted callers and their rights. @default everybody, for anything */
+  /** The permitted callers and their rights. @default every caller, for anything */
   access?: readonly AccessRule[]
   /** Bounds on requests. @default see DoormanServerLimits */
   limits?: Partial<DoormanServerLimits>
@@ -182,7 +182,7 @@ export function doormanSettings(options: DoormanOptions): DoormanSettings {
   }
 }
 
-/** Nobody reaches it from another machine. */
+/** True if other machines cannot reach the host. */
 function isAlone(host: string): boolean {
   return /^(127\.|::1$|localhost$)/.test(host)
 }
@@ -201,7 +201,7 @@ function requireEndpoints(endpoints: readonly string[]): void {
       throw new TypeError(`etcdEndpoints must be URLs like http://host:2379, got ${show(endpoint)}`)
 }
 
-/** `host:port`, one or several. */
+/** One or several `host:port`. */
 export function requireAddresses(name: string, given: string | readonly string[]): readonly string[] {
   const addresses: readonly unknown[] = Array.isArray(given) ? given : [given]
   if (addresses.length === 0) throw new TypeError(`${name} must be host:port or several, got an empty array`)

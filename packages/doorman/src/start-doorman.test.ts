@@ -35,7 +35,7 @@ describe('startDoorman', () => {
       return server.getCapacity({ clientId, resource }).response[0]?.gets.capacity
     }
     expect(ask('new')).toBe(0)
-    // What comes back is divided anew, between two that want as much.
+    // The returned capacity is divided between two clients with equal wants.
     expect(ask('old', 9)).toBe(4.5)
   })
 
@@ -68,7 +68,7 @@ describe('startDoorman', () => {
     const [cert, key] = await Promise.all(
       ['cert', 'key'].map((name) => readFile(new URL(`./fixtures/${name}.pem`, import.meta.url))),
     )
-    // By name: no server name of TLS is an address, and newer Nodes say so.
+    // By name: a TLS server name cannot be an address, and newer versions of Node say so.
     const doorman = await start({ tls: { cert: cert!, key: key! }, httpPort: 0, hostname: 'localhost' })
     const trusting = overGrpc({ address: doorman.address, credentials: credentials.createSsl(cert) })
     ends.push(() => trusting.close())
@@ -83,7 +83,7 @@ describe('startDoorman', () => {
     expect(answer).toMatchObject({ code: 'unimplemented' })
   })
 
-  it('answers everybody until it is closed, and nobody afterwards; closing twice is no error', async () => {
+  it('answers all calls until it is closed, and none afterwards; closing twice is no error', async () => {
     const doorman = await start({ httpPort: 0, debugPort: 0 })
     const { address, httpUrl, debugUrl } = doorman
     await Promise.all([doorman.close(), doorman.close()])
@@ -101,7 +101,7 @@ describe('startDoorman', () => {
     await first.close()
     await expect(start({ port, debugPort: taken })).rejects.toThrow('EADDRINUSE')
     await expect(start({ port: taken })).rejects.toThrow(/EADDRINUSE|bind/)
-    // The port that it had got is free again.
+    // The port that it used is free again.
     await start({ port })
   })
 

@@ -100,7 +100,7 @@ export async function startDoorman(options: DoormanOptions): Promise<Doorman> {
     shutdown.on('end', () => clearInterval(looking))
     const limits = limitsFrom(settings.limits ?? {})
     const inTurns = inParts(server, limits, setImmediate)
-    // Invalid rules are found before the first call.
+    // Invalid rules are detected before the first call.
     const allowed = new Access(settings.access, metrics.counting(inTurns))
     const election = electionOf(settings, server, addresses, clock)
     shutdown.on('handOver', () => election?.stop())

@@ -42,7 +42,7 @@ export function httpsServerOptions({ cert, key, clientCa }: ServerTls, optional:
   return { cert, key, ca: clientCa, requestCert: true, rejectUnauthorized: !optional }
 }
 
-/** The names in the client's certificate, if an authority of ours has signed it. */
+/** The names in the client's certificate, if our authority signed it. */
 export function namesOf(socket: Socket): string[] {
   return socket instanceof TLSSocket && socket.authorized ? namesIn(socket.getPeerCertificate()) : []
 }

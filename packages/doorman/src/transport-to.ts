@@ -3,7 +3,7 @@ import { overGrpc } from './grpc/transport.js'
 import { tlsFetch } from './http/tls-fetch.js'
 import { type ClientTls, grpcClientCredentials } from './tls.js'
 
-/** Who calls, and how it knows whom it calls. */
+/** A caller's credentials, and the authority that it trusts. */
 export interface CallerSecrets {
   readonly tls: ClientTls | undefined
   /** Sent with each call, as `authorization: Bearer …`. */
@@ -16,8 +16,8 @@ export interface ClosableTransport extends Transport {
 }
 
 /**
- * To servers as people write them, with commas between: `host:port` for gRPC, URLs for HTTP/JSON. Throws a `TypeError`
- * for what is none of these, and for certificates where nobody would see them.
+ * A transport to servers given as text, separated by commas: `host:port` for gRPC, URLs for HTTP/JSON. Throws a
+ * `TypeError` for anything else, and for certificates on a connection without TLS.
  */
 export function transportTo(where: string, { tls, token }: CallerSecrets): ClosableTransport {
   const servers = where.split(',').map((server) => server.trim())

@@ -31,7 +31,7 @@ function leaseAt({ address }: DoormanProcess, id: string, wants: number): GaugeL
   return client.gauge('db', { wants })
 }
 
-/** For its first lease a child goes by its own configuration; then by what its parent says. */
+/** A child's own configuration applies to its first lease; after that, its parent's does. */
 const CHILD = fairShareYaml(0, 8, 2)
 
 describe.each([
@@ -63,7 +63,7 @@ describe('a child whose parent dies', () => {
     lease.onChange((capacity) => capacity < 60 && shortages.push(capacity))
     await parent.child.stop()
     await until('the end of the lease', () => lease.capacity === 0)
-    // Until the parent's lease ended there was no less.
+    // Until the parent's lease ended the capacity did not fall.
     expect(shortages).toEqual([0])
     await until('the reason', async () => (await page()).includes('The parent does not answer'))
     await serve('--config', config, '--port', parent.address.split(':')[1]!)

@@ -3,7 +3,7 @@ import { afterEach, expect, it } from 'vitest'
 import { fairShare } from './fixtures/repository.js'
 import { startDoorman } from './start-doorman.js'
 
-/** Longer than several leases; for minutes in the long runs, where a machine may stand still for some seconds. */
+/** Longer than several leases; minutes in the long runs, in which a machine may stall for some seconds. */
 const [SECONDS, LEASE] = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? [8, 3] : [180, 10]
 
 const ends: (() => unknown)[] = []
@@ -26,7 +26,7 @@ it(`a worker refreshes its lease inside its requests, for ${SECONDS} s`, {
   const statuses: number[] = []
   const endMs = performance.now() + SECONDS * 1_000
   while (performance.now() < endMs) {
-    // Several at once: what one of them began is not the others'.
+    // Several at once: a request cannot use I/O that another one began.
     const answers = await Promise.all([ask(), ask(), ask()])
     statuses.push(...answers.map(({ status }) => status))
     await Promise.all(answers.map((answer) => answer.text()))

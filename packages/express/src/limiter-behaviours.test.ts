@@ -7,18 +7,18 @@ import { majors } from './fixtures/express-harness.js'
 import { type FairMiddlewareOptions, fairMiddleware, quota } from './index.js'
 
 /**
- * What the tests of express-rate-limit and @nestjs/throttler promise, one by one and in our words, so that who comes from
- * them knows what to expect. Where we differ, the page about quotas says so, in the words given here.
+ * The behaviours that the tests of express-rate-limit and @nestjs/throttler promise, in our own words, so that their
+ * users know what to expect. The page about quotas lists the differences in the same words.
  */
 const PAGE = readFileSync(new URL('../../../docs/quota.md', import.meta.url), 'utf8')
 
-/** The version of Express that is being tested. */
+/** The version of Express under test. */
 let express: (typeof majors)[number][1]
 
 const windowMs = 60_000
 const of = (limit: number, more: object = {}) => quota({ limit, windowMs, ...more })
 
-/** An application behind a quota, and what it said in warning. */
+/** An application behind a quota, and its warnings. */
 class App {
   readonly clock = manualClock()
   readonly warnings: string[] = []
@@ -61,7 +61,7 @@ class App {
 const health = (req: Request): boolean => req.path === '/health'
 const keyOf = (req: Request): string => req.get('x-key') ?? 'none'
 
-/** Each behaviour, and what shows that it is ours too. */
+/** Behaviours that are the same here, each with its proof. */
 const SAME: Readonly<Record<string, () => Promise<void>>> = {
   'the first request passes': async () => {
     expect(await App.of({ quota: of(1) }).statuses('/')).toEqual([200])
@@ -176,7 +176,7 @@ const SAME: Readonly<Record<string, () => Promise<void>>> = {
     const onWarning = (message: string): void => void warnings.push(message)
     const app = express().use((req, res, next) => fairMiddleware({ onWarning, quota: of(1) })(req, res, next))
     for (let i = 0; i < 12; i++) await supertest(app).get('/')
-    expect(warnings).toEqual([expect.stringContaining('was called anew for each of the last 10 requests')])
+    expect(warnings).toEqual([expect.stringContaining('was called again for each of the last 10 requests')])
   },
   'a store that is away lets requests pass, if that is wanted': async () => {
     const store = { take: () => Promise.reject(new Error('away')), forget: () => {} }
@@ -184,7 +184,7 @@ const SAME: Readonly<Record<string, () => Promise<void>>> = {
     const shut = App.of({ quota: of(1, { store, onError: 'refuse' }) })
     expect([await open.statuses('/', '/'), await shut.statuses('/')]).toEqual([[200, 200], [503]])
   },
-  // What those of @nestjs/throttler add.
+  // Further behaviours of @nestjs/throttler.
   'several windows have names, and each must have room': async () => {
     const quotas = [quota({ name: 'short', limit: 1, windowMs: 1_000 }), quota({ name: 'long', limit: 2, windowMs })]
     const app = App.of({ quota: quotas })
@@ -204,7 +204,7 @@ const SAME: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
-/** Each behaviour that is another, what shows it, and where the page tells it. */
+/** Behaviours that differ here, each with its proof and the sentence on the page. */
 const OTHER: Readonly<Record<string, readonly [told: string, shows: () => Promise<void>]>> = {
   'Retry-After is the end of the window': [
     '`Retry-After` is the time after which the next request is admitted, not the end of a window',

@@ -349,7 +349,7 @@ describe.each(majors)('%s', (_, express) => {
 
   it('gives a permit back that comes when the client has left', async () => {
     const gate = gateOf(probeStage())
-    // A gate that does not heed the signal.
+    // A gate that ignores the signal.
     const late = {
       admit: async (ask: Ask) => {
         await new Promise((resolve) => (ask.signal as () => AbortSignal)().addEventListener('abort', resolve))

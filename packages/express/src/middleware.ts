@@ -38,7 +38,7 @@ export interface FairMiddleware extends RequestHandler {
 
 const express: Framework<[request: Request, response: Response]> = {
   name: 'fairMiddleware',
-  // Without trust in proxies `req.ip` is the socket's address, at many times the cost.
+  // Unless proxies are trusted, `req.ip` is the socket's address, at many times the cost.
   address: (req) => (req.app.get('trust proxy') ? req.ip : req.socket.remoteAddress),
   status: (_req, res) => res.statusCode,
   untrustedHeaders: (req) => (req.app.get('trust proxy') ? undefined : req.headers),
@@ -58,7 +58,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
   function proceed(visit: HttpVisit<[Request, Response]>, decision: Answer, next: NextFunction): void {
     const [req, res] = visit.target
     if (decision === undefined) {
-      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) req.fair = visit.outer
       next()
       return

@@ -42,7 +42,7 @@ describe.each(majors)('%s', (_, express) => {
         open[ended]!.end()
       }
       await Promise.all(answers)
-      // Second in the first round of accounts, and in the second.
+      // It has one turn in the first round of accounts, and one in the second.
       expect(started.slice(1, 5).filter((flow) => flow === 'few/a').length).toBe(2)
     } finally {
       server.closeAllConnections()

@@ -8,7 +8,7 @@ import express, { type Request } from 'express'
 import { afterEach, describe, expect, it } from 'vitest'
 import { type FairMiddleware, fairMiddleware } from './index.js'
 
-/** A server whose handlers end when they are told to, in the order in which they were begun. */
+/** A server whose handlers end when the test says so, in the order in which they began. */
 class Rig {
   readonly fair: FairMiddleware
   readonly begun: string[] = []
@@ -16,7 +16,7 @@ class Rig {
   readonly #ends: (() => void)[] = []
 
   constructor(queue: QueueOptions | undefined) {
-    // On a clock that stands: nobody has waited for too long because the machine was busy.
+    // The clock stands still, so that a busy machine causes no time-outs.
     const options = {
       flow: (req: Request) => req.get('x-client'),
       fair: false,
@@ -45,7 +45,7 @@ class Rig {
     return fetch(`http://127.0.0.1:${this.port}/`, { headers: { 'x-client': client } })
   }
 
-  /** Until this number of handlers runs and this number of requests waits. */
+  /** Waits until this number of handlers runs and this number of requests waits. */
   async holds(running: number, waiting: number): Promise<void> {
     await eventually(() => expect(this.fair.gate.snapshot()).toMatchObject({ inFlight: running, waiting }))
   }
@@ -69,7 +69,7 @@ async function start(queue?: QueueOptions): Promise<Rig> {
 afterEach(() => rig.close())
 
 describe('a queue in front of Express', () => {
-  it('runs as many handlers as the capacity says, and serves who waits in fair turns', async () => {
+  it('runs as many handlers as the capacity allows, and serves waiting requests in fair turns', async () => {
     await start({ concurrency: 2 })
     const loud = Array.from({ length: 8 }, () => rig.ask('loud'))
     await rig.holds(2, 6)
@@ -82,7 +82,7 @@ describe('a queue in front of Express', () => {
     }
     const answers = await Promise.all([...loud, quiet])
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
-    // The loud one has both slots, so its next turn passes: the first that comes free is the quiet one's.
+    // The loud flow has both slots, so its next turn is skipped: the first free slot goes to the quiet one.
     expect(rig.begun.indexOf('quiet')).toBe(2)
     await rig.holds(0, 0)
   })

@@ -45,7 +45,7 @@ describe.each(majors)('a quota, %s', (_, express) => {
     })
   })
 
-  it('is the address’s where nobody is named', async () => {
+  it('is the address’s if no key is named', async () => {
     const byAddress = appWith({ quota: quota({ ...perMinute, limit: 1 }) })
     const from = (address: string): supertest.Test => ask(byAddress).set('x-forwarded-for', address)
     expect((await from('203.0.113.1')).status).toBe(200)

@@ -26,7 +26,7 @@ export function wrap<
     }
     let result: unknown
     try {
-      // Again: a body parser may have lost the context.
+      // Repeated here, because a body parser may have lost the context.
       result = fair === undefined ? handler(req, res, next) : runFor(fair, () => handler(req, res, next))
     } catch (error) {
       failed(error)

@@ -11,7 +11,7 @@ import { type FairPluginOptions, fairPlugin, ResourceExhaustedError } from './in
 
 const FULL: Stage = { name: 'full', admit: () => refuse('full', 'overload', true, 1_000) }
 
-/** Like the queries of some libraries: no promise, and `began` hears each time that it is asked. */
+/** Like the queries of some libraries: no promise, and it calls `began` at each `then`. */
 function query(rows: Promise<string>, began: () => void = () => {}): PromiseLike<string> {
   return {
     // biome-ignore lint/suspicious/noThenProperty: it is one
@@ -118,7 +118,7 @@ describe.each(majors)('%s', (_name, fastify) => {
     })
     app.post('/', () => 'done')
     await app.inject({ method: 'POST', url: '/', payload: { some: 'thing' } })
-    // The hook of the application stands before that of the plugin, where both are preValidation.
+    // The application's hook runs before the plugin's if both are preValidation.
     const expected = hook === 'preValidation' ? `${known}user` : known || 'nothing'
     expect(probe.passages.map(({ flow }) => flow)).toEqual([expected])
   })
@@ -164,7 +164,7 @@ describe.each(majors)('%s', (_name, fastify) => {
   it.each([
     ['a handler throws', false],
     ['a hook before the handler throws', true],
-  ])('a shortage that %s is a failure, whatever status an error handler makes of it', async (_name, early) => {
+  ])('a shortage that %s is a failure, even if an error handler changes the status', async (_name, early) => {
     const probe = probeStage()
     const app = await appWith({ gate: gateOf(probe) })
     app.setErrorHandler((error, _request, reply) => {
@@ -246,7 +246,7 @@ describe.each(majors)('%s', (_name, fastify) => {
     await eventually(() => expect(probe.outcomes).toEqual(['success']))
   })
 
-  it('on close refuses who waits, if the gate is its own', async () => {
+  it('on close refuses waiting requests, if it made the gate', async () => {
     const app = await appWith({ fair: false, shed: false, queue: requestQueue({ concurrency: 1 }) })
     const { gate } = app.fair
     let finish = (): void => {}

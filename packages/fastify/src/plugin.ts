@@ -23,7 +23,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** The innermost `fairPlugin` of this context; if one context has two, the first. */
     readonly fair: {
-      /** For pages and metrics, events, and to drain. */
+      /** The gate, for pages, metrics, events and draining. */
       readonly gate: Gate
     }
   }
@@ -54,9 +54,9 @@ type Target = [request: FastifyRequest, reply: FastifyReply]
 
 const fastify: Framework<Target> = {
   name: 'fairPlugin',
-  // Fastify's own reading of X-Forwarded-For where `trustProxy` is set, else the socket's address.
+  // Fastify's own evaluation of X-Forwarded-For if `trustProxy` is set, else the socket's address.
   address: (request) => request.ip,
-  // Not the reply's: the status that was sent counts.
+  // Not the reply's status: only the one that was sent counts.
   status: (_request, reply) => reply.raw.statusCode,
   untrustedHeaders: (request) => (request.ips === undefined ? request.headers : undefined),
   trust: 'Say which proxies to trust, fastify({ trustProxy: 1 }), or set the option address or flow.',
@@ -74,7 +74,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   function proceed(visit: HttpVisit<Target>, decision: Answer, done: () => void): void {
     const [request, reply] = visit.target
     if (decision === undefined) {
-      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) request.fair = visit.outer
       done()
       return
@@ -109,7 +109,7 @@ const plugin: FastifyPluginAsync<FairPluginOptions> = async (app, given) => {
   if (hook === 'onRequest') app.addHook('onRequest', judge)
   else if (hook === 'preValidation') app.addHook('preValidation', judge)
   else app.addHook('preHandler', judge)
-  // The error as other hooks and error handlers see it, before it becomes an answer.
+  // The error as other hooks and error handlers see it, before it is turned into a response.
   app.addHook('onError', (request, _reply, error, done) => {
     request.fair?.failed(error)
     done()

@@ -43,7 +43,7 @@ export function withRoutes(
   return withRouteSettings(options, settingsOf)
 }
 
-/** Handlers that are wrapped already: the route for HEAD gets the handler of GET. */
+/** Handlers that are wrapped already: the HEAD route gets the GET route's handler. */
 const keeping = new WeakSet<RouteHandlerMethod>()
 
 /**
@@ -67,12 +67,12 @@ export function keepUntilSettled(handler: RouteHandlerMethod): RouteHandlerMetho
       failed(error)
       throw error
     }
-    // A reply is like a promise, too, of its end.
+    // A reply is a thenable, too, for its own end.
     if (result === reply || !isLater(result)) {
       done()
       return result
     }
-    // Asked once: a query may begin at each `then`.
+    // Awaited once: a query may start again at each `then`.
     const promise = Promise.resolve(result)
     promise.then(done, failed)
     settleWhenSent(request, reply, done)

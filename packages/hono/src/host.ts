@@ -12,7 +12,7 @@ export function addressOf(c: Context): string | undefined {
   return addressFrom(c.req.raw, hostOf(c))
 }
 
-/** The headers of a request on Node; elsewhere proxies are unknown. */
+/** The headers of a request on Node; on other runtimes it is unknown whether there is a proxy. */
 export function headersOf(c: Context): Readonly<Record<string, unknown>> | undefined {
   return hostOf(c)?.incoming?.headers as Readonly<Record<string, unknown>> | undefined
 }
@@ -27,11 +27,11 @@ export function carryOn(c: Context, work: Promise<unknown>): void {
   try {
     c.executionCtx.waitUntil(work.catch(() => {}))
   } catch {
-    // Some ways to call an app have no such context; reading it then throws.
+    // Some ways to call an app provide no such context; reading it then throws.
   }
 }
 
-/** Must be told when everything behind the middleware has settled, to find out how the response ends. */
+/** Must be told when everything behind the middleware has settled, to detect how the response ends. */
 export interface Watch {
   settled(): void
 }

@@ -33,7 +33,7 @@ afterEach(async () => {
   running = undefined
 })
 
-/** Serves the app on Node; gives a way to ask it. */
+/** Serves the app on Node; returns a function that sends it a request. */
 async function serve(app: NodeApp): Promise<(path?: string, init?: RequestInit) => Promise<Response>> {
   running = await serveApp(app)
   const { port } = running
@@ -85,7 +85,7 @@ describe('fairMiddleware, on Node', () => {
     expect(await names(guarded)).toEqual(await names(newApp()))
   })
 
-  it('judges by the address of the connection, whatever headers say', async () => {
+  it('judges by the address of the connection, regardless of headers', async () => {
     const probe = probeStage()
     const app = newApp()
     app.use(fairMiddleware({ gate: gateOf(probe) }))
@@ -129,7 +129,7 @@ describe('fairMiddleware, on Node', () => {
     await eventually(() => expect(probe.outcomes).toEqual(['failure']))
   })
 
-  it('cancels the stream of a handler whose client has left, and answers nobody', async () => {
+  it('cancels the stream of a handler whose client has left, and sends nothing', async () => {
     const probe = probeStage()
     const client = new AbortController()
     const cancelled = vi.fn()
@@ -245,7 +245,7 @@ describe('what handlers throw', () => {
     ['a string', (app) => app.get('/', () => Promise.reject('no error')), 500, 'ignored'],
     ['nothing', (app) => app.get('/', () => Promise.reject(undefined)), 500, 'ignored'],
     ['no error, but a status', (app) => app.get('/', () => Promise.reject({ status: 503 })), 500, 'failure'],
-    ['nobody: there is no such route', () => {}, 404, 'success'],
+    ['no handler: there is no such route', () => {}, 404, 'success'],
   ])('%s', async (_name, prepare, status, outcome) => {
     const probe = probeStage()
     const app = newApp()

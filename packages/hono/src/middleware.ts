@@ -48,7 +48,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     if (asked instanceof Promise) decision = await (watch === undefined ? asked : awake(gate, asked))
     else decision = asked
     if (decision === undefined) {
-      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) c.set('fair', visit.outer)
       return next()
     }
@@ -62,7 +62,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
     visit.handlerStarted()
     try {
       await runFor(visit, next)
-      // If it was an `Error`, Hono has caught it and turned it into an answer.
+      // Hono has caught an `Error` and turned it into a response.
       if (c.error !== undefined) visit.failed(c.error)
       if (visit.isGone && watch === undefined) answerNobody(c)
     } catch (error) {
@@ -72,13 +72,13 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
       watch?.settled()
       visit.handlerSettled()
     }
-    // Last: a copy of a fetched answer no longer shows that the answer was fetched.
+    // Last, because the copy of a fetched response no longer shows that it was fetched.
     if (c.finalized) tell(c, admission.fields(decision, c.res.status))
   }
 
   function passWorkerd(c: Context, next: Next): Promise<void> {
     const passing = pass(c, next)
-    // Work that is cut off with its client never gives its permit back.
+    // Work that is cut off with its client would never return its permit.
     carryOn(c, passing)
     return passing
   }

@@ -5,7 +5,7 @@ import { hostOf } from './host.js'
 
 type Target = [c: Context]
 
-/** Makes the answer to a refused request: the result of the user's handler, or the problem document. */
+/** Makes the response to a refused request: the result of the user's handler, or the problem document. */
 export async function refuse(
   c: Context,
   refusal: HttpRefusal,
@@ -33,13 +33,13 @@ export async function refuse(
 }
 
 /**
- * A substitute for an answer that no client can read any more, because Hono requires one. `@hono/node-server` does not
- * write an answer with that header; on Node 20 it could end the process by answering an HTTP/2 stream that is gone.
+ * A substitute for a response that no client can receive any more, because Hono requires one. `@hono/node-server` does
+ * not write an answer with that header; on Node 20 it could end the process by answering an HTTP/2 stream that is gone.
  */
 export function answerNobody(c: Context): void {
   if (c.finalized) c.res.body?.cancel().catch(() => {})
   const nothing = new Response(null, { status: 499, headers: { 'X-Hono-Already-Sent': 'true' } })
-  // Until the body has been read once, the server would write without checking the headers.
+  // Until the body has been accessed once, the server would write without checking the headers.
   if (nothing.body === null) c.res = nothing
 }
 

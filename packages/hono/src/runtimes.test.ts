@@ -26,7 +26,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     })
   })
 
-  it('a stream that is read to its end: held so long', async () => {
+  it('a stream that is read to its end: held until then', async () => {
     const site = newSite()
     const asked = site.ask('stream')
     await asked.received('one,')
@@ -42,7 +42,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     await asked.received('one,')
     asked.leave()
     if (tells === 'nothing') {
-      // Nobody will ever say so. The next request comes after the lease has ended.
+      // The end is never reported. The next request comes after the permit has timed out.
       await site.advance(LEASE_MS - 1)
       expect((await site.state()).gate.inFlight).toBe(1)
       await site.advance(1)
@@ -50,7 +50,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     }
     const finished = {
       all: { success: 0, failure: 0, ignored: 1 },
-      // Deno says that the response is over, and not how.
+      // Deno reports that the response is over, but not how it ended.
       'until it was answered': { success: 1, failure: 0, ignored: 0 },
       'when it writes': { success: 0, failure: 0, ignored: 1 },
       nothing: { success: 1, failure: 0, ignored: 1 },
@@ -157,7 +157,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
     await site.until(({ gate }) => expect(gate.inFlight).toBe(1))
     const second = site.ask('text')
     await site.until(({ gate }) => expect(gate.waiting).toBe(1))
-    // The second waits for less than its most, and finds the lease over by itself.
+    // The second waits for less than its limit, and detects by itself that the permit has timed out.
     await site.advance(LEASE_MS)
     expect([200, 503]).toContain((await second.reply).status)
     expect((await site.ask('text').reply).status).toBe(200)
@@ -186,7 +186,7 @@ describe.each(runtimes)('the built package on $name', ({ name, tells, start }) =
   })
 
   it('says nothing on its standard error', () => {
-    // Deno warns whoever has looked at a request's signal, and workerd says that connections break.
+    // Deno warns about a request's signal that was read, and workerd reports broken connections.
     const theirs = /^$|^Deno\.serve: request\.signal aborts|^workerd\/server\/.* disconnected: |^stack: /
     const lines = server.complaints().split('\n')
     expect(lines.filter((line) => !theirs.test(line))).toEqual([])

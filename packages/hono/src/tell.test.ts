@@ -18,13 +18,13 @@ function appWith(handler: (c: Context) => Response | Promise<Response>, options:
   return app
 }
 
-/** Somebody else's server, whose answers are passed on. */
+/** A foreign server, whose responses are passed on. */
 let upstream: Server
 let url = ''
 beforeAll(async () => {
   upstream = createServer((request, response) => {
     if (request.url === '/limited') response.setHeader('RateLimit', '"theirs";r=1;t=1')
-    // Neither a length nor chunks: its end is the connection's, and only where it came from tells that it streams.
+    // Neither a length nor chunks: the body ends with the connection, and only the URL shows that it is streamed.
     if (request.url === '/bare') response.useChunkedEncodingByDefault = false
     response.write('from elsewhere')
     response.end()

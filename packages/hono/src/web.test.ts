@@ -6,7 +6,7 @@ import { etag } from 'hono/etag'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { type FairMiddlewareOptions, fairMiddleware } from './index.js'
 
-// Without a server of Node's, the adapter is what it is on any other runtime.
+// Without one of Node's servers, the adapter behaves as on any other runtime.
 
 const probe = () => probeStage()
 
@@ -17,7 +17,7 @@ function appWith(options: FairMiddlewareOptions, handler: (c: Context) => Respon
   return app
 }
 
-/** A stream whose chunks, end and failure are told by hand, and that tells when it was cancelled. */
+/** A stream whose chunks, end and failure the test controls, and which reports its cancellation. */
 function manualStream(): {
   stream: ReadableStream<Uint8Array>
   controller: ReadableStreamDefaultController<Uint8Array>
@@ -36,7 +36,7 @@ function manualStream(): {
   return { stream, controller: controller!, cancelled: () => cancelled }
 }
 
-/** A promise that is settled by hand. */
+/** A promise that the test settles. */
 function deferred(): { promise: Promise<void>; resolve: () => void; reject: (error: unknown) => void } {
   let resolve = (): void => {}
   let reject = (_error: unknown): void => {}
@@ -106,7 +106,7 @@ describe('the end of a response, where only its body tells', () => {
     expect(stage.outcomes).toEqual(['ignored'])
   })
 
-  it('does not read ahead of whoever reads the stream', async () => {
+  it('does not read ahead of its reader', async () => {
     const pull = vi.fn()
     const app = appWith({ fair: false, shed: false }, (c) => c.body(new ReadableStream({ pull }, { highWaterMark: 0 })))
     const response = await app.request('/')
@@ -115,14 +115,14 @@ describe('the end of a response, where only its body tells', () => {
     await response.body?.cancel()
   })
 
-  it('is there with the handler, for HEAD, whose body nobody reads', async () => {
+  it('is there with the handler, for HEAD, whose body is not read', async () => {
     const stage = probe()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => c.body(manualStream().stream))
     await app.request('/', { method: 'HEAD' })
     expect(stage.outcomes).toEqual(['success'])
   })
 
-  it('is there with the handler, for a stream that somebody else holds', async () => {
+  it('is there with the handler, for a stream that other code holds', async () => {
     const stage = probe()
     const { stream } = manualStream()
     const app = appWith({ gate: createGate({ fair: false, stages: [stage] }) }, (c) => {
@@ -264,7 +264,7 @@ describe('a request that waits where timers die with the request that set them',
 
   function queued(): { app: Hono; fair: ReturnType<typeof fairMiddleware>; clock: ReturnType<typeof manualClock> } {
     const clock = manualClock()
-    // Timers of the gate's that never ring.
+    // The gate's timers never fire.
     const fair = fairMiddleware({
       clock,
       after: () => () => {},

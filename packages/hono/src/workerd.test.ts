@@ -3,12 +3,12 @@ import { probeStage } from '@fairlead/core/testing'
 import { type ExecutionContext, Hono } from 'hono'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 
-/** What workerd hands over beside the request; only what the adapter may touch. */
+/** The execution context that workerd passes, reduced to the part that the adapter may touch. */
 function contextOf(waitUntil: (work: Promise<unknown>) => void): ExecutionContext {
   return { waitUntil, passThroughOnException: () => {}, props: {} }
 }
 
-// What a local workerd does not show: its edge lets go of handlers whose clients have left.
+// A behaviour that a local workerd does not show: the edge drops handlers whose clients have left.
 describe('where the runtime says that it is workerd', () => {
   beforeEach(() => {
     vi.resetModules()
@@ -16,7 +16,7 @@ describe('where the runtime says that it is workerd', () => {
   })
   afterEach(() => vi.unstubAllGlobals())
 
-  it('asks to be carried to its end, whatever becomes of the client or the handler', async () => {
+  it('asks to be carried to its end, for any end of the client or the handler', async () => {
     const { fairMiddleware } = await import('./index.js')
     const probe = probeStage()
     const gate = createGate({ fair: false, stages: [probe] })
@@ -42,7 +42,7 @@ describe('where the runtime says that it is workerd', () => {
     await expect(works[1]).resolves.toBeUndefined()
   })
 
-  it('does without, where there is nobody to ask', async () => {
+  it('does without, if there is no context', async () => {
     const { fairMiddleware } = await import('./index.js')
     const app = new Hono().use(fairMiddleware({ onWarning: () => {} })).get('/', (c) => c.text('done'))
     expect((await app.request('/')).status).toBe(200)

@@ -9,7 +9,7 @@ import { majors } from './fixtures/koa-harness.js'
 import { serve } from './fixtures/serve.js'
 import { fairMiddleware } from './index.js'
 
-/** A body whose second half is sent when `finish` is called, or that breaks there when `fail` is. */
+/** A body whose second half is sent when `finish` is called, and that fails there when `fail` is. */
 interface OpenBody {
   body: unknown
   finish(): void
@@ -68,7 +68,7 @@ async function ask(
   return { probe, client, inFlight: () => gate.snapshot().inFlight }
 }
 
-/** Reads until `text` has come. */
+/** Reads until `text` has arrived. */
 function received(client: Socket, text: string): Promise<void> {
   let all = ''
   return new Promise((resolve) => {
@@ -100,7 +100,7 @@ describe.each(bodies)('%s as body', (name, Koa, make) => {
     await eventually(() => expect(probe.outcomes).toEqual(['ignored']))
   })
 
-  // Koa 2 leaves such a response open until its client leaves: then that is its end.
+  // Koa 2 leaves such a response open until its client leaves, which is then its end.
   it('is ignored if it breaks in the middle', async () => {
     const { body, fail } = make()
     const { probe, client, inFlight } = await ask(Koa, body)
@@ -118,7 +118,7 @@ describe.each(bodies)('%s as body', (name, Koa, make) => {
 
 describe('a Blob as body', () => {
   it('holds the permit until it is sent', async () => {
-    // More than sockets buffer, so that it cannot be sent before somebody reads it.
+    // More than sockets buffer, so that it cannot be sent before the client reads it.
     const { probe, client, inFlight } = await ask(Koa3, new Blob([new Uint8Array(30_000_000)]))
     await new Promise((resolve) => client.once('readable', resolve))
     expect(inFlight()).toBe(1)
@@ -128,7 +128,7 @@ describe('a Blob as body', () => {
   })
 })
 
-describe('a stream that nobody is left to read', () => {
+describe('a stream without a reader', () => {
   it('is destroyed by Koa, and the permit is given back', async () => {
     const body = new Readable({ read: () => {} })
     const { probe, client } = await ask(Koa3, body)

@@ -25,7 +25,7 @@ function gateOf(...stages: Stage[]): Gate {
 }
 
 describe.each(majors)('%s', (_, Koa) => {
-  /** An app that says hello behind the middleware. */
+  /** An app that answers "hello" behind the middleware. */
   function appWith(options: FairMiddlewareOptions): Application {
     const app = new Koa()
     app.use(fairMiddleware(options))
@@ -66,7 +66,7 @@ describe.each(majors)('%s', (_, Koa) => {
     await eventually(() => expect(outer.outcomes).toEqual(['ignored']))
   })
 
-  it('tells a budget beside the headers of an error, which alone Koa keeps, and whatever answers it', async () => {
+  it('reports a budget beside the headers of an error, which Koa keeps, for any answer', async () => {
     const budget = escrow({ limit: 10, windowMs: 60_000 })
     const app = new Koa()
     app.use(fairMiddleware({ budget, clock: () => 0, rateLimit: 'always' }))
@@ -224,7 +224,7 @@ describe.each(majors)('%s', (_, Koa) => {
       await close()
     })
 
-    it('is sent by Koa even if somebody outside has told it not to respond', async () => {
+    it('is sent by Koa even if outer middleware has told it not to respond', async () => {
       const app = new Koa()
       app.use((ctx, next) => {
         ctx.respond = false
@@ -247,7 +247,7 @@ describe.each(majors)('%s', (_, Koa) => {
       return text.split('\r\n')[0]
     }
 
-    it('passes by, where somebody listens for it', async () => {
+    it('passes by, if there is a listener', async () => {
       const probe = probeStage()
       const server = createServer(appWith({ gate: gateOf(probe) }).callback())
       server.on('upgrade', (_request, socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
@@ -257,7 +257,7 @@ describe.each(majors)('%s', (_, Koa) => {
       server.close()
     })
 
-    it('is a request like any other, where nobody does', async () => {
+    it('is a request like any other without one', async () => {
       const probe = probeStage()
       expect(await ask((await serve(appWith({ gate: gateOf(probe) }))).port)).toBe('HTTP/1.1 200 OK')
       await eventually(() => expect(probe.outcomes).toEqual(['success']))

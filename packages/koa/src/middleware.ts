@@ -33,7 +33,7 @@ type Visit = HttpVisit<[ctx: Context]>
 
 const koa: Framework<[ctx: Context]> = {
   name: 'fairMiddleware',
-  // Without trust in proxies `ctx.ip` is the socket's address, kept for the request at some cost.
+  // Unless proxies are trusted, `ctx.ip` is the socket's address, cached per request at some cost.
   address: (ctx) => (ctx.app.proxy ? ctx.ip : ctx.req.socket.remoteAddress),
   // Not `ctx.status`: the status that was sent counts.
   status: (ctx) => ctx.res.statusCode,
@@ -54,7 +54,7 @@ export function fairMiddleware(options: FairMiddlewareOptions = {}): FairMiddlew
 
   function proceed(visit: Visit, decision: Answer, ctx: ParameterizedContext<FairState>, next: Next): Promise<unknown> {
     if (decision === undefined) {
-      // Judged by this gate outside the app: the handler finds that visit here all the same.
+      // This gate has judged the request outside the app: the handler finds that visit here, too.
       if (visit.outer !== undefined) ctx.state.fair = visit.outer
       return next()
     }

@@ -16,7 +16,7 @@ function gateOf(...stages: Stage[]): Gate {
 
 describe.each(majors)('%s', (_, Koa) => {
   describe('the outcome', () => {
-    /** What the gate hears of a request that `handle` handles, and what its client sees. */
+    /** The outcome that the gate gets for a request handled by `handle`, and the response that its client gets. */
     async function of(
       handle: (ctx: Context, next: Next) => unknown,
       outside: (ctx: Context, next: Next) => unknown = (_ctx, next) => next(),
@@ -32,7 +32,7 @@ describe.each(majors)('%s', (_, Koa) => {
       return { outcome: probe.outcomes[0], reply }
     }
 
-    // While an error passes, `ctx.status` is still 404, which would be a success.
+    // While an error propagates, `ctx.status` is still 404, which would count as a success.
     it.each<[string, unknown, number, string]>([
       ['an error', new Error('a bug'), 500, 'ignored'],
       ['a string', 'a bug', 500, 'ignored'],
@@ -164,7 +164,7 @@ describe.each(majors)('%s', (_, Koa) => {
     expect(fair.gate.snapshot()).toMatchObject({ inFlight: 0, refusedBy: { 'gate:gone': 1 } })
   })
 
-  it('leaves a response alone that somebody has begun while it waited', async () => {
+  it('leaves a response alone that was begun while it waited', async () => {
     let refuseIt = (_refusal: Verdict): void => {}
     const answer = new Promise<Verdict>((resolve) => {
       refuseIt = resolve
@@ -192,7 +192,7 @@ describe.each(majors)('%s', (_, Koa) => {
 
   it('gives a permit back that comes when the client has left', async () => {
     const gate = gateOf(probeStage())
-    // A gate that does not heed the signal.
+    // A gate that ignores the signal.
     const late = {
       admit: async (ask: Ask) => {
         await new Promise((resolve) => (ask.signal as () => AbortSignal)().addEventListener('abort', resolve))

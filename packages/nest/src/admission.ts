@@ -17,7 +17,7 @@ import { withDecorators } from './decorators.js'
 import { FairException, transportException } from './exception.js'
 import { type FairOptions, requireFairOptions } from './options.js'
 
-/** A request to a handler of Nest, on its way through the gate. */
+/** A request to a Nest handler, on its way through the gate. */
 export type Visit = HttpVisit<[context: ExecutionContext]>
 
 /** An HTTP request that a guard may have seen: its admitted visit, or null if the guard let it pass. */
@@ -52,8 +52,8 @@ export class FairAdmission {
   readonly #exchange: (context: ExecutionContext) => Exchange | undefined
   readonly #closesGate: boolean
   /**
-   * The property of a request that holds the guard's result. A `WeakMap` with an entry for each would cost more than
-   * all the rest.
+   * The property of a request that holds the guard's result. A `WeakMap` entry per request would cost more than
+   * everything else here.
    */
   readonly #guarded = Symbol('guarded')
 
@@ -112,7 +112,7 @@ export class FairAdmission {
     const refusal = this.#http.refusal(decision.admitted ? GONE : decision)
     const type = context.getType()
     const isGone = refusal.refusal.reason === 'gone'
-    // Over HTTP/2 on Node 20, answering a stream that is gone throws where Fastify has nobody to catch it.
+    // Over HTTP/2 on Node 20, answering a stream that is gone throws where Fastify cannot catch it.
     if (isGone && type === 'http') context.getArgByIndex<Reply>(1).hijack?.()
     const isOurs = !isGone && (type !== 'http' || (await prepare(context, refusal)))
     if (!isOurs) throw new FairException(refusal)

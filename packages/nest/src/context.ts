@@ -127,7 +127,10 @@ function httpAddress(request: HttpRequest | undefined): string | undefined {
   return request.app?.get('trust proxy') ? request.ip : request.socket?.remoteAddress
 }
 
-/** An object of its own for a context that is no HTTP request: the details of a field, a message's context. */
+/**
+ * For a context that is no HTTP request, the position of an object of its own: the details of a field, a message's
+ * context.
+ */
 const CARRIER_OF: Readonly<Record<string, number>> = { graphql: 3, rpc: 1, ws: 1 }
 
 const visits = new WeakMap<object, FairRequest>()
@@ -149,7 +152,7 @@ export function visitOf(context: ExecutionContext): FairRequest | undefined {
   return type === 'http' ? outerVisit(context) : visits.get(context.getArgByIndex(CARRIER_OF[type] ?? 0))
 }
 
-/** The visit to a gate that an HTTP request has passed before, ours or another adapter's. */
+/** The visit to a gate that an HTTP request has already passed, ours or another adapter's. */
 export function outerVisit(context: ExecutionContext): FairRequest | undefined {
   const request = context.getArgByIndex<{ fair?: FairRequest; raw?: object }>(0)
   return request.fair ?? fairOf(request.raw ?? request)

@@ -252,7 +252,7 @@ describe.each(platforms)('on %s', (_, adapter) => {
       await eventually(() => expect(probe.outcomes).toEqual(['success']))
     })
 
-    it('events are held while they are listened to, and their producer is told when nobody does', async () => {
+    it('events are held while they are listened to, and their producer is told when the listener leaves', async () => {
       const { port, gate, probe } = await start(at)
       const before = unsubscribed
       const client = await ask(port, '/events')

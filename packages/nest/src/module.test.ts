@@ -227,7 +227,7 @@ describe.each(platforms)('FairModule on %s', (_, adapter) => {
     await eventually(() => expect(probe.outcomes).toEqual<Outcome[]>(['success', 'success']))
   })
 
-  it('by the guard alone, ends permits with their responses, whatever still runs, unless they are held', async () => {
+  it('by the guard alone, ends permits with their responses, even if handlers still run, unless they are held', async () => {
     const probe = probeStage()
     const gate = createGate({ fair: false, stages: [probe] })
     const seen: FairRequest[] = []

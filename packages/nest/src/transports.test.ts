@@ -37,7 +37,7 @@ const handled = vi.fn()
 let signal: AbortSignal | undefined
 let finish = (): void => {}
 
-/** What every transport's handlers do. */
+/** The work of every transport's handlers. */
 function act(what: unknown, fair: FairRequest | undefined): unknown {
   handled(fair?.permit?.cost)
   switch (what) {
@@ -163,7 +163,7 @@ describe('RPC over TCP', () => {
   })
 })
 
-/** Nest 10 takes port 0 for none, and listens on 3000. */
+/** Nest 10 treats port 0 as none, and listens on 3000. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

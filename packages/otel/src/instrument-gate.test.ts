@@ -27,14 +27,14 @@ afterEach(async () => {
 })
 
 function sdk(exporter: PushMetricExporter): { provider: MeterProvider; reader: PeriodicExportingMetricReader } {
-  // Exports when it is told to.
+  // The test triggers each export.
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 2 ** 31 - 1 })
   const provider = new MeterProvider({ readers: [reader] })
   stops.push(() => provider.shutdown())
   return { provider, reader }
 }
 
-/** An SDK that keeps what it exports. */
+/** An SDK that keeps its exports in memory. */
 function inMemory() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
   const { provider, reader } = sdk(exporter)
@@ -129,7 +129,7 @@ describe('a real SDK', () => {
     ])
     stop[0]!()
     instrumentGate(createGate(), { name: 'api', meter })
-    stop[0]!() // which is none of the new one's business
+    stop[0]!() // does not stop the new one
     expect(() => instrumentGate(createGate(), { name: 'api', meter })).toThrow('for two of them')
     expect(await active()).toHaveLength(2)
   })
@@ -155,7 +155,7 @@ describe('a real SDK', () => {
     expect((await collect()).get('fairlead.active_requests')?.dataPoints).toHaveLength(1)
   })
 
-  it('gives its Prometheus exporter the names of @fairlead/prometheus, but for units', async () => {
+  it('gives its Prometheus exporter the names of @fairlead/prometheus, without units', async () => {
     const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE)
     const { provider, reader } = sdk(exporter)
     const { gate, run } = busyGate()

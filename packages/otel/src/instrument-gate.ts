@@ -20,27 +20,27 @@ import { tellSpans } from './spans.js'
 
 /** Options of {@link instrumentGate}. */
 export interface InstrumentOptions extends TelemetryOptions {
-  /** Where the instruments are made. @default `metrics.getMeter('@fairlead/otel')` */
+  /** The meter that makes the instruments. @default `metrics.getMeter('@fairlead/otel')` */
   meter?: Meter
   /** Whether the gate's decisions are recorded on the server's span. @default true */
   spans?: boolean
   /**
-   * The value of `fairlead.flow` on a span: the flow itself, a hash of it, or nothing. No metric ever names a
-   * flow. @default nothing
+   * The value of `fairlead.flow` on a span: the flow itself, a hash of it, or nothing. Metrics never name a flow.
+   * @default nothing
    */
   flowOf?: (flow: string) => string | undefined
 }
 
-/** The gates that are measured by a meter, by name. */
+/** The gates that each meter measures, by name. */
 const measured = new WeakMap<Meter, Map<string, GateTelemetry>>()
 
 /**
- * Measures a gate by OpenTelemetry, in at most 60 series whatever the number of flows, and records its decisions on the
- * server's spans. To be called once the SDK has started: a meter from before that measures nothing. Returns what stops
- * it.
+ * Measures a gate by OpenTelemetry, in at most 60 series for any number of flows, and records its decisions on the
+ * server's spans. Call it after the SDK has started: a meter obtained earlier measures nothing. Returns a function that
+ * stops it.
  *
- * Throws a `TypeError` or `RangeError` that names the option and its value, and if another gate of this `name` is
- * measured by the meter.
+ * Throws a `TypeError` or `RangeError` that names the option and its value, or if the meter already measures another
+ * gate of this `name`.
  */
 export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'meter', 'spans', 'flowOf'])
@@ -63,12 +63,12 @@ function requireMeter(meter: unknown): void {
 }
 
 function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: string; stop: () => void } {
-  // First: what throws on bad options must leave no instruments behind.
+  // First, because it throws on bad options, and then no instruments may remain.
   const telemetry = new GateTelemetry(gate, options, (key, value) => histograms?.[key].record(value, attributes))
   let histograms: Record<'wait' | 'duration', Histogram> | undefined
   const { name } = telemetry
   const attributes = { 'fairlead.gate': name }
-  // Without an SDK there is nobody to measure for.
+  // Without an SDK nothing is measured.
   if (meter === createNoopMeter()) {
     telemetry.close()
     return { name, stop: () => {} }
@@ -94,7 +94,7 @@ function measure(gate: Gate, options: TelemetryOptions, meter: Meter): { name: s
   }
 }
 
-/** Has the meter read the gate whenever it collects. Returns what ends that. */
+/** Lets the meter read the gate at each collection. Returns a function that ends this. */
 function observe(meter: Meter, telemetry: GateTelemetry): () => void {
   const observables = new Map<string, Observable>()
   for (const [key, instrument] of Object.entries(INSTRUMENTS)) {

@@ -14,7 +14,7 @@ beforeAll(() => void context.setGlobalContextManager(new AsyncLocalStorageContex
 afterAll(() => context.disable())
 beforeEach(() => exporter.reset())
 
-/** Runs what a request does within a span of its own, and gives the attributes of that. */
+/** Runs a request's work within a span of its own, and returns the span's attributes. */
 async function requestOf(work: () => unknown): Promise<Record<string, unknown>> {
   const span = tracer.startSpan('GET /')
   await context.with(trace.setSpan(context.active(), span), work)

@@ -1,17 +1,17 @@
 import type { Gate } from '@fairlead/core'
 import { type Attributes, context, createContextKey, type Span, trace } from '@opentelemetry/api'
 
-/** Under this key instrumentations of HTTP servers leave their span, for frameworks within to find. */
+/** The key under which instrumentations of HTTP servers store their span, for frameworks to find. */
 const RPC_METADATA = createContextKey('OpenTelemetry SDK Context Key RPC_METADATA')
 
-/** What of a refusal's detail goes on spans, and by which name. */
+/** The parts of a refusal's detail that are recorded on spans, with their attribute names. */
 const DETAILS = {
   credit: 'fairlead.credit',
   fairRatePerSecond: 'fairlead.fair_rate',
   probability: 'fairlead.probability',
 }
 
-/** Puts each decision on the span of the request that it was made for. Returns what stops that. */
+/** Records each decision on the span of its request. Returns a function that stops this. */
 export function tellSpans(
   gate: Gate,
   name: string,
@@ -39,7 +39,7 @@ export function tellSpans(
   })
 }
 
-/** The server's own span, also where a framework's span for a middleware is the active one. */
+/** The server's own span, even if a framework's span for a middleware is active. */
 function serverSpan(): Span | undefined {
   const metadata = context.active().getValue(RPC_METADATA)
   if (isMetadata(metadata)) return metadata.span

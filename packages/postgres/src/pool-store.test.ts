@@ -5,7 +5,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type PostgresClient, PostgresPoolStore, type PostgresPoolStoreOptions } from './index.js'
 
-/** A window that began in 2023: none ends here, and whatever the day, hardly any of it is over. */
+/** A window that began in 2023 and does not end during the tests; hardly any of it has passed. */
 const LONG_MS = 1_700_000_000_000
 const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: LONG_MS })
 
@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 let calls = 0
-/** The first call of a member that nobody has seen. */
+/** The first call of a new member. */
 function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
   const member = `m${calls++}`
   const none = { weight: 0, used: 0 }
@@ -64,7 +64,7 @@ describe('the store in Postgres', () => {
 
   it('keeps names of any length', async () => {
     const store = new PostgresPoolStore({ client: clients[0]! })
-    // Hardly to be compressed, and all alike at the beginning.
+    // Names that hardly compress, and share a long prefix.
     const long = (last: number): string =>
       `t${Array.from({ length: 6_000 }, (_, at) => ((at * at * 7_919 + at * 104_729) % 99_991).toString(36)).join('')}${last}`
     const pool = { ...TERMS, name: long(0) }
@@ -96,7 +96,7 @@ describe('the store in Postgres', () => {
       vi.useRealTimers()
       const answers = await Promise.all(others)
       expect(answers.map(({ grant }) => grant)).toEqual([10, 10])
-      // Both have waited their second at the same time: either may be first.
+      // Both waited their second at the same time: either may come first.
       expect(answers.map(({ mark }) => mark?.total).sort()).toEqual([10, 20])
     } finally {
       vi.useRealTimers()

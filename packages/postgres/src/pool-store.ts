@@ -11,9 +11,9 @@ import {
   type StoreFailureKind,
 } from '@fairlead/core/escrow'
 
-/** What is used of a `Pool` or a `Client` of the package `pg`. */
+/** The method of a `Pool` or `Client` of the package `pg` that this store calls. */
 export interface PostgresClient {
-  /** Runs a statement; one with a name is prepared once for each connection. */
+  /** Runs a statement; a named one is prepared once per connection. */
   query(statement: { name?: string; text: string; values?: unknown[] }): Promise<{ rows: unknown[] }>
 }
 
@@ -21,7 +21,7 @@ export interface PostgresClient {
 export interface PostgresPoolStoreOptions {
   /** A `Pool` or a connected `Client` of the package `pg`. It stays yours: the store never closes it. */
   client: PostgresClient
-  /** Begins the names of both tables; letters, digits and underscores. @default 'fairlead' */
+  /** Prefix of the names of both tables; letters, digits and underscores. @default 'fairlead' */
   prefix?: string
 }
 
@@ -33,34 +33,34 @@ interface LoadedRow {
   tenants: Record<string, string> | null
 }
 
-/** A step that another process was faster than is done again; so often, nothing is right. */
+/** Attempts of a step that lost to another process before it fails: more indicate another fault. */
 const MOST_ATTEMPTS = 200
-/** Tenants of former windows that are deleted by one step. */
+/** Tenants of former windows that one step deletes. */
 const MOST_DELETED = 128
 const VERSIONS = 2 ** 48 - 1
-/** Bytes of a name in a key: both that are in a row of an index may take 2704 together. */
+/** Longest name in a key, in bytes: the two names in a row of an index may take 2704 together. */
 const MOST_BYTES = 1_024
-/** A lease waits this long at most for the one before it, whose query may never be answered. */
+/** Longest wait of a lease for the one before it, whose query may never be answered. */
 const MOST_WAIT_MS = 1_000
 
 /**
- * Pools in Postgres, for a fleet: one row per pool, and one for each tenant that was reported by name, by Postgres's own
- * clock. {@link PostgresPoolStore.setUp} makes both tables.
+ * Pools in Postgres, for a fleet: one row per pool, and one for each tenant that was reported by name, by Postgres's
+ * own clock. {@link PostgresPoolStore.setUp} creates both tables.
  *
- * A lease is two statements: one reads the pool and the tenants that the call names, the other writes them back if
- * nobody else has meanwhile; if somebody has, it begins again. No lock is held in between, so a process that is stopped
- * or killed there holds up nobody; one query that is never answered holds up the pool's next lease in its process for a
- * second. The rule runs in the process, as it does for a pool in memory.
+ * A lease takes two statements: one reads the pool and the tenants that the call names, the other writes them back
+ * unless another process has written meanwhile; then the lease starts again. No lock is held in between, so a process
+ * that stops or dies there blocks no other; a query that is never answered delays the pool's next lease in its process
+ * by a second. The rule runs in the process, as for a pool in memory.
  *
- * Rejects with a `PoolStoreError`, whose `kind` says why, and whose `cause` is what the client said. It sets no
- * deadline: whoever calls does.
+ * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
+ * deadline; the caller does.
  */
 export class PostgresPoolStore implements PoolStore {
   readonly #client: PostgresClient
   readonly #prefix: string
   readonly #load: string
   readonly #save: string
-  /** The last lease of each pool: this process does them one after the other. */
+  /** The last lease of each pool: this process runs them one after the other. */
   readonly #last: Map<string, Promise<unknown>> = new Map()
 
   constructor(options: PostgresPoolStoreOptions) {
@@ -104,8 +104,8 @@ export class PostgresPoolStore implements PoolStore {
   }
 
   /**
-   * Makes the tables, where they are not there yet. They are not logged: a Postgres that crashes, or a replica that
-   * takes over, has forgotten the pools, which their members tell it again.
+   * Creates the tables unless they exist. They are unlogged: a Postgres that crashes, or a replica that takes over,
+   * loses the pools, and their members report them again.
    */
   async setUp(): Promise<void> {
     const [pools, tenants] = [`"${this.#prefix}_pools"`, `"${this.#prefix}_tenants"`]
@@ -122,7 +122,7 @@ export class PostgresPoolStore implements PoolStore {
     )
   }
 
-  /** The key of a pool in both tables; a digest, where the name is long. */
+  /** The key of a pool in both tables; a digest if the name is long. */
   keyOf(name: string, windowMs: number): string {
     return keyOf([name, windowMs])
   }
@@ -158,7 +158,7 @@ export class PostgresPoolStore implements PoolStore {
       const values = [key, version, row.version ?? 0, record.win, record.pool, tenants, records]
       if ((await this.#query('save', this.#save, values)).length > 0) return answer
     }
-    throw new PoolStoreError('other', `others were faster ${MOST_ATTEMPTS} times`)
+    throw new PoolStoreError('other', `other processes were faster ${MOST_ATTEMPTS} times`)
   }
 
   async #query(step: string | undefined, text: string, values?: unknown[]): Promise<unknown[]> {
@@ -178,8 +178,8 @@ export class PostgresPoolStore implements PoolStore {
 }
 
 /**
- * A name as a key: as JSON, since it may have in it what Postgres takes for no text; by a digest, if that is too long
- * for an index. No JSON is like a digest.
+ * A name as a key: as JSON, because it may contain characters that Postgres rejects in text; as a digest if that is too
+ * long for an index. A digest never equals a JSON text.
  */
 function keyOf(name: unknown): string {
   const text = JSON.stringify(name)
@@ -187,7 +187,7 @@ function keyOf(name: unknown): string {
   return `sha256 ${createHash('sha256').update(text).digest('hex')}`
 }
 
-/** Waits for the lease before, so that few are in vain; compare and set is safe without that. */
+/** Waits for the previous lease, to avoid lost attempts; compare and set is safe without that. */
 async function untilDone(before: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<void>((resolve) => {
@@ -206,7 +206,7 @@ function recordOf(
   return { win: Number(win), pool, tenants: new Map(named) }
 }
 
-/** Classes of SQLSTATE, and codes of the system. */
+/** Classes of SQLSTATE, and the system's error codes. */
 const BY_CODE: readonly [RegExp, StoreFailureKind][] = [
   [/^(42P01|42703|42804|42809|22P02)$/, 'wrong-type'],
   [/^(42501|28...|25006)$/, 'no-permission'],
@@ -215,7 +215,7 @@ const BY_CODE: readonly [RegExp, StoreFailureKind][] = [
   [/^(08...|57P..|53300|E[A-Z_]+)$/, 'network'],
 ]
 
-/** What went wrong, by what the client says. */
+/** Classifies a failure by the client's error. */
 function storeError(error: unknown): PoolStoreError {
   if (error instanceof PoolStoreError) return error
   const { message, code } = error instanceof Error ? (error as Error & { code?: unknown }) : { message: '', code: '' }

@@ -42,7 +42,7 @@ describe('the alerts', () => {
   })
 })
 
-/** Names of labels, which look like those of metrics. */
+/** Label names, which look like metric names. */
 const LABELS = new Set(
   ['fairlead.gate', ...Object.values(INSTRUMENTS).flatMap(({ attributes }) => [...attributes])].map((name) =>
     name.replaceAll('.', '_'),

@@ -48,7 +48,7 @@ it("asks what has an answer: each query finds something in what a gate exports, 
   }
 })
 
-/** A test for promtool: that each query of a panel has at least one series, where counts grow as exported each minute. */
+/** A test for promtool: each query of a panel has at least one series if counts grow every minute, as exported. */
 function queriesOver(exported: string): object {
   const input_series = exported
     .split('\n')

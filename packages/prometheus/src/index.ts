@@ -1,6 +1,6 @@
 /**
- * Prometheus for Fairlead: metrics of a gate, by prom-client. The dashboard and the alert rules that go with them are
- * files of the package: `grafana/fairlead.json` and `alerts/fairlead.yml`.
+ * Prometheus for Fairlead: metrics of a gate, through prom-client. The matching dashboard and alert rules are files of
+ * the package: `grafana/fairlead.json` and `alerts/fairlead.yml`.
  *
  * @module @fairlead/prometheus
  */

@@ -94,7 +94,7 @@ it('at most 60 series, of which the two histograms have 13 lines, with 100 000 f
   expect(lines.join()).not.toContain('flow-')
 })
 
-it('several gates share a registry with whatever else is in it, but no name', async () => {
+it('several gates share a registry with other metrics, but no name', async () => {
   const registry = new Registry()
   new Counter({ name: 'mine', help: 'mine', registers: [registry] }).inc()
   const gates = [createGate(), createGate()]
@@ -164,7 +164,7 @@ it.each([
   instrumentGate(gate, { registry })()
 })
 
-it('takes no name of somebody else, and then none at all', () => {
+it('takes no name of other metrics, and then none at all', () => {
   const registry = new Registry()
   new Counter({ name: 'fairlead_request_time_in_queue_seconds', help: 'mine', registers: [registry] })
   const { length } = registry.getMetricsAsArray()

@@ -21,16 +21,16 @@ import {
 } from 'prom-client'
 import { labelName, prometheusName } from './names.js'
 
-/** A registry of prom-client, whichever format it writes. */
+/** A registry of prom-client, in either of its formats. */
 export type AnyRegistry = Registry | Registry<OpenMetricsContentType>
 
 /** Options of {@link instrumentGate}. */
 export interface InstrumentOptions extends TelemetryOptions {
-  /** Where the metrics are registered. @default prom-client's own */
+  /** The registry of the metrics. @default prom-client's own */
   registry?: AnyRegistry
 }
 
-/** The gates that one registry has metrics of, by name. */
+/** The gates whose metrics a registry has, by name. */
 interface Exported {
   readonly gates: Map<string, GateTelemetry>
   readonly histograms: Readonly<Record<'wait' | 'duration', Histogram>>
@@ -39,17 +39,17 @@ interface Exported {
 const exported = new WeakMap<AnyRegistry, Exported>()
 
 /**
- * Measures a gate for Prometheus, in at most 60 series however many flows there are, of which the two histograms have
- * 13 lines each. Returns what stops it.
+ * Measures a gate for Prometheus, in at most 60 series for any number of flows, of which the two histograms have 13
+ * lines each. Returns a function that stops it.
  *
- * Throws a `TypeError` or `RangeError` that names the option and its value, and if the registry has another gate of
- * this `name`.
+ * Throws a `TypeError` or `RangeError` that names the option and its value, or if the registry already has another gate
+ * of this `name`.
  */
 export function instrumentGate(gate: Gate, options: InstrumentOptions = {}): () => void {
   requireOptions('instrumentGate', options, [...TELEMETRY_OPTIONS, 'registry'])
   const { registry = register, ...rest } = options
   requireRegistry(registry)
-  // First: what throws on bad options must leave no metrics behind.
+  // First, because it throws on bad options, and then no metrics may remain.
   const telemetry = new GateTelemetry(gate, rest, (key, value) => own[key].observe(value))
   const { name } = telemetry
   const { gates, histograms } = exportedTo(registry, telemetry)
@@ -69,7 +69,7 @@ function requireRegistry(registry: unknown): void {
     throw new TypeError(`registry must be a Registry of prom-client, got ${show(registry)}`)
 }
 
-/** Adds a gate to those that a registry has metrics of, or closes it and throws. */
+/** Adds a gate to those of a registry, or closes it and throws. */
 function exportedTo(registry: AnyRegistry, telemetry: GateTelemetry): Exported {
   const { name } = telemetry
   try {
@@ -84,13 +84,13 @@ function exportedTo(registry: AnyRegistry, telemetry: GateTelemetry): Exported {
   }
 }
 
-/** The metrics of a registry: made once, and again if somebody has cleared it. */
+/** The metrics of a registry: made once, and again if the registry was cleared. */
 function exportedBy(registry: AnyRegistry): Exported {
   const known = exported.get(registry)
   if (known !== undefined && registry.getSingleMetric(prometheusName('requests')) !== undefined) return known
   const gates = new Map<string, GateTelemetry>()
   let latest: readonly Reading[] | undefined
-  // A registry collects all its metrics in one go: each gate is read once for all of them.
+  // A registry collects all its metrics in one pass: each gate is read once for all of them.
   const readingsOf = (key: string): Reading[] => {
     if (latest === undefined) {
       latest = [...gates.values()].flatMap((telemetry) => telemetry.readings())
@@ -118,7 +118,7 @@ function keys(): InstrumentKey[] {
   return Object.keys(INSTRUMENTS).filter((key): key is InstrumentKey => key in INSTRUMENTS)
 }
 
-/** How prom-client makes one value of those of several processes, where it is asked to. */
+/** How prom-client aggregates the values of several processes, if asked to. */
 const AGGREGATORS: Partial<Record<InstrumentKey, Aggregator>> = {
   engaged: 'max',
   flows: 'max',

@@ -4,9 +4,9 @@ import { INSTRUMENTS, type InstrumentKey } from '@fairlead/core/telemetry'
 const UNITS: Readonly<Record<string, string>> = { s: '_seconds', '1': '_ratio', '{cost}/s': '_per_second' }
 
 /**
- * The name of an instrument in Prometheus, by the rules by which OpenTelemetry's collector and Prometheus itself
- * translate: so dashboards and alerts are the same whichever way metrics come. Series of a histogram have `_bucket`,
- * `_sum` and `_count` behind it.
+ * The name of an instrument in Prometheus, by the translation rules of OpenTelemetry's collector and Prometheus itself,
+ * so that dashboards and alerts are the same for both exporters. Series of a histogram have the suffixes `_bucket`,
+ * `_sum` and `_count`.
  */
 export function prometheusName(instrument: InstrumentKey): string {
   const { name, kind, unit } = INSTRUMENTS[instrument]

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 
-/** The used methods of a client of the package `redis`: a client, a pool, a cluster or a sentinel. */
+/** The methods of a client of the package `redis` that are called here: a client, a pool, a cluster or a sentinel. */
 export interface NodeRedisClient {
   evalSha(sha1: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** The used methods of a client of the package `ioredis`: a `Redis` or a `Cluster`. */
+/** The methods of a client of the package `ioredis` that are called here: a `Redis` or a `Cluster`. */
 export interface IoRedisClient {
   evalsha(sha1: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** The used methods of a client of the package `@upstash/redis`, which talks to Redis over HTTP. */
+/** The methods of a client of the package `@upstash/redis`, which talks to Redis over HTTP, that are called here. */
 export interface UpstashClient {
   evalsha(sha1: string, keys: string[], args: string[]): Promise<unknown>
   eval(script: string, keys: string[], args: string[]): Promise<unknown>
@@ -21,7 +21,7 @@ export interface UpstashClient {
 /** A client of `redis`, `ioredis` or `@upstash/redis`. Their methods distinguish them, so none of them is imported. */
 export type RedisClient = NodeRedisClient | IoRedisClient | UpstashClient
 
-/** A script that Redis runs in one step. */
+/** A script that Redis runs atomically. */
 export interface Script {
   readonly source: string
   readonly sha1: string

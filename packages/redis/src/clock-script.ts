@@ -1,16 +1,16 @@
 /**
- * The place where processes that share a clock meet: reports are left for the arbiter, leases for the others. Who holds
- * the field `arbiter` runs the arbiter; it is held for 0.8 seconds, and renewed with each call. Of Redis's clock only
- * differences are used.
+ * Exchanges the messages of processes that share a clock: reports for the arbiter, leases for the others. The member in
+ * the field `arbiter` runs the arbiter; the field is held for 0.8 seconds, and renewed with each call. Only differences
+ * of Redis's clock are used.
  *
  * One hash per clock, which expires five seconds after the last call:
  *
- * - `arbiter`: the member that holds it, and until when
- * - `from:<member>`: reports that the arbiter has not fetched, one a line, each with the time when it came
- * - `all`: when leases came, and what they tell all alike
- * - `to:<member>`: what a lease tells this one, until it is fetched
+ * - `arbiter`: the member that holds it, and the end of its term
+ * - `from:<member>`: reports that the arbiter has not fetched, one a line, each with its time of arrival
+ * - `all`: the time of the leases, and their common part
+ * - `to:<member>`: the member's own part of a lease, until it is fetched
  *
- * A call names the member, what it does, and its report, or the common part of the leases and pairs of a member and its
+ * A call names the member, its action, and its report, or the common part of the leases and pairs of a member and its
  * own part. All times are in microseconds.
  */
 export const CLOCK_SCRIPT: string = `

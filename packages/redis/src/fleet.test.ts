@@ -4,7 +4,7 @@ import { type Admission, Member, type MemberOptions } from './fixtures/fleet.js'
 
 const LIMIT = 400
 const WINDOW_MS = 1_000
-/** Nothing waits for so long when all is well, however busy the machine is. */
+/** Longer than any wait of a working test, even on a busy machine. */
 const WATCHDOG = { timeout: 90_000, interval: 10 }
 
 let servers: RedisServer[] = []
@@ -30,7 +30,7 @@ function member(url: string, at: number, tenants: MemberOptions['tenants']): Mem
   return one
 }
 
-/** Waits until each of them has admitted something out of a window `windows` after those it has now. */
+/** Waits until each of them has admitted a request from a window `windows` after its present one. */
 function pass(windows: number, some: readonly Member[]): Promise<void> {
   const goals = some.map(({ win }) => Math.max(win, windowNow()) + windows)
   return vi.waitFor(() => {
@@ -42,14 +42,14 @@ function windowNow(): number {
   return Math.floor(Date.now() / WINDOW_MS)
 }
 
-/** How much was admitted out of each window's credit. */
+/** Sum of admissions from each window's credit. */
 function sums(admissions: readonly Admission[]): Map<number, number> {
   const all = new Map<number, number>()
   for (const { win } of admissions) all.set(win, (all.get(win) ?? 0) + 1)
   return all
 }
 
-/** For each window from `from` on that is over for all of them: how much they used of it, and its share of the limit. */
+/** For each window from `from` on that is over for all of them: the member's use, and its share of the limit. */
 function usesBy(one: Member, fleet: readonly Member[], from: number): { sum: number; share: number }[] {
   const until = Math.min(...fleet.map(({ win }) => win))
   const own = sums(one.admitted)
@@ -67,8 +67,8 @@ describe('four processes on one Redis', () => {
     const other = member(server.url, 3, { c: 1 })
     const fleet = [heavy, victim, sleeper, other]
     await pass(1, fleet)
-    // While nothing happens all of it is used, four parts of seven by the one that weighs 4. A window on a busy machine
-    // may be anything; sooner or later one is not.
+    // Without events all of the limit is used, four parts of seven by the member with weight 4. On a busy machine
+    // single windows may deviate, but some window complies.
     const quietFrom = windowNow() + 1
     await vi.waitFor(() => {
       const uses = usesBy(heavy, fleet, quietFrom)
@@ -93,13 +93,13 @@ describe('four processes on one Redis', () => {
     await Promise.all([heavy, sleeper, other, heir].map((one) => one.finish()))
 
     const all = members.flatMap(({ admitted }) => admitted)
-    // A request that is admitted out of the next window's credit, a round trip before this one has certainly ended, is
-    // spent of both.
+    // A request admitted from the next window's credit, a round trip before the present one has certainly ended, is
+    // charged to both.
     const early = all.filter(({ win, until }) => Math.floor(until / WINDOW_MS) < win)
     for (const { win, until } of early) expect(Math.floor(until / WINDOW_MS)).toBe(win - 1)
     const ofBoth = early.map((one) => ({ ...one, win: one.win - 1 }))
     for (const [win, sum] of sums([...all, ...ofBoth])) expect(sum, `window ${win}`).toBeLessThanOrEqual(LIMIT)
-    // Nothing was admitted out of the credit of a window that was over.
+    // No request was admitted from the credit of a window that was over.
     for (const { win, from } of all) expect(Math.floor(from / WINDOW_MS)).toBeLessThanOrEqual(win)
   })
 })

@@ -6,7 +6,7 @@ import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
 import { RedisPoolStore } from './index.js'
 
 const TIMEOUT_MS = 50
-/** A window that began in 2023: none ends here, and whatever the day, hardly any of it is over. */
+/** A window that began in 2023 and does not end during the tests; hardly any of it has passed. */
 const WINDOW_MS = 1_700_000_000_000
 const SHARED = { pool: 'hanging', limit: 1_000, windowMs: WINDOW_MS, quantum: 10, storeTimeoutMs: TIMEOUT_MS }
 const WATCHDOG = { timeout: 60_000, interval: 10 }
@@ -27,7 +27,7 @@ describe.each([
     await server.stop()
   })
 
-  // The escrow's time passes when it is told to: a Redis that is only slow has not failed.
+  // The test advances the escrow's time: a Redis that is only slow must not count as failed.
   const clock = manualClock()
   const timers = new Set<() => void>()
   const after = (_ms: number, ring: () => void): (() => void) => {
@@ -47,7 +47,7 @@ describe.each([
     return new LeasedFairEscrow({ ...SHARED, pool, store, onStoreError, clock, after })
   }
 
-  /** Asks for one more until Redis has answered. */
+  /** Asks for one more unit until Redis has answered. */
   function answered(one: LeasedFairEscrow, answer: object = { reason: undefined }): Promise<void> {
     return vi.waitFor(async () => {
       timeOut()
@@ -55,7 +55,7 @@ describe.each([
     }, WATCHDOG)
   }
 
-  /** What Redis knows to be granted in all. */
+  /** The grants that Redis has recorded, in total. */
   async function grantedIn(pool: string, windowMs: number): Promise<number> {
     const script = "return cjson.encode(cmsgpack.unpack(redis.call('HGET', KEYS[1], 'head'))[5])"
     return JSON.parse(String(await client.command('EVAL', script, '1', `fairlead:pool:{${pool}}:${windowMs}`)))
@@ -66,7 +66,7 @@ describe.each([
       const one = escrow(onStoreError, onStoreError)
       expect(await one.check('a', 10)).toMatchObject({ allowed: true, reason: undefined })
       server.hang()
-      // Nearly all that there is was kept for the only process.
+      // Nearly the whole limit was kept for the only process.
       const declared = { allowed: onStoreError !== 'refuse', reason: 'store-error' }
       // Redis never answers this one, so it ends by the timeout.
       const asked = one.check('a', 10)
@@ -74,10 +74,10 @@ describe.each([
       expect(await asked).toMatchObject(declared)
       expect(one.check('a', 10)).toMatchObject(declared)
       server.resume()
-      // What it spent of what was kept, others may have done, too: the pool waits to be told.
+      // Others may have spent the kept amount as well as this process: the pool waits for the report.
       const waits = { reason: 'over-share', retryAfterMs: expect.closeTo(45_000, -4) }
       await answered(one, onStoreError === 'last-share' ? waits : undefined)
-      // Redis has been told of all of it; a draw ahead of need may still be on its way.
+      // Redis has received the whole report; a draw ahead of need may still be on its way.
       await vi.waitFor(async () => {
         const known = await grantedIn(onStoreError, WINDOW_MS)
         const { used, granted } = one.snapshot()
@@ -93,7 +93,7 @@ describe.each([
     server.hang()
     const asked = one.check('a', 10)
     const { storeCalls } = one.snapshot()
-    // Sent again each time that the timeout is over; all of them wait in the socket.
+    // Sent again after each time-out; all of them wait in the socket.
     for (let again = 1; again <= 3; again++) {
       timeOut()
       one.check('a', 10)

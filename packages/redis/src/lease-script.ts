@@ -1,21 +1,21 @@
 import { LEASE_SUMS } from './lease-sums.js'
 
 /**
- * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, so that it gives the
- * same numbers, bit for bit. Numbers travel as text with 17 digits, and are kept as lists of MessagePack: both lose nothing.
+ * The pool of `@fairlead/core`, as a script that runs in Redis: the same steps in the same order, with results equal to
+ * the last bit. Numbers are sent as text with 17 digits, and stored as lists of MessagePack: both are lossless.
  *
  * One hash per pool:
  *
- * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, when a loss was noticed,
- *   in which epoch, members heard since and to be heard, window, epoch and rev of the best informed, slot of time, members,
- *   since when claims fade, when all are back that were refused
+ * - `head`: window, latest time seen, epoch, rev, granted, since, granted in the next window, level, time and epoch of
+ *   a detected loss, members heard since and to be heard, window, epoch and rev of the best informed, slot of time,
+ *   members, the time since which claims fade, the time by which all refused tenants are back
  * - `active`, `line`, `lineBefore`: strata of tenants, five numbers each, in order
  * - `id:<member>`: the member's number, in order of arrival
  * - `m:<number>`: as MEMBER of the sums
- * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate, used
- *   and part
+ * - `t:<tenant>`: weight, used, place, whether it is active, ask and its slot; and for each member its number, rate,
+ *   used and part
  *
- * When a window begins, the members of the last one that were at work are numbered anew, in their order; all else is
+ * When a window begins, the active members of the last one are renumbered, in their order; everything else is
  * forgotten. It expires one window late.
  */
 export const LEASE_SCRIPT: string = `${LEASE_SUMS}

@@ -1,6 +1,6 @@
 /**
- * What the script of a lease reckons with, in Lua: numbers as text, strata of tenants, claims, the level, and members.
- * It repeats `members.ts` and `pool.ts` of the pool of `@fairlead/core`, step by step.
+ * The arithmetic of the lease script, in Lua: numbers as text, strata of tenants, claims, the level, and members. It
+ * repeats `members.ts` and `pool.ts` of the pool of `@fairlead/core`, step by step.
  */
 export const LEASE_SUMS: string = `
 local max, min, floor, sqrt = math.max, math.min, math.floor, math.sqrt

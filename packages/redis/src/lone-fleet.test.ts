@@ -3,7 +3,7 @@ import { manualClock } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { type RedisClient, redisFleet } from './index.js'
 
-/** A client that counts calls, each of which ends as `reply` does. */
+/** A client that counts calls, each of which has the result of `reply`. */
 function clientOf(reply: () => Promise<unknown>): { client: RedisClient; calls: () => number } {
   let calls = 0
   const call = (): Promise<unknown> => {
@@ -13,7 +13,7 @@ function clientOf(reply: () => Promise<unknown>): { client: RedisClient; calls: 
   return { client: { evalSha: call, eval: call }, calls: () => calls }
 }
 
-/** Uses a gate whose resource is short, for five seconds of its own clock. Gives the gate. */
+/** Uses a gate whose resource is short, for five seconds of its own clock. Returns the gate. */
 function press(fleet: ReturnType<typeof redisFleet>, resource?: string): ReturnType<typeof createGate> {
   const clock = manualClock()
   const gate = createGate({ name: 'orders', fleet, clock })

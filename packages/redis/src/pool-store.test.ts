@@ -8,16 +8,16 @@ import type { RedisClient } from './client.js'
 import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
 import { RedisPoolStore, type RedisPoolStoreOptions } from './index.js'
 
-/** A window that began in 2023: none ends here, and whatever the day, hardly any of it is over. */
+/** A window that began in 2023 and does not end during the tests; hardly any of it has passed. */
 const LONG_MS = 1_700_000_000_000
 const TERMS = poolTerms({ name: 'api', limit: 1_000, windowMs: 60_000 })
 
-/** Nothing waits for so long when all is well, however busy the machine is. */
+/** Longer than any wait of a working test, even on a busy machine. */
 const WATCHDOG = { timeout: 60_000, interval: 10 }
 
 let calls = 0
 
-/** The first call of a member that nobody has seen, for all that there is. */
+/** The first call of a new member, for the whole limit. */
 function firstCall(more: Partial<LeaseCall> = {}): LeaseCall {
   const member = `m${calls++}`
   const none = { weight: 0, used: 0 }
@@ -46,7 +46,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** A prefix of its own for each test, so that they share a Redis. */
+/** A separate prefix for each test, so that they can share a Redis. */
 function prefix(): string {
   return `fairlead-test-${Math.random()}`
 }
@@ -154,7 +154,7 @@ describe('a store whose Redis', () => {
     const windowMs = 8_000
     const pool = { ...TERMS, windowMs }
     const store = new RedisPoolStore({ client: admin.client, prefix: own })
-    // A window that does not end while this runs.
+    // A window that does not end during this test.
     await vi.waitFor(() => expect(Date.now() % windowMs).toBeLessThan(windowMs / 4), { timeout: 2 * windowMs })
     const first = await store.lease(firstCall({ pool, member: 'a', need: 300 }))
     const second = await store.lease(firstCall({ pool, member: 'b', need: 200 }))
@@ -192,7 +192,8 @@ describe('regions on a pool in Redis', () => {
             any = true
           }
     }
-    // A third each; but what all of them have let pass since the window began goes to whoever asks, and one asks twice.
+    // A third each, but the unused part of the window so far goes to any tenant that asks, and one tenant asks in two
+    // processes.
     expect(got['both']! + got['own0']! + got['own1']!).toBeGreaterThan(890)
     expect(got['both']! + got['own0']! + got['own1']!).toBeLessThanOrEqual(900)
     expect(got['both']!).toBeLessThan(1.5 * got['own0']!)

@@ -19,16 +19,16 @@ export interface RedisPoolStoreOptions {
    * closes it.
    */
   client: RedisClient
-  /** Begins the name of every key. @default 'fairlead' */
+  /** Prefix of every key. @default 'fairlead' */
   prefix?: string
 }
 
 /**
  * Pools in Redis, for a fleet: one key per pool, one script call per lease, by Redis's own clock.
  *
- * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it is whole on one node of a cluster, and it expires by itself.
- * Needs Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64
- * tenants that are reported, and sums of all others, some hundreds.
+ * The key is `<prefix>:pool:{<name>}:<windowMs>`, so it lies on one node of a cluster, and it expires by itself. Needs
+ * Redis 5 or later, or Valkey. A lease costs Redis O(members), O(members of a tenant) for each of at most 64 tenants
+ * that are reported, and sums of all others, some hundreds.
  *
  * Rejects with a `PoolStoreError`, whose `kind` gives the reason, and whose `cause` is the client's error. It sets no
  * deadline; the caller does.

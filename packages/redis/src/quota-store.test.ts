@@ -6,7 +6,7 @@ import { ioRedis, nodeRedis, type TestClient } from './fixtures/clients.js'
 import { type UpstashServer, upstash, upstashServer } from './fixtures/upstash.js'
 import { RedisQuotaStore } from './index.js'
 
-/** So long that nothing is earned while the tests run. */
+/** A window so long that nothing is earned back during the tests. */
 const LONG_MS = 1_000_000_000
 
 let server: Pick<RedisServer, 'url' | 'stop'>
@@ -65,7 +65,7 @@ it('earns a quota back from then on where the clock of Redis went back', async (
   const store = storeOf('ioredis', prefix)
   const key = `${prefix}:quota:acme`
   const { command } = clients.get('ioredis')!
-  // As kept an hour later.
+  // As stored an hour later.
   await command('SET', key, `${(await redisUs()) + 3_600_000_000} ${LONG_MS * 1_000}`)
   const first = await store.take('acme', LONG_MS, LONG_MS)
   expect(first).toEqual({ taken: false, debtMs: LONG_MS })
@@ -82,17 +82,17 @@ async function redisUs(): Promise<number> {
   return Number(seconds) * 1_000_000 + Number(us)
 }
 
-// What a unit of cost takes to earn, in microseconds: at 800 and 667 per millisecond, and far above.
+// Microseconds in which a unit of cost is earned: 800 and 667 units per millisecond, and far more.
 it.each([1_000 / 34, 1_000 / 300, 1.25, 1_000 / 667, 0.5, 0.001])(
   'counts units of %f µs as what they are',
   async (unitUs) => {
     const store = storeOf('ioredis', `fairlead-test-${Math.random()}`)
     const count = 2_000
     const unitMs = unitUs / 1_000
-    // More than is earned back while the test runs.
+    // More than is earned back during the test.
     await store.take('acme', 1_000_000, 1_000_000)
     await redisUs()
-    // On one connection these run one after the other: what was earned between the first and the last is in between.
+    // On one connection these run in order: the amount earned between the first and the last call lies in between.
     const [a, first, b, , c, last, d] = await Promise.all([
       redisUs(),
       store.take('acme', unitMs, Number.POSITIVE_INFINITY),
@@ -108,7 +108,7 @@ it.each([1_000 / 34, 1_000 / 300, 1.25, 1_000 / 667, 0.5, 0.001])(
   },
 )
 
-it('a fleet has one quota, whatever its processes ask with, and never more', async () => {
+it('a fleet has one quota, for all clients of its processes, and never more', async () => {
   const prefix = `fairlead-test-${Math.random()}`
   const gates = [...clients.keys()].map((client) =>
     createGate({

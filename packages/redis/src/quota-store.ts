@@ -4,8 +4,9 @@ import { type RedisClient, type RunScript, type Script, scriptOf, scriptRunner }
 /**
  * A key holds a time of Redis's clock, in whole microseconds, and the debt at that time, in microseconds and parts of
  * them; it expires when it is free of debt. One number for both would have only the precision of a double of the time
- * since 1970. Where the clock went back, the debt shrinks from then on, also by a refusal. Arguments: the amount to add to the debt, and the largest permitted debt. Returns whether it was added,
- * and the debt: as text, since Redis truncates numbers to integers.
+ * since 1970. If the clock was set back, the debt shrinks from then on, also through a refusal. Arguments: the amount
+ * to add to the debt, and the largest permitted debt. Returns whether it was added, and the debt: as text, since Redis
+ * truncates numbers to integers.
  */
 const TAKE: Script = scriptOf(`
 local time = redis.call('TIME')
@@ -40,7 +41,7 @@ const US_PER_MS = 1_000
 export interface RedisQuotaStoreOptions {
   /** A connected client of the package `redis` or `ioredis`, or one of `@upstash/redis`. The store never closes it. */
   client: RedisClient
-  /** Begins the name of every key. @default 'fairlead' */
+  /** Prefix of every key. @default 'fairlead' */
   prefix?: string
 }
 

@@ -20,7 +20,7 @@ describe('the program in the README', () => {
         /'enterprise' => (\d+), 'free' => (\d+)/.exec(stdout)!.slice(1).map(Number),
       )
       const [enterprise, free] = [0, 1].map((at) => numbers.reduce((sum, one) => sum + one[at]!, 0))
-      // Windows of 1000, about six of them; the first has begun already, and then shares are only nearly by weight.
+      // About six windows of 1000; the first has already begun, and its shares follow the weights only roughly.
       expect(enterprise!).toBeGreaterThan(2 * free!)
       expect(enterprise! + free!).toBeGreaterThan(2_000)
     } finally {

@@ -6,7 +6,7 @@ import { ioRedis, nodeRedis } from './fixtures/clients.js'
 import { startMember } from './fixtures/start-member.js'
 import { redisFleet } from './index.js'
 
-/** Nothing waits for so long when all is well, however busy the machine is. */
+/** Longer than any wait of a working test, even on a busy machine. */
 const WATCHDOG = { timeout: 90_000, interval: 20 }
 const KEY = 'fleet-test:clock:{orders}'
 
@@ -41,7 +41,7 @@ describe('four processes on a Redis', () => {
       return now
     }, WATCHDOG)
     const seconds = (after.atUs - before.atUs) / 1e6
-    // Two in a tenth of a second: a span may begin and end with both.
+    // At most two calls per tenth of a second: a span may begin and end with both.
     expect((after.calls - before.calls) / 4).toBeLessThanOrEqual(20 * seconds + 2)
     expect(await command('KEYS', '*')).toEqual([KEY])
     expect(Number(await command('PTTL', KEY))).toBeGreaterThan(0)
@@ -52,7 +52,7 @@ describe('four processes on a Redis', () => {
   it('go on when the one that keeps the clock is killed, and when one stops', async () => {
     const { all, shares } = await four()
     const { command, close } = await ioRedis(server.url)
-    // Members are told apart by who falls silent: the holder is one of them.
+    // An id does not show its process, so processes are killed in turn until the holder changes.
     const holder = async (): Promise<string> => String(await command('HGET', KEY, 'arbiter')).split(' ')[0]!
     const first = await holder()
     let left = [...all]

@@ -11,7 +11,7 @@ const FETCH_MS = 35
 const POLL_MS = 55
 const PERIOD_MS = 100
 const CALLS_PER_PERIOD = 2
-/** A process that has nothing to report for this time has left. */
+/** A process without anything to report for this time has left. */
 const OVER_MS = 2_000
 /** A call without an answer after this time counts as lost; above this number of lost calls, the rest do too. */
 const LOST_MS = 500
@@ -21,15 +21,15 @@ const TERM_MS = 800
 
 /** Options of {@link redisFleet}. */
 export interface RedisFleetOptions {
-  /** Begins the name of every key. @default 'fairlead' */
+  /** Prefix of every key. @default 'fairlead' */
   prefix?: string
 }
 
 /** A connection to the shared clocks of a fleet, through Redis. */
 export interface RedisFleet extends ClockLink {
   /**
-   * Makes the process leave immediately, so that the others need not wait until they miss it: call it before the
-   * process ends. Its gates are on their own from then on. Never rejects.
+   * Makes the process leave immediately, so that the others need not wait for a time-out: call it before the process
+   * ends. From then on its gates use their own clocks. Never rejects.
    */
   close(): Promise<void>
 }
@@ -39,9 +39,10 @@ export interface RedisFleet extends ClockLink {
  * name on the same Redis share a clock.
  *
  * Without a shortage, nothing is sent. During a shortage each process makes at most 20 calls a second, of some hundred
- * bytes, on one key, `<prefix>:clock:{<name>}`, which is whole on one node of a cluster and expires by itself. One of
- * the processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is away,
- * each process is on its own within two seconds, and shares again when it is back. No request ever waits for Redis.
+ * bytes, on one key, `<prefix>:clock:{<name>}`, which lies on one node of a cluster and expires by itself. One of the
+ * processes keeps the clock, in terms of 0.8 seconds; if it ends or stops, another takes over. If Redis is unavailable,
+ * each process uses its own clock within two seconds, and shares again when Redis is back. No request ever waits for
+ * Redis.
  *
  * The client stays yours: it is never closed. Needs Redis 5 or later, or Valkey. Throws a `TypeError` for an object
  * that is no client of the packages `redis`, `ioredis` or `@upstash/redis`.
@@ -117,7 +118,7 @@ class Seat {
     try {
       await this.#run(EXCHANGE, this.#key, [this.#member, 'leave', ''])
     } catch {
-      // Redis is away: the entry expires there by itself.
+      // Redis is unavailable: the entry expires there by itself.
     }
   }
 
@@ -137,8 +138,8 @@ class Seat {
     }
     this.#calls = 0
     this.#exchange()
-    // The arbiter's periods are those of its own clock. A timer that rang a moment early must not ring for the same
-    // one.
+    // The arbiter's periods are those of its own clock. A timer that fired slightly early must not fire twice for one
+    // period.
     const untilMs = PERIOD_MS - ((nowMs - FETCH_MS) % PERIOD_MS)
     this.#wake(this.#arbiter === undefined ? PERIOD_MS : untilMs + (untilMs < PERIOD_MS / 2 ? PERIOD_MS : 0))
   }

@@ -26,7 +26,7 @@ const TREE = hierarchy({
   ],
 })
 
-/** Nothing waits for so long when all is well, however busy the machine is. */
+/** Longer than any wait of a working test, even on a busy machine. */
 const WATCHDOG = { timeout: 100_000, interval: 2 }
 
 describe('trees on a pool in Redis', () => {
@@ -43,7 +43,7 @@ describe('trees on a pool in Redis', () => {
 
   it('begin a window with credit that each group drew ahead, and spend at most the limit in it', async () => {
     const prefix = `fairlead-test-${Math.random()}`
-    // Pools of processes that were in a window before Redis told them of it.
+    // Pools of processes that entered a window before Redis reported it.
     const begunAhead = new Set<string>()
     const escrows = clients.map(({ client }, at) => {
       const store = new RedisPoolStore({ client, prefix })
@@ -66,7 +66,8 @@ describe('trees on a pool in Redis', () => {
           const fromMs = Date.now()
           const count = ({ allowed, cost }: LeasedDecision): void => {
             const win = windowOf(fromMs)
-            // Redis is on the same machine, so this is its time, too. What may be of another window is not counted.
+            // Redis runs on the same machine, so this is its time, too. Admissions that may belong to another window
+            // are not counted.
             if (allowed && windowOf(Date.now()) === win) spent.set(win, (spent.get(win) ?? 0) + cost)
           }
           const answer = escrow.check(tenant, 1)
@@ -74,7 +75,7 @@ describe('trees on a pool in Redis', () => {
           else count(answer)
         }
       expect(spent.size).toBeGreaterThan(4)
-      // The pool of all, and one for each group.
+      // The pool of all tenants, and one for each group.
       expect(begunAhead.size).toBe(4 * clients.length)
     }, WATCHDOG)
     await Promise.all(escrows.map((escrow) => escrow.close()))

@@ -54,7 +54,7 @@ describe('the store over HTTP', () => {
     expect(server.requests()).toBe(before + 4)
   })
 
-  it('says why there was no answer, whatever tenants are called', async () => {
+  it('says why there was no answer, for any names of tenants', async () => {
     await direct.command('SET', `${PREFIX}:pool:{typed}:60000`, 'not a pool')
     await expect(storeOf().lease(call('typed'))).rejects.toMatchObject({ kind: 'wrong-type' })
     const wrong = storeOf(upstash(server.url, 'another'))

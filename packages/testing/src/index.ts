@@ -1,5 +1,5 @@
 /**
- * The contracts of adapters and stores, and the clocks, chance and stages of `@fairlead/core/testing`.
+ * The contracts of adapters and stores, and the clocks, random numbers and stages of `@fairlead/core/testing`.
  *
  * @module @fairlead/testing
  */

@@ -17,7 +17,7 @@ async function kilobytesOf(source: string): Promise<number> {
   return gzipSync(outputFiles[0]!.contents, { level: 9 }).length / 1_000
 }
 
-/** The code of a worker made of `source`, with the names that it was written with. */
+/** The code of a worker made of `source`, with its original names. */
 async function codeOf(source: string): Promise<string> {
   const { outputFiles } = await build({
     stdin: { contents: source, resolveDir: import.meta.dirname },
@@ -32,7 +32,7 @@ async function codeOf(source: string): Promise<string> {
 
 const gate = (options: string): string => `import { createGate } from '@fairlead/core'; export default ${options}`
 
-/** Most that each may be, in kB: what it was when this was written, and little more. */
+/** Limits in kB: the size when this was written, plus a small margin. */
 describe('an edge bundle', () => {
   it.each<[string, string, number]>([
     ['the default of Hono', `import { fairMiddleware } from '@fairlead/hono'; export default fairMiddleware()`, 20.6],

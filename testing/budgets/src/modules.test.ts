@@ -7,7 +7,7 @@ const HOOKS = `export async function load(url, context, next) {
   return next(url, context)
 }`
 
-/** Our modules that a program loads, by Node's own account. */
+/** Our modules that a program loads, as reported by Node's loader. */
 function modulesOf(source: string): string[] {
   const register = `import { register } from 'node:module'; register('data:text/javascript,${encodeURIComponent(HOOKS)}')`
   const hook = `data:text/javascript,${encodeURIComponent(register)}`

@@ -5,13 +5,13 @@ import ts from 'typescript'
 import { expect, it } from 'vitest'
 
 /**
- * The build leaves out imports of chunks of which nothing is used, and so do bundlers. That is safe only while modules
- * do nothing when they are loaded but make values.
+ * The build and bundlers leave out imports of unused chunks. That is safe only while loading a module does nothing but
+ * create values.
  */
 const PACKAGE = dirname(createRequire(import.meta.url).resolve('@fairlead/core/package.json'))
 const SOURCES = join(PACKAGE, 'src')
 
-/** Calls that leave something behind, wherever their value goes. */
+/** Calls with lasting effects, even if their result is used. */
 const LEAVES_BEHIND =
   /^(on|once|addListener|addEventListener|setTimeout|setInterval|setImmediate|queueMicrotask|register|subscribe|observe|defineProperty|assign|setPrototypeOf|write)$/
 
@@ -27,7 +27,7 @@ function isDeclaration(statement: ts.Statement): boolean {
   )
 }
 
-/** What loading a module of this text does beside making values, as `line: what`. */
+/** The effects of loading a module with this text, except creating values, as `line: what`. */
 function effectsOf(text: string): string[] {
   const source = ts.createSourceFile('module.ts', text, ts.ScriptTarget.ESNext, true)
   const effects: string[] = []
@@ -35,7 +35,7 @@ function effectsOf(text: string): string[] {
     const { line } = source.getLineAndCharacterOfPosition(node.getStart())
     effects.push(`${line + 1}: ${node.getText().split('\n')[0]}`)
   }
-  /** Own functions that are called while the module is loaded are looked into. */
+  /** Functions of the module that are called while it loads are checked, too. */
   const own = new Map(
     source.statements.filter(ts.isFunctionDeclaration).map((declared) => [declared.name?.text, declared.body]),
   )

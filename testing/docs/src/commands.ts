@@ -12,10 +12,10 @@ const manifests: readonly Manifest[] = ['packages', 'examples', 'testing']
   .map((folder) => JSON.parse(textOf(`${folder}/package.json`)) as Manifest)
 const root = JSON.parse(textOf('package.json')) as Manifest
 
-/** What readers are told to run: `pnpm --filter <one> <script>`, `pnpm <script>`; variables may come before. */
+/** A command for readers: `pnpm --filter <one> <script>`, `pnpm <script>`; variables may precede it. */
 const PNPM = /^(?:[A-Z_]+=\S+ )*(?:npx )?pnpm(?:@[\d.]+)?(?: --filter (?<filter>\S+))? (?<script>[\w:-]+)/
 
-/** The commands of a block of shell: continued lines in one, without comments and prompts. */
+/** The commands of a shell block: continued lines joined, without comments and prompts. */
 export function commandsOf(shell: string): string[] {
   return shell
     .replaceAll(/\\\n\s*/g, '')
@@ -24,7 +24,7 @@ export function commandsOf(shell: string): string[] {
     .filter((line) => line !== '' && !line.startsWith('#'))
 }
 
-/** What is wrong with a command of pnpm: no such package, or no such script. */
+/** The error in a pnpm command: no such package, or no such script. */
 export function problemOf(command: string): string | undefined {
   const { filter, script = '' } = PNPM.exec(command)?.groups ?? {}
   if (script === '' || ['exec', 'install'].includes(script)) return undefined

@@ -9,17 +9,17 @@ const PACKAGE = fileURLToPath(new URL('../', import.meta.url))
 const TSC = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin/tsc')
 const COMPLAINT = /^(\S+\.ts)\((\d+),\d+\): error (.*)$/
 
-/** What the compiler says of examples, by page and line, and where their JavaScript is. */
+/** The compiler's messages about examples, by page and line, and the location of their JavaScript. */
 export interface Compiled {
-  /** As in `docs/fair.md:12 TS2304: Cannot find name 'x'.` */
+  /** For example `docs/fair.md:12 TS2304: Cannot find name 'x'.` */
   readonly complaints: readonly string[]
-  /** The file that a block became. */
+  /** The file compiled from a block. */
   program(example: Example): string
 }
 
 /**
- * Compiles examples as strictly as the repository itself is, but that a name may be left unused; each is a module of
- * its own. `name` is that of a folder of this package's `dist`, from which imports are resolved as users' are.
+ * Compiles examples as strictly as the repository itself, except that names may be unused; each is a module of its own.
+ * `name` is the name of a folder in this package's `dist`, from which imports are resolved as in users' projects.
  */
 export function compile(examples: readonly Example[], name: string): Compiled {
   const folder = join(PACKAGE, 'dist', name)
@@ -33,7 +33,7 @@ export function compile(examples: readonly Example[], name: string): Compiled {
     rootDir: '.',
     outDir: 'js',
     lib: ['es2023', 'esnext.disposable'],
-    experimentalDecorators: true, // as Nest wants it
+    experimentalDecorators: true, // required by Nest
     declaration: false,
     declarationMap: false,
     isolatedDeclarations: false,

@@ -6,7 +6,7 @@ import { engine, type Options } from 'unified-engine'
 import { describe, expect, it } from 'vitest'
 import { pagePaths, ROOT } from './repository.js'
 
-/** What is wrong with the links between pages: files and headings that are not there. */
+/** Broken links between pages: missing files and headings. */
 async function brokenLinks({ cwd, files }: Pick<Options, 'cwd' | 'files'>): Promise<string> {
   const streamError = new PassThrough()
   const plugins = [[remarkValidateLinks, { repository: false }]] as Options['plugins']

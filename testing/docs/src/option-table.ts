@@ -1,6 +1,6 @@
 import type { SourceLine } from './page.js'
 
-/** By which names packages are known in notes, ours and those that users come from, and the options for time and chance. */
+/** Short names of packages in notes, ours and those that users come from, and the options for time and randomness. */
 const IMPORTS = [
   'cloudflare',
   'console',
@@ -33,14 +33,14 @@ const IMPORTS = [
       ['type underPressure', '@fastify/under-pressure'],
     ].map(([names, library]) => `import ${names} from '${library}'`),
   )
-  // Without what a type lets in besides, by `[name: string]: any`.
+  // Without the keys that a type also accepts, by `[name: string]: any`.
   .concat('type Named<T> = { [Name in keyof T as string extends Name ? never : Name]: T[Name] }')
   .concat("type Seams = Pick<core.GateOptions, 'clock' | 'random' | 'after'>")
   .join('; ')
 
 /**
- * A program that compiles exactly if a table of options has all options of `type`, and no others. Names are the words
- * in backticks of the first column, without what functions get.
+ * A program that compiles exactly if a table of options lists all options of `type`, and no others. Names are the words
+ * in backticks of the first column, without the parameters of functions.
  */
 export function tableSource(type: string, [header, , ...rows]: readonly SourceLine[]): SourceLine[] {
   const line = header?.line ?? 0

@@ -36,7 +36,7 @@ describe('checking a page', () => {
     ])
   })
 
-  it('goes on from a program, whatever table stands between', () => {
+  it('continues a program across a table', () => {
     const table = '<!-- example options queue.AdaptiveOptions -->\n| option |\n|---|\n| `initial`, `min`, `max` |'
     const page = `${fence('const one = 1')}\n${table}\n\n<!-- example continues -->\n${fence('console.log(one)')}`
     expect(complaintsOf(page)).toEqual([])

@@ -2,19 +2,19 @@ import type { Code, Html, Nodes } from 'mdast'
 import { fromMarkdown } from 'mdast-util-from-markdown'
 import { tableSource } from './option-table.js'
 
-/** A line of code, and the line of the page on which it stands. */
+/** A line of code, and its line on the page. */
 export interface SourceLine {
   readonly text: string
   readonly line: number
 }
 
-/** What a program is said to print. `roughly`: numbers aside, and not every line each time. */
+/** The output that a page states for a program. `roughly`: numbers may differ, and lines may be missing. */
 export interface Output {
   readonly text: string
   readonly roughly: boolean
 }
 
-/** A block of TypeScript, with all that it stands on. */
+/** A block of TypeScript, with the code that it depends on. */
 export interface Example {
   readonly page: string
   /** The line of the page on which the block begins. */
@@ -33,12 +33,12 @@ interface OtherBlock {
 
 interface Page {
   readonly examples: readonly Example[]
-  /** Programs that compile if a table of options is whole. */
+  /** Programs that compile if a table of options is complete. */
   readonly tables: readonly Example[]
   readonly others: readonly OtherBlock[]
 }
 
-/** What a comment `<!-- example … -->` says of the block that follows. */
+/** The text of a comment `<!-- example … -->` about the block after it. */
 interface Note {
   readonly words: string
   readonly body: readonly SourceLine[]
@@ -48,13 +48,13 @@ const NOTE = /<!-- example ([^\n]+?)(?: -->|\n([\s\S]*?)-->)/g
 const ARROW = /\/\/ → (.*)$/
 
 /**
- * The code blocks of a page. Comments before a block, invisible to readers, say what it stands on:
- * `<!-- example given` with declarations of what the page leaves out, up to `-->`;
- * `<!-- example continues -->`, if it goes on from the block before; before a block of text,
- * `<!-- example prints -->` or `<!-- example prints roughly -->`, if that is what the program above it prints.
- * A program whose lines have comments `// → …` prints these, in order.
+ * The code blocks of a page. Comments before a block, invisible to readers, describe its context: `<!-- example given`
+ * with declarations that the page leaves out, up to `-->`; `<!-- example continues -->`, if it continues the previous
+ * block; before a block of text, `<!-- example prints -->` or `<!-- example prints roughly -->`, if it is the output of
+ * the program above. A program whose lines have comments `// → …` prints these, in order.
  *
- * Before a table of options, `<!-- example options core.FairOptions -->`: it has all options of that type, and no others.
+ * Before a table of options, `<!-- example options core.FairOptions -->`: it lists all options of that type, and no
+ * others.
  */
 export function parsePage(page: string, markdown: string): Page {
   const examples: Example[] = []
@@ -89,7 +89,7 @@ export function parsePage(page: string, markdown: string): Page {
   return { examples, tables, others }
 }
 
-/** Blocks with no other blocks inside, in the order of the page. */
+/** Blocks without nested blocks, in the order of the page. */
 function* leaves(node: Nodes): Generator<Nodes> {
   if (!('children' in node) || node.type === 'paragraph') yield node
   else for (const child of node.children) yield* leaves(child)

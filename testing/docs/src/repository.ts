@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 /** The root of the repository, with a slash at the end. */
 export const ROOT: string = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** Paths, from the root, of all pages that are written by hand. */
+/** Paths, from the root, of all hand-written pages. */
 export function pagePaths(): string[] {
   const docs = readdirSync(`${ROOT}docs`, { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.md') && !/^(?:api|figures)\//.test(path))

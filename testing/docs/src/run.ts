@@ -9,10 +9,10 @@ export async function run(program: string, settings: Readonly<Record<string, str
   return stdout.trimEnd()
 }
 
-/** Counts below this part of the largest are chance: a line for them may come or not. */
+/** Counts below this part of the largest are random: their lines may be missing. */
 const CHANCE = 0.01
 
-/** What of a program's output is not as the page has it. */
+/** The differences between a program's output and the page. */
 export function surprises(printed: string, { text, roughly }: Output): string[] {
   if (!roughly) return printed === text ? [] : [printed]
   const stated = new Set(text.split('\n').map(shapeOf))
@@ -25,7 +25,7 @@ function numbersIn(text: string): number[] {
   return Array.from(text.matchAll(/\d+(?:\.\d+)?/g), ([number]) => Number(number))
 }
 
-/** A line without its numbers, and without the comma that tells that another follows. */
+/** A line without its numbers, and without a comma at its end, which depends on the next line. */
 function shapeOf(line: string): string {
   return line.replaceAll(/\d+(?:\.\d+)?/g, '0').replace(/,$/, '')
 }

@@ -3,8 +3,8 @@ import { compile } from './compile.js'
 import type { Example } from './page.js'
 
 /**
- * What users write, as they will write it from 1.0 on. Each compiles against the packages as strictly as the repository
- * does: a name, an option or a form that changes is a change for users.
+ * Programs as users will write them from 1.0 on. Each compiles against the packages as strictly as the repository does:
+ * a changed name, option or form is a change for users.
  */
 const PROGRAMS: Readonly<Record<string, string>> = {
   'one line, in each framework': `
@@ -36,7 +36,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     import { adaptive, fairMiddleware, requestQueue } from '@fairlead/express'
     export const fair = fairMiddleware({ queue: requestQueue({ concurrency: adaptive(), maxWaitMs: 1_500 }) })`,
 
-  // A fleet's budget is an object with a life of its own: closed, it hands back what it holds.
+  // A fleet's budget is an object with a life cycle: when closed, it returns its credit.
   'a budget that is shared and lent, on Redis': `
     import { budgetStage, LeasedFairEscrow } from '@fairlead/core/escrow'
     import { escrow, fairMiddleware } from '@fairlead/express'
@@ -71,7 +71,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
     import { fairMiddleware } from '@fairlead/express'
     export const fair = fairMiddleware({ resource: (req) => (req.path.startsWith('/files') ? 'disk' : 'db') })`,
 
-  'whatever is asynchronous': `
+  'asynchronous work of any kind': `
     import { fairLimit } from '@fairlead/core/queue'
     declare const files: { read(name: string): Promise<string> }
     const limit = fairLimit({ concurrency: 4 })

@@ -3,7 +3,7 @@ import { Program } from './program.js'
 
 const PATIENCE = { timeout: 20_000 }
 
-/** What `minimal` and `tenants` of each adapter's examples must show. `dist` is the folder of the compiled ones. */
+/** The tests of each adapter's examples `minimal` and `tenants`. `dist` is the folder of the compiled ones. */
 export function adapterExamples(dist: URL): void {
   let program: Program | undefined
   afterEach(() => program?.stop())
@@ -18,9 +18,9 @@ export function adapterExamples(dist: URL): void {
       expect(await (await minimal.ask('/')).text()).toBe('hello\n')
     })
 
-    it('tenants: serves, refuses whoever empties the pool, and holds nothing at the end', async () => {
+    it('tenants: serves, refuses the flow that empties the pool, and holds nothing at the end', async () => {
       const tenants = await start('tenants')
-      // A machine that is busy with other things may have it shed a few before.
+      // On a busy machine it may shed a few requests before.
       await vi.waitFor(async () => expect(await tenants.json('/items')).toEqual(['rope', 'cleat']), PATIENCE)
       await vi.waitFor(async () => expect(await tenants.json('/report')).toEqual({ pages: 10, cost: 10 }), PATIENCE)
       const statuses = new Set<number>()
@@ -29,10 +29,10 @@ export function adapterExamples(dist: URL): void {
         for (const { status } of replies) statuses.add(status)
       }
       expect([...statuses].toSorted()).toEqual([200, 429, 503])
-      // Its lines come by another way than its answers.
+      // The output arrives through another channel than the answers.
       await vi.waitFor(() => expect(tenants.lines).toContain('refused loud: unfair'), PATIENCE)
       expect(await (await tenants.ask('/health')).text()).toBe('ok')
-      // The request that asks is the one that is held.
+      // The request that asks holds the only permit.
       await vi.waitFor(async () => {
         expect(await tenants.json('/admission')).toMatchObject({ inFlight: 1, waiting: 0 })
       }, PATIENCE)

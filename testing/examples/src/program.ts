@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-/** A compiled example that runs in a process of its own, on a free port of the loopback. */
+/** A compiled example that runs in a process of its own, on a free loopback port. */
 export class Program {
   /** Address of its server. */
   readonly url: string
-  /** What it has printed. */
+  /** Its output so far. */
   readonly lines: readonly string[]
   readonly #child: ChildProcess
 
@@ -17,7 +17,7 @@ export class Program {
     this.lines = lines
   }
 
-  /** Starts it, on the Node that runs this, with these settings, and waits for the line that names its port. */
+  /** Starts it, on the current Node, with these settings, and waits for the line that names its port. */
   static async start(file: URL, settings: Readonly<Record<string, string>> = {}): Promise<Program> {
     const env = { ...process.env, ...settings, PORT: '0' }
     const child = spawn(process.execPath, [fileURLToPath(file)], { env, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -30,7 +30,7 @@ export class Program {
     return new Program(child, `http://127.0.0.1:${port}`, lines)
   }
 
-  /** Asks it, as the owner of a key. With a body, which is sent as JSON, it is a POST. */
+  /** Sends a request with an API key. With a body, which is sent as JSON, it is a POST. */
   ask(path: string, key: string = 'quiet', body?: unknown, signal: AbortSignal | null = null): Promise<Response> {
     const headers = { 'x-api-key': key }
     if (body === undefined) return fetch(`${this.url}${path}`, { headers, signal })

@@ -2,7 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { PlainRoundRobin } from './plain-round-robin.js'
 
-/** What flows have been served by a fluid that always flows to all who still want some, by weight: water-filling. */
+/**
+ * Each flow's service from a fluid that is always divided by weight between all flows that still want some:
+ * water-filling.
+ */
 function fluid(wants: readonly number[], weights: readonly number[], total: number): number[] {
   const at = (level: number): number[] => wants.map((want, i) => Math.min(want, weights[i]! * level))
   let [low, high] = [0, total]
@@ -57,7 +60,8 @@ describe.each([
           served[next.item]! += next.cost
           total += next.cost
           const even = fluid(wants, weights, total)
-          // A quantum is worth at most 5 per weight, a request that did not fit as much; the lightest weighs 1.
+          // A quantum is worth at most 5 per weight, and so is a request that did not fit; the lightest flow has weight
+          // 1.
           for (const [i, weight] of weights.entries())
             expect(Math.abs(served[i]! - even[i]!)).toBeLessThanOrEqual((5 + 2 * 5) * (weight + 1))
         }

@@ -1,15 +1,15 @@
 /**
- * Deficit round robin with a queue per flow, written down as plainly as possible: arrays, and every round walked.
+ * Deficit round robin with a queue per flow, written as plainly as possible: arrays, and every round visited.
  *
- * The oracle of the tests and the baseline of the simulations; slow, and independent of the code that ships. With
- * `sparseFirst` it has the new list, too. A round is the array of those still to come; whoever has had a turn is in
- * the array of the next.
+ * The oracle of the tests and the baseline of the simulations; slow, and independent of the shipped code. With
+ * `sparseFirst` it also has the list of new flows. A round is the array of flows whose turn is still to come; a flow
+ * that has had its turn is in the array of the next round.
  *
- * `textbook` is round robin as papers write it: the quantum is the mean cost, a request is served only when its flow's
- * credit covers it, and a flow whose credit is used up goes to the next round at once. In the code that ships the
- * quantum is a geometric mean; the first request of a turn may be short by what the next turn brings; costly requests
- * are served in advance when all flows that wait for such have credit for a quarter of one; a flow keeps the worth of sixteen turns beyond its head at most, and goes to the next round when the
- * next request is asked for.
+ * `textbook` is round robin as in papers: the quantum is the mean cost, a request is served only when its flow's credit
+ * covers it, and a flow without credit moves to the next round at once. In the shipped code the quantum is a geometric
+ * mean; the first request of a turn may be short by the credit of the next turn; costly requests are served in advance
+ * when all flows that wait for such have credit for a quarter of one; a flow keeps at most the worth of sixteen turns
+ * beyond its head, and moves to the next round when the next request is asked for.
  */
 export class PlainRoundRobin<T> {
   quantum = 0
@@ -112,7 +112,7 @@ export class PlainRoundRobin<T> {
     return flow.served !== 'now' && flow.deficit + this.quantum * flow.weight >= cost * (1 - 1e-9)
   }
 
-  /** Takes the request at `index` of a flow out. */
+  /** Removes the request at `index` of a flow. */
   remove(name: string, index: number): void {
     const flow = this.#flows.get(name)!
     flow.requests.splice(index, 1)
@@ -162,7 +162,7 @@ export class PlainRoundRobin<T> {
     this.#nextRound.push(flow)
   }
 
-  /** Nothing waits, and nothing is owed. A flow may be new again only in a round that has not credited it. */
+  /** Its queue is empty, and it owes nothing. A flow may be new again only in a round that has not credited it. */
   #turnPassed(flow: PlainFlow<T>): void {
     flow.deficit = 0
     if (this.#sparseFirst && flow.credited) this.#pass(flow)
@@ -181,7 +181,7 @@ export class PlainRoundRobin<T> {
     this.#nextRound = this.#nextRound.filter(others)
   }
 
-  /** What flows have saved up for costly requests, less what flows owe. */
+  /** Credit that flows have saved for costly requests, less the debts of flows. */
   #pool(): number {
     return this.flows.reduce((sum, { deficit, costly }) => sum + (costly || deficit < 0 ? deficit : 0), 0)
   }
@@ -205,7 +205,7 @@ interface PlainFlow<T> {
   deficit: number
   /** Whether it got its quantum in this round. */
   credited: boolean
-  /** Whether its next request was worth more than two turns when it was last looked at. */
+  /** Whether its next request cost more than two turns when it was last examined. */
   costly: boolean
   /** Whether it was served in its present turn, or in its last one. */
   served: 'no' | 'now' | 'last turn'

@@ -9,9 +9,9 @@ interface Words {
 }
 
 /**
- * As the Go library satmihir/fair: the first 64 bits of MurmurHash3_x64_128 under a seed per structure, split in two
- * words, and level i at h1 + i·h2 (Kirsch and Mitzenmacher 2006). For traces that must agree with it: each structure
- * hashes the name anew, and with few buckets far more flows than (1/B)^L share all of theirs.
+ * The placement of the Go library satmihir/fair: the first 64 bits of MurmurHash3_x64_128 under a seed per structure,
+ * split into two words, and level i at h1 + i·h2 (Kirsch and Mitzenmacher 2006). For traces that must agree with it:
+ * each structure hashes the name anew, and with few buckets far more flows than (1/B)^L share all of theirs.
  */
 export class PublishedPlacement {
   readonly #random: () => number
@@ -23,7 +23,7 @@ export class PublishedPlacement {
   constructor(bucketsPerLevel: number, random: () => number) {
     this.#random = random
     this.#buckets = bucketsPerLevel
-    // At once, as the library does, whose stream of draws is part of its traces.
+    // Drawn at once, as in the library, whose sequence of draws is part of its traces.
     this.#liveSeed = uint32(random)
     this.#shadowSeed = uint32(random)
   }

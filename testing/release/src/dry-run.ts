@@ -1,13 +1,13 @@
 /**
- * The whole release, but to a registry on this machine; then the install line and the first program of each README, in
+ * The whole release, to a registry on this machine; then the install line and the first program of each README, in
  * fresh folders, and the examples of `fetch`.
  *
  *     pnpm release:dry          all of them
  *     pnpm release:dry Hono     those whose titles contain a word
  *
- * Versions and changelogs are those that the waiting changesets make, in a copy of the repository. Fails where the
- * registry does not learn of a package what it should, and where npm or a program complains; remarks where the first
- * answer takes longer than a minute.
+ * Versions and changelogs come from the pending changesets, in a copy of the repository. Fails if the registry's data
+ * about a package is wrong, or if npm or a program reports a problem; prints a note if the first answer takes longer
+ * than a minute.
  */
 import { cpSync, existsSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -35,16 +35,16 @@ const nest = (version: number): Variant => ({
   ],
 })
 
-/** What is made of a runtime, where it is installed for this platform. */
+/** The result of `make`, if the runtime is installed for this platform. */
 function on<Made>(runtime: string | undefined, make: (runtime: string) => Made): Made[] {
   return runtime === undefined ? [] : [make(runtime)]
 }
 
 const DENO = ['--allow-all', '--node-modules-dir=manual', '--quiet']
-/** Without it Deno prints a warning where `request.signal` is used, as the page about handlers says. */
+/** Without it Deno prints a warning if `request.signal` is used, as the page about handlers says. */
 const QUIET_ABORTS = '--unstable-no-legacy-abort'
 
-/** What needs no adapter. */
+/** Programs without an adapter. */
 const HANDLERS: readonly PageProgram[] = [
   { title: 'node:http', at: 0 },
   ...on(bun, (bun): PageProgram => ({ title: 'fetch on Bun', at: 1, runtime: () => [bun] })),
@@ -54,7 +54,7 @@ const HANDLERS: readonly PageProgram[] = [
   }),
 ]
 
-/** Where a package stands on something of which people have several versions or runtimes. */
+/** Variants of packages whose dependency exists in several versions or runtimes. */
 const VARIANTS: Readonly<Record<string, readonly Variant[]>> = {
   express: [{ title: 'Express 5' }, { title: 'Express 4', instead: ['express', 'express@4'] }],
   fastify: [{ title: 'Fastify 5' }, { title: 'Fastify 4', instead: ['fastify', 'fastify@4'] }],
@@ -87,7 +87,7 @@ async function nextRelease(): Promise<string> {
   return copy
 }
 
-/** Publishes a package, and looks at what the registry learnt. */
+/** Publishes a package, and checks the registry's data about it. */
 async function publish(registry: Registry, { manifest, file, contents }: Tarball): Promise<void> {
   const changelog = join(contents, 'CHANGELOG.md')
   const version = String(manifest['version'])
@@ -99,7 +99,7 @@ async function publish(registry: Registry, { manifest, file, contents }: Tarball
   if (missing.length > 0) throw new Error(`the registry does not know of ${manifest.name}: ${missing.join(', ')}`)
 }
 
-/** Runs the work of each item, some at once. */
+/** Runs `work` for each item, some concurrently. */
 async function each<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
   const left = items.values()
   const workers = Array.from({ length: AT_ONCE }, async () => {

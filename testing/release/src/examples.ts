@@ -5,17 +5,17 @@ import { type Manifest, ROOT } from './tarballs.js'
 
 const FOLDER = join(ROOT, 'examples/fetch')
 
-/** Where the frameworks of the examples are installed. */
+/** The folder in which the frameworks of the examples are installed. */
 export const EXAMPLE_MODULES: string = join(FOLDER, 'node_modules')
 
-/** A program of `examples/fetch`, and a question that it answers. */
+/** A program of `examples/fetch`, and a request that it answers. */
 export interface Example {
   readonly title: string
-  /** Its file, as in `h3`. */
+  /** Its file, for example `h3`. */
   readonly file: string
-  /** What it stands on, beside ours. */
+  /** Its dependencies, besides ours. */
   readonly packages: readonly string[]
-  /** Prints what it answers; `handler` and `GET` are its own. */
+  /** Code that prints its answer; `handler` and `GET` are the example's. */
   readonly ask: string
   readonly answer: string
 }
@@ -61,7 +61,7 @@ export const EXAMPLES: readonly Example[] = [
   },
 ]
 
-/** The example with its question, as JavaScript. */
+/** The example with its request, as JavaScript. */
 export async function programOf({ file, ask }: Example): Promise<string> {
   return `${await moduleOf(file)}\n${ask}\n`
 }

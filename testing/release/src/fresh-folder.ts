@@ -9,18 +9,18 @@ import type { Registry } from './registry.js'
 import { entriesOf, freshFolder, ROOT, run, runLoud, type Tarball } from './tarballs.js'
 import { answerOnWorkerd } from './workerd.js'
 
-/** One set of versions of what a package stands on. */
+/** One set of versions of a package's dependencies. */
 export interface Variant {
   readonly title: string
-  /** What the project has already. */
+  /** Packages that the project already has. */
   readonly before?: readonly string[]
-  /** What the README's line installs, and what is installed instead of it, as in `['koa', 'koa@2']`. */
+  /** A package from the README's install line, and the one installed instead, for example `['koa', 'koa@2']`. */
   readonly instead?: readonly [string, string]
-  /** What runs the program. @default this Node */
+  /** The runtime of the program. @default this Node */
   readonly runtime?: Runtime
 }
 
-/** The command of a runtime, as in `['deno', 'run']`. */
+/** The command of a runtime, for example `['deno', 'run']`. */
 export type Runtime = readonly [command: string, ...args: string[]]
 
 const NODE: Runtime = [process.execPath]
@@ -29,14 +29,14 @@ const INSTALL = /^npm install .*$/m
 const PROGRAM = /```ts\n([\s\S]*?)```/
 const PORT = /\b3000\b/
 
-/** What npm says of versions that do not fit, of packages that are given up, and of ours; the rest is the framework's. */
+/** npm's messages about incompatible versions, deprecated packages, and ours; other messages concern the framework. */
 const MISFIT = /ERESOLVE|deprecated|@fairlead/
 const QUIETLY = ['--no-audit', '--no-fund', '--prefer-offline']
 
 /**
- * Follows the README of a package in a fresh folder: its first `npm install …`, then its first program, which
- * has to answer with its greeting; where that is no server, all entry points are imported. Returns how long it took, in
- * milliseconds. Rejects where something fails, or npm or the program complains.
+ * Follows the README of a package in a fresh folder: its first `npm install …`, then its first program, which must
+ * answer with its greeting; if that is no server, all entry points are imported. Returns the duration in milliseconds.
+ * Rejects if anything fails, or npm or the program prints a warning.
  */
 export async function followReadme(registry: Registry, tarball: Tarball, variant: Variant): Promise<number> {
   const folder = freshFolder('readme')
@@ -54,7 +54,7 @@ export async function followReadme(registry: Registry, tarball: Tarball, variant
   const program = PROGRAM.exec(readme)?.[1] ?? ''
   if (PORT.test(program)) {
     const port = await freePort()
-    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } } // as Nest wants it
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } } // required by Nest
     const { code } = await transform(program.replace(PORT, String(port)), { loader: 'ts', tsconfigRaw })
     writeFileSync(join(folder, 'server.js'), code)
     await greeting(folder, port, variant.runtime)
@@ -72,8 +72,8 @@ async function npm(folder: string, words: readonly string[]): Promise<void> {
 }
 
 /**
- * Installs the packages of an example of the handlers of `fetch` in a fresh folder, and asks it a question.
- * Returns how long it took, in milliseconds.
+ * Installs the packages of a `fetch` example in a fresh folder, and sends it a request. Returns the duration in
+ * milliseconds.
  */
 export async function runExample(registry: Registry, example: Example): Promise<number> {
   const folder = freshFolder('example')
@@ -87,15 +87,15 @@ export async function runExample(registry: Registry, example: Example): Promise<
   return performance.now() - startMs
 }
 
-/** A program of a page that answers at port 3000, or as the runtime says. */
+/** A program of a page that answers at port 3000, or at the runtime's port. */
 export interface PageProgram {
   readonly title: string
-  /** Which of the page's programs, from 0. */
+  /** Index among the page's programs, from 0. */
   readonly at: number
   readonly runtime?: (port: number) => Runtime
 }
 
-/** The same with a program of the page about handlers, which stands on nothing but core. */
+/** The same with a program of the page about handlers, which depends only on core. */
 export async function runPageProgram(registry: Registry, { at, runtime }: PageProgram): Promise<number> {
   const folder = freshFolder('page')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
@@ -111,7 +111,7 @@ export async function runPageProgram(registry: Registry, { at, runtime }: PagePr
   return performance.now() - startMs
 }
 
-/** The same with the route of the example in an application of Next, as its own server runs it. */
+/** The same with the example's route in a Next application, run by Next's server. */
 export async function runNextApp(registry: Registry): Promise<number> {
   const folder = freshFolder('next')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
@@ -138,7 +138,7 @@ export default app
 `
 const WRANGLER = { name: 'worker', main: 'worker.js', compatibility_date: '2026-07-01' }
 
-/** The same with a worker that Wrangler bundles: the bundle that it would upload has to answer. */
+/** The same with a worker bundled by Wrangler: the bundle that it would upload must answer. */
 export async function runWorker(registry: Registry): Promise<number> {
   const folder = freshFolder('wrangler')
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }\n')
@@ -161,7 +161,7 @@ async function greeting(
   program = ['server.js'],
   path = '/',
 ): Promise<void> {
-  // The console's program takes its password from there.
+  // The console's program reads its password there.
   const env = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', PORT: String(port), CONSOLE_PASSWORD: 'of-a-test' }
   const child = spawn(command, [...args, ...program], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] })
   const exit = once(child, 'exit')

@@ -1,6 +1,6 @@
 /**
- * `@fairlead/core` as a package of JSR, whose programs run without a step that builds: the same modules as on npm, each
- * of which names its declarations, and declarations that name each other's files.
+ * `@fairlead/core` as a JSR package, whose users need no build step: the same modules as on npm, each of which names
+ * its declarations, and declarations that name each other's files.
  *
  *     pnpm release:jsr             publishes it, from a workflow that the registry trusts
  *     pnpm release:jsr --dry-run   checks all that the registry would
@@ -12,7 +12,7 @@ import { freshFolder, type Manifest, packAll, removeFolders, runLoud } from './t
 
 type Targets = Readonly<Record<string, string>>
 
-/** Has Deno publish what is in a tarball, or check that it could; resolves with what it says. */
+/** Lets Deno publish the contents of a tarball, or check that it could; resolves with its output. */
 export async function publishToJsr(contents: string, ...flags: readonly string[]): Promise<string> {
   if (deno === undefined) throw new Error('JSR needs Deno, which is not installed for this platform')
   const folder = stage(contents)
@@ -20,7 +20,7 @@ export async function publishToJsr(contents: string, ...flags: readonly string[]
   return stdout + stderr
 }
 
-/** A folder with what JSR is to get of the package in the folder `contents`. */
+/** A folder with the files for JSR, from the package in the folder `contents`. */
 function stage(contents: string): string {
   const folder = freshFolder('jsr')
   const kept = ['dist', 'README.md', 'LICENSE']
@@ -46,7 +46,10 @@ function stage(contents: string): string {
 
 const isKept = (path: string): boolean => !/\/cjs$|\.map$/.test(path)
 
-/** Declarations whose imports name declarations: most stand for parts of a module, which have no code of their own. */
+/**
+ * Makes imports in declarations name declarations: most of them belong to parts of a module, which have no code of
+ * their own.
+ */
 const namingFiles = (text: string): string =>
   text.replace(/((?:from |import\()['"]\.{1,2}\/[^'"]*)\.js(?=['"])/g, '$1.d.ts')
 

@@ -32,7 +32,7 @@ beforeAll(async () => {
   project.write('hello.cjs', `${REQUIRE}${HELLO}\n${PRINT}`)
 })
 
-/** Where a tool's program is. */
+/** The path of a tool's program. */
 function binOf(name: string, file: string): string {
   return join(dirname(createRequire(import.meta.url).resolve(`${name}/package.json`)), file)
 }
@@ -64,7 +64,7 @@ describe('on Node', () => {
 })
 
 describe('TypeScript', () => {
-  // The Doorman server is an ES module alone, which `node16` does not let CommonJS import.
+  // The Doorman server has only an ES module, which `node16` does not let CommonJS import.
   const libraries = (): readonly string[] => entries.filter((entry) => !entry.startsWith('@fairlead/doorman'))
   const modes: readonly [string, string, string, 'commonjs' | 'module'][] = [
     ['typescript5', 'commonjs', 'node10', 'commonjs'],

@@ -6,7 +6,7 @@ import { freshFolder, ROOT, run, type Tarball } from './tarballs.js'
 export class Project {
   readonly folder: string
 
-  /** Frameworks and tools are those that this package depends on. */
+  /** Frameworks and tools are the dependencies of this package. */
   constructor(tarballs: readonly Tarball[]) {
     this.folder = freshFolder('project')
     const own = join(import.meta.dirname, '../node_modules')
@@ -19,7 +19,7 @@ export class Project {
     }
   }
 
-  /** Adds the packages of a folder `node_modules`, but ours. */
+  /** Links the packages of a folder `node_modules`, except ours. */
   link(modules: string): void {
     for (const name of namesIn(modules)) if (!name.startsWith('@fairlead')) this.#link(name, modules)
   }

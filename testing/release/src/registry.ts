@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { runServer } from 'verdaccio'
 import { freshFolder, run } from './tarballs.js'
 
-/** A registry on this machine, which has no packages but those that are published to it. */
+/** A registry on this machine, which contains only the packages published to it. */
 export class Registry {
   readonly url: string
   readonly #server: Server
@@ -35,18 +35,18 @@ export class Registry {
     return new Registry(server, folder)
   }
 
-  /** Has the npm of a folder take our packages from here, and all others from where it does. */
+  /** Makes the npm of a folder take our packages from here, and all others from its usual source. */
   use(folder: string): void {
-    const token = `${this.url.replace('http:', '')}:_authToken=anybody` // npm publishes nothing without one
+    const token = `${this.url.replace('http:', '')}:_authToken=anybody` // npm requires one to publish
     writeFileSync(join(folder, '.npmrc'), `@fairlead:registry=${this.url}\n${token}\n`)
   }
 
-  /** As a release does, but without provenance, which only a workflow can give. */
+  /** Publishes as a release does, but without provenance, which only a workflow can provide. */
   async publish(tarball: string): Promise<void> {
     await run(this.#folder, 'npm', 'publish', tarball, '--provenance=false', '--registry', this.url)
   }
 
-  /** What it knows of the latest version of a package. */
+  /** The registry's data about the latest version of a package. */
   async latest(name: string): Promise<Readonly<Record<string, unknown>>> {
     const response = await fetch(`${this.url}${name.replace('/', '%2f')}/latest`)
     if (!response.ok) throw new Error(`the registry answers ${response.status} for ${name}`)

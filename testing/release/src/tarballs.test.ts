@@ -28,7 +28,7 @@ describe('each tarball', () => {
         author: 'The Fairlead authors',
         homepage: `${REPOSITORY}/tree/main/packages/${folder}#readme`,
         bugs: `${REPOSITORY}/issues`,
-        // A publish with provenance is refused where this is not the repository that it runs in.
+        // npm rejects provenance unless this is the repository of the workflow.
         repository: { type: 'git', url: `git+${REPOSITORY}.git`, directory: `packages/${folder}` },
         engines: { node: '>=20.19' },
         publishConfig: { access: 'public', provenance: true },
@@ -96,7 +96,7 @@ describe('each tarball', () => {
   })
 })
 
-/** A file's bytes, with a buffer of their own. */
+/** A file's bytes, in a separate buffer. */
 function bytesOf(file: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(readFileSync(file))
 }

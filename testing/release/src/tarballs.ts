@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 export const ROOT: string = resolve(import.meta.dirname, '../../..')
 
-/** What we read of a package.json. */
+/** The fields of a package.json that are read here. */
 export interface Manifest {
   readonly name: string
   readonly exports: Readonly<Record<string, unknown>>
@@ -15,28 +15,28 @@ export interface Manifest {
   readonly [field: string]: unknown
 }
 
-/** A package as it is published. */
+/** A package as published. */
 export interface Tarball {
   readonly manifest: Manifest
-  /** The folder it was packed from, as in `koa`. */
+  /** The folder it was packed from, for example `koa`. */
   readonly folder: string
   readonly file: string
-  /** A folder with all that is in it. */
+  /** A folder with its unpacked contents. */
   readonly contents: string
 }
 
-/** Runs a command, found on the PATH as a shell would, and returns what it prints. Rejects where it fails. */
+/** Runs a command, found on the PATH as in a shell, and returns its output. Rejects if it fails. */
 export async function run(cwd: string, command: string, ...args: readonly string[]): Promise<string> {
   return (await runLoud(cwd, command, ...args)).stdout
 }
 
-/** The same, with what it complains of. */
+/** The same, also with its standard error. */
 export function runLoud(
   cwd: string,
   command: string,
   ...args: readonly string[]
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
-  const shell = process.platform === 'win32' && !command.endsWith('.exe') // the commands of npm are scripts there
+  const shell = process.platform === 'win32' && !command.endsWith('.exe') // npm's commands are scripts there
   return promisify(execFile)(command, args, { cwd, shell, maxBuffer: 2 ** 26 })
 }
 
@@ -73,7 +73,7 @@ export async function packAll(root: string = ROOT): Promise<Tarball[]> {
   )
 }
 
-/** What of a package programs may import, as in `@fairlead/core/queue`. */
+/** The entry points of a package, for example `@fairlead/core/queue`. */
 export function entriesOf({ name, exports }: Manifest): string[] {
   const modules = Object.entries(exports).filter(([, target]) => typeof target === 'object')
   return modules.map(([path]) => name + path.slice(1))

@@ -1,6 +1,6 @@
 import { startWorkerd } from '@fairlead-testing/servers/workerd'
 
-/** What a worker made of this script answers at its root. */
+/** The response of a worker with this script at its root. */
 export async function answerOnWorkerd(script: string): Promise<string> {
   const worker = await startWorkerd(script)
   try {

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { Plugin } from 'vitest/config'
 
-/** Files of our packages as built. Node is to load them itself, as it does for users. */
+/** Built files of our packages. Node must load them itself, as for users. */
 export const BUILT: RegExp = /\/packages\/[^/]+\/dist\//
 
 const SOURCE = /^(.*\/packages\/[^/]+)\/src\/(.+)$/
 const TEST_ONLY = /\.test\.|\/fixtures\/|\.json$/
 
 /**
- * Lets tests, which import the sources beside them, have the built files instead. A package whose modules are built
- * into few files has none for most sources: its own tests run on the sources, those of other packages on what is built.
+ * Lets tests, which import the sources beside them, use the built files instead. A package whose modules are built into
+ * few files has none for most sources: its own tests run on the sources, those of other packages on the built files.
  */
 export function builtPackages(): Plugin {
   return {

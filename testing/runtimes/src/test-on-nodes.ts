@@ -4,7 +4,7 @@
  *
  *     pnpm test:runtimes [--node 20 --node 26] [part of the names of the test files to run]
  *
- * Fails where a test does, and where a Node is not installed for this platform: it never passes over one.
+ * Fails if a test does, and if a Node is not installed for this platform: it never skips one.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -24,7 +24,7 @@ const VITEST = join(dirname(createRequire(import.meta.url).resolve('vitest/packa
 const CONFIG = fileURLToPath(new URL('../vitest.config.ts', import.meta.url))
 
 async function passes(node: string, files: readonly string[]): Promise<boolean> {
-  // Tests start programs by `process.execPath`, and what those start may say `node`.
+  // Tests start programs by `process.execPath`, which may in turn start `node`.
   const env = { ...process.env, PATH: `${dirname(node)}${delimiter}${process.env['PATH']}` }
   const args = [VITEST, 'run', '--config', CONFIG, ...files]
   const [code] = await once(spawn(node, args, { env, stdio: 'inherit' }), 'exit')

@@ -2,14 +2,15 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 
 /**
- * Systems give connections ports from 32 768 or 49 152 on. Below, no connection of somebody else's has the port before
- * a server does, or while a server is away; nor the one 10 000 above, on which nodes of a Redis cluster talk.
+ * Systems assign ports from 32 768 or 49 152 on to connections. Below that, no other process's connection takes the
+ * port before a server does, or while a server is stopped; nor the port 10 000 above, on which nodes of a Redis cluster
+ * communicate.
  */
 const FIRST = 12_000
 const PORTS = 10_000
 const ATTEMPTS = 100
 
-/** A port of 127.0.0.1 that nobody has, for a server that cannot be told to take any. */
+/** An unused port of 127.0.0.1, for a server that cannot choose one itself. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = FIRST + Math.floor(Math.random() * PORTS)

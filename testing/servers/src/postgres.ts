@@ -8,11 +8,11 @@ import { promisify } from 'node:util'
 import { freePort } from './free-port.js'
 import { programOf, until } from './program.js'
 
-/** A real Postgres of one's own on 127.0.0.1, which trusts whoever comes. */
+/** A real, private Postgres on 127.0.0.1, without authentication. */
 export interface PostgresServer {
   readonly url: string
   readonly port: number
-  /** Ends it at once, like a crash, and for good. */
+  /** Kills it for good, like a crash. */
   stop(): Promise<void>
 }
 

@@ -4,11 +4,11 @@ import { delimiter, join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 
-/** How long a server may take to answer, and how often it is asked. */
+/** Longest time until a server answers, and the interval of attempts. */
 const WATCHDOG_MS = 30_000
 const POLL_MS = 20
 
-/** Waits until an attempt at a server that was just started does not fail. */
+/** Waits until an attempt at a server that was just started succeeds. */
 export async function until(child: ChildProcess, name: string, attempt: () => Promise<void>): Promise<void> {
   const endMs = performance.now() + WATCHDOG_MS
   for (;;) {
@@ -22,12 +22,12 @@ export async function until(child: ChildProcess, name: string, attempt: () => Pr
   }
 }
 
-/** Finds a program, or installs Debian's where that is allowed. */
+/** Finds a program, or installs Debian's if permitted. */
 export async function programOf(name: string, debian: string, advice: string): Promise<string> {
   const found = find(name)
   if (found !== undefined) return found
   if (process.getuid?.() === 0) {
-    // Other tests may want theirs at the same time.
+    // Other tests may install packages at the same time.
     const install = ['-o', 'DPkg::Lock::Timeout=60', 'install', '-y', '--no-install-recommends', debian]
     await promisify(execFile)('apt-get', install).catch(() => {})
     const installed = find(name)
@@ -43,13 +43,13 @@ function find(name: string): string | undefined {
       accessSync(path, constants.X_OK)
       return path
     } catch {
-      // Not here.
+      // Not in this folder.
     }
   }
   return undefined
 }
 
-/** Debian keeps programs of each version apart. */
+/** Debian keeps the programs of each version in separate folders. */
 function foldersOfPostgres(): string[] {
   const root = '/usr/lib/postgresql'
   try {

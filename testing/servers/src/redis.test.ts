@@ -55,7 +55,7 @@ describe('a Redis for tests', () => {
     expect(await ask(server.port, 'MSET {a}1 x {b}1 x')).toContain('CROSSSLOT')
   })
 
-  it('is one of somebody else, which is left alone, where REDIS_URL says so', async () => {
+  it('is an existing one, which is left alone, if REDIS_URL is set', async () => {
     const before = process.env['REDIS_URL']
     const server = keep(await startRedis())
     try {

@@ -14,13 +14,13 @@ export interface RedisServerOptions {
   cluster?: boolean
 }
 
-/** A real Redis of one's own on 127.0.0.1, which keeps nothing on disk. */
+/** A real, private Redis on 127.0.0.1, which keeps nothing on disk. */
 export interface RedisServer {
   readonly url: string
   readonly port: number
-  /** Ends it at once, like a crash. Whoever wants to go on starts another on the same port. */
+  /** Kills it, like a crash. To continue, start another one on the same port. */
   stop(): Promise<void>
-  /** Lets it hang: connections stay open and nothing is answered, until it is resumed. */
+  /** Suspends it: connections stay open without answers, until it is resumed. */
   hang(): void
   resume(): void
 }
@@ -33,15 +33,15 @@ export async function startRedis({ port, cluster = false }: RedisServerOptions =
     try {
       return await launch(binary, chosen, cluster)
     } catch (error) {
-      // Somebody else may have taken the port in between; only one that was asked for must be had.
+      // Another process may have taken the port in between; only a requested port must be used.
       if (port !== undefined || attempt === 3) throw error
     }
   }
 }
 
 /**
- * The Redis at `REDIS_URL`, where that is set, else one of one's own, for tests that are content with any.
- * `stop` of one that was found does nothing.
+ * The Redis at `REDIS_URL`, if that is set, else a private one, for tests that work with any. `stop` does nothing to an
+ * existing one.
  */
 export async function withRedisUrl(): Promise<Pick<RedisServer, 'url' | 'stop'>> {
   const url = process.env['REDIS_URL']
@@ -52,7 +52,7 @@ async function launch(binary: string, port: number, cluster: boolean): Promise<R
   const dir = await mkdtemp(join(tmpdir(), 'fairlead-redis-'))
   const options = { port, bind: '127.0.0.1', save: '', appendonly: 'no', dir }
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, `${value}`])
-  // A node of a cluster insists on a file; the folder goes with the server.
+  // A cluster node requires a file; its folder is removed with the server.
   if (cluster) args.push('--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1')
   const child = spawn(binary, args, { stdio: 'ignore' })
   const kill = (): void => {
@@ -83,12 +83,12 @@ async function launch(binary: string, port: number, cluster: boolean): Promise<R
   }
 }
 
-/** Waits until it answers itself, and nobody who was faster to take its port. */
+/** Waits until it answers itself, and not another server that took its port first. */
 function answering(child: ChildProcess, port: number): Promise<void> {
   return until(child, 'redis-server', () => ask(port, 'INFO server', `process_id:${child.pid}\r`))
 }
 
-/** Sends an inline command on a connection of its own; rejects unless the reply has `expected` in it. */
+/** Sends an inline command on a connection of its own; rejects unless the reply contains `expected`. */
 async function ask(port: number, command: string, expected: string): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   try {

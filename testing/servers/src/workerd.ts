@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { Miniflare, type WorkerOptions } from 'miniflare'
 
-/** Bundles a worker as a deployment would; `conditions` are what its tool resolves packages by. */
+/** Bundles a worker as a deployment would; `conditions` are those by which its tool resolves packages. */
 export async function bundleWorker(
   entry: URL,
   conditions: readonly string[] = ['workerd', 'worker', 'browser'],
@@ -24,7 +24,10 @@ export async function bundleWorker(
   return outputFiles[0]!.text
 }
 
-/** A bundled worker in workerd, as Cloudflare runs it; to be disposed of. `complain` hears what workerd says of faults. */
+/**
+ * Runs a bundled worker in workerd, as Cloudflare does; the caller disposes of it. `complain` receives workerd's error
+ * messages.
+ */
 export async function startWorkerd(
   script: string,
   options: Partial<WorkerOptions> = {},
@@ -44,7 +47,7 @@ export async function startWorkerd(
   return miniflare
 }
 
-/** The binary itself; the script that would put it where Miniflare looks for it is not run here. */
+/** The binary itself: the install script that would put it where Miniflare looks for it does not run here. */
 function workerdPath(): string {
   const fromMiniflare = createRequire(createRequire(import.meta.url).resolve('miniflare'))
   const fromWorkerd = createRequire(fromMiniflare.resolve('workerd'))

@@ -1,13 +1,14 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Longest wait for what must happen: far longer than it takes, also on a busy machine. */
+/** Longest wait for an expected event: far longer than it takes, also on a busy machine. */
 const WATCHDOG_MS = 90_000
 
 /**
- * What `look` gives as soon as that is something. An error that it gives is why it sees nothing yet; one that it throws
- * ends the wait at once: what must be true all the time may be expected in it, and is at each look.
+ * Polls `look` until it returns a value. An error that it returns is the reason why there is no value yet; an error
+ * that it throws ends the wait at once: a condition that must always be true may be expected in it, and is checked at
+ * each poll.
  *
- * Rejects, naming `what`, when it does not happen at all.
+ * Rejects, naming `what`, if there is never a value.
  */
 export async function until<T>(
   what: string,
@@ -23,7 +24,7 @@ export async function until<T>(
   }
 }
 
-/** For a look: what a call comes to, or the error that it fails with, as it may for a while. */
+/** For a look: the value of a call, or its error, as calls may fail for a while. */
 export async function attempt<T>(call: T | PromiseLike<T>): Promise<T | Error> {
   try {
     return await call

@@ -1,20 +1,20 @@
 import { useEffect, useState } from 'preact/hooks'
 import type { Frame, RecordFrame } from '../frame.js'
 
-/** The page's end of a console: one URL, wherever it is mounted, without a password that may stand in it. */
+/** The page's side of a console: one URL, wherever it is mounted, without a password that it may contain. */
 const url = (query: string): string => `${location.origin}${location.pathname}?${query}`
 
-/** A flow in a URL. Names may have surrogates without a partner, which a URL cannot carry and JSON escapes. */
+/** A flow in a URL. Names may contain unpaired surrogates, which a URL cannot carry and JSON escapes. */
 const inUrl = (flow: string): string => JSON.stringify(flow)
 
 export interface Connection {
-  /** True where the console was given `control`. */
+  /** True if the console has `control`. */
   readonly canAct: boolean
-  /** Asks why a flow would be refused, or not. */
+  /** Explains why a flow's next request would be refused or admitted. */
   explain(flow: string): Promise<Readonly<Record<string, unknown>>>
-  /** Does something about a flow; gives what to say of it. */
+  /** Applies an action to a flow; returns the message to show. */
   act(kind: string, flow: string, parameters: Readonly<Record<string, string>>): Promise<string>
-  /** Where the what-if's worker comes from. */
+  /** URL of the what-if's worker. */
   readonly workerUrl: string
 }
 
@@ -40,17 +40,17 @@ export function connect(): Connection {
   }
 }
 
-/** Has `onFrame` called once a second, until the returned function is. */
+/** Calls `onFrame` once a second, until the returned function is called. */
 export function listen(onFrame: (frame: Frame) => void, onState: (live: boolean) => void): () => void {
   return events('events', 'message', (data) => onFrame(JSON.parse(data) as Frame), onState)
 }
 
-/** The same with what ended in each second. */
+/** The same for the requests that ended in each second. */
 export function listenToRecords(onRecord: (record: RecordFrame) => void): () => void {
   return events('events&record', 'record', (data) => onRecord(JSON.parse(data) as RecordFrame))
 }
 
-/** A browser gives up for good where it is answered with an error: a proxy's while a server starts anew, say. */
+/** Browsers stop reconnecting for good after an error response, such as a proxy's while a server restarts. */
 const AGAIN_MS = 5_000
 
 function events(
@@ -79,7 +79,7 @@ function events(
 
 const EXPLAIN_EVERY_MS = 1_000
 
-/** What the stages know of a flow, asked anew each second while it is shown. */
+/** The stages' state of a flow, updated each second while it is shown. */
 export function useExplanation(connection: Connection, flow: string): Readonly<Record<string, unknown>> | undefined {
   const [explanation, setExplanation] = useState<Readonly<Record<string, unknown>> | undefined>()
   useEffect(() => {

@@ -12,7 +12,7 @@ const TIMES: readonly (readonly [string, number])[] = [
   ['2 hours', 7_200_000],
 ]
 
-/** Why a flow's next request would be let in or not, and what may be done about it. */
+/** Explains whether a flow's next request would be admitted, and offers actions. */
 export function Detail({
   row,
   override,

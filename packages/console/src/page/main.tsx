@@ -13,7 +13,7 @@ import { Detail } from './detail.js'
 import { WhatIf } from './what-if.js'
 
 const REFUSALS = 50
-/** Time that charts show at least, and by which they grow until they show what is wanted. */
+/** Shortest time span of charts, and the step by which they grow up to the chosen span. */
 const SHORTEST_MS = 30_000
 const SPANS: readonly (readonly [string, number])[] = [
   ['2 min', 120_000],
@@ -38,7 +38,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
       listen(
         (frame) =>
           setSeen(({ frames, refusals }) => ({
-            // After a break the server tells what was missed, and some of it again.
+            // After a reconnection the server sends the missed frames, some of them again.
             frames: [...frames.filter(({ atMs }) => atMs < frame.atMs), frame].slice(-KEPT_FRAMES),
             refusals: [...frame.refusals]
               .filter(({ id }) => refusals.every((known) => known.id !== id))
@@ -71,7 +71,7 @@ function App({ connection }: { connection: Connection }): JSX.Element {
   useEffect(() => {
     if (root !== null) root.dataset['frames'] = String(seen.frames.length)
   })
-  // A page that was just opened has less to show: it fills the width all the same.
+  // A page that was just opened has less to show, but fills the width.
   const seenMs = (frame?.atMs ?? 0) - (frames[0]?.atMs ?? 0)
   const span = Math.min(wanted, Math.max(SHORTEST_MS, SHORTEST_MS * Math.ceil(seenMs / SHORTEST_MS)))
   return (

@@ -12,7 +12,7 @@ interface Recorded {
   readonly records: readonly RecordFrame[]
 }
 
-/** A pool of connections with a line before it, which knows nothing of the replay's model. */
+/** A pool of connections with a queue, independent of the replay's model. */
 class Pool {
   #busy = 0
   readonly #line: (() => void)[] = []
@@ -44,7 +44,7 @@ class Pool {
   }
 }
 
-/** What a console would have seen in `seconds` in which flows ask at these rates; other chance by another `seed`. */
+/** A console's frames of `seconds` in which flows ask at these rates; `seed` sets the random draws. */
 async function record(
   seconds: number,
   rateOf: (second: number) => Readonly<Record<string, number>>,
@@ -114,7 +114,7 @@ async function record(
 
 const QUIET = Object.fromEntries(Array.from({ length: 12 }, (_, i) => [`quiet-${i}`, 8]))
 
-/** By how much what each of the flows was served differs, at worst; `''`: all together. */
+/** The largest relative difference in what the flows were served; `''`: all together. */
 function error(was: readonly Frame[], replayed: readonly Frame[], flows: readonly string[]): number {
   const [a, b] = [servedBy(was), servedBy(replayed)]
   return Math.max(...flows.map((flow) => Math.abs(b.get(flow)! / a.get(flow)! - 1)))
@@ -144,7 +144,7 @@ describe('a replay under FAIR', () => {
       expect(Math.abs(terms.capacity / 300 - 1)).toBeLessThan(0.05)
       const replayed = await replay(recording, terms)
       expect(error(frames, replayed, ['', 'heavy', 'other'])).toBeLessThan(0.02)
-      // Again the same: chance is part of the terms.
+      // A repetition gives the same: the seed is part of the terms.
       expect(servedBy(await replay(recording, terms))).toEqual(servedBy(replayed))
     },
   )
@@ -176,7 +176,7 @@ describe('a replay of a queue', () => {
     const terms = await termsAsTheyWere(recording, frames)
     expect(terms).toMatchObject({ rule: 'queue', capacity: 20 })
     const replayed = await replay(recording, terms)
-    // Four minutes: in one, chance gives one of two equal flows 1 or 2 % more, there or here.
+    // Four minutes: in one, random draws can give one of two equal flows 1 or 2 % more, in either run.
     expect(error(frames, replayed, ['', 'heavy', 'other', 'quiet-3'])).toBeLessThan(0.02)
     const favoured = await replay(recording, { ...terms, weights: new Map([['heavy', 3]]) })
     expect(shareOf(favoured, 'heavy')).toBeGreaterThan(1.2 * shareOf(replayed, 'heavy'))

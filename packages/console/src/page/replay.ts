@@ -5,12 +5,12 @@ import { type Frame, OUTCOMES, RECORDED, type RecordFrame } from '../frame.js'
 import { servedBy, sum } from '../views/view.js'
 import { Watch } from '../watch.js'
 
-/** What was asked, and what became of it, in the order in which it was asked. */
+/** The recorded requests and their outcomes, in order of arrival. */
 export interface Recording {
   readonly rows: readonly Row[]
-  /** Weights that flows had. */
+  /** The flows' weights. */
   readonly weights: ReadonlyMap<string, number>
-  /** Requests that the recording has not. */
+  /** Requests missing from the recording. */
   readonly dropped: number
 }
 
@@ -22,33 +22,39 @@ interface Row {
   readonly durationMs: number
 }
 
-/** What a replay is to do otherwise, or as it was. */
+/** The conditions of a replay, changed or as recorded. */
 export interface Terms {
-  /** `fair`: refuses by FAIR; `queue`: waits in fair turns; `none`: lets everybody in, and the resource decides. */
+  /** `fair`: refuses by FAIR; `queue`: waits in fair turns; `none`: admits everything, and the resource decides. */
   readonly rule: 'fair' | 'queue' | 'none'
-  /** What the resource does per second, in units of cost; with a queue: slots, of which a request takes one. */
+  /** The resource's capacity per second, in units of cost; with a queue: slots, of which a request takes one. */
   readonly capacity: number
-  /** How long requests may wait in the queue. */
+  /** Longest wait of requests in the queue, in milliseconds. */
   readonly maxWaitMs: number
   readonly weights: ReadonlyMap<string, number>
-  /** What chance does: when FAIR looks, and in which order requests are short or long. @default 0 */
+  /** Seed of the random draws: the moments at which FAIR looks, and the order of short and long requests. @default 0 */
   readonly seed?: number
 }
 
-/** Requests that a replay takes at most, the latest: some seconds of a browser's time. */
+/** Most requests in a replay, the latest ones: they take some seconds of a browser's time. */
 const MOST_ROWS = 300_000
-/** If it was short from the start, FAIR is shown this part of it before. */
+/** Part of the recording that FAIR is shown beforehand if the shortage lasted from the start, in milliseconds. */
 const RUN_IN_MS = 10_000
-/** Requests of seconds without a loss that show how long a request takes alone; and most that run at once in a replay. */
+/**
+ * Requests of seconds without losses that suffice to show the duration of a request alone; and most that run at once in
+ * a replay.
+ */
 const LEAST_CALM = 100
 const MOST_AT_ONCE = 64
-/** Rounds in which capacity and chance are fitted, and requests of all of them: chance makes less of long recordings. */
+/**
+ * Rounds in which capacity and seed are fitted, and their total of requests: random draws matter less in long
+ * recordings.
+ */
 const MOST_FITS = 16
 const FITTED_ROWS = 1_200_000
-/** How close is close enough, in all and for each heavy flow. */
+/** Tolerances of the fit, in total and for each heavy flow. */
 const FITTED = 0.004
 const CLOSE = 0.01
-/** Part of all that is served from which on a flow is heavy. */
+/** Share of the total service from which on a flow is heavy. */
 const GOOD_PART = 0.1
 
 export function recordingOf(records: readonly RecordFrame[]): Recording {
@@ -66,9 +72,9 @@ export function recordingOf(records: readonly RecordFrame[]): Recording {
 }
 
 /**
- * The terms under which the recording was made: with a queue its slots; else the capacity with which a replay serves as
- * much as was served, and the course of chance that comes closest, of a few: FAIR learns at random moments, and in a
- * minute or two that shows. Nothing else is fitted: who gets how much of it is up to the classes.
+ * The terms of the recording itself: with a queue its slots; otherwise the capacity with which a replay serves as much
+ * as was served, and the seed that fits best, of a few: FAIR learns at random moments, which shows within a minute or
+ * two. Nothing else is fitted: the classes decide how much each flow gets.
  */
 export async function termsAsTheyWere(recording: Recording, frames: readonly Frame[]): Promise<Terms> {
   const { weights } = recording
@@ -88,7 +94,7 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
   const short = frames.filter(({ fair, failed }) => fair?.engaged || failed > 0)
   const seconds = sum(short, (frame) => frame.seconds)
   const peak = Math.max(1, ...frames.map(({ served, seconds: length }) => served / length))
-  // Never short: there was at least this much.
+  // Never short: the capacity was at least this much.
   if (seconds < 3) return { rule, capacity: 1.5 * peak, maxWaitMs, weights }
   const was = servedBy(frames)
   const asked = { rule, maxWaitMs, weights }
@@ -107,18 +113,18 @@ export async function termsAsTheyWere(recording: Recording, frames: readonly Fra
   return best.terms
 }
 
-/** All together, and the flows that were served a good part of it. */
+/** The total, and the flows that were served a large part of it. */
 function heaviest(served: ReadonlyMap<string, number>): string[] {
   const all = served.get('')!
   return [...served].filter(([, own]) => own > GOOD_PART * all).map(([flow]) => flow)
 }
 
-/** By how much what a flow was served differs. */
+/** The relative difference in what a flow was served. */
 function apartFrom(was: ReadonlyMap<string, number>, served: ReadonlyMap<string, number>, flow: string): number {
   return Math.abs((served.get(flow) ?? 0) / Math.max(1e-9, was.get(flow)!) - 1)
 }
 
-/** Runs the recording through a real gate, in a time of its own. One frame for each second. */
+/** Runs the recording through a real gate, on a clock of its own. One frame per second. */
 export async function replay(
   recording: Recording,
   terms: Terms,
@@ -138,7 +144,7 @@ export async function replay(
       if (!decision.admitted) return
       const nowMs = world.clock()
       const delayMs = resource === undefined ? lengths.of(row) : resource.take(row.cost, nowMs)
-      // What failed though nothing is short would do so again.
+      // A request that failed without a shortage would fail again.
       const outcome = resource === undefined && row.outcome === 'failure' ? 'failure' : 'success'
       if (delayMs === undefined) decision.finish('failure')
       else world.after(delayMs, () => decision.finish(outcome))
@@ -196,7 +202,7 @@ function gateOf({ rule, capacity, maxWaitMs, weights, seed = 0 }: Terms, { clock
   })
 }
 
-/** Rings what is due on the way; what waits for its turn has a few chances to go on each time. */
+/** Fires timers that are due on the way, and lets promises settle several times at each step. */
 async function moveTo(world: World, atMs: number): Promise<void> {
   while (world.nextMs <= atMs) {
     world.advance(Math.max(0, world.nextMs - world.clock()))
@@ -205,13 +211,13 @@ async function moveTo(world: World, atMs: number): Promise<void> {
   if (atMs > world.clock()) world.advance(atMs - world.clock())
 }
 
-/** How long requests run: as they did; those that were refused, as others of their flow did. */
+/** Durations of requests: as recorded; for refused ones, like those of other requests of their flow. */
 class Lengths {
   readonly #lengths = new Map<string, number[]>()
   readonly #next = new Map<string, number>()
-  /** How long requests take that need not wait for the resource. */
+  /** Durations of requests that need not wait for the resource. */
   readonly calm: readonly number[]
-  /** How much longer they take while it is short: the line in front of the resource. */
+  /** Additional duration during a shortage: the queue in front of the resource. */
   readonly bufferMs: number
 
   constructor(rows: readonly Row[]) {
@@ -254,9 +260,9 @@ function quantile(sorted: readonly number[], part: number): number | undefined {
 }
 
 /**
- * A resource of a given concurrency and rate, which serves in order of arrival and fails requests that find too
- * long a line. How many it does at once follows from how long they take; that they take differently long matters: FAIR
- * sees a shortage the sooner, the more regularly is served.
+ * A resource of a given concurrency and rate, which serves in order of arrival and fails requests that find too long a
+ * queue. Its concurrency follows from the durations; their variation matters, because FAIR detects a shortage earlier
+ * if service is more regular.
  */
 class Resource {
   readonly #freeMs: Float64Array
@@ -273,7 +279,7 @@ class Resource {
     this.#freeMs = new Float64Array(Math.min(MOST_AT_ONCE, Math.max(1, Math.round(this.#perMs * this.#meanMs))))
   }
 
-  /** How long a request takes; undefined if it fails. */
+  /** Duration of a request; undefined if it fails. */
   take(cost: number, nowMs: number): number | undefined {
     let next = 0
     for (let i = 1; i < this.#freeMs.length; i++) if (this.#freeMs[i]! < this.#freeMs[next]!) next = i

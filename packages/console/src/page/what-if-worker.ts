@@ -1,11 +1,11 @@
 import type { Frame, RecordFrame } from '../frame.js'
 import { recordingOf, replay, type Terms, termsAsTheyWere } from './replay.js'
 
-/** What the page asks its worker, and what that answers. */
+/** The page's question to its worker. */
 export interface Question {
   readonly records: readonly RecordFrame[]
   readonly frames: readonly Frame[]
-  /** What is to be different: factors and weights. */
+  /** The changes: rule, factors and weights. */
   readonly rule: Terms['rule'] | undefined
   readonly capacityFactor: number
   readonly weights: readonly (readonly [string, number])[]
@@ -41,13 +41,13 @@ async function answerTo(question: Question, onProgress: (part: number) => void):
     capacity: terms.capacity * capacityFactor,
     weights: new Map([...terms.weights, ...weights]),
   }
-  // Slots and a rate are not the same: a queue instead of FAIR has as many slots as a second's work takes, and so on.
+  // Slots and a rate differ: a queue instead of FAIR gets as many slots as a second's work occupies, and conversely.
   const other = rule === undefined || rule === terms.rule ? changed : converted(changed, rule, frames)
   const ifSo = await replay(recording, other, (part) => onProgress(0.7 + 0.3 * part))
   return { type: 'done', asItWas, ifSo, terms, dropped: recording.dropped }
 }
 
-/** By Little's law: what is served per second, times how long it takes, is how much runs at once. */
+/** By Little's law, the concurrency is the number served per second times the duration. */
 function converted(terms: Terms, rule: Terms['rule'], frames: readonly Frame[]): Terms {
   if (terms.rule !== 'queue' && rule !== 'queue') return { ...terms, rule }
   const seconds = Math.max(1e-3, (frames.at(-1)?.durations.p50 ?? 100) / 1_000)

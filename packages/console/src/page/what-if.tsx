@@ -6,14 +6,14 @@ import { count, duration, number, percent, riverOf, type Shares, servedBy, short
 import type { Connection } from './connection.js'
 import type { Answer, Question } from './what-if-worker.js'
 
-/** Seconds that a recording must have to say something. */
+/** Shortest recording that is conclusive, in seconds. */
 const LEAST = 10
 const FLOWS = 6
 const RULES = [
   ['', 'as it was'],
   ['fair', 'FAIR: refuses beyond the share'],
   ['queue', 'a queue in fair turns'],
-  ['none', 'nobody in between'],
+  ['none', 'no limiter'],
 ] as const
 
 interface Props {
@@ -26,7 +26,7 @@ interface Props {
   readonly recordedFromMs: number | undefined
 }
 
-/** What would have happened with other weights, another capacity, or another rule. */
+/** Replays the recording with other weights, another capacity, or another rule. */
 export function WhatIf(props: Props): JSX.Element {
   const { connection, frames, shares, recording, setRecording, records, recordedFromMs } = props
   const [factor, setFactor] = useState('100')
@@ -217,7 +217,7 @@ function Result({ result }: { result: Extract<Answer, { type: 'done' }> }): JSX.
   )
 }
 
-/** Below half a percent is no change that a replay could tell. */
+/** A replay cannot resolve a change below half a percent. */
 function change(by: number): string {
   if (Math.abs(by) < 0.005) return 'none'
   return `${by > 0 ? '+' : '−'}${percent(Math.abs(by))}`

@@ -3,7 +3,7 @@ import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { BarProps, LinesProps } from './props.js'
 import { duration, number, type RiverPoint, rate } from './view.js'
 
-/** How wide an element is, in pixels, as it changes; `before` until that is known, as where there is no page. */
+/** The width of an element in pixels, as it changes; `before` until it is known, and without a page. */
 export function useWidth(before = 0): [{ current: HTMLDivElement | null }, number] {
   const ref = useRef<HTMLDivElement>(null)
   const [width, setWidth] = useState(before)
@@ -17,7 +17,7 @@ export function useWidth(before = 0): [{ current: HTMLDivElement | null }, numbe
   return [ref, width]
 }
 
-/** A round number at or above `value`, to end an axis with. */
+/** A round number at or above `value`, as the end of an axis. */
 export function ceiling(value: number): number {
   if (!(value > 0)) return 1
   const size = 10 ** Math.floor(Math.log10(value))
@@ -25,7 +25,7 @@ export function ceiling(value: number): number {
   return 10 * size
 }
 
-/** In how many parts a round number is to be divided, so that the parts are round too. */
+/** The number of parts into which a round number divides evenly. */
 function partsOf(most: number): number {
   const mantissa = Math.round((10 * most) / 10 ** Math.floor(Math.log10(most)))
   if (mantissa === 50) return 5
@@ -34,7 +34,7 @@ function partsOf(most: number): number {
 
 const MARGIN = { left: 44, right: 8, top: 14, bottom: 22 }
 
-/** Axes of a chart over time, and what is drawn in them. */
+/** A chart over time, with its axes. */
 export function TimeChart(props: {
   label: string
   height: number
@@ -142,8 +142,8 @@ const total = (values: readonly number[], upTo = values.length): number =>
   values.slice(0, upTo).reduce((sum, each) => sum + each, 0)
 
 /**
- * What was served, stacked by flow, and hatched on top of it what was refused: who takes the river's width, and who asks
- * for more than there is.
+ * Service, stacked by flow, with refusals hatched on top: shows which flows take the river's width, and which ask for
+ * more than the capacity.
  */
 export function River(props: {
   points: readonly RiverPoint[]
@@ -271,7 +271,7 @@ export function River(props: {
   )
 }
 
-/** Lines so small that they need no axes, the newest at the right. */
+/** Curves too small for axes, with the newest values on the right. */
 export function Lines({ lines, width = 90, height = 22, label }: LinesProps): JSX.Element {
   const most = Math.max(Number.MIN_VALUE, ...lines.flatMap(({ values }) => values.filter(Number.isFinite)))
   const pointsOf = (values: readonly number[]): string =>
@@ -299,7 +299,7 @@ export function Lines({ lines, width = 90, height = 22, label }: LinesProps): JS
   )
 }
 
-/** A bar of parts, each from its own beginning, and a mark. */
+/** A bar of parts, each with its own start, and a mark. */
 export function Bar({ parts, most, mark, label }: BarProps): JSX.Element {
   const percentOf = (amount: number): string =>
     `${Math.round(1_000 * Math.min(1, Math.max(0, amount) / Math.max(Number.MIN_VALUE, most))) / 10}%`

@@ -1,4 +1,4 @@
-/** The views as others draw them; bundled with what draws, for `views.ts`. */
+/** The views for other pages; bundled with their renderer, for `views.ts`. */
 import { type ComponentType, h, render } from 'preact'
 import { renderToString } from 'preact-render-to-string'
 import { Bar, Lines } from './charts.js'

@@ -17,10 +17,10 @@ const ORDERS: Readonly<Record<Sort, (a: Share, b: Share) => number>> = {
   wait: (a, b) => b.wait.p99 - a.wait.p99,
 }
 const ROWS = 12
-/** Columns that the style shows at this width: a row that spans more of them would squeeze the others. */
+/** Number of columns that the style shows at this width: a row that spans more would squeeze the others. */
 const columns = (): number => (innerWidth <= 640 ? 3 : innerWidth <= 1000 ? 6 : 9)
 
-/** What stands below a flow's row once it is opened. */
+/** The content below a flow's opened row. */
 export type DetailOf = (row: Share, override: OverrideFrame | undefined) => ComponentChildren
 
 export function Flows({
@@ -62,7 +62,7 @@ export function Flows({
           Most harm first
         </button>
       </div>
-      {rows.length === 0 && <p class="empty">Nobody asks.</p>}
+      {rows.length === 0 && <p class="empty">No requests.</p>}
       {rows.length > 0 && (
         <table class="flows">
           <colgroup>
@@ -204,7 +204,7 @@ function Row(props: {
   )
 }
 
-/** A flow's name, which opens what there is to say of it. */
+/** A flow's name, which opens its details. */
 function Name(props: { isOpen: boolean; toggle: (() => void) | undefined; children: ComponentChildren }): JSX.Element {
   const { isOpen, toggle, children } = props
   if (toggle === undefined) return <div class="name">{children}</div>

@@ -17,7 +17,7 @@ export function Fact({ name, value }: { name: string; value: string }): JSX.Elem
   )
 }
 
-/** What is within, and what is beyond at its end. */
+/** The part within a limit, and the part beyond it at its end. */
 function ends(within: number, beyond: number, colour: string): BarProps['parts'] {
   return [
     { value: within, colour },
@@ -52,7 +52,7 @@ export function WaitingRoom({
             `; waits ${duration(waits.p50)} at the median, ${duration(waits.p99)} at the 99th percentile`}
         </p>
       </div>
-      {queue.waiting === 0 && <p class="empty">Nobody waits.</p>}
+      {queue.waiting === 0 && <p class="empty">No requests wait.</p>}
       <ul class="lanes">
         {shown.map(({ flow, waiting, oldestMs, running }) => (
           <Lane
@@ -149,7 +149,7 @@ export function Capacity({
         )}
         {fair && <Fact name="failures" value={percent(fair.failureShare)} />}
         {fair && fair.backgroundFailureShare > 0 && (
-          <Fact name="fail whatever the load" value={percent(fair.backgroundFailureShare)} />
+          <Fact name="fail at any load" value={percent(fair.backgroundFailureShare)} />
         )}
         {frame.durations.count > 0 && (
           <Fact
@@ -187,7 +187,7 @@ export function Capacity({
   )
 }
 
-/** Where the capacity comes from, and what is known of it. */
+/** The source of the capacity, and the state of it. */
 function capacityWords({ queue, fair, lease }: Frame): string {
   const slots = queue?.capacity
   if (lease) return leaseWords(lease)
@@ -341,7 +341,7 @@ export function Refusals({
         <h2 id="refusals">Last refusals</h2>
         <p>a sample of eight a second</p>
       </div>
-      {refusals.length === 0 && <p class="empty">Nobody was refused while this page was open.</p>}
+      {refusals.length === 0 && <p class="empty">No request was refused while this page was open.</p>}
       {refusals.length > 0 && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: a list that scrolls must be reached by the keyboard
         <ol class="log" tabIndex={0} aria-label="Last refusals, the newest first">
@@ -365,7 +365,7 @@ export function Refusals({
   )
 }
 
-/** Neighbours of one flow for one reason are one line. */
+/** Consecutive refusals of one flow for one reason become one line. */
 function grouped(refusals: readonly RefusalFrame[]): { refusal: RefusalFrame; alike: number }[] {
   const groups: { refusal: RefusalFrame; alike: number }[] = []
   for (const refusal of refusals) {

@@ -1,77 +1,80 @@
 import type { Frame, RefusalFrame, SignalFrame } from '../frame.js'
 
-/** Frames of a gate, the oldest first, a second each, as a console tells them. */
+/** A console's frames of a gate, oldest first, one per second. */
 export interface FramesProps {
   readonly frames: readonly Frame[]
 }
 
 /** A chart over time. */
 export interface ChartProps extends FramesProps {
-  /** Time that it shows, in milliseconds. @default 120 000 */
+  /** Time span of the chart, in milliseconds. @default 120 000 */
   readonly spanMs?: number
-  /** Width in pixels, where there is no page to measure. @default that of its place */
+  /** Width in pixels, for rendering without a page. @default that of its place */
   readonly width?: number
 }
 
-/** The last refusals, the newest first. */
+/** The last refusals, newest first. */
 export interface RefusalsProps {
   readonly refusals: readonly RefusalFrame[]
 }
 
-/** Signals that are shed by. */
+/** Signals for load shedding. */
 export interface SignalsProps {
   readonly signals: readonly SignalFrame[]
-  /** Width of each curve in pixels, where there is no page to measure. @default that of its place */
+  /** Width of each curve in pixels, for rendering without a page. @default that of its place */
   readonly width?: number
 }
 
-/** A bar: of amounts that belong together. */
+/** A bar of related amounts. */
 export interface BarProps {
-  /** Drawn one over the other. */
+  /** Drawn on top of each other. */
   readonly parts: readonly {
     readonly value: number
-    /** Any of CSS. */
+    /** A CSS colour. */
     readonly colour: string
-    /** Where the part begins. @default 0 */
+    /** Start of the part. @default 0 */
     readonly from?: number
-    /** Paler, as what was only asked for. @default false */
+    /** Paler, for amounts that were only asked for. @default false */
     readonly faint?: boolean
   }[]
-  /** The amount at the bar's end. */
+  /** The amount at the end of the bar. */
   readonly most: number
-  /** An amount to be marked. @default none */
+  /** An amount to mark. @default none */
   readonly mark?: number
-  /** What it says, for those who do not see it. @default nothing: the same stands beside it */
+  /** Text for screen readers. @default none: the same text stands beside it */
   readonly label?: string
 }
 
-/** Lines that need no axes. */
+/** Curves without axes. */
 export interface LinesProps {
-  /** The newest value at the right. */
+  /** The newest value on the right. */
   readonly lines: readonly { readonly values: readonly number[]; readonly colour: string }[]
   /** In pixels. @default 90 */
   readonly width?: number
   /** In pixels. @default 22 */
   readonly height?: number
-  /** What it says, for those who do not see it. @default nothing: the same stands beside it */
+  /** Text for screen readers. @default none: the same text stands beside it */
   readonly label?: string
 }
 
-/** All views by name, and what each is given. */
+/** All views by name, with their props. */
 export interface Views {
-  /** Is something short, of what, since when, who asks for most, and what do quiet flows get. */
+  /**
+   * The state in a sentence: whether a resource is short, which one, since when, which flows ask for the most, and what
+   * quiet flows get.
+   */
   readonly state: FramesProps
-  /** What was served and refused, by flow. */
+  /** Service and refusals, by flow. */
   readonly river: ChartProps
-  /** What each of the flows that ask for most asked, may have, got and lost. */
+  /** Demand, share, service and losses of each of the flows that ask for the most. */
   readonly flows: FramesProps
-  /** Who waits in the queue, and how long the oldest has. */
+  /** The flows that wait in the queue, and the age of the oldest request. */
   readonly waiting: FramesProps
-  /** How much there is, and how much of it is used. */
+  /** The capacity, and the part in use. */
   readonly capacity: ChartProps
-  /** Where the load stands on the curve of each signal. */
+  /** The position of the load on each signal's curve. */
   readonly shedding: SignalsProps
-  /** Who used how much of the window. */
+  /** Each tenant's use of the window. */
   readonly budget: FramesProps
   /** The last refusals in words. */
   readonly refusals: RefusalsProps

@@ -4,7 +4,7 @@ import type { Frame } from '../frame.js'
 import { River } from './charts.js'
 import { count, rate, riverOf } from './view.js'
 
-/** What was served and refused, by flow, and which colour is whose. */
+/** Service and refusals, by flow, with the colours of the flows. */
 export function RiverPanel({
   frames,
   span,
@@ -16,7 +16,7 @@ export function RiverPanel({
   span: number
   coloured: ReadonlyMap<string, number>
   width?: number | undefined
-  /** What stands at the right of the heading. */
+  /** Content at the right of the heading. */
   children?: ComponentChildren
 }): JSX.Element {
   const named = [...coloured].sort((a, b) => a[1] - b[1])

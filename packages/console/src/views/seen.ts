@@ -4,7 +4,7 @@ import { colours, type Shares, type State, sharesOf, stateOf } from './view.js'
 
 const COLOURS = 8
 
-/** What frames say, and which flow has which colour: that stays as it was while more frames come. */
+/** The shares from the frames, and each flow's colour, which stays the same as frames arrive. */
 export function useSeen(frames: readonly Frame[]): {
   readonly shares: Shares
   readonly state: State

@@ -3,26 +3,28 @@ import type { Frame, Quantiles } from '../frame.js'
 
 /** Frames that the page keeps: ten minutes. */
 export const KEPT_FRAMES = 600
-/** Seconds over which what is said in numbers is averaged. */
+/** Seconds over which displayed rates are averaged. */
 const LATELY = 10
-/** A shortage is over after so long without one, and one that comes back before this is the same, in milliseconds. */
+/**
+ * Time without a shortage after which it is over, and time within which a new one counts as the same, in milliseconds.
+ */
 const OVER_MS = 4_000
 const SAME_MS = 10_000
 /** A flow asks for more than its share if it asks for this multiple of it. */
 const BEYOND = 1.1
-/** What failed, as a share of what ended, that is worth a word although nothing is short. */
+/** Failures, as a share of ended requests, that are mentioned although nothing is short. */
 const FAILING = 0.02
-/** Cost of others without which nobody can be told to fail alone. */
+/** Cost of other flows that is needed to say that a flow fails alone. */
 const LEAST_OTHERS = 3
-/** Standard errors by which a flow must fail more often than the others, to fail alone. */
+/** Standard errors by which a flow must fail more often than the others to fail alone. */
 const SURE = 3
 /** A flow suffers if it lacks this part of its share. */
 const SUFFERS = 0.05
-/** Flows that the sentence names, and how much of a name. */
+/** Number of flows that the sentence names, and longest part of a name. */
 const NAMED = 3
 const LONG = 24
 
-/** What one flow asks, may have and gets, per second. */
+/** One flow's demand, share and service, per second. */
 export interface Share {
   readonly flow: string
   readonly weight: number
@@ -33,23 +35,23 @@ export interface Share {
   readonly failed: number
   readonly credit: number | null
   readonly wait: Quantiles
-  /** What it asks beyond its share, and what it lacks of it. */
+  /** Demand beyond its share, and service missing from its share. */
   readonly excess: number
   readonly lack: number
-  /** It fails and the others hardly do: for a reason of its own, not because something is short. */
+  /** It fails while the others hardly do: for a reason of its own, not because of a shortage. */
   readonly failsAlone: boolean
 }
 
-/** Rates over the last ten seconds, and everybody's share of what is short. */
+/** Rates over the last ten seconds, and all flows' shares of the scarce resource. */
 export interface Shares {
   readonly asked: number
   readonly served: number
   readonly refused: number
   readonly failed: number
   readonly flows: readonly Share[]
-  /** All flows that are not named. */
+  /** All flows without a row of their own. */
   readonly others: { readonly flows: number; readonly asked: number; readonly refused: number; readonly failed: number }
-  /** What quiet flows ask, and the share of it that they get: 0 to 1; 1 if they ask nothing. */
+  /** Demand of quiet flows, and the share of it that is served: 0 to 1; 1 without demand. */
   readonly quietAsk: number
   readonly quietGet: number
 }
@@ -61,7 +63,7 @@ export interface State {
   readonly detail: string
 }
 
-/** What is short in a frame, in words; empty if nothing is. */
+/** The resources that are short in a frame, in words; empty if none are. */
 function shortages({ gate, fair, queue, shed, refusedBy, lease }: Frame): string[] {
   const short: string[] = []
   if (fair?.engaged) short.push(gate === 'gate' ? 'capacity' : gate)
@@ -75,7 +77,7 @@ function shortages({ gate, fair, queue, shed, refusedBy, lease }: Frame): string
   return short
 }
 
-/** Everybody's share, by what was asked over the last seconds. */
+/** All flows' shares, by the demand of the last seconds. */
 export function sharesOf(frames: readonly Frame[]): Shares {
   const last = frames.slice(-LATELY)
   const seconds = Math.max(
@@ -142,7 +144,10 @@ interface Rates {
   readonly failed: number
 }
 
-/** Whether a flow fails by more than chance makes of it, while the others hardly do: if all do, something is short. */
+/**
+ * Whether a flow fails significantly more often than by chance, while the others hardly fail: if all fail, a resource
+ * is short.
+ */
 function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: number): boolean {
   const letIn = asked - refused
   const others = all.asked - all.refused - letIn
@@ -152,23 +157,23 @@ function failsAlone({ asked, refused, failed }: Rates, all: Rates, seconds: numb
   return usual <= FAILING && failed * seconds - expected > SURE * Math.sqrt(expected + 0.5)
 }
 
-/** Of what a flow asked, the share that was refused or failed: 0 to 1. */
+/** The share of a flow's demand that was refused or failed: 0 to 1. */
 export function lost({ asked, refused, failed }: Share): number {
   return asked > 0 ? Math.min(1, (refused + failed) / asked) : 0
 }
 
-/** Whether a flow gets less than its fair share, by more than chance makes of it. */
+/** Whether a flow gets significantly less than its fair share. */
 export function suffers(share: Share): boolean {
   return !share.failsAlone && share.excess === 0 && share.lack > SUFFERS * share.entitled && lost(share) > SUFFERS
 }
 
-/** Most harm first: what a flow asks beyond its share, lacks of it, or loses by itself; then what it asks. */
+/** Sorts by harm: demand beyond the share, service missing from it, or own failures; then by demand. */
 export function byHarm(a: Share, b: Share): number {
   const harm = ({ excess, lack, failsAlone, failed }: Share): number => excess + lack + (failsAlone ? failed : 0)
   return harm(b) - harm(a) || b.asked - a.asked
 }
 
-/** Are we short, of what, since when, and who: in two sentences. */
+/** The state in two sentences: whether a resource is short, which one, since when, and which flows cause it. */
 export function stateOf(frames: readonly Frame[], shares: Shares): State {
   const latest = frames.at(-1)
   if (latest === undefined) return { level: 'well', headline: 'Waiting for the first second.', detail: '' }
@@ -198,7 +203,7 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   const failing = failed / Math.max(1e-9, shares.served + failed)
   if (failing > FAILING)
     return { level: 'failing', headline: `${percent(failing)} of what is let in fails${whoFails(shares)}.`, detail }
-  if (asked === 0) return { level: 'well', headline: 'Nobody asks.', detail: '' }
+  if (asked === 0) return { level: 'well', headline: 'No requests.', detail: '' }
   const gets = refused === 0 ? 'and get it.' : `${percent(refusedPart)} is refused.`
   return {
     level: 'well',
@@ -207,28 +212,28 @@ export function stateOf(frames: readonly Frame[], shares: Shares): State {
   }
 }
 
-/** Which flows ask for more than their share; or a sentence that no flow is the cause. */
+/** Names the flows that ask for more than their share; or says that no flow is the cause. */
 function whoAsks({ asked, flows }: Shares, flowCount: number): string {
   const all = count(flowCount, 'flow')
   const heavy = flows.filter(({ excess }) => excess > 0)
   if (heavy.length === 0) return `${all} ask ${rate(asked)}, none above its share.`
   const own = heavy.map((flow) => flow.asked / flow.weight)
   const mean = sum(own, (each) => each) / own.length
-  // Where most ask for too much, and alike, it is not they who changed: there is less than there was.
+  // If most flows ask for too much, and alike, the capacity has fallen, not the demand risen.
   if (heavy.length > flowCount / 2 && Math.max(...own) < STANDS_OUT * mean)
     return `${all} ask ${rate(asked)}, and none stands out: there is less than they ask.`
   const part = asked > 0 ? sum(heavy, (flow) => flow.asked) / asked : 0
   return `${heavy.length} of ${all} ask ${percent(part)}: ${namesOf(heavy)}.`
 }
 
-/** Which flows fail alone, if any do. */
+/** Names the flows that fail alone, if any. */
 function whoFails({ flows, failed }: Shares): string {
   const alone = flows.filter(({ failsAlone }) => failsAlone)
   if (alone.length === 0) return ''
   return `, ${percent(sum(alone, (flow) => flow.failed) / failed)} of that at ${namesOf(alone)}`
 }
 
-/** The loudest three by name. */
+/** Names of the three largest flows. */
 function namesOf(heavy: readonly Share[]): string {
   const names = [...heavy]
     .sort((a, b) => b.asked - a.asked)
@@ -242,7 +247,7 @@ export function shortened(name: string, most: number): string {
   return name.length > most ? `${name.slice(0, most).replace(/[\ud800-\udbff]$/, '')}…` : name
 }
 
-/** When the present shortage began, and whether that was seen; undefined if there is none. */
+/** The start of the present shortage, and whether it was observed; undefined without a shortage. */
 function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } | undefined {
   const now = frames.at(-1)?.atMs ?? 0
   let first: number | undefined
@@ -257,17 +262,17 @@ function shortSince(frames: readonly Frame[]): { atMs: number; whole: boolean } 
   return first === undefined ? undefined : { atMs: first, whole: index > 0 }
 }
 
-/** Part of all that is asked from which on something is worth a word. */
+/** Part of the total demand from which on an amount is mentioned. */
 const TELLING = 0.01
-/** Part of all that is asked from which on a flow has a colour. */
+/** Part of the total demand from which on a flow gets a colour. */
 const COLOURED = 0.06
-/** From this number of flows on, a multiple of what they ask on average. */
+/** With at least this number of flows, a flow must also ask for a multiple of the average. */
 const MANY = 6
 const STANDS_OUT = 1.5
 
-/** Which flows have a colour: those that ask for much keep theirs as long as they are among them. */
+/** The coloured flows: those that ask for much keep their colours as long as they are among them. */
 export function colours(before: ReadonlyMap<string, number>, shares: Shares, most: number): Map<string, number> {
-  // Where many ask alike, nobody stands out.
+  // If many flows ask alike, none stands out.
   const alike = shares.flows.length >= MANY ? (STANDS_OUT * shares.asked) / shares.flows.length : 0
   const floor = Math.max(COLOURED * shares.asked, alike)
   const heavy = shares.flows
@@ -280,7 +285,7 @@ export function colours(before: ReadonlyMap<string, number>, shares: Shares, mos
   return kept
 }
 
-/** One second of the river: what each flow got and was refused, per second. */
+/** One second of the river: service and refusals of each flow, per second. */
 export interface RiverPoint {
   readonly atMs: number
   readonly served: readonly number[]
@@ -288,7 +293,7 @@ export interface RiverPoint {
   readonly capacity: number | null
 }
 
-/** Frames that a point of the river is averaged over, so that the eye sees the course and not the dice. */
+/** Frames over which a point of the river is averaged, so that random variation does not hide the trend. */
 const SMOOTH = 3
 
 /** The river's points; of each, first all others, then `flows` in their order. */
@@ -319,8 +324,8 @@ export function servedBy(frames: readonly Frame[]): Map<string, number> {
 }
 
 /**
- * Cost per second that there is, where somebody has measured it: what leaves the queue while requests wait there; else
- * what FAIR has measured. A first estimate of which ten times as much is served says nothing.
+ * The measured capacity, in cost per second: the queue's output while requests wait in it; otherwise FAIR's
+ * measurement. A first estimate that is a tenth of the present service is ignored.
  */
 export function capacityOf({ fair, queue, served, seconds }: Frame): number | null {
   if (queue && queue.waiting > 0 && fair?.engaged !== true && queue.drainPerSecond !== null) return queue.drainPerSecond
@@ -328,7 +333,7 @@ export function capacityOf({ fair, queue, served, seconds }: Frame): number | nu
   return measured > 0.1 * (served / seconds) ? measured : null
 }
 
-/** What is no amount, in frames of somebody's own, counts nothing. */
+/** An invalid amount, in frames of the caller's own, counts as 0. */
 function amountOf(value: number): number {
   return Number.isFinite(value) ? value : 0
 }
@@ -373,7 +378,7 @@ export function rate(perSecond: number): string {
   return `${number(perSecond)}/s`
 }
 
-/** Never 0 % or 100 % where that is not quite so. */
+/** Never 0 % or 100 % unless it is exact. */
 export function percent(share: number): string {
   if (!Number.isFinite(share)) return '–'
   if (share > 0 && share < 0.005) return '<1\u00a0%'
@@ -396,7 +401,7 @@ function durationParts(ms: number): readonly [string, string] {
   return minutes < 100 ? [`${minutes}`, 'min'] : [`${Math.round(minutes / 60)}`, 'h']
 }
 
-/** Signals have units of their own; those of memory and delay are known by their names. */
+/** Signals have different units; those of memory and delay are recognised by their names. */
 export function unitOf(name: string, to: number): (value: number) => string {
   if (/memory|heap|container|rss/.test(name) && to > 1e6) return (value) => `${number(value / 1_048_576)} MiB`
   if (/memory|heap|container|rss|cpu|utilization/.test(name) && to <= 2) return percent

@@ -3,7 +3,7 @@ import { duration, number, percent, rate, unitOf } from './view.js'
 
 type Detail = Readonly<Record<string, unknown>>
 
-/** Why a request was refused, as one would say it. */
+/** The reason for a refusal, in words. */
 export function reasonOf({ stage, reason, detail }: Pick<RefusalFrame, 'stage' | 'reason' | 'detail'>): string {
   const words = WORDS[`${stage}:${reason}`] ?? WORDS[`*:${reason}`]
   return words?.(detail) ?? `${stage} said ${reason}`
@@ -16,7 +16,7 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
     const ahead = numberIn(detail['credit'])
     return `over its fair share of ${fair}${ahead === undefined || ahead >= 0 ? '' : `, ${number(-ahead)} requests ahead`}`
   },
-  'fair:overload': () => 'asks for more than there is, and nobody else asks',
+  'fair:overload': () => 'asks for more than the capacity, and no other flow asks',
   'shed:overload': (detail) =>
     `${textIn(detail['signal'])} is at ${loadOf(detail)}: ${percent(numberIn(detail['probability']) ?? 1)} are shed at random`,
   'queue:flow-full': (detail) => `its ${numberWord(detail['limit'])} places in the queue are taken`,
@@ -30,8 +30,8 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
     `needs ${numberWord(detail['width'])} slots, there are ${numberWord(detail['maximum'])}`,
   'doorman:overload': (detail) =>
     `the lease of ${textIn(detail['resource'])} is used, ${numberWord(detail['capacity'])} in all`,
-  'overrides:blocked': () => 'somebody blocked it',
-  'overrides:held': (detail) => `somebody holds it at ${rateOf(detail['costPerSecond'])}`,
+  'overrides:blocked': () => 'an operator blocked it',
+  'overrides:held': (detail) => `an operator holds it at ${rateOf(detail['costPerSecond'])}`,
   'budget:over-share': (detail) =>
     `its share of the budget is used: ${numberWord(detail['limit'])}; more in ${timeOf(detail['resetAfterMs'])}`,
   'budget:store-error': () => 'the store of the budget does not answer',
@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<string, (detail: Detail) => string>> = {
   '*:error': (detail) => `a stage failed: ${textIn(detail['error'])}`,
 }
 
-/** What FAIR knows of a flow, as one would say it; undefined where nothing is known. */
+/** FAIR's state of a flow, in words; undefined if there is none. */
 export function whyOf(explanation: Detail): string[] {
   const sentences: string[] = []
   const fair = detailIn(explanation['fair'])
@@ -49,7 +49,7 @@ export function whyOf(explanation: Detail): string[] {
   if (fair !== undefined && credit !== undefined) {
     const share = rateOf(fair['fairRatePerSecond'])
     const waitMs = numberIn(fair['waitMs']) ?? 0
-    if (fair['engaged'] !== true) sentences.push('Nothing is short: FAIR lets everybody in.')
+    if (fair['engaged'] !== true) sentences.push('Nothing is short: FAIR admits everything.')
     else if (fair['newcomer'] === true) sentences.push('It is new: it shares what is set aside for newcomers.')
     else if (waitMs > 0)
       sentences.push(
@@ -70,11 +70,11 @@ export function whyOf(explanation: Detail): string[] {
   return sentences
 }
 
-/** What somebody decided, as one would say it. */
+/** An override, in words. */
 export function overrideWords(override: Detail): string {
-  if (override['kind'] === 'block') return 'Somebody blocked it'
-  if (override['kind'] === 'hold') return `Somebody holds it at ${rateOf(override['costPerSecond'])}`
-  return `Somebody gave it ${numberWord(override['factor'])} times its weight`
+  if (override['kind'] === 'block') return 'An operator blocked it'
+  if (override['kind'] === 'hold') return `An operator holds it at ${rateOf(override['costPerSecond'])}`
+  return `An operator gave it ${numberWord(override['factor'])} times its weight`
 }
 
 function numberIn(value: unknown): number | undefined {

@@ -8,7 +8,7 @@ const rejects = async (): Promise<never> => {
 const throws = (): never => {
   throw new Error('the store is away')
 }
-/** What types let through: a function that gives something, where nothing is asked for. */
+/** A function that returns a value is assignable to one that returns void, so the types accept async methods. */
 const idle = { finish: () => {}, undo: () => {} }
 
 async function gateWith(stage: Partial<Stage>, refused = false) {
@@ -19,7 +19,7 @@ async function gateWith(stage: Partial<Stage>, refused = false) {
   return { gate, errors }
 }
 
-/** A rejection that nobody hears ends the process, and these tests with it. */
+/** An unhandled rejection would end the process, and these tests with it. */
 describe('a method of a stage that is async and rejects', () => {
   it.each(['finish', 'charge', 'undo'] as const)('is told as an error of the stage: %s of a hold', async (method) => {
     const admit = () => ({ ...idle, [method]: rejects })

@@ -15,7 +15,7 @@ async function permitOf(options: GateOptions, flow: string, cost: number): Promi
   return decision
 }
 
-/** Keeps what its holds hear. */
+/** A stage whose holds write each call to `heard`. */
 function listener(name: string, heard: string[]): Stage {
   return {
     name,
@@ -49,8 +49,8 @@ describe('a charge while a request runs', () => {
   it.each<[string, (permit: Permit) => void, boolean]>([
     ['the end', (permit) => permit.finish('failure', { cost: 10 }), true],
     ['charges', (permit) => [permit.charge(10), permit.finish('failure')], true],
-    ['nobody', (permit) => permit.finish('failure'), false],
-  ])('tells a stage whether the cost is one that somebody named: %s', async (_who, end, expected) => {
+    ['no caller', (permit) => permit.finish('failure'), false],
+  ])('tells a stage whether a caller named the cost: %s', async (_who, end, expected) => {
     const heard: unknown[] = []
     const stage: Stage = {
       name: 'own',
@@ -112,7 +112,7 @@ describe('a charge to a budget', () => {
     }
   })
 
-  it('is nothing where a request fails and nobody names a cost', async () => {
+  it('is nothing if a request fails and no cost is named', async () => {
     const escrow = new WeightedFairEscrow({ limit: 100, windowMs: 1_000, clock })
     const permit = await permitOf({ budget: budgetStage(escrow) }, 'a', 10)
     permit.finish('failure')

@@ -14,7 +14,7 @@ export interface Ask {
   /** Expected cost, above 0, in units of your choice. @default 1 */
   cost?: number
   /**
-   * The resource that the request will use, if it may run short while the rest of the service does not: a backend, a
+   * The resource that the request will use, if it can be exhausted while the rest of the service is not: a backend, a
    * route. FAIR measures up to 32 such resources separately. @default one for all requests that name none
    */
   resource?: string | undefined

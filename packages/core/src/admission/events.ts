@@ -70,7 +70,7 @@ export class Observers {
   #ofErrors: readonly GateListener[] = []
   #failures = 0
 
-  /** True if a listener wants more than errors; otherwise callers need not build other events. */
+  /** True if at least one listener receives more than errors; otherwise callers need not build other events. */
   get any(): boolean {
     return this.#listeners.length > 0
   }

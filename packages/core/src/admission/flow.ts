@@ -1,7 +1,7 @@
 import { keyedHash, keyFrom, type Words } from '../hash.js'
 import { secretRandom } from '../random.js'
 
-/** Longest flow name, in UTF-16 units, that mechanisms, logs and remote stores ever see. */
+/** Longest flow name, in UTF-16 units, that reaches mechanisms, logs and remote stores. */
 export const MAX_FLOW_LENGTH = 256
 
 const HASH_LENGTH = 17
@@ -11,9 +11,9 @@ const words: Words = { a: 0, b: 0 }
 
 /**
  * A flow's internal name: the name itself if it has at most {@link MAX_FLOW_LENGTH} units, as every shortened name has.
- * A longer name is replaced by its head and a keyed 64-bit hash of the whole name. Two long names stay two flows, and
- * without the key nobody can make a name with the hash of another name, unless they have seen that hash. Surrogate
- * pairs stay whole. Without `key`, the process draws a random key. O(length).
+ * A longer name is replaced by its head and a keyed 64-bit hash of the whole name. Two long names stay two flows.
+ * Without the key, a client cannot construct a name with the hash of another name unless it has seen that hash.
+ * Surrogate pairs stay whole. Without `key`, the process draws a random key. O(length).
  */
 export function flowName(flow: string, key?: Words): string {
   if (flow.length <= MAX_FLOW_LENGTH) return flow

@@ -131,7 +131,7 @@ describe('flows', () => {
     const gate = gateOf([{ name: 'one', admit: ({ flow }) => void seen.push(flow) }])
     const head = 'x'.repeat(300)
     admitNow(gate, `${head}tenant-acme-production`)
-    // The same hash by two-lane murmur3, whatever its seed.
+    // A name with the same two-lane murmur3 hash under every seed.
     admitNow(gate, `${head}tena\u{cf63}\u{6164}\u{e70a}\u{413}c\u{5480}e-production`)
     expect(new Set(seen).size).toBe(2)
     admitNow(gate, seen[0]!)
@@ -149,7 +149,7 @@ describe('flows', () => {
       expect(name.length).toBeGreaterThanOrEqual(255)
       expect(flow.startsWith(name.slice(0, name.lastIndexOf('~')))).toBe(true)
     }
-    // One that was never a pair stays what it was.
+    // A lone surrogate stays unchanged.
     admitNow(gate, `${'k'.repeat(238)}\ud83d${'k'.repeat(20)}`)
     expect(seen[0]).toMatch(/k\ud83d~[0-9a-f]{16}$/)
   })

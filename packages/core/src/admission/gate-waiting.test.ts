@@ -110,7 +110,7 @@ describe('waiting', () => {
       return { stage: { name: 'own', prompt: true, admit, close: give('shut') }, wait }
     }
 
-    it('has the stage answer, and says itself why nobody is let in', async () => {
+    it('lets the stage answer, and states itself why nothing is admitted', async () => {
       const client = new AbortController()
       const leaving = gateOf([prompt().stage])
       const pending = leaving.admit({ flow: 'a', signal: client.signal })

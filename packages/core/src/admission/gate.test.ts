@@ -38,7 +38,7 @@ describe('admitting', () => {
     expect(heard).toEqual(['admit', 'finish success 7.5', 'admit', 'finish ignored 5'])
   })
 
-  it('counts one finish only, whatever comes after', () => {
+  it('counts only the first finish', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom<Outcome>('success', 'failure', 'ignored'), { minLength: 1 }), (outcomes) => {
         const { stage, heard } = recorder('one')
@@ -199,7 +199,7 @@ describe('observing', () => {
     expect(gate.snapshot()).toMatchObject({ listenerErrors: 2, inFlight: 0 })
   })
 
-  it('is harmed by no listener that is async and rejects: nobody else would hear of it, and the process would end', async () => {
+  it('is not harmed by an async listener that rejects, which would otherwise end the process', async () => {
     const gate = gateOf([])
     gate.observe(async () => {
       throw new Error('listener')

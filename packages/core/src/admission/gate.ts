@@ -30,7 +30,7 @@ function isRefusal(verdict: Hold | Refusal): verdict is Refusal {
 }
 
 /**
- * Passes each request through its stages, in order, and tells those that admitted it how it ended.
+ * Passes each request through its stages, in order, and reports its end to those that admitted it.
  *
  * `admit` answers synchronously unless a stage waits. A refusal is a value. If a later stage refuses, the earlier
  * stages get their grants back immediately. Made by `createGate`.
@@ -42,7 +42,7 @@ export class Gate {
   readonly #timeouts: PermitTimeouts | undefined
   readonly #nameKey: Words | undefined
   readonly #observers = new Observers()
-  /** No longer hears of its overrides, which may outlive it. */
+  /** Stops listening to the overrides, which may outlive the gate. */
   readonly #unlisten: (() => void) | undefined
   /** Settle requests that wait for a stage that is not prompt. */
   readonly #watched = new Set<(refusal: Refusal) => void>()
@@ -117,7 +117,7 @@ export class Gate {
     visit.target = ask.target
     if (this.#timeouts !== undefined) this.#expired += this.#timeouts.expire(visit.nowMs)
     if (this.#closed) return this.#refuse(visit, CLOSED)
-    // Of a client that has left, not even the flow need be known: it does not count as another one.
+    // The flow of a client that has left may be unknown: it does not count as another flow.
     if (typeof signal === 'object' && signal.aborted) return this.#refuse(visit, GONE)
     if (name !== this.#lastFlow) {
       if (this.#lastFlow !== undefined) this.#changedMs = visit.nowMs
@@ -130,7 +130,7 @@ export class Gate {
 
   /**
    * Calls `listener` with every decision, outcome and stage error from now on, or with stage errors only, which makes
-   * no request slower. Returns a function that stops it.
+   * no request slower. Returns a function that removes the listener.
    */
   observe(listener: GateListener, only?: 'error'): () => void {
     requireFunction('listener', listener)
@@ -202,8 +202,8 @@ export class Gate {
   }
 
   /**
-   * @internal Counts somebody as waiting who will ask when it knows more; `closed` is called if the gate closes before.
-   * Returns a function that ends it, as often as it is called.
+   * @internal Counts a caller that is not ready to ask yet as waiting. Calls `closed` if the gate closes first. The
+   * returned function ends the wait; calling it again does nothing.
    */
   expect(closed: () => void): () => void {
     if (this.#closed) closed()
@@ -249,7 +249,7 @@ export class Gate {
     tellEngaged(this, this.#stages)
   }
 
-  /** @internal A stage has failed to get a value, and goes on without it. */
+  /** @internal Reports that a stage failed to obtain a value and continues without it. */
   failed(stage: string, error: unknown): void {
     this.#stageErrors++
     this.#observers.tell({ type: 'error', stage, error })
@@ -400,7 +400,10 @@ export class Gate {
     return answers
   }
 
-  /** If FAIR sees no other flow, the service is short, and the flow is not over its share. */
+  /**
+   * Reports `overload` instead of `unfair` if FAIR has seen no other flow for a minute: the service is short, and the
+   * flow is not over its share.
+   */
   #saidOf({ nowMs }: Visit, refusal: Refusal): Refusal {
     if (refusal.stage !== 'fair' || refusal.reason !== 'unfair' || nowMs - this.#changedMs < ALONE_MS) return refusal
     const { stage, shortage, retryAfterMs, detail, quota } = refusal
@@ -415,12 +418,12 @@ export class Gate {
     }
   }
 
-  /** A method of a stage that answers nothing may be async all the same. */
+  /** A stage's method that returns nothing may still be async. */
   #mayReject(stage: Stage, given: unknown): void {
     if (given !== undefined) onRejection(given, (error) => this.#failed(stage, error))
   }
 
-  /** A stage's answer; that of its `onError` if it is neither a hold nor a refusal, but `null`, say, or `true`. */
+  /** A stage's answer, or that of its `onError` if the value is neither a hold nor a refusal (`null`, `true`). */
   #checked(stage: Stage, verdict: Verdict): Hold | Refusal {
     if (verdict === undefined) return NOTHING
     if (verdict !== null && (isRefusal(verdict) || typeof verdict.finish === 'function')) return verdict

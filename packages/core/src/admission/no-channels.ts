@@ -1,4 +1,4 @@
-// Replaces `node/channels.ts` on runtimes without channels: nothing can listen, and bundlers leave the calls out.
+// Replaces `node/channels.ts` on runtimes without channels: there are no subscribers, and bundlers drop the calls.
 
 export function tellRefused(): void {}
 export function tellFinished(): void {}

@@ -1,5 +1,5 @@
 /**
- * How an admitted request ended, as far as shortage is concerned.
+ * The end of an admitted request, with regard to shortage.
  *
  * - `success`: it got the resource.
  * - `failure`: it did not, because of a shortage. FAIR learns from failures alone which flows cause it.

@@ -143,7 +143,7 @@ describe('a flow that is held', () => {
       else expect(decision).toMatchObject({ stage: 'overrides', reason: 'held', detail: { costPerSecond: 10 } })
       clock.advance(10)
     }
-    // Ten seconds at ten a second, one second's worth ahead.
+    // Ten seconds at ten a second, plus the burst of one second.
     expect(admitted).toBeGreaterThanOrEqual(109)
     expect(admitted).toBeLessThanOrEqual(111)
     gate.admit({ flow: 'heavy' })

@@ -11,7 +11,7 @@ import type { Passage, Stage, Verdict } from './stage.js'
 /** Most flows with an override at the same time. */
 const MOST_FLOWS = 10_000
 
-/** Longest time of an override: about thirty years, so that clients are told when to come back. */
+/** Longest duration of an override: about thirty years, so that `Retry-After` stays finite. */
 const MOST_MS = 1e12
 
 /** Burst of a held flow after a pause, in seconds of its rate. */
@@ -65,7 +65,7 @@ export class Overrides implements Stage {
   readonly #flows = new Map<string, Override>()
   readonly #listeners = new Set<(change: OverrideChange) => void>()
   readonly #clock: Clock
-  /** Of the gates that use it; undefined without a gate. */
+  /** The name key of the gates that use these overrides; undefined before the first. */
   #nameKey: { readonly key: Words | undefined } | undefined
   #weighs = false
   /** No override ends before this. */
@@ -81,7 +81,7 @@ export class Overrides implements Stage {
 
   /**
    * @internal Shortens names as the gate does from now on, including those that were given before. Throws a `TypeError`
-   * if a gate with another `nameSecret` uses it: an override would hold in only one of them.
+   * if a gate with another `nameSecret` uses these overrides: an override would apply in only one of them.
    */
   shortenBy(key: Words | undefined): void {
     const known = this.#nameKey
@@ -99,9 +99,9 @@ export class Overrides implements Stage {
   }
 
   /**
-   * Limits the flow to `costPerSecond`, from 1e-9 to 1e12, for `forMs` milliseconds, whether there is a shortage or not.
-   * The burst is a second's worth, and its last request may cost more than the rest. A hold that is renewed goes on with
-   * what the flow has used of it. Exempt requests pass.
+   * Limits the flow to `costPerSecond`, from 1e-9 to 1e12, for `forMs` milliseconds, whether there is a shortage or
+   * not. The burst is a second's worth, and its last request may cost more than the rest. Renewing a hold keeps the
+   * debt that the flow has run up. Exempt requests pass.
    */
   hold(flow: string, costPerSecond: number, forMs: number, by?: string): void {
     requireWeight('costPerSecond', costPerSecond)
@@ -109,8 +109,8 @@ export class Overrides implements Stage {
   }
 
   /**
-   * Multiplies the flow's weight by `factor`, from 1e-9 to 1e12, as far as weights go, for `forMs` milliseconds, in each
-   * of `fair`, `budget` and `queue` that has no weights of its own.
+   * Multiplies the flow's weight by `factor`, from 1e-9 to 1e12, for `forMs` milliseconds, with the product clamped to
+   * the range of weights, in each of `fair`, `budget` and `queue` that has no weights of its own.
    */
   boost(flow: string, factor: number, forMs: number, by?: string): void {
     requireWeight('factor', factor)
@@ -126,8 +126,8 @@ export class Overrides implements Stage {
   }
 
   /**
-   * Calls `listener` with each change from now on. Returns a function that stops it. A listener that throws or rejects
-   * harms nothing: the change holds, and the gate's snapshot counts it as a listener's error.
+   * Calls `listener` with each change from now on. Returns a function that removes the listener. If a listener throws
+   * or rejects, the change still applies, and the gate's snapshot counts a listener's error.
    */
   onChange(listener: (change: OverrideChange) => void): () => void {
     this.#listeners.add(listener)
@@ -152,7 +152,7 @@ export class Overrides implements Stage {
     return override?.kind === 'boost' ? override.factor : 1
   }
 
-  /** @internal The flow's `weight` with its present factor, as far as weights go. */
+  /** @internal The flow's `weight` times its present factor, clamped to the range of weights. */
   boosted(flow: string, weight: number): number {
     return nearestWeight(weight * this.factor(flow))
   }
@@ -220,7 +220,7 @@ export class Overrides implements Stage {
     })
   }
 
-  /** Those that are over make room, else the oldest. */
+  /** Drops expired overrides, or else the oldest one. */
   #makeRoom(nowMs: number): void {
     if (this.#flows.size < MOST_FLOWS) return
     if (nowMs >= this.#nextEndMs) {

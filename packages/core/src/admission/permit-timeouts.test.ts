@@ -84,7 +84,7 @@ describe('a permit with a lease', () => {
     expect(() => createGate({ permitTimeoutMs: permitTimeoutMs as number })).toThrow(/^permitTimeoutMs must be/)
   })
 
-  it('is over exactly for those admitted so long ago that nobody has finished', () => {
+  it('is over exactly for unfinished permits of that age', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 60 }) }),
       fc.record({ kind: fc.constant('admit' as const) }),
@@ -115,7 +115,7 @@ describe('a permit with a lease', () => {
   })
 })
 
-/** A timer that dies at once, as on a runtime where it belongs to a request that has ended. */
+/** A timer that never fires, as on a runtime that drops the timers of a finished request. */
 const after = (): (() => void) => () => {}
 
 describe('a gate whose timers have died', () => {

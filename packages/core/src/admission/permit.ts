@@ -125,7 +125,7 @@ export class Visit implements Passage, Permit {
     return worst
   }
 
-  /** Asked by timers, too, where an error would end the process. */
+  /** Timers also call this, and an error there would end the process. */
   #contestOf(hold: Hold): Contest {
     try {
       const contest = hold.contest?.() ?? 'none'

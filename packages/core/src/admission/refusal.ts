@@ -18,7 +18,7 @@ export interface Refusal {
   /** Name of the stage that refused; `gate` for `closed` and `gone`. */
   readonly stage: string
   readonly reason: Reason
-  /** True if the refusal means that there was not enough for everyone: FAIR learns from those. */
+  /** True if the refusal means that there was not enough for all flows: FAIR learns from such refusals. */
   readonly shortage: boolean
   /**
    * Time for which the client should stay away, in milliseconds, at least 0; Infinity: for ever. Adapters add jitter.

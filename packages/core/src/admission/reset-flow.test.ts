@@ -43,7 +43,7 @@ describe('resetFlow', () => {
   it('takes from a flow what it owes to the clock of FAIR', () => {
     const clock = manualClock()
     const tracker = new FairTracker({ clock })
-    // Known, and idle for as long as its credit may grow.
+    // Known, and idle long enough for its credit to reach the maximum.
     for (const flow of ['idle', 'busy']) tracker.report(tracker.key(flow), 'success')
     clock.advance(60_000)
     for (let i = 0; i < 1_000; i++) tracker.register('busy')

@@ -7,7 +7,7 @@ export interface GateSnapshot {
   readonly closed: boolean
   /** Requests admitted and not finished. */
   readonly inFlight: number
-  /** Requests that wait for a stage's answer, or in an adapter for that of `flow`, `cost` or `skip`. */
+  /** Requests that wait for a stage's answer, or in an adapter for the promise of `flow`, `cost` or `skip`. */
   readonly waiting: number
   readonly admitted: number
   readonly refused: number

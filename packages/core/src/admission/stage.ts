@@ -66,14 +66,17 @@ export interface Hold {
   undo(refusal: Refusal, nowMs: number): void
   /**
    * The flow's quota as of the admission, `elapsedMs` ago. For stages that have quotas; undefined once the window is
-   * over. Called only if the client is to be told.
+   * over. Called only if the response reports quotas.
    */
   quota?(elapsedMs: number): Quota | undefined
   /** Whether others wait for the request's grant now. For stages whose grants last while the request runs. */
   contest?(): Contest
 }
 
-/** A stage's answer: a {@link Refusal}, or an admission: a {@link Hold}, or nothing if nothing has to be given back. */
+/**
+ * A stage's answer: a {@link Refusal}; or an admission, as a {@link Hold}, or as `undefined` if the stage needs no
+ * report of the end.
+ */
 export type Verdict = Hold | Refusal | undefined
 
 /**
@@ -87,7 +90,7 @@ export interface Stage {
   /** Refuses (returns the result of `refuse()`) or admits (returns a hold, or nothing), now or later. */
   admit(passage: Passage): Verdict | Promise<Verdict>
   /**
-   * What the gate does when `admit` throws, rejects, or outlasts `deadlineMs`: go on without this stage, or refuse.
+   * The gate's answer if `admit` throws, rejects, or outlasts `deadlineMs`: continue without this stage, or refuse.
    * @default 'admit'
    */
   readonly onError?: 'admit' | 'refuse'
@@ -102,7 +105,7 @@ export interface Stage {
   readonly engaged?: boolean
   /** Plain JSON for people, metrics and pages. */
   snapshot?(): unknown
-  /** The stage's state of a flow, by which it would decide, as plain JSON: see `gate.explain()`. Changes nothing. */
+  /** The stage's state of a flow, from which it would decide, as plain JSON: see `gate.explain()`. Changes nothing. */
   explain?(flow: string): unknown
   /** Forgets the flow's past, see `gate.resetFlow()`. Running and waiting requests go on. */
   forget?(flow: string): void

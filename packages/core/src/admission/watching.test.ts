@@ -146,7 +146,7 @@ describe('the talkers', () => {
       clock.advance(100)
       for (const flow of i % 2 === 0 ? ['a', 'a', 'a', 'b'] : ['a']) (gate.admit({ flow }) as Permit).finish('success')
       const { talkers } = gate.snapshot().stages['fair'] as { talkers: { askedPerSecond: number }[] }
-      // From the first seconds on: 20 and 5 a second.
+      // The rates are right from the first seconds on: 20 and 5 a second.
       if (i < 20) continue
       expect(talkers[0]!.askedPerSecond).toBeGreaterThan(18)
       expect(talkers[0]!.askedPerSecond).toBeLessThan(22)

@@ -12,9 +12,9 @@ interface Trial {
   readonly running: Permit[]
   readonly refused: string[]
   readonly startedMs: number[]
-  /** Started beyond what was granted at that moment. */
+  /** Requests started beyond the grant of that moment. */
   readonly over: number[]
-  /** Asks; gives what makes those leave that still wait. */
+  /** Asks for slots; the returned function makes the requests that still wait leave. */
   ask(many: number): () => void
   end(many: number): void
 }
@@ -111,7 +111,7 @@ describe('a queue that drains into a leased gauge', () => {
     expect((gate.snapshot().stages['queue'] as RequestQueueSnapshot).waiting).toBe(60)
   })
 
-  it('runs no more than was granted when it started, and forgets nobody', async () => {
+  it('runs no more than was granted when it started, and serves every request', async () => {
     const step = fc.record({
       what: fc.constantFrom('ask', 'ask', 'end', 'grant', 'abort'),
       many: fc.integer({ min: 1, max: 6 }),
@@ -226,7 +226,7 @@ describe('a queue that drains into a leased rate', () => {
     expect([startedMs.length, served]).toEqual([18, 12])
   })
 
-  it('spends no more a second than was granted, and forgets nobody', async () => {
+  it('spends no more a second than was granted, and serves every request', async () => {
     const step = fc.record({ many: fc.nat(30), ms: fc.integer({ min: 0, max: 3_000 }) })
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 40 }), fc.integer({ min: 1, max: 20 }), async (steps, capacity) => {

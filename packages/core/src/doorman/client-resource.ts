@@ -198,7 +198,7 @@ export class ClientResource {
     if (this.#lease !== undefined) {
       if (this.#askedWants < wantedBefore * (1 - EARLY_CHANGE)) this.#giveBack(inUse)
       const { capacity } = this.#lease
-      // Slots in use beyond a lease that shrank are not free yet: the server must not grant them to others.
+      // Slots in use beyond a shrunken lease are not free yet: the server must not grant them to others.
       request.has = { ...this.#lease, capacity: capacity < 0 ? capacity : Math.max(capacity, inUse) }
     } else if (inUse > 0) request.inUse = inUse
     return request
@@ -267,7 +267,7 @@ export class ClientResource {
     if (this.#lease === undefined) this.#capacity = this.#without()
   }
 
-  /** Calls `listener` with each new capacity. Returns a function that stops it. */
+  /** Calls `listener` with each new capacity. Returns a function that removes it. */
   onChange(listener: (capacity: number) => void): () => void {
     const own = (capacity: number): void => listener(capacity)
     this.#listeners.add(own)

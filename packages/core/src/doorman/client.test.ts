@@ -114,7 +114,7 @@ describe('a Doorman client', () => {
     expect(rate.capacity).toBe(0)
   })
 
-  it('gives up an answer after the deadline, and whatever comes of it afterwards', async () => {
+  it('abandons an answer after the deadline, and ignores it when it arrives later', async () => {
     const answers: (() => void)[] = []
     const office = new Office(
       (request) => {
@@ -222,11 +222,11 @@ describe('a Doorman client', () => {
     const fresh = office.client.rate('c', { wants: 9, mode: 'optimistic' })
     await office.advance(0)
     expect(office.asked.length).toBe(count)
-    // It is as if it had been asked for in vain, so the mode decides: of an optimist that never asked, nothing.
+    // The failed request counts as an answer, so the mode decides: the last wants of a client that never asked are 0.
     expect(fresh.snapshot().by).toBe('mode')
   })
 
-  describe('when the lease has run out and nobody answers', () => {
+  describe('when the lease has ended and no server answers', () => {
     it.each([
       ['pessimistic', 0],
       ['optimistic', 20],
@@ -520,7 +520,7 @@ describe('a Doorman client', () => {
       expect([second.capacity, first.tryTake(), second.tryTake()]).toEqual([10, false, true])
     })
 
-    it('are released before somebody asks anew who comes at once: a server answers none so soon that it knows', async () => {
+    it('are released before the next user asks: a server does not answer a known client that soon', async () => {
       const office = new Office((request) => office.grant(request, 10))
       const first = office.client.rate('a', { wants: 10 })
       await office.advance(0)
@@ -598,7 +598,7 @@ describe('a Doorman client', () => {
   })
 
   describe('that closes', () => {
-    it('turns away who waits, gives everything back, and asks no more', async () => {
+    it('rejects waiting callers, gives everything back, and stops asking', async () => {
       const office = new Office((request) => office.grant(request, 0))
       const rate = office.client.rate('a', { wants: 1 })
       const gauge = office.client.gauge('b', { wants: 1 })
@@ -664,7 +664,7 @@ describe('a Doorman client', () => {
   })
 
   it.each([1_000, 100_000])(
-    'tells when a lease ends that nobody uses, with %d ms to wait for answers',
+    'reports the end of an unused lease, with %d ms to wait for answers',
     async (deadlineMs) => {
       const office = new Office((request) => office.grant(request, 10), { mode: 'pessimistic', deadlineMs })
       const heard: [number, number][] = []

@@ -20,7 +20,7 @@ import type { Transport } from './transport.js'
 
 /** Options of a {@link DoormanClient}. */
 export interface DoormanClientOptions {
-  /** Where the servers are: {@link inProcess}, {@link overHttp}, or another. */
+  /** The connection to the servers: {@link inProcess}, {@link overHttp}, or your own. */
   transport: Transport
   /**
    * Distinguishes this client from all others; `clientId()` of `@fairlead/core/node` makes a readable one.
@@ -30,7 +30,8 @@ export interface DoormanClientOptions {
   /** The limit after a lease has ended, while no server answers. @default 'safe' */
   mode?: LeaseMode
   /**
-   * Shortest time between two requests for a resource, in milliseconds, at least 0, whatever interval the server names.
+   * Shortest time between two requests for a resource, in milliseconds, at least 0, even if the server names a shorter
+   * interval.
    * @default 500
    */
   minimumRefreshMs?: number
@@ -213,8 +214,8 @@ export class DoormanClient {
   }
 
   /**
-   * Closes every lease and gives its capacity back; a gauge that is in use, when its last slot comes back. Fulfilled
-   * when the server has answered, or the deadline has passed; never rejected. Closing twice is no error.
+   * Closes every lease and gives its capacity back; for a gauge in use, when its last slot comes back. Fulfilled when
+   * the server has answered, or the deadline has passed; never rejected. Closing twice is no error.
    */
   close(): Promise<void> {
     this.#closed = true

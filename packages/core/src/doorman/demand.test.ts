@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { Attempts, Peak } from './demand.js'
 
-/** The definition, over all that ever happened: each second weighs one less than the next, the present one ten. */
+/** The definition, over all events: each second weighs one less than the next, the present one ten. */
 function weighted(events: readonly { atMs: number; cost: number }[], nowMs: number): number {
   const present = Math.floor(nowMs / 1_000)
   let units = 0
@@ -21,7 +21,7 @@ describe('attempts per second', () => {
     for (let i = 0; i < rate * 60; i++) {
       const nowMs = (i + 0.5) * (1_000 / rate)
       attempts.add(1, nowMs)
-      // Every other second counts one or none.
+      // With low rates, a second has one event or none.
       const tolerance = rate < 1 ? 0.4 : 0.1
       if (nowMs > 10_000) expect(Math.abs(attempts.perSecond(nowMs) / rate - 1)).toBeLessThan(tolerance)
     }

@@ -31,7 +31,10 @@ class LastPieces {
     return this.#piece % SECONDS
   }
 
-  /** Pieces of the last ten that there have been, the present one included; the part of that which has passed. */
+  /**
+   * The number of the last ten pieces that have begun, the present one included, and the elapsed part of the present
+   * one.
+   */
   covered(nowMs: number): { seconds: number; part: number } {
     const passed = (nowMs - this.#startMs) / this.#pieceMs
     return { seconds: Math.min(SECONDS, this.#piece + 1), part: Math.min(1, Math.max(0, passed - this.#piece)) }

@@ -11,9 +11,9 @@ const MOST_CALLS = 3
 /** A call without an answer after this time is abandoned, and the next server is tried. */
 const LOST_MS = 1_000
 
-/** A connection to the shared clocks that a Doorman server keeps. */
+/** A connection to the shared clocks of a Doorman server. */
 export interface DoormanFleet extends ClockLink {
-  /** Stops all reports: each gate is on its own from then on. */
+  /** Stops all reports: from then on each gate uses its own clock. */
   close(): void
 }
 
@@ -22,10 +22,10 @@ export interface DoormanFleet extends ClockLink {
  * gates of one name share a clock, if the servers of `url` have one master.
  *
  * Without a shortage, nothing is sent. During a shortage each process makes ten calls a second of some hundred bytes,
- * and each call waits for its answer. If the server is away, each process is on its own within two seconds, and shares
- * again when that server, or another master, answers. No request ever waits for the server.
+ * and each call waits for its answer. If the server is unavailable, each process uses its own clock within two seconds,
+ * and shares again when that server, or another master, answers. No request ever waits for the server.
  *
- * @throws RangeError, TypeError for an option that is wrong, by its name
+ * @throws RangeError, TypeError that names an invalid option
  */
 export function doormanFleet(options: HttpTransportOptions): DoormanFleet {
   const posts = httpPosts(options)

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { Office, watch } from './fixtures/office.js'
 import { type GaugeLease, type GaugeOptions, LeaseClosedError, type Slot } from './index.js'
 
-/** A gauge whose capacity is what `capacity.is` says, at each ask. */
+/** A gauge whose capacity is `capacity.is`, read at each request. */
 async function gaugeOf(
   initial: number,
   options: GaugeOptions = { wants: 100 },
@@ -47,7 +47,7 @@ describe('a leased gauge', () => {
   it.each([
     [{ aborted: false, throwIfAborted: () => {} }, 'signal must be an AbortSignal, got an object'],
     [null, 'signal must be an AbortSignal, got null'],
-    // As in Workers, where a signal of another request may not be listened to.
+    // As on Workers, where listening to another request's signal throws.
     [{ ...NEVER, addEventListener: () => raise('not yours') }, 'not yours'],
   ])('keeps no slot for a signal that cannot be listened to: %j', async (signal, message) => {
     const { gauge } = await gaugeOf(1)
@@ -84,7 +84,7 @@ describe('a leased gauge', () => {
     expect(waiting.done).toBe(true)
   })
 
-  it('serves who waits when it grows', async () => {
+  it('serves waiting callers when it grows', async () => {
     const { gauge, grant } = await gaugeOf(0)
     const waiting = [watch(gauge.take()), watch(gauge.take()), watch(gauge.take())]
     await grant(2)
@@ -105,7 +105,7 @@ describe('a leased gauge', () => {
     expect(taken.filter(({ done }) => done).length).toBe(slots)
   })
 
-  it('keeps a wide one in its place, and nobody passes it', async () => {
+  it('keeps a wide caller in its place, and no other passes it', async () => {
     const { office, gauge } = await gaugeOf(3)
     const slot = await gauge.take()
     const wide = watch(gauge.take(undefined, 3))
@@ -139,14 +139,14 @@ describe('a leased gauge', () => {
     expect(waiting.error).toBeInstanceOf(LeaseClosedError)
     await expect(gauge.take()).rejects.toThrow('the lease of g is closed')
     expect(gauge.tryTake()).toBe(false)
-    // The lease is still kept up for what is out.
+    // The lease is kept for the slots that are still in use.
     expect([office.released.length, office.asked.length > 2]).toEqual([0, true])
     for (const slot of slots) slot.release()
     await office.advance(0)
     expect([office.released.length, office.world.timers]).toEqual([1, 0])
   })
 
-  it('is the old one again for whoever comes while slots are out', async () => {
+  it('is the same lease for new users while slots are in use', async () => {
     const { office, gauge } = await gaugeOf(2)
     const slot = await gauge.take()
     gauge.close()
@@ -177,7 +177,7 @@ describe('a leased gauge', () => {
     await office.advance(500)
     expect(office.times).toEqual([0, 500])
     expect(office.last.resource[0]).toMatchObject({ wants: 7, waiting: 4 })
-    // It looks each 0.7 s whether there is more by now, while somebody waits.
+    // While a caller waits, the client asks for more every 0.7 s.
     await office.advance(3_500)
     expect(office.times).toHaveLength(6)
     controller.abort()
@@ -195,7 +195,7 @@ describe('a leased gauge', () => {
     expect(gauge.inFlight).toBe(0)
   })
 
-  it('never gives out more than is granted at that moment, and misses nobody', async () => {
+  it('never gives out more than is granted at that moment, and serves every caller', async () => {
     const step = fc.record({
       ms: fc.constantFrom(0, 0, 500, 20_000),
       what: fc.constantFrom('take', 'take', 'release', 'release', 'abort', 'grant'),

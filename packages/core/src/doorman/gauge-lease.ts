@@ -24,17 +24,17 @@ export interface GaugeSnapshot extends ResourceSnapshot {
   readonly inFlight: number
 }
 
-/** Shortest time between two checks for a change of demand while nobody waits, in milliseconds. */
+/** Shortest time between two checks for a change of demand while no caller waits, in milliseconds. */
 const LOOK_MS = 100
-/** Slots that came back are checked for further need at once, and again after this time, in milliseconds. */
+/** Returned slots are checked for further need at once, and again after this time, in milliseconds. */
 const UNUSED_MS = PEAK_MS + LOOK_MS
-/** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
+/** A queue whose attempt failed at most this long ago is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
 /**
  * A leased concurrency, first come, first served. Made by `DoormanClient.gauge`.
  *
- * A slot counts until it is released, even if the lease shrinks meanwhile: then nobody gets a slot until enough have
+ * A slot counts until it is released, even if the lease shrinks meanwhile: then no slot is granted until enough have
  * come back, and the client tells the server about those that are still in use. A lease of 2.5 is two slots of width 1.
  *
  * As the `capacity` of a queue, the lease never exceeds its grant: a request wider than the limit waits until the limit
@@ -51,7 +51,10 @@ export class GaugeLease implements Capacity {
   readonly #peak: Peak
   readonly #line = new LeaseLine()
   readonly #take: (width: number) => boolean
-  /** No call reports that another request waits in a queue, or that slots were idle for a while. */
+  /**
+   * Wakes the lease, because no call reports that another request waits in a queue, or that slots have been idle for a
+   * while.
+   */
   readonly #alarm: Alarm
   #nowMs = 0
   #lookMs: number = Number.NEGATIVE_INFINITY
@@ -116,7 +119,7 @@ export class GaugeLease implements Capacity {
     return this.#slot(width)
   }
 
-  /** Takes `width` slots if they are free and nobody waits; to be ended by one `release` or `undo` of that width. */
+  /** Takes `width` slots if they are free and no caller waits; they end by one `release` or `undo` of that width. */
   tryTake(width = 1): boolean {
     if (!(width > 0 && width < Number.POSITIVE_INFINITY)) requireAbove('width', width, 0)
     if (this.#handle.open && this.#attempt(width)) return true
@@ -125,7 +128,10 @@ export class GaugeLease implements Capacity {
     return false
   }
 
-  /** @internal Waits in line until `end` is called, when the width has been taken, or what this returns. */
+  /**
+   * @internal Waits in line until `end` is called, when the width has been taken, or until the returned function is
+   * called.
+   */
   join(width: number, end: (error?: Error) => void): () => void {
     const leave = this.#line.join(width, end)
     this.#look(this.#clock())
@@ -158,7 +164,7 @@ export class GaugeLease implements Capacity {
     return this.#slots.onAvailable(listener, waiting)
   }
 
-  /** Calls `listener` with each new {@link capacity}. Returns a function that stops it. */
+  /** Calls `listener` with each new {@link capacity}. Returns a function that removes it. */
   onChange(listener: (capacity: number) => void): () => void {
     requireFunction('listener', listener)
     return this.#resource.onChange(listener)

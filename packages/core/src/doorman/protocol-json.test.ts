@@ -8,7 +8,7 @@ const lease = { expiryTime: '1800000060', refreshInterval: '16', capacity: 2.5 }
 const request = { clientId: 'c', resource: [{ resourceId: 'r', priority: '0', wants: 7 }] }
 
 const int64 = fc.maxSafeInteger()
-/** JSON has one zero. */
+/** JSON has a single zero. */
 const double = fc.double().map((value) => value + 0)
 const text = fc.string()
 const optional = <K extends string, T>(name: K, value: fc.Arbitrary<T>): fc.Arbitrary<{ [N in K]?: T }> =>

@@ -1,7 +1,7 @@
 /**
  * The messages as proto3 JSON, for HTTP: lowerCamelCase names (the original ones are understood too), int64 as strings,
- * doubles that JSON has no number for as `"NaN"` and `"Infinity"`, enums by name. Unknown fields are ignored, `null`
- * counts as absent, and an invalid field is refused by its name: `resource[0].wants must be a number, got "many"`.
+ * non-finite doubles as `"NaN"` and `"Infinity"`, enums by name. Unknown fields are ignored, `null` counts as absent,
+ * and an invalid field is refused by its name: `resource[0].wants must be a number, got "many"`.
  *
  * @see https://protobuf.dev/programming-guides/json/
  */
@@ -61,7 +61,7 @@ const flag: Codec<boolean> = {
   write: (value) => value,
 }
 
-/** A number here, so only integers that a number holds exactly. */
+/** A number here, so only integers that a double represents exactly. */
 const int64: Codec<number> = {
   read(value, path) {
     const number = numberFrom(value)

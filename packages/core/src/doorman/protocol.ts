@@ -2,15 +2,15 @@
  * The messages of Doorman's `Capacity` service as plain objects: the fields of the published proto2 definition in
  * camelCase, times in whole seconds. An int64 is a `number` here, which must be a safe integer.
  *
- * Fields that the published peers do not know say so; they have numbers from 100 on, so both sides understand each
- * other.
+ * Fields marked as not published are unknown to the published peers; their numbers start at 100, so both sides remain
+ * compatible.
  *
  * @see the Doorman design document, and `proto/doorman/doorman.proto` of youtube/doorman
  */
 
 /** Capacity that is granted for a time. */
 export interface Lease {
-  /** Seconds since the Unix epoch: from then on the capacity may belong to somebody else. */
+  /** Seconds since the Unix epoch: from then on the capacity may belong to another client. */
   expiryTime: number
   /** Seconds after which the holder should ask again. */
   refreshInterval: number
@@ -46,7 +46,8 @@ export interface GetCapacityRequest {
   /** Field 100, not published: random, distinguishes two processes with the same name. */
   instance?: string
   /**
-   * Field 101, not published: how many times the client has given something back before it asked this. 0 when absent.
+   * Field 101, not published: the number of times the client has given capacity back before this question. 0 when
+   * absent.
    */
   releases?: number
   resource: ResourceRequest[]
@@ -98,7 +99,7 @@ export interface GetServerCapacityRequest {
   resource: ServerCapacityResourceRequest[]
 }
 
-/** How a resource is divided: see {@link Algorithm}. */
+/** The rule by which a resource is divided: see {@link Algorithm}. */
 export type AlgorithmKind = 'NO_ALGORITHM' | 'STATIC' | 'PROPORTIONAL_SHARE' | 'FAIR_SHARE'
 
 /** By number, as on the wire. */
@@ -111,8 +112,8 @@ export interface NamedParameter {
 }
 
 /**
- * How a resource is divided. `FAIR_SHARE`: max-min. `PROPORTIONAL_SHARE`: an equal share, and unused parts in
- * proportion to further wants. `STATIC`: each client's wants up to the capacity, whatever the others have.
+ * The division of a resource. `FAIR_SHARE`: max-min. `PROPORTIONAL_SHARE`: an equal share, and unused parts in
+ * proportion to further wants. `STATIC`: each client's wants up to the capacity, without regard to the others.
  * `NO_ALGORITHM`: its wants.
  */
 export interface Algorithm {
@@ -150,7 +151,7 @@ export interface ReleaseCapacityRequest {
   /** Field 100, not published: as in {@link GetCapacityRequest}. */
   instance?: string
   /**
-   * Field 101, not published: the number of earlier releases of the client. However late this one arrives, it does not
+   * Field 101, not published: the number of earlier releases of the client. Even if this one arrives late, it does not
    * affect grants that the client asked for afterwards. Absent: it releases all present grants.
    */
   releases?: number
@@ -176,11 +177,11 @@ export type Eventually<T> = T | Promise<T>
 
 /**
  * The `Capacity` service: the interface of a server node, and of a connection to one. A call may answer synchronously.
- * It throws, or rejects with, a {@link CapacityError} if the request was bad. `signal` fires when nobody waits for the
- * answer any more; a node in the same process may ignore it.
+ * It throws, or rejects with, a {@link CapacityError} if the request was bad. `signal` fires when the answer is no
+ * longer needed; a node in the same process may ignore it.
  */
 export interface CapacityService {
-  /** Who is the master? Answered by every server. */
+  /** Names the master. Answered by every server. */
   discovery(request: DiscoveryRequest, signal?: AbortSignal): Eventually<DiscoveryResponse>
   /** A client's question: renews its leases, and divides the capacity anew. */
   getCapacity(request: GetCapacityRequest, signal?: AbortSignal): Eventually<GetCapacityResponse>
@@ -202,7 +203,7 @@ export type CapacityErrorCode =
   | 'internal'
   | 'unknown'
 
-/** A call that got no answer, or that the server refused as wrong. */
+/** The error of a call that got no answer, or that the server rejected as invalid. */
 export class CapacityError extends Error {
   override readonly name: string = 'CapacityError'
   readonly code: CapacityErrorCode

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { RateBudget } from './rate-budget.js'
 
-/** Takes units of 1 as often as they are there, every `everyMs`; gives how many in each second. */
+/** Takes units of 1 whenever available, every `everyMs`; returns the number taken in each second. */
 function perSecond(budget: RateBudget, capacity: number, seconds: number, everyMs = 5, fromMs = 0): number[] {
   const taken = Array.from({ length: seconds }, () => 0)
   for (let atMs = 0; atMs < seconds * 1_000; atMs += everyMs)
@@ -84,7 +84,7 @@ describe('a rate, spent second by second', () => {
     }
   })
 
-  it('saves up for a cost of more than a second, and gives the savings to nobody else', () => {
+  it('saves up for a cost of more than a second, and gives the savings to no other caller', () => {
     const budget = new RateBudget(false)
     expect(budget.take(5, 2, 0)).toBe(false)
     expect(budget.nextMs(5, 2, 0)).toBe(2_000)
@@ -119,7 +119,7 @@ describe('a rate, spent second by second', () => {
     budget.take(9, 2.5, 2_000)
     for (const atMs of [2_001, 3_000, 9_000])
       for (const cost of [0.1, 1, 5]) expect(budget.take(cost, 0, atMs)).toBe(false)
-    // Nor has it saved up meanwhile.
+    // It has not saved up meanwhile, either.
     expect(budget.take(4, 2.5, 10_000)).toBe(false)
   })
 
@@ -138,7 +138,7 @@ describe('a rate, spent second by second', () => {
     expect(budget.take(1, 7, 300)).toBe(false)
     expect(budget.take(5, 12, 400)).toBe(true)
     expect(budget.take(1, 12, 500)).toBe(false)
-    // No debt: what was spent under the larger one was allowed.
+    // No debt: the units spent under the larger capacity were allowed.
     expect(perSecond(budget, 5, 1, 5, 1_000)).toEqual([5])
   })
 
@@ -193,7 +193,7 @@ describe('a rate, spent second by second', () => {
           const windows = Math.floor(nowMs / lengthMs + 1e-6) + 1
           expect(all).toBeLessThanOrEqual(windows * (capacity / parts) + 1e-6)
         }
-        // The busiest second that begins with a part of its own.
+        // The largest sum over a second that begins with a part.
         for (const atMs of ones) {
           const startMs = Math.floor(atMs / lengthMs + 1e-6) * lengthMs
           const within = ones.filter((other) => other > startMs - 1e-6 && other < startMs + 1_000 - 1e-6).length
@@ -210,7 +210,7 @@ describe('a rate, spent second by second', () => {
         let nowMs = 0
         for (const { afterMs, cost } of asks) {
           nowMs += afterMs
-          // Nobody else: at most a few rounds, because a part of a unit may be lost on the way.
+          // Without other callers, a few rounds at most, because a part of a unit may be lost by rounding.
           for (let round = 0; !budget.take(cost, capacity, nowMs); round++) {
             const nextMs = budget.nextMs(cost, capacity, nowMs)
             expect(nextMs).toBeGreaterThan(nowMs)

@@ -16,7 +16,7 @@ async function rateOf(
 }
 
 describe('a leased rate', () => {
-  it('is spent as it comes, and then who waits is served first come, first served', async () => {
+  it('is spent as it comes, and then waiting callers are served first come, first served', async () => {
     const { office, rate } = await rateOf(3)
     const order: number[] = []
     for (let i = 0; i < 8; i++) void rate.wait().then(() => order.push(i))
@@ -34,7 +34,7 @@ describe('a leased rate', () => {
   })
 
   it.each([5, {}, null, () => {}, { aborted: false, throwIfAborted: () => {} }])(
-    'has nobody wait by a signal that is none: %j',
+    'lets no caller wait with an invalid signal: %j',
     async (signal) => {
       const { office, rate } = await rateOf(1)
       expect(() => rate.wait(signal as never)).toThrow('signal must be an AbortSignal')
@@ -45,7 +45,7 @@ describe('a leased rate', () => {
     },
   )
 
-  it('lets nobody pass who came later, however little they want', async () => {
+  it('lets no later caller pass, even with a small cost', async () => {
     const { office, rate } = await rateOf(3)
     const big = watch(rate.wait(undefined, 7))
     const small = watch(rate.wait())
@@ -66,7 +66,7 @@ describe('a leased rate', () => {
     }
   })
 
-  it('serves who waits when there is more, at once', async () => {
+  it('serves waiting callers as soon as there is more', async () => {
     const { office, rate } = await rateOf(0)
     const waiting = watch(rate.wait())
     await office.advance(60_000)
@@ -149,19 +149,19 @@ describe('a leased rate', () => {
     const { wants } = rate.snapshot()
     expect(wants).toBeGreaterThan(38)
     expect(wants).toBeLessThan(42)
-    // Asked early, each time that it had grown by much.
+    // Asked early each time the wants had grown by a large part.
     expect(office.times).toEqual([0, 500, 1_000])
     expect(office.last.resource[0]!.wants).toBeGreaterThan(32)
   })
 
-  it('asks for the least wanted again when nobody comes', async () => {
+  it('asks for the minimum again when no caller comes', async () => {
     const { office, rate } = await rateOf(5, { minWants: 2 })
     rate.tryTake(500)
     await office.advance(20_000)
     expect(rate.snapshot().wants).toBe(2)
   })
 
-  it('is never exceeded in any second, whatever is granted, asked and abandoned', async () => {
+  it('is never exceeded in any second, for any sequence of grants, requests and cancellations', async () => {
     const step = fc.record({
       ms: fc.integer({ min: 0, max: 2_500 }),
       what: fc.constantFrom('wait', 'wait', 'try', 'abort', 'grant'),
@@ -213,11 +213,11 @@ describe('a leased rate', () => {
         }
         for (const [second, count] of seconds) {
           // A part of a second that began under a larger grant may be spent to its end, and parts of another length
-          // need not begin with our second: one more of them may begin in it.
+          // need not align with our second: one more of them may begin in it.
           const most = smooth ? Math.max(largest(second), largest(second - 1_000)) + 1 : largest(second)
           expect(count).toBeLessThanOrEqual(most)
         }
-        // Nobody waits while there is something to be had.
+        // No caller waits while units are available.
         if (capacity > 0) {
           await office.advance(1_000 * (1 + (rate.waiting + 1) / capacity) + 6_000)
           expect(rate.waiting).toBe(0)

@@ -21,13 +21,13 @@ export interface RateSnapshot extends ResourceSnapshot {
 const GRANTED: Promise<void> = Promise.resolve()
 /** Shortest time between two checks for a change of demand, in milliseconds. */
 const LOOK_MS = 100
-/** A queue that was turned away this long ago, or less, is short of capacity; in milliseconds. */
+/** A queue whose attempt failed at most this long ago is short of capacity; in milliseconds. */
 const PRESSED_MS = 2_000
 
 /**
  * A leased rate in units per second, spent first come, first served. Made by `DoormanClient.rate`.
  *
- * As the `capacity` of a queue, a request's width is its number of units; they are spent when it starts, whatever its
+ * As the `capacity` of a queue, a request's width is its number of units; they are spent when it starts, for any
  * outcome. The lease asks for the requests that wait in the queue; if a listener does not report their number, for
  * twice the capacity.
  */
@@ -89,10 +89,10 @@ export class RateLease implements Capacity {
   }
 
   /**
-   * Waits until `cost` units may be spent, and spends them: at once if they are available and nobody waits. The lease
-   * saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires, and
-   * with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number above
-   * 0, and a `TypeError` for a signal that is none.
+   * Waits until `cost` units may be spent, and spends them: at once if they are available and no caller waits. The
+   * lease saves up for a cost of more than a second's capacity. Rejected with the signal's reason when `signal` fires,
+   * and with a {@link LeaseClosedError} when the lease is closed. Throws a `RangeError` for a cost that is no number
+   * above 0, and a `TypeError` for an invalid signal.
    */
   wait(signal?: AbortSignal, cost = 1): Promise<void> {
     requireAbove('cost', cost, 0)
@@ -105,16 +105,18 @@ export class RateLease implements Capacity {
     return promise
   }
 
-  /** Spends `cost` units if they are available and nobody waits. Throws as {@link wait} does; `false` when closed. */
+  /**
+   * Spends `cost` units if they are available and no caller waits. Throws as {@link wait} does; `false` when closed.
+   */
   tryTake(cost = 1): boolean {
     if (!(cost > 0 && cost < Number.POSITIVE_INFINITY)) requireAbove('cost', cost, 0)
-    // A queue tries again and again for the same request.
+    // A queue repeats its attempt for the same request.
     if (this.#handle.open && this.#attempt(cost, !this.#listeners.heard)) return true
     this.#turnAway(cost)
     return false
   }
 
-  /** @internal Waits in line until `end` is called, or what this returns. */
+  /** @internal Waits in line until `end` or the returned function is called. */
   join(cost: number, end: (error?: Error) => void): () => void {
     const leave = this.#line.join(cost, end)
     this.#arm()
@@ -134,7 +136,9 @@ export class RateLease implements Capacity {
     return this.#clock()
   }
 
-  /** Spends `cost` units, at least 0, even if they are not available: the following seconds have that much less. */
+  /**
+   * Spends `cost` units, at least 0, even if they are not available: the following seconds have less by that amount.
+   */
   charge(cost: number): void {
     const nowMs = this.#clock()
     this.#attempts.add(cost, nowMs)
@@ -158,7 +162,7 @@ export class RateLease implements Capacity {
     return this.#listeners.onAvailable(listener, waiting)
   }
 
-  /** Calls `listener` with each new {@link capacity}. Returns a function that stops it. */
+  /** Calls `listener` with each new {@link capacity}. Returns a function that removes it. */
   onChange(listener: (capacity: number) => void): () => void {
     requireFunction('listener', listener)
     return this.#resource.onChange(listener)

@@ -22,7 +22,7 @@ export interface RefresherOptions {
  */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 60_000
-/** The same while a caller waits, or holds slots of which the server should know. */
+/** The same while a caller waits, or holds slots that the server should know about. */
 const NEEDED_RETRY_MS = 2_000
 /** A retry is delayed by up to this part of its time. */
 const RETRY_JITTER = 0.25
@@ -185,7 +185,7 @@ export class Refresher {
         }
         const answer = await this.#call((service, signal) => service.getCapacity(request, signal))
         if (answer.response.length > 0 || answer.mastership === undefined) {
-          // A later question has been answered already.
+          // A later question has already been answered.
           if (run < this.#answeredRun) return
           this.#answeredRun = run
           this.#answered(asked, answer, sent)
@@ -199,7 +199,7 @@ export class Refresher {
     }
   }
 
-  /** Sends the releases to the known server; if there is none, or it does not answer, the leases simply run out. */
+  /** Sends the releases to the known server; if there is none, or it does not answer, the leases simply expire. */
   async #release(): Promise<void> {
     const { clientId } = this.#options
     const releases = this.#releases++
@@ -208,7 +208,7 @@ export class Refresher {
     try {
       await this.#call((service, signal) => service.releaseCapacity(request, signal))
     } catch {
-      // Nothing depends on it.
+      // A failed release has no effect but a later expiry.
     }
   }
 
@@ -222,7 +222,7 @@ export class Refresher {
 
   #follow(master: string | undefined, redirects: number): void {
     if (master === undefined || master === '') throw new CapacityError('unavailable', 'no server knows the master')
-    if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'servers send us round in circles')
+    if (redirects >= MOST_REDIRECTS) throw new CapacityError('unavailable', 'the servers redirect in a circle')
     this.#service = this.#options.transport.connect(master)
     this.#master = master
   }
@@ -246,7 +246,7 @@ export class Refresher {
     this.#failures++
     this.#failedMs = this.#options.clock()
     this.#jitter = 1 + RETRY_JITTER * this.#options.random()
-    // Also resources that were added meanwhile: they do not wait longer than the others.
+    // Includes resources that were added meanwhile: they do not wait longer than the others.
     for (const resource of this.#resources) resource.failed()
   }
 

@@ -156,7 +156,8 @@ describe("a gate's stage that keeps inside a lease", () => {
       said[flow]!.push(decision.admitted ? 'admitted' : decision.reason)
       if (decision.admitted) decision.finish('success')
     }
-    // Each tenth of a second: ten requests of one, and every fifth time one of another. There is enough for two.
+    // Every tenth of a second: ten requests of one flow, and one of another in every fifth. The capacity is enough for
+    // two.
     const tenths = async (count: number): Promise<void> => {
       for (let i = 0; i < count; i++) {
         for (let request = 0; request < 10; request++) ask('greedy')
@@ -169,7 +170,7 @@ describe("a gate's stage that keeps inside a lease", () => {
     said['quiet'] = []
     await tenths(200)
     const count = (flow: string, what: string): number => said[flow]!.filter((each) => each === what).length
-    // Half of what it asks, though the other comes first, ten at a time, each tenth of a second.
+    // The quiet flow gets at least half of its requests, although the other arrives first, with ten at a time.
     expect(count('quiet', 'admitted')).toBeGreaterThan(15)
     expect(count('quiet', 'unfair')).toBe(0)
     expect(count('greedy', 'admitted') + count('quiet', 'admitted')).toBeGreaterThan(300)

@@ -8,7 +8,7 @@ type Reply = (path: string, body: unknown, request: IncomingMessage) => { status
 
 const servers: Server[] = []
 
-/** A real server that says what `reply` says, and nothing ever if that is `undefined`. */
+/** A real server that answers with `reply`, or never if `reply` returns undefined. */
 async function serve(reply: Reply): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -87,7 +87,7 @@ describe('the transport over HTTP', () => {
     await expect(failed).rejects.toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
-  it('has no answer from where nobody listens, nor from where one breaks off', async () => {
+  it('has no answer without a listener, nor from a broken connection', async () => {
     const { url, server } = await serve((_path, _body, request) => {
       request.socket.destroy()
       return undefined
@@ -99,7 +99,7 @@ describe('the transport over HTTP', () => {
     await expect(overHttp({ url }).connect().getCapacity(request)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  it('hangs up when nobody waits for the answer any more', async () => {
+  it('hangs up when the answer is no longer needed', async () => {
     let asked = (): void => {}
     const arrived = new Promise<void>((resolve) => {
       asked = resolve

@@ -23,7 +23,7 @@ export function inProcess(nodes: CapacityService | ((address?: string) => Capaci
   if (typeof nodes !== 'object' || nodes === null)
     throw new TypeError(`nodes must be a server node or a function that finds one, got ${show(nodes)}`)
   for (const method of METHODS) requireFunction(`nodes.${method}`, nodes[method])
-  // With one node there is no other server, whatever address it names.
+  // The only node serves every address.
   return { connect: () => nodes }
 }
 
@@ -46,7 +46,8 @@ export function withinDeadline<T>(ms: number, after: After, send: (signal: Abort
 /** Options of {@link overHttp}. */
 export interface HttpTransportOptions {
   /**
-   * `scheme://host:port`, with a path if a proxy needs one. Of several, the next is tried when one does not answer.
+   * `scheme://host:port`, with a path if a proxy needs one. If there are several, the next is tried when one does not
+   * answer.
    */
   url: string | readonly string[]
   /** Sent with each request, also to a master that a server named: for example `authorization`. @default none */
@@ -60,10 +61,10 @@ export interface HttpTransportOptions {
 const OPTIONS = ['url', 'headers', 'fetch', 'urlOf']
 
 /**
- * Servers over HTTP, with JSON and only `fetch`: at the edge, in a browser, or instead of gRPC. A
- * request ends when the caller's signal fires, so the client's `deadlineMs` bounds it; it has no timer of its own.
+ * Servers over HTTP, with JSON and only `fetch`: at the edge, in a browser, or instead of gRPC. A request ends when the
+ * caller's signal fires, so the client's `deadlineMs` bounds it; it has no timer of its own.
  *
- * @throws RangeError, TypeError for an option that is wrong, by its name
+ * @throws RangeError, TypeError that names an invalid option
  */
 export function overHttp(options: HttpTransportOptions): Transport {
   const connect = httpPosts(options)

@@ -291,7 +291,7 @@ describe('fairFetch', () => {
   ])('%j is refused', (options, message) => expect(() => fairFetch(() => new Response(), options)).toThrow(message))
 
   it('an answer of another kind, which cannot be followed, ends its permit and is an error', async () => {
-    // Like those of packages that keep to Node's streams.
+    // Responses without web streams, as from packages that keep to Node's streams.
     const foreign = { status: 200, headers: new Headers(), body: { locked: false } }
     for (const answer of [foreign, { ...foreign, body: 'text' }, Response.error()]) {
       const handle = fairFetch(() => answer as never, { ...quiet, shed: false })

@@ -10,7 +10,7 @@ import { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } 
 import { watchRequest } from './response-end.js'
 import { runtime } from './runtime/runtime.js'
 
-/** Options of {@link fairFetch}; all optional. Functions get what the handler gets. */
+/** Options of {@link fairFetch}; all optional. Functions receive the handler's arguments. */
 export type FairFetchOptions<Rest extends readonly unknown[] = []> = HttpOptions<[request: Request, ...rest: Rest]>
 
 /** A `fetch` handler, and the gate in front of it. */
@@ -31,20 +31,20 @@ interface Answered {
   [STATUS]?: number
 }
 
-/** What a worker is given last. */
+/** The context that a worker's handler gets as its last argument. */
 interface WorkerContext {
   waitUntil(work: Promise<unknown>): void
 }
 
 /**
  * Fair admission control for a `fetch` handler, on any runtime: Workers, `Bun.serve`, `Deno.serve`, route handlers of
- * Next, h3, SvelteKit and the like. What stands behind the request (environment, context, parameters) is handed on.
+ * Next, h3, SvelteKit and the like. Further arguments (environment, context, parameters) are passed on.
  *
- * A permit is kept until the handler has settled and the body of its answer was read, broke or was cancelled. The
- * handler finds it by `fairOf(request)`. It rejects as the handler does, except that a `ResourceExhaustedError` is
- * answered 503. Without options: FAIR between client addresses, where the server tells them; on Node and Bun, load
- * shedding by memory and event-loop delay; and permits that end after a minute. Starts nothing before the first
- * request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ * A permit is kept until the handler has settled and the body of its answer was read, failed or was cancelled. The
+ * handler finds it by `fairOf(request)`. `fairFetch` rejects as the handler does, except that a
+ * `ResourceExhaustedError` is answered 503. Without options: FAIR between client addresses, if the server provides
+ * them; on Node and Bun, load shedding by memory and event-loop delay; and permits that end after a minute. Starts
+ * nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairFetch<Rest extends readonly unknown[] = []>(
   handler: (request: Request, ...rest: Rest) => Response | Promise<Response>,
@@ -69,7 +69,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
     if (!decision.admitted && decision.reason !== 'gone') return refused(admission.refusal(decision), request, rest)
     if (!decision.admitted || !visit.admit(decision)) return new Response(null, { status: CLIENT_GONE })
     showFair(request, visit)
-    // Held until it is known how the answer will end.
+    // Keeps the permit until the end of the answer is known.
     visit.handlerStarted()
     try {
       let answer: Response | undefined
@@ -110,7 +110,7 @@ export function fairFetch<Rest extends readonly unknown[] = []>(
 
   function passWorkerd(request: Request, ...rest: Rest): Promise<Response> {
     const passing = pass(request, ...rest)
-    // What is cut off with its client never gives its permit back.
+    // Keeps the invocation alive: a handler that is cut off with its client would never return its permit.
     rest.find(isWorkerContext)?.waitUntil(passing.catch(() => {}))
     return passing
   }
@@ -131,15 +131,17 @@ function exhausted(error: unknown): Response {
   throw error
 }
 
-/** What the server handed over, where it did: Bun the server, Deno what it knows of the connection. */
+/**
+ * The first argument after the request, if it is an object: Bun's server, or Deno's information about the connection.
+ */
 function hostOf([host]: readonly unknown[]): Host | undefined {
   return isWorkerd || typeof host !== 'object' || host === null ? undefined : host
 }
 
 /**
- * An answer with fields added. Where one is there already, this goes to its list. Without a body one answer may serve
- * many requests, and nothing can be added to what was fetched from elsewhere: these are copied. Others are not, because
- * the length of their body would get lost.
+ * A response with fields added, appended to a field of the same name. Two kinds are copied: one without a body, which
+ * may serve many requests; and a fetched one, whose headers are immutable. Others are not, because a copy would lose
+ * the length of their body.
  */
 function tell(response: Response, fields: Fields | undefined): Response {
   if (fields === undefined) return response
@@ -155,7 +157,7 @@ function tell(response: Response, fields: Fields | undefined): Response {
   return told
 }
 
-/** Servers replace the global `Response`, so `instanceof` would tell of one kind only. */
+/** Servers replace the global `Response`, so `instanceof` would recognise only one of the classes. */
 function isResponse(answer: unknown): answer is Response {
   return typeof answer === 'object' && answer !== null && 'headers' in answer && 'body' in answer
 }

@@ -5,24 +5,27 @@ import type { FairRequest } from '../http/http-visit.js'
 import type { NodeUpload, RefusalHead } from '../http/node-admission.js'
 import type { NodeResponse } from '../http/open-response.js'
 
-/** What a server hands to a `fetch` handler beside the request: each one its own, and some nothing. */
+/**
+ * The object that a server passes to a `fetch` handler beside the request. It differs from server to server, and some
+ * pass none.
+ */
 export interface Host {
-  // @hono/node-server. No response where the request asks for an upgrade.
+  // @hono/node-server. No response if the request asks for an upgrade.
   readonly incoming?: NodeUpload & { readonly socket: { readonly remoteAddress?: string } }
   readonly outgoing?: NodeResponse & RefusalHead & { readonly statusCode: number }
-  /** The client's address, where `Bun.serve` calls. */
+  /** The client's address, under `Bun.serve`. */
   requestIP?(request: Request): { readonly address: string } | null
   // Deno.serve
   readonly remoteAddr?: { readonly hostname?: string }
   readonly completed?: Promise<void>
 }
 
-/** What is used of the global object, on workerd. */
+/** The part of workerd's global object that this file reads. */
 interface Global {
   readonly navigator?: { readonly userAgent?: string }
 }
 
-/** There what is handed over holds what the user bound, under names of his own, and nothing of the server's. */
+/** On workerd that object holds the user's bindings, under names of their choice, and nothing from the server. */
 export const isWorkerd: boolean = (globalThis as Global).navigator?.userAgent === 'Cloudflare-Workers'
 
 /** The client's address, from the connection, or, on Cloudflare's edge, from the header that it sets itself. */
@@ -33,15 +36,15 @@ export function addressFrom(request: Request, host: Host | undefined): string | 
   return host?.remoteAddr?.hostname
 }
 
-/** The visit to a gate that a request has passed before: as this request, or as Node's. */
+/** The visit to a gate that the request has already passed, found on this request or on Node's. */
 export function outerOf(request: Request, host: Host | undefined): FairRequest | undefined {
   return fairOf(request) ?? fairOf(host?.incoming)
 }
 
-/** How often a request that waits looks after itself, where a timer of the gate's may have died with another. */
+/** Interval at which a waiting request wakes the gate, whose timer may have died with another request. */
 const WAKE_EVERY_MS = 100
 
-/** Waits for the decision, and sees to it that the gate looks at the clock meanwhile. */
+/** Waits for the decision, and wakes the gate at intervals until then. */
 export async function awake(gate: Gate, asked: Promise<Answer>): Promise<Answer> {
   const timer = setInterval(() => gate.wake(), WAKE_EVERY_MS)
   try {
@@ -51,7 +54,7 @@ export async function awake(gate: Gate, asked: Promise<Answer>): Promise<Answer>
   }
 }
 
-/** The options; for a gate that will be made by them, with this time-out of permits as the default. */
+/** The options, with `permitTimeoutMs` as the default if they will make a gate. */
 export function withPermitTimeout<Options extends { gate?: unknown; permitTimeoutMs?: number }>(
   options: Options,
   permitTimeoutMs: number | undefined,

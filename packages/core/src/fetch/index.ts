@@ -1,12 +1,12 @@
 /**
- * Fair admission control for `fetch` handlers: nothing of Node is in a bundle for the edge.
+ * Fair admission control for `fetch` handlers. An edge bundle contains nothing of Node.
  *
  * @module @fairlead/core/fetch
  */
 
 export { fairOf } from '../http/context.js'
 export { type FairFetch, type FairFetchOptions, fairFetch } from './fair-fetch.js'
-/** @internal What the adapter for Hono shares. */
+/** @internal Shared with the adapter for Hono. */
 /** @internal */
 export { addressFrom, awake, type Host, isWorkerd, outerOf, withPermitTimeout } from './host.js'
 /** @internal */

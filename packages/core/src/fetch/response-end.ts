@@ -2,28 +2,28 @@ import type { EndListener } from '../http/open-response.js'
 import { isLater } from '../rejection.js'
 import type { Host } from './host.js'
 
-/** Has to be given the answer, to find out how it ends. */
+/** Follows the response to its end. */
 export interface ResponseEnd {
-  /** Follows an answer, once everything behind the adapter has settled; gives what is to be sent in its place. */
+  /** Follows a response, once everything behind the adapter has settled; returns the response to send instead. */
   follow(response: Response | undefined, method: string): Response | undefined
 }
 
 /**
- * Tells `listener` how the answer to a request ends, where no response of Node's tells.
+ * Tells `listener` how the response to a request ends, on servers without Node's response events.
  *
- * Deno says when a response is over, though not whether it was cut off in the middle. Other servers say only that a
- * client has left, if that: there a whole body counts as sent when the handler has settled, and a stream is followed.
+ * Deno reports the end of a response, but not whether it was cut off in the middle. Other servers report at most that a
+ * client has left: there a whole body counts as sent when the handler has settled, and a stream is followed.
  */
 export function watchRequest({ signal }: Request, host: Host | undefined, listener: EndListener): ResponseEnd {
   const gone = (): void => listener.responseEnded(true)
   if (signal.aborted) gone()
   signal.addEventListener('abort', gone)
-  // What is given beside a request may be anything.
+  // The argument beside a request can be any value.
   if (!isLater(host?.completed)) return { follow: (response, method) => followBody(response, method, listener) }
   host.completed.then(() => listener.responseEnded(false), gone)
   return {
     follow(response) {
-      // Deno aborts it when any response is over.
+      // Deno aborts the signal at the end of every response.
       signal.removeEventListener('abort', gone)
       return response
     },
@@ -40,9 +40,9 @@ function followBody(response: Response | undefined, method: string, listener: En
 }
 
 /**
- * Whether a body comes bit by bit. Those made by scripts do, and are no byte streams; those made of text or bytes are
- * byte streams, except in Bun, where following them costs little; and so are those fetched from elsewhere, which are
- * followed if their length is not known, because it would get lost.
+ * Whether a body is produced incrementally. Streams made by scripts are, and are no byte streams. Bodies made of text
+ * or bytes are byte streams, except in Bun, where following them costs little. Fetched bodies are byte streams too;
+ * they are followed only if their length is unknown, because following would lose it.
  */
 function isStreamed(response: Response, body: ReadableStream<Uint8Array>): boolean {
   try {
@@ -55,8 +55,8 @@ function isStreamed(response: Response, body: ReadableStream<Uint8Array>): boole
 }
 
 /**
- * The same stream; `listener` hears when it was read to its end, or else that it broke or was cancelled. Reads nothing
- * before it is read itself.
+ * The same stream. `listener` is told when it was read to its end, or that it failed or was cancelled. Reads ahead
+ * nothing.
  */
 function whenRead(stream: ReadableStream<Uint8Array>, listener: EndListener): ReadableStream<Uint8Array> {
   const reader = stream.getReader()

@@ -98,7 +98,7 @@ describe('the flow of an address', () => {
 })
 
 describe('flows by address', () => {
-  it('gives what has no address one flow of its own, and says so once, when ten such were answered in a row', () => {
+  it('gives requests without an address one flow, and warns once, when ten such were answered in a row', () => {
     const listener = vi.fn()
     const flows = new AddressFlows(56, new Warnings(listener))
     for (let i = 0; i < 3; i++) expect(flows.flow(undefined)).toBe(UNKNOWN_ADDRESS)
@@ -123,13 +123,13 @@ describe('flows by address', () => {
 })
 
 describe('the flow of a name', () => {
-  it('is the name itself, but for what looks like the flow of an address', () => {
+  it('is the name itself, unless it looks like the flow of an address', () => {
     expect(namedFlow('tenant-acme')).toBe('tenant-acme')
     expect(namedFlow('203.0.113.7')).toBe('203.0.113.7')
     expect(namedFlow('ip:203.0.113.7')).toBe('ip:ip:203.0.113.7')
   })
 
-  it('is no flow of an address, whatever the name, and two names are two flows', () => {
+  it('is never the flow of an address, and two names are two flows', () => {
     const name = fc.oneof(
       fc.string(),
       fc.tuple(fc.constantFrom('ip:', 'ip:ip:', 'IP:', ''), fc.ipV4()).map(([head, address]) => head + address),

@@ -6,16 +6,16 @@ export const UNKNOWN_ADDRESS = 'ip:unknown'
 
 const MOST_REMEMBERED = 1_000
 
-/** Requests without an address, one after the other, that are answered to their end before that counts as a mistake. */
+/** Consecutive requests without an address, answered to their end, that count as a mistake. */
 const ANSWERED_WITHOUT = 10
 
 /**
- * The flow of a client's address, `ip:203.0.113.5` or `ip:2001:db8::/56`, or undefined if `address` is none.
+ * The flow of a client's address, `ip:203.0.113.5` or `ip:2001:db8::/56`, or undefined if `address` is not an address.
  *
  * One IPv4 address is one flow, however it is spelt: alone, with a port, inside IPv6 (`::ffff:1.2.3.4`,
- * `::ffff:102:304`) or behind the well-known NAT64 prefix, where cutting would make one flow of all clients.
- * IPv6 is cut to `ipv6Prefix` bits, because one client holds that many addresses; what has no subnets to tell apart
- * (loopback, link-local, a local NAT64) is left whole.
+ * `::ffff:102:304`) or behind the well-known NAT64 prefix, where a cut prefix would make one flow of all clients. IPv6
+ * is cut to `ipv6Prefix` bits, because one client holds all addresses under such a prefix; ranges without subnets
+ * (loopback, link-local, a local NAT64) are left whole.
  */
 export function addressFlow(address: string, ipv6Prefix: number): string | undefined {
   const parts = parseAddress(address)
@@ -26,7 +26,7 @@ export function addressFlow(address: string, ipv6Prefix: number): string | undef
   return `${ADDRESS}${hex(cut(parts, ipv6Prefix))}/${ipv6Prefix}`
 }
 
-/** Names flows by address, remembers the recent ones, and warns once about what is no address. */
+/** Names flows by address, remembers recent addresses, and warns once about invalid ones. */
 export class AddressFlows {
   readonly #ipv6Prefix: number
   readonly #warnings: Warnings
@@ -40,7 +40,7 @@ export class AddressFlows {
 
   /** Never throws. About 30 ns for an address seen lately, a microsecond for a new one. */
   flow(address: string | undefined): string {
-    // Whether that is a mistake shows later: a client that has gone has no address either.
+    // Whether a missing address is a mistake is known only at the end: a client that has left has no address either.
     if (typeof address !== 'string') return UNKNOWN_ADDRESS
     const known = this.#recent.get(address)
     if (known !== undefined) return known
@@ -56,8 +56,8 @@ export class AddressFlows {
   }
 
   /**
-   * A request that is named by address was answered to its end. Its client was connected, with rare exceptions: a reset
-   * that arrived while the answer was on its way.
+   * A request named by its address was answered to its end. Its client was connected, with rare exceptions: a reset
+   * that arrived while the answer was in transit.
    */
   answered(hadAddress: boolean): void {
     this.#without = hadAddress ? 0 : this.#without + 1
@@ -112,7 +112,7 @@ function dotted(high: number, low: number): string {
   return [high >>> 8, high & 255, low >>> 8, low & 255].join('.')
 }
 
-/** Zone ids and ports included, an address is never longer than this many UTF-16 units. */
+/** Longest address, in UTF-16 units, with zone id and port. */
 const LONGEST_ADDRESS = 100
 const BRACKETED = /^\[([^\]]*)\](?::\d{1,5})?$/
 const DOTTED = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?::\d{1,5})?$/

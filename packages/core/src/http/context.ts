@@ -10,13 +10,16 @@ export interface Caller {
   readonly signal: AbortSignal | undefined
 }
 
-/** What is used of `AsyncLocalStorage`. */
+/** The part of `AsyncLocalStorage` that this file uses. */
 interface Storage {
   getStore(): Caller | undefined
   run<Args extends unknown[], T>(caller: Caller, work: (...args: Args) => T, ...args: Args): T
 }
 
-/** What is used of the global object, where it is there: Node, Bun and Deno have the first, edges the second. */
+/**
+ * The part of the global object that this file uses, if present: Node, Bun and Deno have the first property, edge
+ * runtimes the second.
+ */
 interface Global {
   readonly process?: { getBuiltinModule?(name: string): { readonly AsyncLocalStorage?: new () => Storage } | undefined }
   readonly AsyncLocalStorage?: new () => Storage
@@ -35,7 +38,7 @@ export function carryCallers(): void {
   if (Known !== undefined) storage = new Known()
 }
 
-/** The request on whose behalf the current code runs, if it is carried. */
+/** The request on whose behalf the current code runs, if handlers carry their requests. */
 export function callerNow(): Caller | undefined {
   return storage?.getStore()
 }
@@ -45,7 +48,9 @@ export function runFor<Args extends unknown[], T>(caller: Caller, work: (...args
   return storage === undefined ? work(...args) : storage.run(caller, work, ...args)
 }
 
-/** Where a request keeps its visit. A `WeakMap` with an entry for each costs more than all the rest. */
+/**
+ * Property under which a request keeps its visit. A `WeakMap` entry per request costs more than everything else here.
+ */
 const FAIR = Symbol('fair')
 
 interface Judged {
@@ -53,14 +58,14 @@ interface Judged {
 }
 
 /**
- * What the innermost `fairHandler` or `fairFetch` knows of this request: the object that the handler was given.
- * Undefined where none judged it.
+ * The visit of the innermost `fairHandler` or `fairFetch` to which this request belongs; `request` is the object passed
+ * to the handler. Undefined if no gate judged it.
  */
 export function fairOf(request: object | undefined): FairRequest | undefined {
   return (request as Judged | undefined)?.[FAIR]
 }
 
-/** Lets handlers see a visit. */
+/** Makes a visit visible to handlers, through {@link fairOf}. */
 export function showFair(request: object, fair: FairRequest): void {
   ;(request as Judged)[FAIR] = fair
 }

@@ -151,7 +151,7 @@ describe('what adapters have in common', () => {
   })
 
   it.each(['1.2.3.4', 'ip:1.2.3.4', 'ip:ip:1.2.3.4', 'ip:unknown', '::ffff:1.2.3.4'])(
-    'keeps who calls itself %s apart from every address, and from whoever calls itself otherwise',
+    'keeps a client named %s apart from every address, and from clients of other names',
     (name) => {
       const probe = probeStage()
       const subject = admission({ fair: false, shed: false, stages: [probe], flow: ({ key }) => key })
@@ -163,7 +163,7 @@ describe('what adapters have in common', () => {
     },
   )
 
-  it('warns once of an option that fails with every request, and a warning that throws harms nobody', () => {
+  it('warns once of an option that fails with every request, and a warning that throws has no effect', () => {
     const onWarning = vi.fn(() => {
       throw new Error('nobody listens')
     })
@@ -176,7 +176,7 @@ describe('what adapters have in common', () => {
     expect(onWarning.mock.calls).toEqual([["An option failed: onError, 'address', decides.", fault]])
   })
 
-  it('a warning that rejects harms nobody: the process would end', async () => {
+  it('a warning that rejects does not end the process', async () => {
     const onWarning = vi.fn(async () => {
       throw new Error('nobody listens')
     })
@@ -253,7 +253,7 @@ describe('what adapters have in common', () => {
     const subject = admission({ fair: false, shed: false, stages: [stage], onWarning })
     const permit = subject.ask(subject.visit([{ address: '1.2.3.4' }], undefined)) as Permit
     for (let i = 0; i < 2; i++) expect(subject.fields(permit)).toBeUndefined()
-    expect(onWarning.mock.calls).toEqual([['The quota of a stage failed: clients are not told of it.', fault]])
+    expect(onWarning.mock.calls).toEqual([['The quota of a stage failed: responses do not report it.', fault]])
   })
 
   it('touches no response that has nothing to tell', () => {

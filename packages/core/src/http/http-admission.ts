@@ -15,37 +15,37 @@ import { outcomeOf } from './outcome.js'
 import { type Fields, rateLimitFields } from './rate-limit-fields.js'
 import { type HttpRefusal, httpRefusal, OPTION_FAILED } from './refusal.js'
 
-/** All that the core needs to know of a framework; `target` is what its handlers get. */
+/** The core's view of a framework; `target` is the arguments of its handlers. */
 export interface Framework<Target extends readonly unknown[]> {
-  /** What the user calls, for messages: `fairMiddleware`. */
+  /** The function that the user calls, for messages: `fairMiddleware`. */
   readonly name: string
-  /** The address of the client, as far as the framework trusts what it was told. */
+  /** The client's address, with proxies trusted as the framework is configured. */
   address(...target: Target): string | undefined
-  /** The status that the response was sent with; undefined where there is none. */
+  /** The status of the response that was sent; undefined without a response. */
   status(...target: Target): number | undefined
-  /** Load shedding, if the user does not say; `queued`: requests wait in a queue. */
+  /** The default load shedding; `queued`: requests wait in a queue. */
   shed(queued: boolean): Mechanism<'shed'> | false
   /**
-   * The request's headers, in lower case, if the framework was not told to trust those that proxies set; undefined if
-   * it was. `trust` says how it is told, for messages; undefined where it has no setting for that.
+   * The request's headers, in lower case, if the framework is not configured to trust those that proxies set; undefined
+   * if it is. `trust` names the setting, for messages; undefined if the framework has none.
    */
   untrustedHeaders?(...target: Target): Readonly<Record<string, unknown>> | undefined
   readonly trust?: string
 }
 
 type NowOrLater<T> = T | Promise<T>
-/** What the option `flow` gives. */
+/** The value of the option `flow`. */
 type GivenFlow = Flow | null | undefined
 
-/** Stands for what an option will not be asked for any more. */
+/** Stands for an option's answer that is no longer needed. */
 const OVER = Symbol('over')
 
-/** The gate's answer to a request; undefined if the request is none of its business. */
+/** The gate's answer to a request; undefined if the gate does not judge it. */
 export type Answer = Decision | undefined
 
 /**
- * Turns a framework's requests into decisions of a gate, and how they ended into outcomes: all that adapters have in
- * common. Never throws into a request: what the user's functions do wrong is answered as `onError` says.
+ * Turns a framework's requests into decisions of a gate, and their ends into outcomes: the part that all adapters
+ * share. Never throws into a request: if a user's function fails, `onError` decides.
  */
 export class HttpAdmission<Target extends readonly unknown[]> implements Judge<Target> {
   readonly gate: Gate
@@ -77,14 +77,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }, 'error')
   }
 
-  /** Begins a visit. `outer` is the visit to a gate that the request passed before. */
+  /** Begins a visit. `outer` is the visit to a gate that the request has already passed. */
   visit(target: Target, outer: FairRequest | undefined): HttpVisit<Target> {
     return new HttpVisit(this, target, outer)
   }
 
   /**
-   * Asks the gate. Undefined: the request is none of our business (`skip`, or this gate has judged it before), let it
-   * pass. If the client has left already, the answer is a refusal with reason `gone`. Never rejects.
+   * Asks the gate. Undefined: the gate does not judge this request (`skip`, or it has judged it before), let it pass.
+   * If the client has left already, the answer is a refusal with reason `gone`. Never rejects.
    */
   ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
     const answer = this.#ask(visit)
@@ -99,7 +99,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
 
   #ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
     const { target } = visit
-    // Nothing can be known of a client that has left; the gate only counts it.
+    // The options may fail for a client that has left; the gate only counts the request.
     if (visit.isGone) return this.#over(visit)
     if (visit.passed(this.gate)) {
       this.#mistakes.passedTwice()
@@ -113,14 +113,14 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }
   }
 
-  /** A refusal in HTTP's words. */
+  /** Renders a refusal as an HTTP response. */
   refusal(refusal: Refusal): HttpRefusal {
     return httpRefusal(refusal, this.#random, this.#rateLimit !== 'never')
   }
 
   /**
-   * What the response to an admitted request, of this status, is to tell of its budgets at this moment; undefined for
-   * most. A redirect tells nothing unless that is always wanted: clients may wait before they follow it.
+   * The fields that the response to an admitted request, of this status, reports about its budgets now; undefined for
+   * most. With `'near'`, a redirect reports nothing: clients may wait before they follow it.
    */
   fields(permit: Permit, status: number = 200): Fields | undefined {
     const when = this.#rateLimit
@@ -130,17 +130,17 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       const quotas = permit.quotas()
       return quotas.length === 0 ? undefined : rateLimitFields(quotas, when)
     } catch (error) {
-      this.warn('The quota of a stage failed: clients are not told of it.', error)
+      this.warn('The quota of a stage failed: responses do not report it.', error)
       return undefined
     }
   }
 
-  /** A request is named by its address, as the framework tells it. */
+  /** Notes that a request is named by its address, as the framework reports it. */
   protected namedByAddress(_target: Target): void {
     this.#mistakes.namedByAddress()
   }
 
-  /** What to tell the user once, and never again. */
+  /** Warns the user once. */
   warn(message: string, cause?: unknown): void {
     this.#warnings.say(message, cause)
   }
@@ -181,7 +181,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
         () =>
           this.#admit(visit, flow, cost),
       (error: unknown) =>
-        // If it was the cost that failed, the name still counts.
+        // If only the cost failed, the name still counts.
         Promise.resolve(name).then(
           (flow) => () => this.#withoutOptions(visit, error, pathOf(flow)),
           () => () => this.#withoutOptions(visit, error),
@@ -211,7 +211,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     }
   }
 
-  /** Goes on when an option's promise is kept. A client that has left by then is not judged. */
+  /** Continues when an option's promise is fulfilled. A client that has left by then is not judged. */
   #later<T>(
     visit: HttpVisit<Target>,
     promise: PromiseLike<T>,
@@ -222,7 +222,10 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
       .catch((error: unknown) => this.#withoutOptions(visit, error))
   }
 
-  /** What an option promises; {@link OVER} once the client has left or the gate is closed. It may never be kept. */
+  /**
+   * The value of an option's promise, or {@link OVER} once the client has left or the gate is closed. The promise may
+   * never settle.
+   */
   #unlessOver<T>(visit: HttpVisit<Target>, promise: PromiseLike<T>): Promise<T | typeof OVER> {
     return new Promise((resolve, reject) => {
       let counted: (() => void) | undefined
@@ -236,7 +239,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     })
   }
 
-  /** The gate's answer to a request that it does not judge any more. Not even its address need be known. */
+  /** The gate's answer to a request that it no longer judges. Its address may be unknown. */
   #over(visit: HttpVisit<Target>): Decision | Promise<Decision> {
     return this.gate.admit({ flow: UNKNOWN_ADDRESS, signal: visit.signal })
   }
@@ -251,7 +254,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     return this.#addresses.flow(told)
   }
 
-  /** The answer to a request about which the user's functions failed; `path` is its name, if it has one. */
+  /** The answer to a request for which a user's function failed; `path` is its name, if it has one. */
   #withoutOptions(visit: HttpVisit<Target>, cause: unknown, path?: Flow): Answer | Promise<Answer> {
     this.warn(`An option failed: onError, '${this.#onError}', decides.`, cause)
     if (this.#onError === 'admit') return undefined
@@ -260,7 +263,7 @@ export class HttpAdmission<Target extends readonly unknown[]> implements Judge<T
     try {
       flow = this.#flowOf(visit, path)
     } catch {
-      // The user's own functions may have failed the framework, too (which proxies to trust).
+      // A user's function in the framework (which proxies to trust) may have failed, too.
     }
     return this.gate.admit({ flow, signal: () => visit.signal, target: visit.target })
   }
@@ -271,13 +274,15 @@ function pathOf(name: GivenFlow): Flow | undefined {
   return name == null || name === '' ? undefined : requireFlow(name)
 }
 
-/** The answer of a user's function that must come at once. A promise must not end the process when it rejects. */
+/**
+ * The value of a user's function that must answer synchronously. The rejection of a promise must not end the process.
+ */
 function now<T>(answer: T): T {
   onRejection(answer, () => {})
   return answer
 }
 
-/** An answer that has to be true or false, or nothing. A promise would otherwise always count as yes. */
+/** The value of an option that must be a boolean or undefined. Without the check a promise would count as true. */
 function yes(name: string, answer: unknown): boolean {
   if (answer === undefined) return false
   requireBoolean(name, answer)

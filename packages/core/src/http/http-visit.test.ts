@@ -13,7 +13,7 @@ function admitted(gate: Gate): Permit {
 }
 
 describe('the release rule', () => {
-  it('releases once, when the response has ended and nobody holds the permit, in whatever order things happen', () => {
+  it('releases once, when the response has ended and the permit has no holder, in any order of events', () => {
     fc.assert(
       fc.property(fc.array(fc.constantFrom('end', 'abort', 'hold', 'done', 'admit')), (steps) => {
         const gate = createGate({ fair: false })
@@ -25,7 +25,7 @@ describe('the release rule', () => {
         for (const step of steps) {
           if (step === 'end' || step === 'abort') {
             visit.responseEnded(step === 'abort')
-            // Nobody waits for the answer of a request that was answered before it was admitted.
+            // A request that was answered before its admission counts as aborted.
             ended ??= permit === undefined ? 'abort' : step
           } else if (step === 'hold') holds.push(visit.hold())
           else if (step === 'done') {
@@ -89,7 +89,7 @@ describe('the release rule', () => {
     expect(signal.aborted).toBe(true)
   })
 
-  it('gives a signal that has fired to whoever asks late', () => {
+  it('gives a late reader a signal that has already fired', () => {
     const visit = new HttpVisit(judge, [], undefined)
     visit.responseEnded(true)
     expect(visit.signal.aborted).toBe(true)

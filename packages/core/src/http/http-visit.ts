@@ -6,28 +6,28 @@ import { isLater } from '../rejection.js'
 import { runFor } from './context.js'
 import type { EndListener } from './open-response.js'
 
-/** What a handler can see and do about its own admission: `req.fair`, `ctx.state.fair` and the like. */
+/** A handler's view of its own admission: `req.fair`, `ctx.state.fair` and the like. */
 export interface FairRequest {
-  /** The gate's permit. Finishing it by hand counts instead of what the adapter would have said. */
+  /** The gate's permit. Finishing it by hand overrides the outcome that the adapter would report. */
   readonly permit: Permit | undefined
   /** Fires when the client is gone, before the permit is released: stop working then. Made at the first reading. */
   readonly signal: AbortSignal
   /**
-   * Keeps the permit, and those of outer gates, until the returned function is called, even if the response has
-   * closed by then: for work that goes on when the client has left. Calling it again does nothing.
+   * Keeps the permit, and those of outer gates, until the returned function is called, even if the response has closed
+   * by then: for work that continues after the client has left. Calling it again does nothing.
    */
   hold(): () => void
-  /** Tells what the handler threw, where the framework hides it: call it in an error handler of your own. */
+  /** Reports an error that the framework hides from the adapter: call it in your own error handler. */
   failed(error: unknown): void
   /**
-   * Says that a gate further in has judged this request: it refused it, or it admitted it and has FAIR. A failure then
-   * is that gate's affair, and `ignored` by this one and those around it. Adapters do so; a handler that asks a gate by
-   * hand may.
+   * Reports that an inner gate has judged this request: it refused it, or it admitted it and has FAIR. A failure then
+   * counts at that gate, and is `ignored` by this one and those around it. Adapters call it; a handler that asks a gate
+   * by hand may, too.
    */
   judgedInside(): void
 }
 
-/** Says how a response that was sent to its end ended. */
+/** Judges the outcome of a response that was sent to its end. */
 export interface Judge<Target extends readonly unknown[]> {
   readonly gate: Gate
   /** Called once, when the response was sent and the permit has no holder left. Must not throw. */
@@ -35,7 +35,7 @@ export interface Judge<Target extends readonly unknown[]> {
 }
 
 /**
- * One request between its admission and its release, whatever the framework.
+ * One request between its admission and its release, for all frameworks.
  *
  * The release rule: the permit ends once, when the response has ended *and* the permit has no holder left. An adapter
  * that sees its handler settle holds the permit until then; other adapters leave holding to their users. `target` is
@@ -44,16 +44,16 @@ export interface Judge<Target extends readonly unknown[]> {
 export class HttpVisit<Target extends readonly unknown[]> implements FairRequest, EndListener {
   readonly target: Target
   permit: Permit | undefined = undefined
-  /** What the handler threw, as far as anybody told. */
+  /** The error that the handler threw, if known. */
   error: unknown = undefined
-  /** Of a pipelined request: fulfilled when it is its turn to be answered. */
+  /** For a pipelined request: fulfilled when its turn to be answered has come. */
   turn: Promise<void> | undefined = undefined
-  /** Is called when the client leaves. */
+  /** Called when the client leaves. */
   onGone: (() => void) | undefined = undefined
-  /** Whether there was an address, if it was to be named by that. */
+  /** Whether the request had an address; undefined unless it was to be named by one. */
   hasAddress: boolean | undefined = undefined
   readonly #judge: Judge<Target>
-  /** The visit to a gate that the request has passed before, if any. */
+  /** The visit to a gate that the request has already passed, if any. */
   readonly outer: FairRequest | undefined
   #controller: AbortController | undefined = undefined
   #holds = 0
@@ -67,12 +67,12 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     this.target = target
   }
 
-  /** True once the response was cut off: no answer can arrive. */
+  /** True once the response was cut off: an answer can no longer arrive. */
   get isGone(): boolean {
     return this.#end === 'aborted'
   }
 
-  /** Whether the request has passed this gate before. */
+  /** Whether the request has already passed this gate. */
   passed(gate: Gate): boolean {
     const outer = this.outer
     return outer instanceof HttpVisit && (outer.#judge.gate === gate || outer.passed(gate))
@@ -86,7 +86,10 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     return this.#controller.signal
   }
 
-  /** The gate said yes. False if the client left meanwhile: then the permit is given back, and nothing should run. */
+  /**
+   * Takes the permit of an admitted request. False if the client left meanwhile: the permit is then given back, and the
+   * handler must not run.
+   */
   admit(permit: Permit): boolean {
     this.permit = permit
     if (this.#end === 'open') return true
@@ -94,12 +97,12 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     return false
   }
 
-  /** Everything behind the adapter begins: keeps the permit, like `hold()`, until `handlerSettled`. */
+  /** Keeps the permit, like `hold()`, until `handlerSettled`. Called when everything behind the adapter begins. */
   handlerStarted(): void {
     this.#holds++
   }
 
-  /** Everything behind the adapter has settled. To be called once after each `handlerStarted`. */
+  /** Everything behind the adapter has settled. Must be called once after each `handlerStarted`. */
   handlerSettled(): void {
     this.#holds--
     this.#release()
@@ -107,8 +110,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
 
   /**
    * Runs the handler behind the adapter: keeps the permit until it has settled, notes its error, and returns its
-   * result. What is like a promise is asked once, because it may begin its work anew each time, and a promise of it is
-   * returned. Work inside carries this request.
+   * result. A thenable is awaited once, because it may restart its work at each `then`, and a promise of it is
+   * returned. Async work inside carries this request.
    */
   run<Args extends unknown[], T>(handler: (...args: Args) => T, ...args: Args): T {
     this.handlerStarted()
@@ -149,7 +152,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   failed(error: unknown): void {
-    // A handler may throw `undefined`; that is no success, and a visit without an error is one.
+    // A handler may throw `undefined`, which is no success; a visit without an error counts as one.
     this.error = error === undefined ? new Error('undefined was thrown') : error
     this.outer?.failed(error)
   }
@@ -160,8 +163,8 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
   }
 
   /**
-   * The response was sent to its end, or the client (or the server) cut it off. The first call counts. What is
-   * answered while it still waits for a permit, by a timeout say, has as little use for one as a client that left.
+   * The response was sent to its end, or the client (or the server) cut it off. The first call counts. A request that
+   * is answered while it waits for a permit, by a timeout for example, needs none, like one whose client left.
    */
   responseEnded(aborted: boolean): void {
     if (this.#end !== 'open') return
@@ -177,13 +180,15 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     return this.permit?.contest() ?? 'none'
   }
 
-  /** The client takes its time to read a whole answer: the permit ends as if it had read it. */
+  /**
+   * The handler has answered, and only the client's reading is left: the permit ends as if the client had read it all.
+   */
   answered(): void {
     this.#isAnswered = true
     this.#release()
   }
 
-  /** Nobody can know whether the client is still there: the permit ends, even if a handler still holds it. */
+  /** The client's state cannot be known: the permit ends, even if a handler still holds it. */
   unheard(): void {
     this.permit?.finish('ignored')
   }
@@ -193,7 +198,7 @@ export class HttpVisit<Target extends readonly unknown[]> implements FairRequest
     const { permit } = this
     if (permit === undefined || permit.finished) return
     const outcome = this.#end === 'aborted' ? 'ignored' : this.#judge.outcome(this)
-    // Failures cost nothing of a budget, whosever they are.
+    // Failures are not charged to a budget, no matter which gate they belong to.
     if (outcome === 'failure' && this.#judgedInside) permit.finish('ignored', { cost: 0 })
     else permit.finish(outcome)
   }

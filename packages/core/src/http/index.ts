@@ -1,10 +1,10 @@
 /**
- * What adapters of HTTP frameworks share.
+ * The parts that adapters of HTTP frameworks share.
  *
  * @module @fairlead/core/http
  */
 
-/** @internal How adapters check options of their own. */
+/** @internal Option checks for adapters. */
 export {
   requireAbove,
   requireBoolean,

@@ -22,7 +22,7 @@ const framework: Framework<[call: Call]> = {
   trust: 'Trust it by the setting of the framework.',
 }
 
-/** Middleware with these options, a way to send it requests, and what it has warned of. */
+/** Middleware with these options, a function that sends it requests, and the warnings it gave. */
 function rig(options: HttpOptions<[Call]> = {}) {
   const warnings: string[] = []
   const admission = new NodeAdmission(framework, {
@@ -43,7 +43,7 @@ function rig(options: HttpOptions<[Call]> = {}) {
   }
 }
 
-/** Past the moment in which the middleware was made. */
+/** Lets the moment pass in which the middleware was made. */
 const later = (): Promise<void> => Promise.resolve()
 
 describe('a gate that a request meets twice', () => {
@@ -84,7 +84,7 @@ describe('middleware that is made for each request', () => {
       said.push(...warnings)
     }
     expect(said).toEqual([
-      'fairMiddleware was called anew for each of the last 10 requests. Call it once: a new gate limits nothing.',
+      'fairMiddleware was called again for each of the last 10 requests. Call it once: a new gate limits nothing.',
     ])
   })
 
@@ -171,7 +171,7 @@ describe('a queue whose option function throws', () => {
     const { admission, warnings } = rig({ queue: requestQueue({ concurrency: 1, weightOf }) })
     for (let i = 0; i < 5; i++) void admission.ask(admission.visit([{}], undefined))
     expect(admission.gate.snapshot()).toMatchObject({ inFlight: 1, waiting: 4 })
-    expect(warnings).toEqual(['The stage queue failed: its onError decides. gate.observe() hears of later ones.'])
+    expect(warnings).toEqual(['The stage queue failed: its onError decides. gate.observe() reports later ones.'])
     admission.gate.close()
   })
 })

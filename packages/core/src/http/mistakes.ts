@@ -2,15 +2,15 @@ import { show } from '../options.js'
 import { onRejection } from '../rejection.js'
 import type { Framework } from './http-admission.js'
 
-/** Requests whose names, and answers that say where the middleware stands, are looked at. */
+/** Requests whose names are checked, and answers that show whether the middleware stands before the routes. */
 const NAMES_SEEN = 1_000
 const ANSWERS_SEEN = 20
-/** Requests by address whose headers are looked at. */
+/** Requests named by address whose headers are checked. */
 const HEADERS_SEEN = 1_000
-/** Middleware one after the other that was called in the moment in which it was made. */
+/** Consecutive requests that were the first of a middleware made in the same microtask. */
 const MADE_PER_REQUEST = 10
 
-/** What proxies and networks of delivery put the client's address into. */
+/** Headers in which proxies and CDNs put the client's address. */
 const FORWARDED = [
   'x-forwarded-for',
   'forwarded',
@@ -22,21 +22,21 @@ const FORWARDED = [
   'x-client-ip',
 ]
 
-/** What to do where the framework has no setting for it. */
+/** The advice for a framework without a setting for it. */
 const TRUSTS_NONE =
   'Name the client by the option address, from the header that your proxy sets, or set the option flow.'
 
-/** Middleware in a row that was asked while it was made, in this process. */
+/** Consecutive requests in this process that reached a middleware just made. */
 let madePerRequest = 0
 
 /**
- * What users get wrong with any limiter, told once each, in plain words. Costs some nanoseconds per request, most of it
- * for the first thousand only.
+ * Detects the common mistakes with limiters, and warns of each once, in plain words. Costs some nanoseconds per
+ * request, most of it for the first thousand only.
  */
 export class Mistakes<Target extends readonly unknown[]> {
   readonly #framework: Framework<Target>
   readonly #warnings: Warnings
-  /** Whether this is the very moment in which the middleware was made. */
+  /** True until the end of the microtask in which the middleware was made. */
   #isBeingMade: boolean
   #answersLeft = ANSWERS_SEEN
   #namesLeft = NAMES_SEEN
@@ -61,7 +61,7 @@ export class Mistakes<Target extends readonly unknown[]> {
     )
   }
 
-  /** The option `flow` has named a request. */
+  /** Notes that the option `flow` has named a request. */
   named(name: string, target: Target): void {
     this.#asked()
     if (this.#namesLeft === 0) return
@@ -76,7 +76,7 @@ export class Mistakes<Target extends readonly unknown[]> {
         this.#address ??= address
         this.#addressesDiffer = address !== this.#address
       } catch {
-        // The user's own function may say which proxies to trust.
+        // A user's function that says which proxies to trust may fail.
       }
     }
     if (--this.#namesLeft > 0 || !this.#addressesDiffer) return
@@ -86,12 +86,12 @@ export class Mistakes<Target extends readonly unknown[]> {
     )
   }
 
-  /** A request is named by its address. */
+  /** Notes that a request is named by its address. */
   namedByAddress(): void {
     this.#asked()
   }
 
-  /** A request was answered to its end. */
+  /** Notes that a request was answered to its end. */
   answered(status: number | undefined): void {
     if (this.#answersLeft === 0) return
     if (status !== 404) this.#answersLeft = 0
@@ -103,10 +103,10 @@ export class Mistakes<Target extends readonly unknown[]> {
   }
 
   stageFailed(stage: string, error: unknown): void {
-    // There a stage may meet what belongs to another request, which nobody may touch: no mistake of the user's.
+    // On Workers a stage may touch an object of another request, which throws: not the user's mistake.
     const { navigator } = globalThis as { readonly navigator?: { readonly userAgent?: string } }
     if (navigator?.userAgent === 'Cloudflare-Workers') return
-    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() hears of later ones.`, error)
+    this.#warnings.say(`The stage ${stage} failed: its onError decides. gate.observe() reports later ones.`, error)
   }
 
   #asked(): void {
@@ -117,13 +117,16 @@ export class Mistakes<Target extends readonly unknown[]> {
     this.#isBeingMade = false
     if (++madePerRequest === MADE_PER_REQUEST)
       this.#warnings.say(
-        `${this.#framework.name} was called anew for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
+        `${this.#framework.name} was called again for each of the last ${MADE_PER_REQUEST} requests. Call it once: a ` +
           'new gate limits nothing.',
       )
   }
 }
 
-/** Headers that tell of a proxy before a service that trusts none. For servers of Node: elsewhere none are handed over. */
+/**
+ * Detects the headers of a proxy before a service that trusts none. Only on Node's servers: other hosts provide no
+ * headers.
+ */
 export class ForwardedHeaders<Target extends readonly unknown[]> {
   readonly #framework: Framework<Target>
   #left = HEADERS_SEEN
@@ -132,7 +135,7 @@ export class ForwardedHeaders<Target extends readonly unknown[]> {
     this.#framework = framework
   }
 
-  /** What is wrong with a request that is named by its address, as the framework tells it; undefined for most. */
+  /** The warning for a request that is named by its address, as the framework reports it; undefined for most. */
   problemOf(target: Target): string | undefined {
     if (this.#left === 0) return undefined
     this.#left--
@@ -148,20 +151,20 @@ export class ForwardedHeaders<Target extends readonly unknown[]> {
   }
 }
 
-/** Where an adapter says what it could not say to anybody else. `cause` is the error behind it, where there is one. */
+/** Receives an adapter's warnings. `cause` is the error behind one, if any. */
 export type OnWarning = (message: string, cause?: unknown) => void
 
 const MOST = 20
 
-/** The console, where there is one: the default of the option `onWarning`. */
+/** Writes to the console, if there is one: the default of the option `onWarning`. */
 export const consoleWarning: OnWarning = (message, cause) => {
   // biome-ignore lint/suspicious/noConsole: the declared place for what nobody else can be told
   globalThis.console?.warn(message, ...(cause === undefined ? [] : [cause]))
 }
 
 /**
- * Says each thing once, and at most 20 things: a warning that comes with every request is an outage of its own.
- * A listener that throws harms nothing.
+ * Gives each warning once, and at most 20 in all: a warning on every request is an outage in itself. A listener that
+ * throws has no effect.
  */
 export class Warnings {
   readonly #listener: OnWarning
@@ -177,7 +180,7 @@ export class Warnings {
     try {
       onRejection(this.#listener(message, cause), () => {})
     } catch {
-      // Nobody is left to tell.
+      // There is no further listener to tell.
     }
   }
 }

@@ -11,7 +11,7 @@ import type { Fields } from './rate-limit-fields.js'
 import { type HttpRefusal, PROBLEM_JSON } from './refusal.js'
 import { onResponseEnd } from './response-end.js'
 
-/** What is needed of a response of Node to answer a refusal. */
+/** The part of Node's response that answering a refusal uses. */
 export interface NodeAnswer extends RefusalHead {
   statusCode: number
   readonly writableEnded: boolean
@@ -21,7 +21,7 @@ export interface NodeAnswer extends RefusalHead {
   destroy(): unknown
 }
 
-/** {@link HttpAdmission} where requests and responses are Node's: it finds out by itself how they end. */
+/** {@link HttpAdmission} for Node's requests and responses: it detects by itself how they end. */
 export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmission<Target> {
   readonly #patience: Patience
   readonly #forwarded: ForwardedHeaders<Target>
@@ -42,7 +42,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     if (problem !== undefined) this.warn(problem)
   }
 
-  /** As everywhere; a pipelined request is judged when its turn to be answered has come. */
+  /** As in the base class, but a pipelined request is judged when its turn to be answered has come. */
   override ask(visit: HttpVisit<Target>): Answer | Promise<Answer> {
     const { turn } = visit
     if (turn === undefined) return super.ask(visit)
@@ -55,12 +55,12 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
     refuseBody(request, response)
   }
 
-  /** Lets a visit hear how its response ends; {@link ask} after that. */
+  /** Lets a visit follow its response to the end. Call {@link ask} after it. */
   watch(visit: HttpVisit<Target>, request: NodeRequest, response: NodeResponse): void {
     visit.turn = onResponseEnd(request, response, visit, this.#patience)
   }
 
-  /** Sees to it that a response tells {@link fields}, if there are any, no matter which code writes its head. */
+  /** Adds {@link fields} to a response, if there are any, no matter which code writes its head. */
   tell(permit: Permit, response: NodeHead): void {
     if (this.fields(permit) !== undefined) onResponseHead(response, (status) => this.fields(permit, status))
   }
@@ -70,7 +70,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
    * a large body is not read. A client that has left gets no answer.
    */
   refuse(target: Target, refused: Refusal, request: NodeUpload, response: NodeAnswer): void {
-    // While it waited, some other timeout may have answered.
+    // While the request waited, another timeout may have answered it.
     if (refused.reason === 'gone' || response.headersSent) return
     const refusal = this.refusal(refused)
     this.refuseBody(request, response)
@@ -92,7 +92,7 @@ export class NodeAdmission<Target extends readonly unknown[]> extends HttpAdmiss
   }
 }
 
-/** Sends the problem document. A response that has been started already is destroyed, because it would hang. */
+/** Sends the problem document. A response that has already started is destroyed, because it would hang. */
 function sendProblem(response: NodeAnswer, { status, body }: HttpRefusal): void {
   if (response.headersSent) {
     if (!response.writableEnded) response.destroy()
@@ -105,7 +105,7 @@ function sendProblem(response: NodeAnswer, { status, body }: HttpRefusal): void 
   response.end(body)
 }
 
-/** What is used of a response of Node, over HTTP/1.1 or HTTP/2. */
+/** The part of Node's response, over HTTP/1.1 or HTTP/2, that adding fields to its head needs. */
 export interface NodeHead {
   readonly headersSent: boolean
   getHeader(name: string): number | string | readonly string[] | undefined
@@ -114,9 +114,8 @@ export interface NodeHead {
 }
 
 /**
- * Adds fields to a response at the moment its head is written, by the handler, or by an error handler that has taken
- * all fields away before, too. `fields` is asked then, with the status. Where one is there already, this goes to its
- * list.
+ * Adds fields to a response when its head is written, by the handler or by an error handler, even one that has removed
+ * all fields. `fields` is called then, with the status. A field that is already set becomes a list.
  */
 export function onResponseHead(response: NodeHead, fields: (status: number) => Fields | undefined): void {
   const { writeHead } = response
@@ -128,16 +127,16 @@ export function onResponseHead(response: NodeHead, fields: (status: number) => F
 }
 
 /**
- * Headers that are handed to `writeHead` take the place of those that were set before, so fields are added to what is
- * handed over. Were they set beside a list, Node would also keep only the last of each name: one of several cookies.
+ * Headers passed to `writeHead` replace those set before, so the fields are added to the argument. If they were set
+ * beside a list, Node would also keep only the last value of each name: one of several cookies.
  */
 function add(response: NodeHead, fields: Fields, rest: unknown[]): void {
-  // Behind the status: a message, headers, or both.
+  // After the status: a message, headers, or both.
   const at = typeof rest[0] === 'string' || rest[1] != null ? 1 : 0
   const given = rest[at]
   const isList = Array.isArray(given)
   const object: Record<string, unknown> = { ...(isList ? undefined : (given as object)) }
-  // Names and values in turn; also where they were given in pairs.
+  // Names and values in turn, also if they were given as pairs.
   const list: unknown[] = isList ? given.flat(Array.isArray(given[0]) ? 1 : 0) : Object.entries(object).flat()
   for (const [name, value] of Object.entries(fields)) {
     const place = list.findLastIndex((each, i) => i % 2 === 0 && `${each}`.toLowerCase() === name.toLowerCase())
@@ -153,10 +152,10 @@ function add(response: NodeHead, fields: Fields, rest: unknown[]): void {
 
 /** Longest body that is read after a refusal, so that its connection can be reused: 1 MiB. */
 const MOST_READ = 2 ** 20
-/** How long a client has to read the answer before its connection is closed. */
+/** Time for a client to read the answer before its connection is closed, in milliseconds. */
 const LINGER_MS = 1_000
 
-/** A socket of Node that is to be closed once all is sent. */
+/** A socket of Node that is to be closed once all data is sent. */
 interface ClosingSocket {
   destroySoon(): void
   end(): unknown
@@ -174,7 +173,7 @@ export interface NodeUpload extends NodeRequest {
   }
 }
 
-/** What is needed of the response to it. */
+/** The part of Node's response that {@link refuseBody} uses. */
 export interface RefusalHead {
   readonly headersSent: boolean
   /** Sets a header field of the response. */

@@ -1,17 +1,17 @@
 import type { Contest } from '../admission/stage.js'
 
-/** What is needed of a connection of `node:http` or `node:http2`. */
+/** The part of a connection of `node:http` or `node:http2` that this file uses. */
 export interface Connection {
   readonly destroyed: boolean
   readonly bytesRead: number
   readonly bytesWritten: number
-  /** What was written and has not been taken by the network. */
+  /** Bytes written that the network has not taken yet. */
   readonly writableLength: number
   isPaused(): boolean
   once(event: 'close', listener: () => void): unknown
 }
 
-/** A connection of HTTP/1.1, with which we may do what HTTP/2 does not let us do with its own. */
+/** An HTTP/1.1 connection, on which operations are allowed that HTTP/2 forbids on its own. */
 export interface Socket extends Connection {
   resume(): unknown
   setKeepAlive(enable: boolean, initialDelayMs: number): unknown
@@ -20,7 +20,7 @@ export interface Socket extends Connection {
   destroy(): unknown
 }
 
-/** What is needed of a stream of `node:http2`. */
+/** The part of a stream of `node:http2` that this file uses. */
 export interface Stream {
   readonly closed: boolean
   readonly destroyed: boolean
@@ -39,17 +39,17 @@ export interface Stream {
   close(code: number): void
 }
 
-/** What is needed of an `IncomingMessage`. */
+/** The part of an `IncomingMessage` that this file uses. */
 export interface NodeRequest {
   readonly socket: Socket
   readonly aborted: boolean
   /** The body was received to its end. */
   readonly complete: boolean
-  /** Only over HTTP/2, where `socket` stands for this stream, and the session's for the connection. */
+  /** Only over HTTP/2, where `socket` stands for this stream, and the session's socket for the connection. */
   readonly stream?: Stream | undefined
 }
 
-/** What is needed of a `ServerResponse`. */
+/** The part of a `ServerResponse` that this file uses. */
 export interface NodeResponse {
   readonly closed?: boolean
   readonly headersSent: boolean
@@ -60,29 +60,32 @@ export interface NodeResponse {
   on(event: 'close' | 'socket', listener: () => void): unknown
 }
 
-/** Is told how a response ended. An object instead of a function, so that callers need no closure per request. */
+/** Receives the end of a response. An object instead of a function, so that callers need no closure per request. */
 export interface EndListener {
   /** Once. `aborted`: the client left, or the server cut it off; its status then means nothing. */
   responseEnded(aborted: boolean): void
-  /** Whether others wait for what the request holds. */
+  /** Whether others wait for the capacity that the request holds. */
   contest?(): Contest
-  /** The handler is done, and only the client's reading is left: the request holds nothing that others wait for. */
+  /**
+   * The handler is done, and only the client's reading is left. The request may release the capacity that others wait
+   * for.
+   */
   answered?(): void
-  /** Whether the client has left cannot be known, because its data is not read. */
+  /** The client's state is unknown, because its data is not read. */
   unheard?(): void
 }
 
-/** How long clients may keep a request waiting, in milliseconds. */
+/** Limits on the time for which clients may keep a request waiting, in milliseconds. */
 export interface Patience {
-  /** Without a byte of what it has to send or to read. */
+  /** Without a byte sent of the body, or read of the answer. */
   readonly clientTimeoutMs: number
-  /** For a body, where its flow holds more than its share and others wait. */
+  /** For sending a body, if its flow holds more than its share and others wait. */
   readonly slowBodyMs: number
 }
 
 export const PATIENCE: Patience = { clientTimeoutMs: 30_000, slowBodyMs: 1_000 }
 
-/** HTTP/2's error code for a stream that is not wanted any more. */
+/** HTTP/2's error code for a stream that is no longer needed. */
 const CANCEL = 8
 const REQUEST_TIMEOUT = 'HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n'
 
@@ -94,16 +97,16 @@ export class OpenResponse {
   listener: EndListener
   readonly patience: Patience
   readonly peer: Peer
-  /** Lets a pipelined request go on. */
+  /** Resumes a pipelined request. */
   begin: (() => void) | undefined = undefined
-  /** Bytes that had come and gone when it was last looked at, and since when they are no more. */
+  /** Bytes received and sent at the last look, and the time since which that number has not changed. */
   progress = -1
   stillSinceMs = 0
-  /** Since when the client keeps it waiting. */
+  /** The time since which the client has kept the request waiting. */
   owedSinceMs: number | undefined = undefined
-  /** It was over at the last look, and nothing has said so. */
+  /** It was over at the last look, without an event. */
   over = false
-  /** The listener knows of what can be known only once. */
+  /** The listener has received its one call of `answered` or `unheard`. */
   told = false
 
   constructor(request: NodeRequest, response: NodeResponse, listener: EndListener, patience: Patience, peer: Peer) {
@@ -114,7 +117,7 @@ export class OpenResponse {
     this.peer = peer
   }
 
-  /** Nothing more will come of it. The first call counts. */
+  /** Removes the response and reports its end. Only the first call counts. */
   end(aborted: boolean): void {
     if (!this.peer.remove(this)) return
     const { listener, begin } = this
@@ -124,7 +127,7 @@ export class OpenResponse {
     begin?.()
   }
 
-  /** For how long it has made no progress, in milliseconds. */
+  /** Time without progress, in milliseconds. */
   stillFor(progress: number, nowMs: number): number {
     if (progress !== this.progress) {
       this.progress = progress
@@ -158,18 +161,24 @@ const NOBODY: EndListener = { responseEnded: () => {} }
 /** The other end of a connection, and the responses that it waits for. */
 export class Peer {
   readonly connection: Connection
-  /** Alone, unless requests are pipelined or multiplexed: a set for one costs more than all the rest here. */
+  /**
+   * The only open response, unless requests are pipelined or multiplexed: a set for one costs more than everything else
+   * here.
+   */
   #one: OpenResponse | undefined = undefined
   readonly #more = new Set<OpenResponse>()
   /** Pipelined requests that wait for their turn. */
   waiting = 0
-  /** It is among those that the sweep looks at. */
+  /** True while the peer is on the sweep's list. */
   listed = false
   /** Bytes read ahead of the handler. */
   readAhead = 0
   isReading = false
   keepsAlive = false
-  /** Of HTTP/2: bytes that had come when it was last looked at, since when they are no more, and when it was asked. */
+  /**
+   * For HTTP/2: bytes received at the last look, the time since which that number has not changed, and the time of the
+   * ping.
+   */
   bytesRead = -1
   silentSinceMs = 0
   askedMs: number | undefined = undefined
@@ -195,7 +204,7 @@ export class Peer {
     else this.#more.add(open)
   }
 
-  /** False if it does not wait any more. */
+  /** False if the connection no longer waits for it. */
   remove(open: OpenResponse): boolean {
     if (this.#one !== open) return this.#more.delete(open)
     this.#one = undefined
@@ -203,7 +212,7 @@ export class Peer {
   }
 }
 
-/** Whether a response can go no further, whatever its events have said. */
+/** Whether a response can make no further progress, even without an event that says so. */
 export function isOver({ socket, stream }: NodeRequest, response: NodeResponse): boolean {
   if (response.closed === true) return true
   if (stream === undefined) return socket.destroyed
@@ -212,16 +221,16 @@ export function isOver({ socket, stream }: NodeRequest, response: NodeResponse):
 }
 
 /**
- * Whether a response that has just closed was cut off: what was written of it was not flushed to its end, or its
- * request was cut off. The first misses a client that left while a body parser read (which then answers it as if its
- * request were a bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
+ * Whether a response that has just closed was cut off: its written data was not flushed to the end, or its request was
+ * cut off. The first misses a client that left while a body parser read (which then answers it as if its request were a
+ * bad one) and streams that HTTP/2 has reset; the second, clients that left after their body was read.
  */
 export function wasAborted(request: NodeRequest, response: NodeResponse): boolean {
   const wasSent = isImitation(request) ? response.writableEnded : response.writableFinished
   return !wasSent || request.aborted
 }
 
-/** An imitation of a request, in tests without a socket: its response closes before it finishes. */
+/** True for an imitation of a request, in tests without a socket: its response closes before it finishes. */
 export function isImitation({ socket, stream }: NodeRequest): boolean {
   return stream === undefined && typeof socket.isPaused !== 'function'
 }

@@ -19,89 +19,92 @@ import type { OnWarning } from './mistakes.js'
 import type { HttpRefusal } from './refusal.js'
 
 /**
- * What to do with a request if `flow`, `cost`, `resource`, `priority`, `exempt` or `skip` throws or gives what it may not:
- * judge it at cost 1, by its client's address unless `flow` has named it, let it pass unjudged and uncounted, or refuse it
- * with 503.
+ * Decides about a request if `flow`, `cost`, `resource`, `priority`, `exempt` or `skip` throws or returns an invalid
+ * value: judge it at cost 1, by its client's address unless `flow` has named it; let it pass unjudged and uncounted; or
+ * refuse it with 503.
  */
 export type OnError = 'address' | 'admit' | 'refuse'
 
-/** When a response tells what is left of a budget: near its exhaustion, always, or never. */
+/** When a response reports the rest of a budget: near its exhaustion, always, or never. */
 export type TellRateLimit = 'near' | 'always' | 'never'
 
 type NowOrLater<T> = T | Promise<T>
 
 /**
- * Options that all adapters share: what a request is, and how it is answered. Functions get what a handler of the
- * framework gets (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), and may throw: see
- * `onError`. `flow`, `cost` and `skip` may give a promise: the request waits for it, outside of every line, so it should be
- * quick. The others must answer at once.
+ * Options that all adapters share: how a request is described and answered. Functions receive the arguments of a
+ * handler of the framework (`target`: Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`), and may throw:
+ * see `onError`. `flow`, `cost` and `skip` may return a promise: the request waits for it before it enters any queue,
+ * so it should be quick. The others must answer synchronously.
  */
 export interface RequestOptions<Target extends readonly unknown[]> {
-  /** A gate of your own, perhaps shared with other middleware; then the options of a gate have no place here. */
+  /** A gate of your own, perhaps shared with other middleware. It excludes the options of a gate. */
   gate?: Gate
   /**
-   * What we are fair between: a tenant, an API key; or a path of up to four names, `['account', 'key']`, none of them
-   * empty: the queue is then fair between accounts, and between the keys of each. Nothing or `''` means the address.
+   * The unit of fairness: a tenant, an API key; or a path of up to four names, `['account', 'key']`, none of them
+   * empty: the queue is then fair between accounts, and between the keys of each. `undefined`, `null` and `''` mean the
+   * address.
    * @default the address
    */
   flow?: (...target: Target) => NowOrLater<Flow | null | undefined>
-  /** What the request will cost, above 0. @default 1 */
+  /** The expected cost of the request, above 0. @default 1 */
   cost?: (...target: Target) => NowOrLater<number | undefined>
   /**
-   * What the request will use, where that may be short while the rest is not: a backend, a part of the service. FAIR
-   * measures each on its own, up to 32. Nothing or `''` means what all use. Name them by your routes, not by what
-   * clients send. @default one for all
+   * The resource that the request will use, if it can be exhausted while the rest is not: a backend, a part of the
+   * service. FAIR measures each separately, up to 32. `undefined` and `''` mean the resource that all share. Derive
+   * names from your routes, not from client input. @default one for all
    */
   resource?: (...target: Target) => string | undefined
   /** A whole number from -2 (give it up first) to 2 (give it up last). @default 0 */
   priority?: (...target: Target) => number | undefined
-  /** True for what is never refused for load, but counted: health checks that others must see succeed. */
+  /** True for requests that are never refused for load, but counted: health checks that must succeed. */
   exempt?: (...target: Target) => boolean | undefined
-  /** True for what the gate should not see at all. */
+  /** True for requests that bypass the gate altogether. */
   skip?: (...target: Target) => NowOrLater<boolean | undefined>
   /**
-   * The client's address, where the framework does not know it: from a header that a proxy of yours sets, say. It names
-   * the flow where `flow` does not, folded and cut like the framework's own. @default what the framework says
+   * The client's address, if the framework does not know it: from a header that your proxy sets, for example. It names
+   * the flow when `flow` does not, normalised and cut like the framework's own. @default the framework's address
    */
   address?: (...target: Target) => string | undefined
   /**
-   * What a response that was sent to its end says about shortage; `error` is what the handler threw, where it is
-   * known. Not asked about clients that left: that is always `ignored`. If it throws, the default answers. A `failure`
-   * of a request that a gate further in has judged is that gate's, and `ignored` here.
+   * Judges a response that was sent to its end; `error` is the error that the handler threw, if known. Not called for
+   * clients that left: their outcome is always `ignored`. If it throws, the default applies. A `failure` of a request
+   * that an inner gate has judged counts there, and is `ignored` here.
    *
    * @default 429 and 503 `failure`, below 500 `success`, else `ignored`
    */
   outcome?: (...args: [...target: Target, error: unknown]) => Outcome
   /**
-   * Answers a refused request, instead of the problem document, in the framework's own way: writes the response, or
-   * returns it where handlers of the framework do. Status and headers are set already. If it throws, the document is
-   * sent after all.
+   * Answers a refused request in the framework's own way, instead of the problem document: writes the response, or
+   * returns it where the framework's handlers do. Status and headers are already set. If it throws, the document is
+   * sent instead.
    */
   handler?: (...args: [...target: Target, refusal: HttpRefusal]) => unknown
   /** @default 'address' */
   onError?: OnError
   /**
-   * When the `RateLimit` fields tell a client what is left of its budgets: when little is, on each response, or never.
-   * Refusals by a budget always tell it, except with `'never'`. Without a budget there is nothing to tell. @default 'near'
+   * When the `RateLimit` fields report the rest of the client's budgets: when little is left, on each response, or
+   * never. Refusals by a budget always report it, except with `'never'`. Without a budget or a quota there are no
+   * fields.
+   * @default 'near'
    */
   rateLimit?: TellRateLimit
-  /** Hears, once each, what is wrong with these options or the addresses. @default console.warn */
+  /** Receives each warning about these options or the addresses once. @default console.warn */
   onWarning?: OnWarning
   /**
-   * Longest that a client may let a request wait without sending a byte of its body or reading one of the answer, in
-   * milliseconds, at least 1000. Then it is cut off. On Node only. @default 30 000
+   * Longest time for which a client may keep a request waiting without sending a byte of its body or reading a byte of
+   * the answer, in milliseconds, at least 1000. Then it is cut off. On Node only. @default 30 000
    */
   clientTimeoutMs?: number
   /**
-   * Longest that a body may take, in milliseconds, while others wait in the queue and its flow has more than its fair
-   * share of what runs. Then it is cut off, with 408; `Infinity`: never. On Node only. @default 1000
+   * Longest time for sending a body, in milliseconds, while others wait in the queue and its flow holds more than its
+   * fair share of the running requests. Then it is cut off, with 408; `Infinity`: never. On Node only. @default 1000
    */
   slowBodyMs?: number
   /** Bits of an IPv6 address that make a flow, from 1 to 128. One client often holds a /56. @default 56 */
   ipv6Prefix?: number
 }
 
-/** Everything an adapter may be told: about requests, and about the gate that it makes. */
+/** All options of an adapter: about requests, and about the gate that it makes. */
 export type HttpOptions<Target extends readonly unknown[]> = RequestOptions<Target> & GateOptions<Target>
 
 const ON_ERROR: readonly OnError[] = ['address', 'admit', 'refuse']
@@ -129,7 +132,7 @@ const KNOWN: readonly string[] = [...Object.keys(CHECKS), ...GATE_OPTIONS]
 
 /**
  * Checks all options of an adapter, once. Throws a `TypeError` or `RangeError` that names the option and its value.
- * `name` is what the user called, for the message about options that do not exist.
+ * `name` is the function that the user called, for the message about unknown options.
  */
 export function requireHttpOptions<Target extends readonly unknown[]>(
   name: string,
@@ -149,8 +152,8 @@ function requireGate(name: string, value: unknown): void {
 }
 
 /**
- * The gate that valid options ask for: the user's own, or a new one with FAIR and, unless they say otherwise, the
- * shedding that `shed()` gives, which is called only then, with true where requests will wait in a queue.
+ * The gate for valid options: the user's own, or a new one with FAIR and, unless they say otherwise, the shedding that
+ * `shed()` returns. `shed()` is called only then, with true if requests will wait in a queue.
  */
 export function gateOf<Target extends readonly unknown[]>(
   options: HttpOptions<Target>,
@@ -167,19 +170,22 @@ type Option<Target extends readonly unknown[], Name extends keyof RequestOptions
   RequestOptions<Target>[Name]
 >
 
-/** What can be said of a route where it is declared. Functions are as the options of the same name. */
+/** Settings of a route, where it is declared. Functions are like the options of the same name. */
 export interface RouteSettings<Target extends readonly unknown[]> {
-  /** What a request will cost, above 0. */
+  /** The expected cost of a request, above 0. */
   readonly cost?: number | Option<Target, 'cost'>
-  /** What we are fair between here: one flow for all, or a function that names it. */
+  /** The unit of fairness on this route: one flow for all requests, or a function that names it. */
   readonly flow?: Flow | Option<Target, 'flow'>
-  /** What a request will use, where that may be short while the rest of the service is not. */
+  /** The resource that a request will use, if it can be exhausted while the rest of the service is not. */
   readonly resource?: string | Option<Target, 'resource'>
   /** A whole number from -2 (give it up first) to 2 (give it up last). */
   readonly priority?: number | Option<Target, 'priority'>
 }
 
-/** Checks them. Throws a `TypeError` or `RangeError` that names what is wrong and its value; `name` is their owner, for messages. */
+/**
+ * Checks the settings of a route. Throws a `TypeError` or `RangeError` that names the invalid setting and its value;
+ * `name` is their owner, for messages.
+ */
 export function requireRouteSettings<Target extends readonly unknown[]>(
   name: string,
   settings: RouteSettings<Target>,
@@ -196,7 +202,7 @@ type PerRequest<Target extends readonly unknown[]> = Required<
   Pick<RequestOptions<Target>, 'cost' | 'flow' | 'priority' | 'resource' | 'skip'>
 >
 
-/** The options that a route can set: what it says (`skip`: the gate does not see it), or else what `options` do. */
+/** The options for a route: its own settings (`skip`: the gate does not see it), or else those of `options`. */
 export function withRouteSettings<Target extends readonly unknown[]>(
   options: RequestOptions<Target>,
   settingsOf: (...target: Target) => RouteSettings<Target> & { readonly skip: boolean },

@@ -12,13 +12,14 @@ export function statusOfError(error: unknown): number | undefined {
 }
 
 /**
- * What a response that was sent to its end says about shortage.
+ * The default outcome of a response that was sent to its end.
  *
- * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, whatever the client saw.
+ * - 429 or 503, or an error with such a status (`ResourceExhaustedError` has): `failure`, even if the client saw
+ *   another status.
  * - Any other status below 500: `success`. It got the resource, even if it was a bad request.
  * - Any other 5xx, or an error and no status at all: `ignored`. A bug says nothing about shortage.
  *
- * A client that left is not asked about: that is always `ignored`, and the status then is an untouched default.
+ * Not called for a client that left: its outcome is always `ignored`, and the status is then the framework's default.
  */
 export function outcomeOf(status: number | undefined, error?: unknown): Outcome {
   if (isShortage(status) || isShortage(statusOfError(error))) return 'failure'
@@ -33,9 +34,9 @@ function isShortage(status: number | undefined): boolean {
 /**
  * Thrown by a handler whose resource is exhausted: no free connection, a full pool, an upstream's 429.
  *
- * Its outcome is `failure`, the one thing that FAIR learns guilt from. Frameworks that read `status` answer 503; Nest
- * does, too, because the error has all that errors of `http-errors` have; and so does Hono, by `getResponse`. These two
- * keep the message from the client.
+ * Its outcome is `failure`, the only signal from which FAIR learns which flows cause a shortage. Frameworks that read
+ * `status` answer 503. So do Nest, because the error has all properties of an `http-errors` error, and Hono, by
+ * `getResponse`; these two do not send the message to the client.
  */
 export class ResourceExhaustedError extends Error {
   override readonly name: string = 'ResourceExhaustedError'
@@ -47,7 +48,7 @@ export class ResourceExhaustedError extends Error {
     super(message, options)
   }
 
-  /** What Hono asks errors for, where no `onError` of the user's does otherwise: an answer without the message. */
+  /** Hono calls this on an error unless the user's `onError` handles it: a response without the message. */
   getResponse(): Response {
     return new Response('Service Unavailable', { status: this.status })
   }

@@ -16,7 +16,7 @@ function near(changed: Partial<Quota>): string | undefined {
   return rateLimitFields([{ ...quota, ...changed }], 'near')?.['RateLimit']
 }
 
-/** One member of a list of strings with whole numbers as parameters, as RFC 9651 (sections 3.1 and 3.3.3) has them. */
+/** One member of a list of strings with whole numbers as parameters, as in RFC 9651 (sections 3.1 and 3.3.3). */
 const MEMBER = /^"((?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"((?:;[a-z]+=\d{1,15})*)/
 
 function parse(field: string): [name: string, parameters: Record<string, number>][] {
@@ -67,7 +67,7 @@ describe('rateLimitFields', () => {
     expect(fields?.['RateLimit-Policy']).toBe('"budget";q=100')
   })
 
-  it('is a list of structured fields, rounds quotas down and times up, whatever the numbers and names', () => {
+  it('is a list of structured fields, rounds quotas down and times up, for any numbers and names', () => {
     const number = fc.oneof(fc.double({ noNaN: true }), fc.double({ min: 0, max: 100, noNaN: true }))
     const some = fc.record<Quota>({
       policy: fc.string({ minLength: 1, unit: 'binary' }),

@@ -1,6 +1,6 @@
 import type { Quota } from '../admission/decision.js'
 
-/** Names and values of fields, ready to be sent. */
+/** Names and values of header fields, ready to be sent. */
 export type Fields = Readonly<Record<string, string>>
 
 /** A quota is nearly exhausted if less than this share of its ceiling remains. */
@@ -10,12 +10,12 @@ const MOST = 999_999_999_999_999
 
 /**
  * `RateLimit-Policy` and `RateLimit`, by draft-ietf-httpapi-ratelimit-headers-11: a list of the quotas that are nearly
- * exhausted, or of all. Undefined if there is nothing to tell.
+ * exhausted, or of all. Undefined if there are none to report.
  *
- * `q` is what the flow is guaranteed in a window of `w` seconds; `r` what is admitted if it is asked next; after `t`
- * seconds that is void. All are whole: quotas rounded down, so that nobody is told more than is so, times up. No
- * partition key is sent: readers of the fields could tell clients apart by it. Where nothing is near exhaustion a
- * figure may stall a client that need not wait.
+ * `q` is the flow's guarantee in a window of `w` seconds; `r` the largest cost that would be admitted next; both expire
+ * after `t` seconds. All are integers: quotas rounded down, so that no client is promised too much, times rounded up.
+ * No partition key is sent: readers of the fields could distinguish clients by it. With `'near'`, quotas far from
+ * exhaustion are left out: a client might slow down for no reason.
  */
 export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always'): Fields | undefined {
   const policies: string[] = []
@@ -30,7 +30,7 @@ export function rateLimitFields(quotas: readonly Quota[], when: 'near' | 'always
   return policies.length === 0 ? undefined : { 'RateLimit-Policy': policies.join(', '), RateLimit: states.join(', ') }
 }
 
-/** A policy's name as it is sent: of printable ASCII characters, others are question marks. */
+/** A policy's name as it is sent: characters outside of printable ASCII become question marks. */
 export function policyName(name: string): string {
   return name.replace(/[^\x20-\x7e]/g, '?')
 }

@@ -64,7 +64,7 @@ describe('the problem document', () => {
     })
   })
 
-  it.each(['over-quota', 'never'])('says that it was a quota, which is shared with nobody: %s', (reason) => {
+  it.each(['over-quota', 'never'])('says that it was a quota, which is not shared: %s', (reason) => {
     const { body } = httpRefusal(refuse('quota', reason, false, Number.POSITIVE_INFINITY), () => 0)
     expect(JSON.parse(body)).toMatchObject({ title: 'This client is over its quota', status: 429 })
   })
@@ -79,7 +79,7 @@ describe('the problem document', () => {
   })
 })
 
-/** What a gate with one budget answers to a cost that it refuses. */
+/** The refusal by a gate with one budget of a cost that exceeds it. */
 function overBudget(options: { reserve?: Reserve; spent: [tenant: string, cost: number][]; asks: number }) {
   const clock = manualClock(10_000)
   const { reserve = 'paced' } = options
@@ -135,7 +135,7 @@ describe('the fields of a refusal by a budget', () => {
         const [, r, t] = /;r=(\d+);t=(\d+)$/.exec(headers['RateLimit'] ?? '') ?? []
         expect(Number(headers['Retry-After'])).toBeGreaterThanOrEqual(Number(t))
         expect(Number(r)).toBeLessThan(asks)
-        // Without the jitter on top it is the time that the escrow says; just before it nothing has changed.
+        // Without jitter it is the escrow's time; just before it the refusal still stands.
         const least = Number(httpRefusal(refusal, () => 0).headers['Retry-After'])
         expect(least).toBe(Math.ceil(refusal.retryAfterMs / 1_000))
         expect(Number(t)).toBe(least)

@@ -6,10 +6,10 @@ import { Worker } from 'node:worker_threads'
 import { afterEach, describe, expect, it } from 'vitest'
 import { refuseBody } from './node-admission.js'
 
-/** What Node reads at once, a few times: all that this process ever sees of a body that it has refused. */
+/** A few times the size of Node's single read: the most that this process ever reads of a refused body. */
 const MOST_READ = 8 * 65_536
 
-/** Floods from a thread of its own, so that the server alone decides how much is read; `head` is what it writes first. */
+/** Floods from a separate thread, so that the server alone decides how much is read; `head` is written first. */
 const FLOOD = `
 const { workerData: { port, head } } = require('node:worker_threads')
 const socket = require('node:net').connect(port, '127.0.0.1', () => {

@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0)) await cleanup()
 })
 
-/** Ends heard so far, and a way to wait for a number of them. */
+/** The ends reported so far, and a way to wait for a number of them. */
 class Ends {
   readonly heard: boolean[] = []
   #wake: () => void = () => {}
@@ -77,13 +77,13 @@ describe('the end of a response', () => {
       (_, response) => response.writeEarlyHints({ link: '</a.css>; rel=preload' }, () => response.end('done')),
     ],
     [
-      'an Upgrade header that nobody listens to',
+      'an Upgrade header without a listener',
       'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       (_, response) => response.end('done'),
     ],
     ['Connection: close', 'GET / HTTP/1.0\r\n\r\n', (_, response) => response.end('done')],
     [
-      'an answer to a body that nobody read',
+      'an answer to an unread body',
       'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody',
       (_, response) => response.end('done'),
     ],
@@ -148,7 +148,7 @@ describe('the end of a response', () => {
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody')
     await once(socket, 'readable')
     socket.resetAndDestroy()
-    // Before Node 24 what was handed to the kernel counts as sent.
+    // Before Node 24, data handed to the kernel counts as sent.
     expect(await ends.reach(1)).toEqual([Number(process.versions.node.split('.')[0]) >= 24])
   })
 
@@ -184,7 +184,7 @@ describe('the end of a response', () => {
     })
     const { ends, client } = await serve((_, response) => {
       if (++arrived === 10) all()
-      // All but the first have been answered, into a queue that will never move.
+      // All but the first have been answered, into a queue that will never drain.
       if (arrived > 1) response.end('done')
     })
     const socket = await client()
@@ -215,7 +215,7 @@ describe('the end of a response', () => {
   ])('of %d pipelined requests, all but one of which wait for their turn: %d are answered', async (sent, answered) => {
     const responses: ServerResponse[] = []
     const { client, ends } = await serve((request, response) => {
-      // A second gate, which sees the requests of which it is the turn.
+      // A second gate, which sees a request only when its turn has come.
       if (responses.push(response) === 1) onResponseEnd(request, response, new Ends().listener())
       if (responses.length === sent) for (const each of responses) each.end('done')
     })
@@ -237,7 +237,7 @@ describe('the end of a response', () => {
     expect(await late.reach(1)).toEqual([true])
   })
 
-  it('keeps nothing of a response that has ended, where somebody keeps the response', async () => {
+  it('keeps nothing of a response that has ended, even if the response is kept', async () => {
     setFlagsFromString('--expose-gc')
     const collect = runInNewContext('gc') as () => void
     const connection = Object.assign(new EventEmitter(), { destroyed: false })
@@ -267,7 +267,7 @@ describe('the end of a response', () => {
     const socket = await client()
     socket.write(GET.repeat(30))
     await ends.reach(30)
-    // Node's own come and go with the response at work; ours must not add up.
+    // Node's own listeners come and go with the response; ours must not accumulate.
     expect(Math.max(...counts) - Math.min(...counts)).toBeLessThan(3)
     socket.destroy()
   })
@@ -276,7 +276,7 @@ describe('the end of a response', () => {
     const ends = new Ends()
     const server = createServer2((request, response) => {
       const { path } = { path: request.url }
-      // The compatibility classes have the parts that we use.
+      // The compatibility classes have the members that we use.
       onResponseEnd(request as never, response as never, ends.listener())
       if (path === '/') response.end('done')
     }).listen(0, '127.0.0.1')

@@ -15,14 +15,17 @@ import {
   wasAborted,
 } from './open-response.js'
 
-/** How often open responses are looked at. */
+/** Interval of the sweep over open responses. */
 const SWEEP_MS = 500
-/** Bytes read ahead of bodies that no handler reads, to detect that the client has left: per connection, and in all. */
+/**
+ * Limits on reading ahead of bodies that no handler reads, to detect that the client has left: per connection, and in
+ * all, in bytes.
+ */
 const MOST_READ_AHEAD = 4 * 2 ** 20
 const MOST_READ_AHEAD_IN_ALL = 32 * 2 ** 20
-/** Steps of the read-ahead in which nothing has come before it rests until the next sweep. */
+/** Steps of the read-ahead without new data before it rests until the next sweep. */
 const IDLE_STEPS = 3
-/** Requests of one connection that may wait for their turn; more, and it is closed. */
+/** Requests of one connection that may wait for their turn; beyond that the connection is closed. */
 const MOST_PIPELINED = 100
 /** Silence on a connection of HTTP/1.1 after which TCP keep-alive probes its peer. */
 const KEEP_ALIVE_MS = 15_000
@@ -39,8 +42,8 @@ const KEEP_ALIVE_MS = 15_000
  * A sweep, twice a second while responses are open, finds the cases without any event:
  *
  * - Node stops reading a connection while a handler does not read the body, and then never detects that the client has
- *   left. So the sweep makes it read on, up to a bound; the data waits for the handler as it would otherwise. Beyond the
- *   bound the state of the client cannot be known: after the client timeout without progress the response is `unheard`.
+ *   left. So the sweep resumes reading, up to a bound; the data stays buffered for the handler. Beyond the bound the
+ *   state of the client cannot be known: after the client timeout without progress the response is `unheard`.
  * - Node before 26 may forget to close an HTTP/2 stream if its client left in the middle of a write. The stream knows.
  * - The peer may disappear without closing the connection: TCP keep-alive detects that; over HTTP/2 a ping does.
  * - A client may keep the request waiting, for its body or by not reading the answer: see {@link Patience}. It is cut
@@ -52,7 +55,7 @@ export class ResponseWatch {
   readonly #clock: Clock
   readonly #after: After
   readonly #peers = new WeakMap<Connection, Peer>()
-  /** Those with open responses, and some that had. */
+  /** Peers with open responses, and some that had one. */
   #busy: Peer[] = []
   #isSet = false
   #readAhead = 0
@@ -64,8 +67,8 @@ export class ResponseWatch {
   }
 
   /**
-   * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once, whatever
-   * happens, and at once if it has ended already: then a handler should not start. A listener serves one response.
+   * Calls `listener.responseEnded` when the response has ended: sent to its end, or cut off. Exactly once in every
+   * case, and immediately if it has ended already: then a handler should not start. A listener serves one response.
    *
    * For a pipelined request it returns a promise, fulfilled when the responses before it have been sent, or its own has
    * ended. Until then no answer could reach the client, so the request should not be admitted.
@@ -92,13 +95,13 @@ export class ResponseWatch {
     return stream === undefined && response.socket === null ? this.#turn(open) : undefined
   }
 
-  /** Looks at all open responses, as if `ms` more had passed since they began: for tests of adapters. */
+  /** Sweeps all open responses as if another `ms` had passed since they began: for tests of adapters. */
   hasten(ms: number): void {
     this.#hastenedMs += ms
     this.sweep()
   }
 
-  /** Looks at all open responses. */
+  /** Sweeps all open responses. */
   sweep(): void {
     const nowMs = this.#clock() + this.#hastenedMs
     this.#busy = this.#busy.filter((peer) => {
@@ -131,7 +134,7 @@ export class ResponseWatch {
       try {
         this.sweep()
       } finally {
-        // One response that fails must not keep the others from being looked at.
+        // A failure in one response must not keep the others from being checked.
         this.#isSet = false
         if (this.#busy.length > 0) this.#sweepLater()
       }
@@ -159,12 +162,12 @@ export class ResponseWatch {
     const { request, response } = open
     const { stream } = request
     if (isOver(request, response)) {
-      // Its event may be on its way.
+      // The event may still arrive.
       if (open.over) open.end(wasAborted(request, response))
       open.over = true
       return
     }
-    // A pipelined request holds nothing; the one before it is looked at.
+    // A pipelined request holds nothing; the one before it is checked.
     if (stream === undefined && response.socket === null) return
     if (stream === undefined) this.#lookAtSocket(open, nowMs)
     else this.#lookAtStream(open, stream, nowMs)
@@ -266,8 +269,8 @@ export function hastenResponses(ms: number): void {
 }
 
 /**
- * Bytes that were written and not sent, in the middle of a write as well: Node's own time-outs look at the same.
- * 0 where it is hidden; then a client that reads a single large chunk slowly makes no progress until it has all.
+ * Bytes written but not sent, including those in the middle of a write: Node's own time-outs use the same figure. 0 if
+ * it is hidden; then a client that reads a single large chunk slowly makes no progress until it has all of it.
  */
 function unsentOf(socket: Socket): number {
   const { _handle } = socket as { readonly _handle?: { readonly writeQueueSize?: number } | null }

@@ -15,7 +15,7 @@ import type { Fields } from './rate-limit-fields.js'
 
 type Response = ServerResponse | Http2ServerResponse
 
-/** The heads that a handler leaves, over HTTP/1.1 and HTTP/2. */
+/** The response heads that a handler produces, over HTTP/1.1 and HTTP/2. */
 async function headsOf(
   handle: (response: Response) => void,
   fields: (status: number) => Fields | undefined = () => ({ RateLimit: 'ours' }),

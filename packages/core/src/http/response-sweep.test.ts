@@ -4,7 +4,7 @@ import type { Contest } from '../admission/index.js'
 import { type ManualClock, manualClock } from '../testing/manual-clock.js'
 import { ResponseWatch } from './response-end.js'
 
-/** A connection of HTTP/1.1 as the sweep sees it; `waiting` bytes arrive when somebody lets Node read on. */
+/** An HTTP/1.1 connection as the sweep sees it; `waiting` bytes arrive when Node is made to read on. */
 class FakeSocket extends EventEmitter {
   destroyed = false
   bytesRead = 0
@@ -38,14 +38,14 @@ class FakeSocket extends EventEmitter {
   }
 }
 
-/** A request over it, what its listener has heard, and a watch that looks whenever `pass` is called. */
+/** A request over it, its listener's calls, and a watch that sweeps when `pass` is called. */
 class Watched {
   readonly clock: ManualClock = manualClock()
   readonly heard: string[] = []
   contest: Contest = 'none'
   readonly socket = new FakeSocket()
   readonly request = { socket: this.socket, aborted: false, complete: true }
-  /** Watched more often than any. */
+  /** The test adds more listeners than the warning limit allows. */
   readonly response = Object.assign(new EventEmitter().setMaxListeners(0), {
     headersSent: false,
     writableEnded: false,
@@ -57,7 +57,7 @@ class Watched {
 
   constructor() {
     this.watch = new ResponseWatch(this.clock, (ms, fn) => {
-      // The sweep is called by hand; what is due at once is done at the next step.
+      // The test calls the sweep; timers due at once run at the next step.
       if (ms <= 1) this.#due.push(fn)
       return () => {}
     })
@@ -72,7 +72,7 @@ class Watched {
     })
   }
 
-  /** Lets time pass in half seconds, looking at each. */
+  /** Lets time pass in steps of 500 ms, with a sweep at each. */
   pass(ms: number, each: () => void = () => {}): void {
     for (let passed = 0; passed < ms; passed += 500) {
       each()
@@ -120,7 +120,7 @@ describe('the sweep', () => {
     expect(due).toHaveLength(1)
   })
 
-  it('lets Node read on from a connection that nobody reads, until nothing comes any more', () => {
+  it('makes Node read on from an unread connection, until no more data arrives', () => {
     const watched = new Watched()
     watched.begin()
     watched.request.complete = false
@@ -207,7 +207,7 @@ describe('the sweep', () => {
     expect(watched.heard).toEqual([])
     watched.pass(31_000)
     expect(watched.heard).toEqual(['aborted'])
-    // In the middle of an answer there is no other.
+    // A second response cannot begin in the middle of one.
     expect(watched.socket.written).toBe('')
   })
 

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** What comes on a channel from now on, of one gate: others in this process publish, too. */
+/** Collects the messages of one gate on a channel: others in this process publish, too. */
 function hear<Message extends { gate: Gate }>(channel: string, gate: Gate): Message[] {
   const heard: Message[] = []
   const listen = (message: unknown): void => {
@@ -46,7 +46,7 @@ it('the beginning and the end of a shortage are published once each', () => {
   const gate = createGate({ clock })
   const heard = hear<EngagedMessage>('fairlead.engaged', gate)
   let spare = 10
-  /** For `seconds`: ten flows ask `rate` times a second in all, of a resource that serves 100. */
+  /** For `seconds`, ten flows send `rate` requests a second in all to a resource that serves 100. */
   const ask = (rate: number, seconds: number): void => {
     for (let i = 0; i < rate * seconds; i++) {
       clock.advance(1_000 / rate)

@@ -13,35 +13,36 @@ export interface RefusedMessage {
   readonly refusal: Refusal
 }
 
-/** Published to `fairlead.finished`: a request that was admitted has ended. */
+/** Published to `fairlead.finished`: an admitted request has ended. */
 export interface FinishedMessage {
   readonly gate: Gate
   readonly flow: string
-  /** What it really cost: as settled, else as admitted. */
+  /** The actual cost if it was settled, else the cost at admission. */
   readonly cost: number
   readonly outcome: Outcome
   /** From admission to the end, in milliseconds. */
   readonly durationMs: number
 }
 
-/** Published to `fairlead.engaged`: FAIR has begun to hold flows to their shares, or does so no longer. */
+/** Published to `fairlead.engaged`: FAIR has begun or stopped holding flows to their shares. */
 export interface EngagedMessage {
   readonly gate: Gate
   readonly engaged: boolean
 }
 
 /**
- * The context of `tracingChannel('fairlead:admit')`: one admission that has to wait, from when it does to its decision.
+ * The context of `tracingChannel('fairlead:admit')`: one admission that waits, from the beginning of the wait to the
+ * decision.
  */
 export interface AdmitContext {
   readonly gate: Gate
   readonly flow: string
   readonly cost: number
-  /** From `asyncStart` on: the permit, which knows `waitedMs`, or the refusal. A refusal is no `error`. */
+  /** Set from `asyncStart` on: the permit, which has `waitedMs`, or the refusal. A refusal is no `error`. */
   readonly result?: Decision
 }
 
-// Not imported: a bundle for several runtimes may meet one that has no such module.
+// Not imported: a bundle for several runtimes may run on one without this module.
 const diagnostics = globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')
 
 const refused: Channel | undefined = diagnostics?.channel?.('fairlead.refused')
@@ -49,20 +50,20 @@ const finished: Channel | undefined = diagnostics?.channel?.('fairlead.finished'
 const engaged: Channel | undefined = diagnostics?.channel?.('fairlead.engaged')
 const waits: TracingChannel<unknown, AdmitContext> | undefined = diagnostics?.tracingChannel?.('fairlead:admit')
 
-/** Whether its shares are held, as the listeners know it. */
+/** The last state of each gate that was published. */
 const told = new WeakMap<Gate, boolean>()
 
-/** A gate has refused a request. */
+/** Publishes a refusal. */
 export function tellRefused(gate: Gate, flow: string, cost: number, refusal: Refusal): void {
   if (refused?.hasSubscribers === true) refused.publish({ gate, flow, cost, refusal })
 }
 
-/** A request that was admitted has ended. */
+/** Publishes the end of an admitted request. */
 export function tellFinished(gate: Gate, flow: string, cost: number, outcome: Outcome, durationMs: number): void {
   if (finished?.hasSubscribers === true) finished.publish({ gate, flow, cost, outcome, durationMs })
 }
 
-/** Something has been decided, or has ended. Tells only what the listeners have not heard. */
+/** Publishes a change of the engaged state, if any. Called after each decision and each end. */
 export function tellEngaged(gate: Gate, stages: readonly Stage[]): void {
   if (engaged?.hasSubscribers !== true) return
   const isEngaged = stages.some((stage) => stage.engaged === true)
@@ -71,8 +72,8 @@ export function tellEngaged(gate: Gate, stages: readonly Stage[]): void {
   engaged.publish({ gate, engaged: isEngaged })
 }
 
-/** An admission waits for its decision. */
+/** Traces an admission that waits for its decision. */
 export function tellWaiting(decision: Promise<Decision>, context: AdmitContext): void {
-  // Bun cannot tell whether there are subscribers.
+  // Bun does not report whether there are subscribers.
   if (waits !== undefined && waits.hasSubscribers !== false) waits.tracePromise(() => decision, context)
 }

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 
-/** Each worker thread, and each copy of this module, has its own; so have containers that share a host's name. */
+/** Differs between worker threads, between copies of this module, and between containers that share a host's name. */
 const here = randomBytes(6).toString('hex')
 let made = 0
 
-/** An id for a Doorman client that people can read: `host:pid:n:random`, another one at each call, anywhere. */
+/** A human-readable id for a Doorman client: `host:pid:n:random`, unique for each call in any process. */
 export function clientId(): string {
   return `${hostname()}:${process.pid}:${++made}:${here}`
 }

@@ -1,12 +1,12 @@
 import { constants, PerformanceObserver } from 'node:perf_hooks'
 
-/** Without a decision for this long, the next major collection ends the watching, in milliseconds. */
+/** Without a decision for this long, the next major collection ends the observation, in milliseconds. */
 const IDLE_MS = 60_000
 
-/** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
+/** Calls `ended` after each major collection, until the returned function is called. Must not keep a process alive. */
 export type WatchCollections = (ended: () => void) => () => void
 
-/** Node calls the observer within half a millisecond of the collection. Other runtimes tell of none. */
+/** Node calls the observer within half a millisecond of the collection. Other runtimes report none. */
 export const watchCollections: WatchCollections = (ended) => {
   const kinds: unknown = Reflect.get(PerformanceObserver, 'supportedEntryTypes')
   if (!Array.isArray(kinds) || !kinds.includes('gc')) return () => {}
@@ -27,7 +27,7 @@ function isMajor(entry: object): boolean {
   )
 }
 
-/** Major collections, watched from the first decision on, and no longer than there are decisions. */
+/** Observes major collections from the first decision on, and stops when decisions cease. */
 export class Collections {
   readonly #watch: WatchCollections
   readonly #ended: () => void
@@ -74,7 +74,7 @@ export class Turn {
     this.over = true
   }
 
-  /** Without `after` each turn is over at once. */
+  /** Without `after`, each turn ends immediately. */
   constructor(after: AfterTurn | undefined) {
     this.#after = after
   }
@@ -86,35 +86,35 @@ export class Turn {
   }
 }
 
-/** The part of the standard interface that is used; the types of Node leave it to those of browsers. */
+/** The part of the standard interface used here; Node's types leave it to those of browsers. */
 declare const WebAssembly: { Memory: new (descriptor: { initial: number }) => object }
 
-/** V8 begins to collect when buffers of 64 MiB have come since it did last; in pages of 64 KiB. */
+/** V8 starts a collection when 64 MiB of buffers have been allocated since the last one; in pages of 64 KiB. */
 const COLLECTING_PAGES = 1_040
 
 /** Makes V8 collect garbage soon. Adds nothing to the resident set. */
 export function collectSoon(): void {
   try {
-    // Never touched, so the kernel commits no memory; V8 counts it as external memory all the same.
+    // Never touched, so the kernel commits no memory, but V8 counts it as external memory.
     new WebAssembly.Memory({ initial: COLLECTING_PAGES })
   } catch {
     // The address space is exhausted.
   }
 }
 
-/** Least time from one request for a collection to the next, in milliseconds. */
+/** Shortest time between two requested collections, in milliseconds. */
 const COLLECT_EVERY_MS = 250
 /**
  * Time until the next collection after one that freed little, in milliseconds per byte of objects. Marking takes about
  * half a millisecond per megabyte, a twentieth of this.
  */
 const COLLECT_SELDOM_MS = 10 / 2 ** 20
-/** Share of the limit. */
+/** A collection that frees less than this share of the limit freed little. */
 const LITTLE = 0.05
 
 /**
  * Triggers collections while memory is short. Refused requests allocate nothing, so without this, garbage would stay
- * for ever, and would go on refusing requests.
+ * and keep the signal refusing requests.
  */
 export class Garbage {
   readonly #collect: () => void
@@ -127,7 +127,7 @@ export class Garbage {
     this.#collect = collect
   }
 
-  /** Takes the share of the limit in use, and the bytes of objects that a collection has to look at. */
+  /** Takes the share of the limit in use, and the bytes of objects that a collection must mark. */
   sample(nowMs: number, share: number, short: boolean, objectBytes: number): void {
     this.#least = Math.min(this.#least, share)
     if (!short || nowMs < this.#nextMs) return

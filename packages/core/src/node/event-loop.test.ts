@@ -3,7 +3,7 @@ import { LoadShedder, logistic } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { type EventLoopDelayOptions, eventLoopDelaySignal, eventLoopUtilizationSignal } from './index.js'
 
-/** A shedder on an event loop that the test turns by hand. */
+/** A shedder on an event loop that the test turns manually. */
 function loop(options: EventLoopDelayOptions = {}) {
   const clock = manualClock(1_000)
   const timers: { atMs: number; fn: () => void }[] = []
@@ -22,7 +22,7 @@ function loop(options: EventLoopDelayOptions = {}) {
     ...options,
   })
   const shedder = new LoadShedder({ signal, clock, random: () => state.draw, trickleMs: 1e9 })
-  /** The loop is busy for `ms`; then whatever is due runs. */
+  /** Keeps the loop busy for `ms`; then all due timers run. */
   const block = (ms: number): void => {
     clock.advance(ms)
     state.activeMs += ms
@@ -31,7 +31,7 @@ function loop(options: EventLoopDelayOptions = {}) {
       timer.fn()
     }
   }
-  /** Others have the processor for `ms`: whatever is due waits. */
+  /** Other processes have the processor for `ms`: due timers wait. */
   const steal = (ms: number): void => {
     clock.advance(ms)
     state.activeMs += ms
@@ -131,7 +131,7 @@ describe('eventLoopDelaySignal', () => {
     block(10)
     steal(50)
     steal(75)
-    // Groups count the time of all their processors: no more than has been waited can be ours.
+    // Groups count the time of all their processors: at most the time that this thread waited is its own.
     state.throttledMs += 50
     expect(delay()).toBeCloseTo(16 + 0.2 * (50 - 10 - 16), 12)
     clock.advance(10)
@@ -167,7 +167,7 @@ describe('eventLoopDelaySignal', () => {
     expect(delay()).toBeCloseTo(0.2 * 100, 12)
   })
 
-  it('counts all lateness where nobody knows what others took, and when the count fails later', () => {
+  it('counts all lateness if the time taken by others is unknown, and when that count fails later', () => {
     const counts = [0, 1_000, 1_000]
     const { block, delay } = loop({ curve: logistic({ from: 10, to: 60 }), waitedMs: () => counts.shift() ?? 0 })
     delay()
@@ -329,7 +329,7 @@ describe('the range of eventLoopDelaySignal', () => {
       }
       return bench.shedder.snapshot().refused - before
     }
-    // Late by 60 ms is too late for light handlers, and nothing for these.
+    // A delay of 60 ms is too late for light handlers, but normal for these.
     expect(refusedOf(20)).toBeGreaterThan(10)
     refusedOf(80)
     expect(refusedOf(100)).toBe(0)
@@ -340,7 +340,7 @@ describe('the range of eventLoopDelaySignal', () => {
     const bench = loop()
     serve(bench, 4, 2_000)
     bench.state.draw = 0
-    // One of thirty runs, and refusals take as long as all that run together.
+    // One request in thirty runs, and refusing the others takes as long as the work of those that run.
     for (let i = 0; i < 1_000; i++) {
       const decision = bench.shedder.tryAdmit({ exempt: true })
       bench.block(100)

@@ -6,21 +6,24 @@ import { type Curve, logistic } from '../shed/curve.js'
 import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { quotaClock } from './machine.js'
 
-/** Time between two beats, in milliseconds. */
+/** Period of the heartbeat, in milliseconds. */
 const PERIOD_MS = 10
-/** Weight of a new beat in the smoothed lateness. More hears overload sooner, and a lone pause louder. */
+/**
+ * Weight of a new beat in the smoothed lateness. A larger weight detects overload sooner, and reacts more to a single
+ * pause.
+ */
 const GAIN = 0.2
-/** Without a decision for this long the heart stops, in milliseconds. */
+/** Without a decision for this long the heartbeat stops, in milliseconds. */
 const IDLE_MS = 1_000
 
-/** Waiting that may have been a quota's, in milliseconds. */
+/** Least waiting that a quota may have caused, in milliseconds: less is not looked up. */
 const LEAST_THROTTLED_MS = 1
 
-/** Where refusing starts, in requests' worth of CPU, and within which bounds, in milliseconds. */
+/** Lateness at which refusing starts, in units of a request's CPU time, and its bounds, in milliseconds. */
 const FROM_REQUESTS = 3
 const LEAST_FROM_MS = 10
 const MOST_FROM_MS = 200
-/** Where refusing starts until the cost of a request is known. */
+/** Lateness at which refusing starts until the cost of a request is known. */
 const FIRST_FROM_MS = 50
 
 /** Options of {@link eventLoopDelaySignal}. */
@@ -36,12 +39,12 @@ export interface EventLoopDelayOptions {
   activeMs?: () => number
   /**
    * Total time that this thread was ready to run but had no processor, in milliseconds; 0 if unknown.
-   * @default what Linux counts, about 1 µs a call, once a beat
+   * @default the count of Linux, about 1 µs a call, once a beat
    */
   waitedMs?: () => number
   /**
    * Total time for which a CPU quota has stopped this process, in milliseconds: the part of `waitedMs` that counts as
-   * lateness. Read when `waitedMs` has grown by a millisecond. @default what the cgroups with a quota count
+   * lateness. Read when `waitedMs` has grown by a millisecond. @default the count of the cgroups with a quota
    */
   throttledMs?: () => number
 }
@@ -49,7 +52,7 @@ export interface EventLoopDelayOptions {
 /**
  * The delay of the event loop, in milliseconds: the smoothed lateness of a heartbeat, read at each decision.
  *
- * The heartbeat is a timer of 10 ms; requests are as late as the timer. An overdue beat counts at a decision as if it
+ * The heartbeat is a timer of 10 ms; requests are as late as the timer. At a decision, an overdue beat counts as if it
  * came now. Otherwise one turn of the loop, which may read hundreds of requests, would judge all of them by a value
  * from before that turn.
  *
@@ -85,7 +88,9 @@ class EventLoopDelaySignal implements LoadSignal {
   #host: SignalHost | undefined
   #stop: (() => void) | undefined
   #dueMs = 0
-  /** What others had taken in all at the last beat, how much more when last asked since, and when that was. */
+  /**
+   * Time that others had taken in all at the last beat, the time they have taken since, and when that was last read.
+   */
   #takenBeforeMs = 0
   #takenMs = 0
   #askedAtMs = 0
@@ -102,7 +107,7 @@ class EventLoopDelaySignal implements LoadSignal {
     this.curve = curve ?? curveFrom(FIRST_FROM_MS)
     this.#after = after
     this.#taken = new TakenByOthers(waitedMs, throttledMs)
-    // A loop that is interrupted counts as active.
+    // Interruptions count as active time of the loop, so the time that the thread waited is subtracted.
     if (curve === undefined) this.#cost = new RequestCost(() => activeMs() - waitedMs())
   }
 
@@ -113,12 +118,12 @@ class EventLoopDelaySignal implements LoadSignal {
 
   read(nowMs: number): number {
     const host = this.#host
-    // Closed or not attached: there is no heartbeat, so nothing is late.
+    // Closed or not attached: without a heartbeat nothing can be late.
     if (host === undefined) return 0
     this.#decidedAtMs = nowMs
     if (this.#stop === undefined) this.#start(nowMs, host)
     let lateMs = this.#lateMs(nowMs)
-    // Once a beat's time, however many decisions fall into it.
+    // At most once per period, no matter how many decisions fall into it.
     if (lateMs > this.#smoothedMs && nowMs - this.#askedAtMs >= PERIOD_MS) {
       this.#ask(nowMs)
       lateMs = this.#lateMs(nowMs)
@@ -139,7 +144,7 @@ class EventLoopDelaySignal implements LoadSignal {
     this.#next(nowMs)
   }
 
-  /** The next beat. What was taken until now is the business of this one. */
+  /** Sets the next beat. Time that others took before it does not count against it. */
   #next(nowMs: number): void {
     this.#takenBeforeMs += this.#takenMs
     this.#takenMs = 0
@@ -152,7 +157,7 @@ class EventLoopDelaySignal implements LoadSignal {
     this.#askedAtMs = nowMs
   }
 
-  /** How late the next beat is by the loop's own doing; below 0 before it is due. */
+  /** Lateness of the next beat caused by the loop itself; below 0 before it is due. */
   #lateMs(nowMs: number): number {
     return nowMs - this.#dueMs - this.#takenMs
   }
@@ -188,7 +193,7 @@ class TakenByOthers {
     // A quota stops a thread for milliseconds at least: less is not worth reading a file.
     if (newly < LEAST_THROTTLED_MS) return this.#ms + newly
     const throttled = this.#throttledMs()
-    // Groups sum up all processors; at most the time that this thread waited is its own.
+    // Groups sum over all processors; at most the time that this thread waited is its own.
     if (newly >= 0) this.#ms += newly - Math.min(newly, Math.max(0, throttled - this.#throttled))
     this.#waited = waited
     this.#throttled = throttled
@@ -197,7 +202,8 @@ class TakenByOthers {
 }
 
 /**
- * A loop that turns once per request is late by the cost of a request without any overload: heavy requests need room.
+ * A loop that handles one request per turn is late by that request's cost without any overload, so heavy requests need
+ * a higher range.
  */
 function curveFor(costMs: number): Curve {
   return curveFrom(Math.min(Math.max(FROM_REQUESTS * costMs, LEAST_FROM_MS), MOST_FROM_MS))
@@ -207,7 +213,9 @@ function curveFrom(from: number): Curve {
   return logistic({ from, to: from === LEAST_FROM_MS ? 60 : 5 * from })
 }
 
-/** Learning what a request costs: shortest time, and least requests, that teach; weight of the news. */
+/**
+ * Shortest window, and least number of requests, from which the cost of a request is learned; weight of a new window.
+ */
 const WINDOW_MS = 500
 const WINDOW_REQUESTS = 10
 const COST_GAIN = 0.3
@@ -239,7 +247,7 @@ class RequestCost {
     this.#refused = totals.refused
   }
 
-  /** True if there was news. */
+  /** Ends a due window. True if the estimate changed. */
   learn(nowMs: number, host: SignalHost): boolean {
     const finished = host.totals.finished - this.#finished
     if (nowMs - this.#sinceMs < WINDOW_MS || finished < WINDOW_REQUESTS) return false
@@ -252,21 +260,26 @@ class RequestCost {
   }
 }
 
-/** Linux on the calling thread: nanoseconds that it ran, nanoseconds that it was ready and did not run, time slices. */
+/**
+ * Linux's counts for the calling thread: nanoseconds on a processor, nanoseconds ready but not running, time slices.
+ */
 const COUNTS = '/proc/thread-self/schedstat'
 const SPACE = 0x20
 const ZERO = 0x30
 const NEVER_OPENED = -2
 const CLOSED = -1
 
-/** One file for the life of the thread, opened when first asked: opening it costs ten times what reading it does. */
+/**
+ * One descriptor for the life of the thread, opened at the first call: opening the file costs ten times as much as
+ * reading it.
+ */
 let file = NEVER_OPENED
 const bytes = new Uint8Array(64)
 
 /**
- * Time that the calling thread has been ready to run and was not let, in milliseconds: other processes held the
- * processor, or the quota of a container was used up. Linux counts it; elsewhere, and where the count cannot be read,
- * it is 0 for ever. Takes about a microsecond, and 16 bytes that are soon collected.
+ * Time that the calling thread was ready to run but did not run, in milliseconds: other processes held the processor,
+ * or the quota of a container was used up. Linux counts it; elsewhere, and if the count cannot be read, it stays 0.
+ * Takes about a microsecond, and 16 bytes that are soon collected.
  */
 export function threadWaitedMs(): number {
   if (file === NEVER_OPENED) file = open()
@@ -296,7 +309,8 @@ function secondNumber(length: number): number {
 /**
  * Share of the time that the event loop was busy since the last sample, from 0 to 1. For pages and metrics.
  *
- * Not a good load to shed by: it stops at 1 and cannot say how much is too much, so that half of the capacity is lost.
+ * A poor load for shedding: it saturates at 1 and does not show the extent of an overload, so that half of the capacity
+ * is lost.
  */
 export function eventLoopUtilizationSignal(curve: Curve = logistic({ from: 0.9, to: 1 })): LoadSignal {
   let last: EventLoopUtilization = performance.eventLoopUtilization()

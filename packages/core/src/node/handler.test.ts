@@ -7,14 +7,14 @@ import { ResourceExhaustedError, refuse } from '../index.js'
 import { probeStage } from '../testing/index.js'
 import { type FairHandler, fairHandler, fairOf } from './index.js'
 
-// That it keeps the contract of adapters is tested where the contract is.
+// The contract of adapters is tested in its own package.
 
 const closers: (() => void)[] = []
 afterEach(() => {
   for (const close of closers.splice(0)) close()
 })
 
-/** Asks a server with this listener; also what the listener threw, if it did. */
+/** Sends a request to a server with this listener; also returns the error that the listener threw, if any. */
 async function ask(
   listener: FairHandler<IncomingMessage, ServerResponse>,
 ): Promise<{ status: number; body: string; thrown: unknown }> {

@@ -17,13 +17,13 @@ export interface FairHandler<Request, Response> {
 }
 
 /**
- * Fair admission control for servers of `node:http`, `node:https` and `node:http2`:
- * `createServer(fairHandler((request, response) => …))`, whatever the handler is: your own, or a framework's.
+ * Fair admission control for servers of `node:http`, `node:https` and `node:http2`: `createServer(fairHandler((request,
+ * response) => …))`. The handler may be your own or a framework's.
  *
- * A permit is kept until what the handler returns has settled and the response has closed. The handler finds it by
- * `fairOf(request)`. It throws and rejects as the handler does, except that a `ResourceExhaustedError` is answered 503.
- * Without options: FAIR between client addresses, and load shedding by memory and event-loop delay. Starts nothing
- * before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
+ * A permit is kept until the handler's result has settled and the response has closed. The handler finds it by
+ * `fairOf(request)`. `fairHandler` throws and rejects as the handler does, except that a `ResourceExhaustedError` is
+ * answered 503. Without options: FAIR between client addresses, and load shedding by memory and event-loop delay.
+ * Starts nothing before the first request. Throws a `TypeError` or `RangeError` that names a bad option and its value.
  */
 export function fairHandler<
   Request extends IncomingMessage | Http2ServerRequest = IncomingMessage,
@@ -72,7 +72,7 @@ export function fairHandler<
   return Object.assign(fair, { gate: admission.gate })
 }
 
-/** Throws every other error on, and this one where somebody has begun an answer. */
+/** Answers 503 to a `ResourceExhaustedError` if no response has been started; throws any other error again. */
 function answerExhausted(error: unknown, response: ServerResponse | Http2ServerResponse): void {
   if (!(error instanceof ResourceExhaustedError) || response.headersSent) throw error
   response.statusCode = error.status

@@ -3,7 +3,10 @@ import { oldGenerationBytes } from './heap.js'
 
 const MIB = 2 ** 20
 
-/** What four versions of Node report, and how they were started; measured on a machine of 24 GiB unless it says. */
+/**
+ * Reports of four versions of Node, with the flags they were started with; measured on a machine of 24 GiB unless
+ * noted.
+ */
 const setups: [node: string, flags: string[], limitMb: number, oldMb: number][] = [
   ['20', ['--max-old-space-size=200'], 248, 200],
   ['22', ['--max_old_space_size=200'], 248, 200],
@@ -26,7 +29,7 @@ describe('oldGenerationBytes', () => {
   it.each(setups)('Node %s %j: %i MiB in all', (_, flags, limitMb, oldMb) => {
     const memoryBytes = 24_105 * MIB
     const bytes = oldGenerationBytes({ heapSizeLimit: limitMb * MIB, flags, memoryBytes })
-    // Never more than V8 bears, and not much less.
+    // At most the size at which V8 fails, and not much less.
     expect(bytes / MIB).toBeLessThanOrEqual(oldMb + 1)
     expect(bytes / MIB).toBeGreaterThanOrEqual(0.92 * oldMb)
   })

@@ -4,7 +4,7 @@ import { LoadShedder } from '../shed/index.js'
 import { manualClock } from '../testing/manual-clock.js'
 import { type Heap, heapSignal } from './index.js'
 
-/** An engine whose collections happen when the test says so. */
+/** An engine whose collections happen when the test triggers them. */
 function engine() {
   const state = { used: 0.3, pages: 0, asked: 0, watchers: 0, watched: 0, ended: () => {} }
   const heap: Heap = {
@@ -45,12 +45,12 @@ describe('heapSignal', () => {
     expect(load()).toBeCloseTo(0.35, 12)
   })
 
-  it('goes by what requests hold, once that is known: what ended is garbage, whatever is in use', () => {
+  it('uses the memory of requests, once it is known: ended requests are garbage, whatever is in use', () => {
     const { state, heap } = engine()
     const clock = manualClock()
     const shedder = new LoadShedder({ signal: heapSignal({ heap }), clock, random: () => 0.999_999 })
     const running: (() => void)[] = []
-    // Ten requests more between two collections, each of 0.02: then all end, and nothing is collected any more.
+    // Between two collections ten more requests start, 0.02 each; then all end, and no further collection happens.
     for (let round = 0; round < 4; round++) {
       for (let i = 0; i < 10; i++) {
         const permit = shedder.tryAdmit({ exempt: true })

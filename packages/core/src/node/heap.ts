@@ -16,25 +16,27 @@ import {
 } from './collections.js'
 
 /**
- * V8 ends a process for two reasons. The pages of its old generation are more than it may have, as objects may leave
- * much of a page unused (three of 64 KB fit into one of 256); or objects fill this share of it, and four collections
- * in a row freed little and took most of the time ("ineffective mark-compacts").
+ * V8 ends a process in two cases. The pages of its old generation exceed its limit, which may happen while much of each
+ * page is unused (three objects of 64 KB fit into a page of 256). Or objects fill this share of the limit, and four
+ * collections in a row freed little and took most of the time ("ineffective mark-compacts").
  */
 const MOST_OBJECTS = 0.8
 
-/** What a heap signal needs to know of the engine. */
+/** The engine's heap, as a heap signal reads it. */
 export interface Heap {
   /** Bytes of objects, garbage included. */
   usedBytes(): number
-  /** Bytes of pages that the old generation has or is about to need: objects, and what is left between them. */
+  /** Bytes of pages that the old generation has or is about to need: objects, and the gaps between them. */
   pageBytes(): number
-  /** Bytes of pages that the old generation may have. */
+  /** Limit on the pages of the old generation, in bytes. */
   limitBytes(): number
   /** Asks for a major collection soon. */
   collect(): void
-  /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
+  /**
+   * Calls `ended` after each major collection, until the returned function is called. Must not keep a process alive.
+   */
   watch: WatchCollections
-  /** Calls back when the event loop has turned. Must not keep a process alive. @default at once */
+  /** Calls back when the event loop has turned. Must not keep a process alive. @default calls back immediately */
   afterTurn?: AfterTurn
 }
 
@@ -42,20 +44,21 @@ export interface Heap {
 export interface HeapSignalOptions {
   /** Chance of refusal by share of the heap limit that is live. @default logistic({ from: 0.75, to: 0.95 }) */
   curve?: Curve
-  /** What V8 may use, where flags do not say: the most its old generation may hold. */
+  /** The limit on V8's old generation, in bytes, if no flag sets it. */
   limitBytes?: number
-  /** The engine. @default V8, as Node shows it */
+  /** The engine. @default V8, as Node reports it */
   heap?: Heap
 }
 
 /**
  * Share of the V8 heap limit that is live, from 0 to 1.
  *
- * Heap used is the wrong number to shed by: most of it may be garbage, and shedding on garbage stops the allocations
- * that would have it collected. So the reading that counts is the one taken when a major collection ends. Between
- * collections what was admitted is added, and what is in use in all, garbage included, bounds it from above.
+ * The heap in use is the wrong number for shedding: most of it may be garbage, and shedding on garbage stops the
+ * allocations that would trigger its collection. So the reading that counts is the one taken when a major collection
+ * ends. Between collections, requests admitted since then are added, and the heap in use, garbage included, is the
+ * upper bound.
  *
- * Watches collections from the first decision on, and stops when idle. A reading costs about 1 µs.
+ * Observes collections from the first decision on, and stops when idle. A reading costs about 1 µs.
  */
 export function heapSignal(options: HeapSignalOptions = {}): LoadSignal {
   requireOptions('heapSignal', options, ['curve', 'limitBytes', 'heap'])
@@ -66,9 +69,9 @@ export function heapSignal(options: HeapSignalOptions = {}): LoadSignal {
 
 class HeapSignal implements LoadSignal {
   readonly name = 'heap'
-  /** Readings are shares: at 1 nothing is left. */
+  /** Readings are shares: 1 is the whole limit. */
   readonly limit = 1
-  /** What the service keeps for itself cannot be had by refusing requests. */
+  /** Refusing requests does not free the service's own memory. */
   readonly relief = true
   readonly curve: Curve
 
@@ -121,7 +124,7 @@ const v8Heap: Heap = {
   usedBytes: () => getHeapStatistics().used_heap_size,
   pageBytes(): number {
     let bytes = 0
-    // What is live in the young generation when it is collected moves to the old one.
+    // Live objects of the young generation move to the old one when it is collected.
     for (const { space_name, space_size, space_used_size } of getHeapSpaceStatistics())
       bytes += space_name.startsWith('new_') ? space_used_size : space_size
     return bytes
@@ -133,38 +136,38 @@ const v8Heap: Heap = {
 }
 
 const MIB = 2 ** 20
-/** Parts that the young generation is made of: two semi-spaces, and as much again for large objects. */
+/** Parts of the young generation: two semi-spaces, and as much again for large objects. */
 const SEMI_SPACES = 3
 /** V8 makes a semi-space at most a 32nd of the old generation, unless a flag says otherwise. */
 const LEAST_OLD_SHARE = 32 / (32 + SEMI_SPACES)
 
-/** How this thread's heap was set up, as far as one can ask. */
+/** The configuration of this thread's heap, as far as it can be queried. */
 export interface HeapSetup {
-  /** What V8 reports as `heap_size_limit`: old and young generation together. */
+  /** V8's `heap_size_limit`: old and young generation together. */
   heapSizeLimit: number
-  /** Flags, the later ones count: those of the environment, then those of the command line. */
+  /** Flags: those of the environment, then those of the command line. The last one counts. */
   flags: readonly string[]
-  /** What a worker thread was given, in MiB. */
+  /** The worker thread's limit, in MiB. */
   oldGenerationMb?: number | undefined
-  /** What the container, or else the machine, has, in bytes: what a percentage is of. */
+  /** Memory of the container, or else of the machine, in bytes: the base of percentages. */
   memoryBytes: number
 }
 
 /**
- * Most bytes that the old generation may hold.
+ * Limit on the old generation, in bytes.
  *
- * `heap_size_limit` is more than that. It counts the young generation, whose survivors have to move to the old one
- * however empty it is: 3 to 192 MiB, by V8's version and the memory of the container. V8 does not say how much, but
- * flags do, and in worker threads their limits. Where nobody does, the least that is left by the largest.
+ * `heap_size_limit` is larger. It includes the young generation, whose survivors must move to the old one even when it
+ * is empty: 3 to 192 MiB, depending on V8's version and the memory of the container. V8 does not report that size, but
+ * flags do, and the limits of worker threads. Without either, the largest young generation is subtracted.
  */
 export function oldGenerationBytes({ heapSizeLimit, flags, oldGenerationMb, memoryBytes }: HeapSetup): number {
   const semiSpaceMb = flagOf(flags, 'max-semi-space-size')
   const youngMb = semiSpaceMb && SEMI_SPACES * 2 ** Math.ceil(Math.log2(semiSpaceMb))
   const percentage = flagOf(flags, 'max-old-space-size-percentage')
-  // A flag beats what a worker was given, and a size beats a percentage.
+  // A flag overrides a worker's limit, and a size overrides a percentage.
   const oldMb =
     flagOf(flags, 'max-old-space-size') ?? (percentage && ((percentage / 100) * memoryBytes) / MIB) ?? oldGenerationMb
-  // A flag that V8 did not follow, because another or a later call overrode it, says nothing.
+  // A flag that V8 did not follow, because another or a later call overrode it, is ignored.
   for (const bytes of [oldMb && oldMb * MIB, youngMb && heapSizeLimit - youngMb * MIB])
     if (bytes !== undefined && bytes > 0 && bytes <= heapSizeLimit) return bytes
   return heapSizeLimit * LEAST_OLD_SHARE
@@ -181,7 +184,7 @@ function heapSetup(heapSizeLimit: number): HeapSetup {
   }
 }
 
-/** The last value given to a flag of V8, which takes dashes for underscores; undefined where there is none above 0. */
+/** The last value given to a flag of V8, with dashes or underscores; undefined without a value above 0. */
 function flagOf(flags: readonly string[], name: string): number | undefined {
   const pattern = new RegExp(`^--${name.replaceAll('-', '[-_]')}=([\\d.]+)$`)
   const values = flags.map((flag) => Number(pattern.exec(flag)?.[1])).filter((value) => value > 0)

@@ -1,6 +1,6 @@
 /**
- * What only Node has: its servers, signals to shed by, names for its processes, and what gates publish to its diagnostics
- * channels.
+ * The parts for Node only: its servers, load signals for shedding, ids for its processes, and the messages that gates
+ * publish to its diagnostics channels.
  *
  * @module @fairlead/core/node
  */

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
 import { type AfterTurn, afterTurn, collectSoon, type WatchCollections, watchCollections } from './collections.js'
 
-/** Bytes, as `process.memoryUsage()` gives them. */
+/** Bytes, as `process.memoryUsage()` reports them. */
 export interface MemoryUsage {
   rss: number
   heapTotal: number
@@ -10,25 +10,28 @@ export interface MemoryUsage {
   arrayBuffers: number
 }
 
-/** Where a memory signal gets its numbers: this machine, or a recorded one. */
+/** The source of a memory signal's numbers: this machine, or a recorded one. */
 export interface Machine {
   readFile: ReadFile
   /** Physical memory. */
   physicalBytes(): number
-  /** The runtime's own idea of a limit. Absurdly large, 0 or undefined where there is none. */
+  /** The runtime's limit. Absurdly large, 0 or undefined if there is none. */
   constrainedBytes(): number | undefined
-  /** Resident set of this process, and what its engine has in use of it. */
+  /** Resident set of this process, and the part that its engine has in use. */
   memoryUsage(): MemoryUsage
-  /** Asks the engine to collect garbage soon. Makes nothing resident. */
+  /** Asks the engine to collect garbage soon. Adds nothing to the resident set. */
   collect(): void
-  /** Calls `ended` after each major collection, until what it returns is called. Must not keep a process alive. */
+  /**
+   * Calls `ended` after each major collection, until the returned function is called. Must not keep a process alive.
+   */
   watch: WatchCollections
-  /** Calls back when the event loop has turned. Must not keep a process alive. @default at once */
+  /** Calls back when the event loop has turned. Must not keep a process alive. @default calls back immediately */
   afterTurn?: AfterTurn
 }
 
 /**
- * The machine this process runs on. Files of /proc and /sys are made up by the kernel: reading them waits for nothing.
+ * The machine this process runs on. The kernel generates the files of /proc and /sys, so reading them never waits for a
+ * disk.
  */
 export const thisMachine: Machine = {
   readFile(path: string): string | undefined {
@@ -56,15 +59,15 @@ export interface LimitedGroup {
   workingSetBytes(): number
 }
 
-/** Where groups are found. */
+/** The location of groups. */
 interface Hierarchy {
-  /** Where the controller is mounted. */
+  /** The mount point of the controller. */
   mount: string
-  /** Of the line of /proc/self/cgroup that names our group. */
+  /** Matches the line of /proc/self/cgroup that names our group. */
   line: RegExp
 }
 
-/** What the two versions of cgroups call things. Version 1 counts the groups below only in `total_…`. */
+/** The file and field names of one version of cgroups. Version 1 counts the groups below only in `total_…`. */
 interface Version extends Hierarchy {
   limits: readonly string[]
   usage: string
@@ -75,7 +78,7 @@ const VERSIONS: readonly Version[] = [
   {
     mount: '/sys/fs/cgroup',
     line: /^0::(\/.*)$/m,
-    // Above `memory.high` a group is slowed to a crawl: that is already too much.
+    // Above `memory.high` a group is throttled so heavily that it counts as a limit.
     limits: ['memory.max', 'memory.high'],
     usage: 'memory.current',
     inactiveFile: /^inactive_file (\d+)$/m,
@@ -89,7 +92,7 @@ const VERSIONS: readonly Version[] = [
   },
 ]
 
-/** Where the CPU controller is, and how a group without a quota shows it. */
+/** The location of the CPU controller, and its form for a group without a quota. */
 const CPU: readonly (Hierarchy & { quota: string; none: RegExp })[] = [
   { mount: '/sys/fs/cgroup', line: /^0::(\/.*)$/m, quota: 'cpu.max', none: /^max/ },
   {
@@ -101,8 +104,8 @@ const CPU: readonly (Hierarchy & { quota: string; none: RegExp })[] = [
 ]
 
 /**
- * Files that count how long a CPU quota has held this process up: one for each group with a quota, its own and those
- * above that can be seen.
+ * Files that count how long a CPU quota has throttled this process: one for each group with a quota, its own and those
+ * above that are visible.
  */
 function quotaStatistics(read: ReadFile): string[] {
   const membership = read('/proc/self/cgroup') ?? ''
@@ -116,17 +119,17 @@ function quotaStatistics(read: ReadFile): string[] {
   return files
 }
 
-/** Milliseconds that a group was held up by its quota, from its `cpu.stat`; 0 if it does not say. */
+/** Milliseconds for which a group's quota throttled it, from its `cpu.stat`; 0 if it does not say. */
 function throttledMsOf(statistics: string | undefined): number {
   const [, v2, v1] = /^(?:throttled_usec (\d+)|throttled_time (\d+))$/m.exec(statistics ?? '') ?? []
   return v2 === undefined ? Number(v1 ?? 0) / 1e6 : Number(v2) / 1e3
 }
 
 /**
- * The limited control groups that this process is in: its own and all above that can be seen, cgroup v2 or v1.
+ * The limited control groups that this process is in: its own and all above that are visible, cgroup v2 or v1.
  *
- * Each has its own use, which other processes share: whichever is fullest decides. The word `max`, the huge number by
- * which v1 says "unlimited", and anything else from `physicalBytes` on is no limit. Empty where there is none.
+ * Each group's use includes other processes: the fullest group decides. The word `max`, the huge number by which v1
+ * says "unlimited", and anything else from `physicalBytes` on is no limit. Empty without a limit.
  *
  * @see Linux kernel, Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst
  */
@@ -145,13 +148,13 @@ export function limitedGroups(read: ReadFile, physicalBytes: number): LimitedGro
 }
 
 /**
- * Our group and those above it. Inside a container the path may be that of the host, of which only the end is mounted,
- * as the root; then the directories between are missing, and the root is ours.
+ * Our group and those above it. Inside a container the path may be that of the host, of which only the last part is
+ * mounted, as the root; then the directories between are missing, and the root is ours.
  */
 function directories({ mount, line }: Hierarchy, membership: string): string[] {
   const path = line.exec(membership)?.[1] ?? '/'
   const names = path.split('/').filter((name) => name !== '')
-  // A group outside of what our namespace shows: `/../other`.
+  // The group is outside of our namespace: `/../other`.
   if (names.includes('..')) return [mount]
   return names.map((_, depth) => `${mount}/${names.slice(0, names.length - depth).join('/')}`).concat(mount)
 }
@@ -159,19 +162,19 @@ function directories({ mount, line }: Hierarchy, membership: string): string[] {
 function workingSet(read: ReadFile, { usage, inactiveFile }: Version, directory: string): number {
   const used = bytes(read(`${directory}/${usage}`))
   const inactive = inactiveFile.exec(read(`${directory}/memory.stat`) ?? '')?.[1]
-  // Without the statistics the cache counts as used: too careful rather than too late.
+  // Without the statistics the cache counts as used: the estimate is then too high rather than too low.
   return Math.max(0, used - (inactive === undefined ? 0 : Number(inactive)))
 }
 
-/** A file that holds one number; NaN for the word `max`, for nonsense, and where there is no such file. */
+/** The number in a file; NaN for the word `max`, for anything else, and if there is no such file. */
 function bytes(text: string | undefined): number {
   return /^\d+\s*$/.test(text ?? '') ? Number(text) : Number.NaN
 }
 
 /**
- * Time that the CPU quotas of this process's containers have held it up in all, in milliseconds; 0 where there is none.
+ * Total time for which CPU quotas of this process's containers have throttled it, in milliseconds; 0 without a quota.
  *
- * Quotas are looked for once. A reading then costs a small file for each, and nothing where there is none.
+ * Quotas are looked up once. A reading then costs one small file per quota, and nothing without one.
  */
 export function quotaClock(read: ReadFile = thisMachine.readFile): () => number {
   let files: readonly string[] | undefined

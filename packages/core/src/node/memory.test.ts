@@ -5,7 +5,7 @@ import * as trees from './fixtures/cgroups.js'
 import { GIB, MIB, type Tree } from './fixtures/cgroups.js'
 import { defaultSignals, type Machine, type MemoryUsage, memorySignal } from './index.js'
 
-/** What a process has that is so large, of which the engine says that `inUse` is needed. */
+/** The memory usage of a process with this resident set, of which the engine reports `inUse`. */
 function usage(rss: number, inUse = 0): MemoryUsage {
   return { rss, heapTotal: 0, heapUsed: 0, arrayBuffers: inUse }
 }
@@ -65,11 +65,11 @@ describe('memorySignal', () => {
     expect(asked(0, 10_000)).toBe(0)
     state.used = 0.65
     expect(asked(10_000, 10_050)).toBe(1)
-    // Nothing is freed: with few objects it is soon done, a heap of 400 MB is looked at each 4 s.
+    // Nothing is freed: with few objects a collection is quick; a heap of 400 MB is collected every 4 s.
     expect(asked(10_050, 20_050)).toBe(40)
     state.objects = 400 * MIB
     expect(asked(20_050, 60_050)).toBeLessThanOrEqual(11)
-    // What it frees now comes again at once: four times a second.
+    // The collection frees memory that is soon in use again: four times a second.
     collect.mockClear()
     for (let nowMs = 64_000; nowMs < 84_000; nowMs += 125) {
       state.used = nowMs % 250 === 0 ? 0.9 : 0.5
@@ -143,13 +143,13 @@ describe('memorySignal', () => {
       clock.advance(100)
       state.ended()
     }
-    // A rush: each waits for something before it takes its memory, while readings go on.
+    // A burst: each request waits before it takes its memory, while readings go on.
     for (let i = 0; i < 200; i++) {
       admit()
       clock.advance(100)
     }
     expect(state.running).toBeGreaterThan(30)
-    // But for those that are let in each second whatever happens: none took the limit.
+    // Apart from the trickle that is always admitted, no request exceeded the limit.
     expect(0.1 + 0.02 * (state.running - shedder.snapshot().trickled)).toBeLessThan(0.95)
   })
 
@@ -194,7 +194,7 @@ describe('memorySignal', () => {
   it.each<[string, { limitBytes?: number; machine: Machine }, RegExp]>([
     ['above the physical memory', { limitBytes: 17 * GIB, machine: machine(trees.v2) }, /above the physical memory/],
     ['missing', { machine: machine(trees.none, { physicalBytes: () => 0 }) }, /no memory limit was found/],
-  ])('refuses nobody, and says so once, if the limit is %s', (_, options, problem) => {
+  ])('refuses nothing, and says so once, if the limit is %s', (_, options, problem) => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const signal = memorySignal(options)
     const shedder = new LoadShedder({ signal, random: () => 0 })
@@ -207,7 +207,7 @@ describe('memorySignal', () => {
   })
 
   describe('where freed memory stays with the allocator', () => {
-    /** Buffers come and go in a process of 1/16 of the limit; `resident` says how large they make it. */
+    /** Buffers come and go in a process with 1/16 of the limit; `resident` is the resident set that results. */
     function bench() {
       const state = { rss: GIB, inUse: 0 }
       const signal = memorySignal({
@@ -227,14 +227,14 @@ describe('memorySignal', () => {
       const { read } = bench()
       read(1, 0)
       expect(read(14, 13)).toBeCloseTo(14, 9)
-      // Nobody has seen any of it used again.
+      // No reuse of it has been observed.
       expect(read(14, 3)).toBeCloseTo(14, 9)
       expect(read(14, 8)).toBeLessThan(12)
       for (let i = 0; i < 5; i++) {
         read(14, 3)
         read(14, 12)
       }
-      // A tenth of what is kept still counts.
+      // A tenth of the kept memory still counts.
       expect(read(14, 3)).toBeCloseTo(4 + 0.1 * 10, 1)
       expect(read(14, 13)).toBeCloseTo(14, 1)
     })
@@ -258,7 +258,7 @@ describe('memorySignal', () => {
         read(8, 3)
         read(8, 7)
       }
-      // A library's own 5 GiB, with as much in use as before.
+      // 5 GiB of a library, with unchanged use by the engine.
       expect(read(13, 7)).toBeCloseTo(13, 9)
     })
 

@@ -4,7 +4,7 @@ import type { LoadSignal, SignalHost } from '../shed/signal.js'
 import { Collections, Garbage, Turn } from './collections.js'
 import { type LimitedGroup, limitedGroups, type Machine, thisMachine } from './machine.js'
 
-/** Time between two looks for limits, in milliseconds: limits of running containers can change. */
+/** Time between two look-ups of limits, in milliseconds: limits of running containers can change. */
 const LIMITS_STAND_MS = 10_000
 
 /** Options of {@link memorySignal}. */
@@ -33,9 +33,9 @@ export function memorySignal(options: MemorySignalOptions = {}): LoadSignal {
 
 class MemorySignal implements LoadSignal {
   readonly name = 'memory'
-  /** Readings are shares: at 1 nothing is left. */
+  /** Readings are shares: 1 is the whole limit. */
   readonly limit = 1
-  /** What was freed may stay with the allocator, and in the resident set. */
+  /** Freed memory may stay with the allocator, and in the resident set. */
   readonly relief = true
   readonly curve: Curve
   problem: string | undefined
@@ -49,7 +49,7 @@ class MemorySignal implements LoadSignal {
   #host: SignalHost | undefined
   #physicalBytes = 0
   #groups: LimitedGroup[] = []
-  /** The runtime's own limit; 0 where it has none. */
+  /** The runtime's limit; 0 if it has none. */
   #constrainedBytes = 0
   #foundAtMs: number = Number.NEGATIVE_INFINITY
 
@@ -98,7 +98,7 @@ class MemorySignal implements LoadSignal {
 
   /** Share of the limit in use. */
   #share(nowMs: number, rss: number): number {
-    // Asking for the limits costs more than the reading itself.
+    // Looking up the limits costs more than the reading itself.
     if (nowMs - this.#foundAtMs >= LIMITS_STAND_MS) this.#findLimits(nowMs)
     if (this.#limitBytes !== undefined) return this.#shareOf(this.#limitBytes, rss)
     if (this.#groups.length > 0) return this.#fullest()
@@ -112,7 +112,7 @@ class MemorySignal implements LoadSignal {
     if (this.#limitBytes === undefined) {
       this.#groups = limitedGroups(this.#machine.readFile, this.#physicalBytes)
       const constrained = this.#machine.constrainedBytes() ?? 0
-      // The runtime says 2^64 where there is no limit.
+      // The runtime reports 2^64 if there is no limit.
       this.#constrainedBytes = constrained < this.#physicalBytes ? constrained : 0
     }
     this.#foundAtMs = nowMs
@@ -159,46 +159,45 @@ function shareOfMachine(meminfo: string | undefined): number | undefined {
 /** Garbage is collected before requests are refused: from this share of the load at which refusing starts. */
 const COLLECT_FROM = 0.8
 
-/** Bytes allocated, as a share of the limit, after which an older proof counts for a third. */
+/** Bytes allocated, as a share of the limit, after which the weight of an older proof has fallen to a third. */
 const PROOF_FADES = 0.1
-/** Share of the limit that may be filled up by trusting that what is kept will be used again. */
+/** Largest share of the limit in use up to which the reuse of kept memory is trusted. */
 const HIGHEST = 0.98
 /** Upper bound of the share of kept memory that is trusted to be reused. */
 const MOST_REUSED = 0.9
 /**
- * How much of what is kept is of no use after all, for each byte that the process became larger than it had ever been.
+ * Bytes of kept memory that stop counting as reusable for each byte by which the process exceeds its earlier maximum.
  */
 const RETREAT = 4
 /**
- * Part of the way that the base goes down at each sample: what is allocated and not yet touched is not resident either.
+ * Part of the distance by which the base falls at each sample: memory that is allocated but not yet touched is not
+ * resident either.
  */
 const SETTLE = 0.1
 
 /**
- * How much of a process's resident memory it could reuse without growing.
+ * Estimates the part of a process's resident memory that it could reuse without growing.
  *
  * Freed memory may stay resident with the allocator for ever. It is no shortage as far as new allocations reuse it. The
  * reused share is measured: the part of newly used memory that did not make the resident set grow. It is 0 until
  * measured.
  */
 class Allocator {
-  /** Bytes that were in use, are not, and are resident still; at least 0. */
+  /** Bytes that were freed but are still resident; at least 0. */
   kept = 0
-  /**
-   * Share of what is allocated that is put where something was freed, from 0 to 1; measured while something is kept.
-   */
+  /** Share of newly allocated memory that reuses freed memory, from 0 to 1; measured while some is kept. */
   reused = 0
 
-  /** Bytes that the process may have. */
+  /** Memory limit of the process, in bytes. */
   limitBytes: number = Number.POSITIVE_INFINITY
 
   #resident: number = Number.NaN
   #inUse = 0
-  /** Resident and not in use, and of no use to what is allocated: the program itself, and what is left in between. */
+  /** Bytes that are resident, not in use, and not reusable: the program itself, and fragmentation. */
   #base = 0
   #peak: number = Number.NEGATIVE_INFINITY
 
-  /** Takes the bytes that are resident, and those that the engine has in use for objects and buffers. */
+  /** Takes the resident bytes, and the bytes that the engine has in use for objects and buffers. */
   sample(resident: number, inUse: number): void {
     const allocated = inUse - this.#inUse
     const grown = resident - this.#resident
@@ -218,14 +217,14 @@ class Allocator {
       const proof = Math.min(MOST_REUSED, 1 - Math.max(0, grown) / allocated)
       this.reused += (Math.max(0, proof) - this.reused) * -Math.expm1(-allocated / (PROOF_FADES * this.limitBytes))
     }
-    // What makes the process larger without being in use is no allocator's.
+    // Growth of the resident set without growth in use does not belong to the allocator.
     const kept = this.kept + Math.min(grown - allocated, Math.max(0, -allocated))
     this.kept = Math.max(0, Math.min(kept, slack - this.#base))
   }
 
   /**
-   * `share` of the limit in use, less what can be used again. Of each byte allocated, 1 - `reused` is new: so however
-   * much is kept, what is left of the limit is enough for (1 - share) / (1 - reused).
+   * `share` of the limit in use, less the reusable part. Of each byte allocated, 1 - `reused` is new: so for any amount
+   * kept, the rest of the limit suffices for (1 - share) / (1 - reused).
    */
   load(share: number): number {
     const left = 1 - share / HIGHEST

@@ -5,7 +5,7 @@ import { quotaClock } from './machine.js'
 
 const ms = (tree: Tree): number => quotaClock((path) => tree[path])()
 
-/** What the two versions count: a quarter of a core, 1 234 ms held up. */
+/** The statistics of both versions: a quarter of a core, throttled for 1 234 ms. */
 const V2 = 'usage_usec 5\nnr_periods 90\nnr_throttled 40\nthrottled_usec 1234000\nnr_bursts 0\n'
 const V1 = 'nr_periods 90\nnr_throttled 40\nthrottled_time 1234000000\nburst_time 0\n'
 

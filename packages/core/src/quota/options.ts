@@ -12,39 +12,42 @@ import type { QuotaStore } from './store.js'
 export type NowOrLater<T> = T | Promise<T>
 
 /**
- * What {@link quota} takes. Functions get what a handler of the framework gets, as those of the middleware do (Express
- * `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`); without a framework, the request as stages see it.
+ * Options of {@link quota}. Functions receive the arguments of a handler of the framework, like those of the middleware
+ * (Express `(req, res)`, Koa `(ctx)`, Hono `(c)`, Nest `(context)`); without a framework, the request as stages see it.
  */
 export interface QuotaOptions<Target extends readonly unknown[]> {
   /**
-   * How much each key may use in a window, in units of cost: a number, or what its plan says; from 0, which refuses all,
-   * to 1e12. A function may give a promise, which the request waits for.
+   * The limit of each key in a window, in units of cost: a number, or a function that looks up its plan; from 0, which
+   * refuses all, to 1e12. A function may return a promise, for which the request waits.
    */
   limit: number | ((...target: Target) => NowOrLater<number>)
   /** Length of the window, in milliseconds, above 0. */
   windowMs: number
   /**
-   * How much a key may use at once after a pause, in units of cost, above 0, at most 1e12. The limit is earned evenly
-   * over the window: with a small burst a key can hardly be ahead of that. @default the limit
+   * The largest cost that a key may use at once after a pause, in units of cost, above 0, at most 1e12. The limit is
+   * earned evenly over the window: a small burst keeps a key close to that rate. @default the limit
    */
   burst?: number
-  /** The policy's name, in decisions, refusals and what clients are told; unique within a gate. @default 'quota' */
+  /** The policy's name, in decisions, refusals and response fields; unique within a gate. @default 'quota' */
   name?: string
-  /** Whose quota it is. A request for which it gives nothing, or an empty name, is its flow's. @default the flow */
+  /**
+   * The key whose quota is charged. If it returns nothing, or an empty name, the request is charged to its flow.
+   * @default the flow
+   */
   keyGenerator?: (...target: Target) => NowOrLater<string | null | undefined>
   /** True for requests that this quota neither counts nor refuses. */
   skip?: (...target: Target) => NowOrLater<boolean | undefined>
-  /** Requests that did not succeed are given back when they end. @default false */
+  /** Gives requests that did not succeed back when they end. @default false */
   skipFailedRequests?: boolean
-  /** Requests that succeeded are given back when they end: those that fail are counted. @default false */
+  /** Gives requests that succeeded back when they end: only failed ones count. @default false */
   skipSuccessfulRequests?: boolean
-  /** Where it is kept what keys have used: `redisQuotaStore()`, for a fleet. @default the memory of the process */
+  /** The store of each key's use: `redisQuotaStore()`, for a fleet. @default the memory of the process */
   store?: QuotaStore
-  /** What becomes of a request if a function or the store fails, or the store is late. @default 'admit' */
+  /** The answer to a request if a function or the store fails, or the store is late. @default 'admit' */
   onError?: 'admit' | 'refuse'
-  /** Longest to wait for the store and for functions, in milliseconds, above 0. @default 1000 */
+  /** Longest wait for the store and for functions, in milliseconds, above 0. @default 1000 */
   deadlineMs?: number
-  /** Counts, and refuses nobody; the snapshot says `wouldRefuse`, and clients are told nothing. @default false */
+  /** Counts, but refuses nothing; the snapshot contains `wouldRefuse`, and responses report no quota. @default false */
   dryRun?: boolean
 }
 
@@ -63,10 +66,13 @@ export const QUOTA_OPTIONS: readonly string[] = [
   'dryRun',
 ]
 
-/** Most units of cost of a window and of a burst: in sums as large, doubles still count one unit to a part in a thousand. */
+/**
+ * Largest cost of a window and of a burst, in units: in sums of this size, doubles still resolve a unit to one part in
+ * a thousand.
+ */
 const MOST = 1e12
 
-/** Checks what a key may use in a window. Throws a `TypeError` or `RangeError` that names it. */
+/** Checks the limit of a key in a window. Throws a `TypeError` or `RangeError` that names it. */
 export function requireLimit(limit: unknown): void {
   requireNumber('limit', limit, 0, MOST)
 }

@@ -6,7 +6,7 @@ import { MemoryQuotaStore, type QuotaOptions, type QuotaStore, quota } from './i
 
 type Options = QuotaOptions<[{ readonly flow: string; readonly cost: number }]>
 
-/** A gate of nothing but quotas, and its clock. */
+/** A gate with quotas as its only stages, and its clock. */
 function gateWith(...options: readonly Partial<Options>[]): { gate: Gate; clock: ReturnType<typeof manualClock> } {
   const clock = manualClock()
   const quotas = options.map((own) => quota({ limit: 3, windowMs: 60_000, ...own }))
@@ -133,7 +133,7 @@ describe('a quota', () => {
     expect(ask(gate).admitted).toBe(true)
   })
 
-  it('that is tried out refuses nobody, and counts whom it would', () => {
+  it('in a dry run refuses nothing, and counts the requests that it would', () => {
     const { gate } = gateWith({ limit: 1, dryRun: true })
     expect([ask(gate), ask(gate)].map(({ admitted }) => admitted)).toEqual([true, true])
     expect(gate.snapshot().stages).toMatchObject({ quota: { keys: 1, wouldRefuse: 1 } })
@@ -199,7 +199,7 @@ describe('what a quota counts', () => {
   })
   const step = fc.record({
     afterMs: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { arbitrary: fc.nat(5), weight: 2 }, fc.nat(100_000)),
-    // A part of what is left, and units on top: so it comes to where there is hardly room.
+    // A part of the remaining quota, plus some units: so the sequence often reaches the limit.
     part: fc.constantFrom(0, 0, 0, 0.5, 0.999, 1),
     quarters: fc.integer({ min: 1, max: 40 }),
   })
@@ -219,7 +219,7 @@ describe('what a quota counts', () => {
           const cost = Math.max(1, Math.floor(room * part * 4) + quarters) / 4
           const decision = ask(gate, 'acme', cost)
           const after = whole.debt + whole.worth(cost)
-          // Within this much of the burst, either is right.
+          // Within this distance of the burst, either answer is right.
           const slack = BigInt(Math.ceil(Number(whole.most) * 2e-9))
           if (decision.admitted) {
             expect(after).toBeLessThanOrEqual(whole.most + slack)

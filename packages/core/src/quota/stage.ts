@@ -12,22 +12,23 @@ import { MemoryQuotaStore, type QuotaLevel } from './store.js'
 /**
  * A quota as a value, for `createGate({ quota })` or the option of a middleware; see {@link quota}.
  *
- * @typeParam Asks a function of what the functions in its options get; they may take less than a framework gives
+ * @typeParam Asks a function with the arguments that the functions in its options take, which may be fewer than a
+ * framework passes
  */
 export interface QuotaMechanism<out Asks extends (...target: never) => void> extends Mechanism<'quota'> {
-  /** Known to the compiler alone. */
+  /** For the type checker only. */
   readonly asks?: Asks
 }
 
 /**
- * A quota per key: each has a limit per window, independent of all other keys. For limits that were sold as
- * such; an escrow shares one budget, and FAIR a scarce resource. By the generic cell rate algorithm (GCRA, ITU-T I.371):
- * a key may use its burst at once, and earns its limit evenly over the window. Each gate that is given it has quotas of
- * its own, unless they have one store.
+ * A quota per key: each has a limit per window, independent of all other keys. For limits that are part of a contract;
+ * an escrow shares one budget, and FAIR a scarce resource. By the generic cell rate algorithm (GCRA, ITU-T I.371): a
+ * key may use its burst at once, and earns its limit evenly over the window. Each gate has its own quotas, unless they
+ * share a store.
  *
- * The cost of a request that a later stage refuses is given back, and its actual cost replaces the expected one.
- * A refusal, with reason `over-quota`, is the key's own affair and never a shortage. `never`: the cost is above the
- * burst. Exempt requests pass, and use nothing. `gate.resetFlow()` gives a flow its whole quota, where it is the key.
+ * The cost of a request that a later stage refuses is given back, and its actual cost replaces the expected one. A
+ * refusal, with reason `over-quota`, is the key's own affair and never a shortage. `never`: the cost is above the
+ * burst. Exempt requests pass, and use nothing. `gate.resetFlow()` restores the whole quota of a flow that is the key.
  *
  * Throws a `TypeError` or `RangeError` that names the option and its value.
  */
@@ -39,17 +40,17 @@ export function quota<Target extends readonly unknown[]>(
   return { place: 'quota', stage: () => quotaStage(options) }
 }
 
-/** What a key may use, with all in milliseconds of earning. */
+/** A key's limits, with amounts expressed as the milliseconds in which they are earned. */
 interface Terms {
   readonly limit: number
   readonly burst: number
-  /** How long a unit of cost takes to earn. */
+  /** Time in which a unit of cost is earned. */
   readonly unitMs: number
 }
 
 /**
- * Sums of doubles are a little off. This part of the burst on top, and a million requests of a burst of a million are
- * admitted, not one less.
+ * Tolerance for rounding of sums, as a share of the burst: with it, a burst of a million admits a million requests, not
+ * one less.
  */
 const ROUNDING = 1e-9
 
@@ -59,18 +60,18 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
   const { onError = 'admit', deadlineMs = 1_000 } = options
   let wouldRefuse = 0
 
-  // Quotas may share a store.
+  // Several quotas may share a store.
   const keyOf = (key: string): string => (options.store === undefined ? key : `${encodeURIComponent(name)}:${key}`)
 
   const giveBack = (key: string, amountMs: number, nowMs: number): void => {
     const given = amountMs === 0 ? undefined : store.take(key, -amountMs, Number.POSITIVE_INFINITY, nowMs)
-    // Nobody is left to tell that the store is away; the key earns it back.
+    // The caller cannot be told that the store is unavailable; the key earns the amount back.
     onRejection(given, () => {})
   }
 
   const verdict = (key: string, terms: Terms, { cost, nowMs: takenMs }: Passage, level: QuotaLevel): Verdict => {
     const { unitMs } = terms
-    // What was earned back by then is not given back once more.
+    // An amount that has been earned back since is not given back a second time.
     const unearned = (amountMs: number, nowMs: number): number =>
       Math.min(amountMs, Math.max(0, level.debtMs - (nowMs - takenMs)))
     const told = (debtMs: number): Quota | undefined =>
@@ -97,10 +98,10 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
 
   const judge = (named: string | undefined | null, most: number, passage: Passage): Verdict | Promise<Verdict> => {
     const { cost, flow, nowMs } = passage
-    // A client that leaves out its key must not be without a limit.
+    // A client that leaves out its key must not escape the limit.
     const isNamed = named != null && named !== ''
     if (isNamed) requireText('keyGenerator', named)
-    // Nor may a client use up the quota of an address by sending that as its key.
+    // A client must not use up the quota of an address by sending that as its key.
     const key = isNamed ? firstOf(namedFlow(named)) : flow
     requireLimit(most)
     const stored = keyOf(key)
@@ -117,7 +118,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
     deadlineMs,
     admit(passage: Passage): Verdict | Promise<Verdict> {
       if (passage.exempt) return undefined
-      // Types see to it that a middleware is given quotas of its own framework.
+      // The types ensure that a middleware gets quotas of its own framework.
       const target = (passage.target ?? [passage]) as Target
       let skipped: NowOrLater<boolean | undefined>
       let key: NowOrLater<string | undefined | null>
@@ -127,7 +128,7 @@ function quotaStage<Target extends readonly unknown[]>(options: QuotaOptions<Tar
         key = keyGenerator?.(...target)
         most = typeof limit === 'function' ? limit(...target) : limit
       } catch (error) {
-        // Nobody waits for those that were asked before.
+        // The promises of the functions called before are not awaited.
         for (const asked of [skipped, key]) onRejection(asked, () => {})
         throw error
       }
@@ -152,7 +153,7 @@ function isSkip(answer: boolean | undefined): boolean {
   return answer === true
 }
 
-/** What a store of the user's says. */
+/** Checks the answer of a user's store. */
 function requireLevel(level: QuotaLevel): QuotaLevel {
   const { taken, debtMs } = (level ?? {}) as Partial<QuotaLevel>
   requireBoolean('store.take().taken', taken)

@@ -1,38 +1,39 @@
 import { requireInteger, requireOptions } from '../options.js'
 import { ownCopy } from '../path.js'
 
-/** What a store says of a key. */
+/** A store's answer about a key. */
 export interface QuotaLevel {
-  /** False: there was no room, and nothing was taken. */
+  /** False: there was not enough quota, and nothing was taken. */
   readonly taken: boolean
-  /** How long it takes until the key has its whole quota again, in milliseconds, at least 0. */
+  /** Time until the key has its whole quota again, in milliseconds, at least 0. */
   readonly debtMs: number
 }
 
 /**
- * Where it is kept how much of its quota each key has used. All is time: a key that has used something is in debt by as
- * long as it takes to earn it back, and the debt shrinks as time passes. Implement it for a store of your own.
+ * Stores each key's use of its quota. Amounts are times: a key is in debt by the time in which it earns its use back,
+ * and the debt shrinks as time passes. Implement it for your own store.
  */
 export interface QuotaStore {
   /**
    * Adds `amountMs` to the debt of `key` if that makes it at most `mostMs`. A negative amount gives back, and is always
-   * taken, whatever `mostMs`; no debt falls below 0. `nowMs` is the gate's clock, for stores without a clock of their own.
+   * taken, even if the debt exceeds `mostMs`; no debt falls below 0. `nowMs` is the gate's clock, for stores without a
+   * clock of their own.
    */
   take(key: string, amountMs: number, mostMs: number, nowMs: number): QuotaLevel | Promise<QuotaLevel>
-  /** Forgets what `key` has used. */
+  /** Forgets the use of `key`. */
   forget(key: string): void | Promise<void>
 }
 
 /** Options of {@link MemoryQuotaStore}. */
 export interface MemoryQuotaStoreOptions {
   /**
-   * Most keys that are kept at once, at least 2. If more are in debt, those that asked longest ago are forgotten. A key
-   * takes about 90 bytes. @default 1 000 000
+   * Most keys kept at once, at least 2. If more are in debt, those that asked longest ago are forgotten. A key takes
+   * about 90 bytes. @default 1 000 000
    */
   maxKeys?: number
 }
 
-/** Keys by when they are free of debt, in milliseconds since an origin: doubles are finest near 0. */
+/** The time at which each key is free of debt, in milliseconds since an origin: doubles are finest near 0. */
 class Debts {
   readonly #freeMs = new Map<string, number>()
   readonly originMs: number
@@ -61,14 +62,14 @@ class Debts {
 }
 
 /**
- * Quotas in the memory of this process, as the generic cell rate algorithm has them (GCRA, ITU-T I.371): one number per
- * key, the time at which it is free of debt. O(1). Keys free of debt go by themselves, without a timer.
+ * Quotas in the memory of this process, by the generic cell rate algorithm (GCRA, ITU-T I.371): one number per key, the
+ * time at which it is free of debt. O(1). Keys without debt are dropped without a timer.
  */
 export class MemoryQuotaStore implements QuotaStore {
-  /** Keys that asked since the last turn, which is the origin, and those that asked in the turn before. */
+  /** Keys used since the last turn, which is the origin, and keys used in the turn before. */
   #young = new Debts(Number.NEGATIVE_INFINITY)
   #old = this.#young
-  /** Longest that a key may be in debt: a key that did not ask for this long is free of it. */
+  /** The longest debt of any key so far: a key that did not ask for this long is free of debt. */
   #longestMs = 0
   readonly #maxKeys: number
 
@@ -80,7 +81,7 @@ export class MemoryQuotaStore implements QuotaStore {
     this.#maxKeys = maxKeys
   }
 
-  /** How many keys are kept; some may be free of debt by now. */
+  /** Number of keys kept; some may be free of debt by now. */
   get size(): number {
     return this.#young.size + this.#old.size
   }
@@ -89,7 +90,7 @@ export class MemoryQuotaStore implements QuotaStore {
     const debtMs = this.#young.get(key, nowMs) ?? this.#old.get(key, nowMs) ?? 0
     const nextMs = Math.max(0, debtMs + amountMs)
     const taken = amountMs <= 0 || nextMs <= mostMs
-    // What was refused is nobody's debt: a cost out of all measure would keep all keys for ever.
+    // A refused amount is no debt: an enormous cost would otherwise keep all keys for ever.
     if (amountMs > 0) this.#turn(taken ? nextMs : 0, nowMs)
     if (taken) {
       this.#old.delete(key)
@@ -107,7 +108,7 @@ export class MemoryQuotaStore implements QuotaStore {
     if (debtMs > this.#longestMs) this.#longestMs = debtMs
     const isDue = nowMs - this.#young.originMs > this.#longestMs
     if (!isDue && this.#young.size < this.#maxKeys / 2) return
-    // Only a store that is full forgets a key that is still in debt.
+    // A key that is still in debt is forgotten only if the store is full.
     this.#old = this.#young
     this.#young = new Debts(nowMs)
   }

@@ -5,7 +5,7 @@ import { riseOf } from './load-shedder.js'
 
 const PRIORITIES = [-2, -1, 0, 1, 2] as const
 
-/** A range somewhere between tiny and bytes of memory. */
+/** A range from tiny units to bytes of memory. */
 const ranges = fc
   .tuple(fc.double({ min: 0, max: 1e10, noNaN: true }), fc.double({ min: 1e-6, max: 1e10, noNaN: true }))
   .map(([from, width]) => ({ from, to: from + Math.max(width, from * 1e-6) }))
@@ -20,7 +20,7 @@ describe('logistic', () => {
   const middle = 3_110_612_736
 
   it('gives the published figures of the worked example', () => {
-    // The post cuts ln 99 to 4.595119 before it divides.
+    // The published article truncates ln 99 to 4.595119 before it divides.
     const k = 4.595_119 / (GIB_3 - middle)
     expect(k.toPrecision(9)).toBe('4.15424043e-8')
     for (const load of [3e9, 3.05e9, middle, 3.2e9, GIB_3 - 1])
@@ -30,7 +30,7 @@ describe('logistic', () => {
     expect(published.probability(GIB_3 - 1e-3)).toBeCloseTo(0.99, 9)
   })
 
-  it('is exact at the ends: nobody below, everybody from the top on', () => {
+  it('is exact at the ends: refuses nothing below, everything from the top on', () => {
     expect(published.probability(3e9 - 1e-3)).toBe(0)
     expect(published.probability(GIB_3)).toBe(1)
     expect(published.probability(GIB_3 * 2)).toBe(1)
@@ -111,7 +111,7 @@ describe('curves', () => {
     )
   })
 
-  it('refuse nobody while there is no load, whatever the priority', () => {
+  it('refuse nothing without load, at any priority', () => {
     fc.assert(
       fc.property(curves, rises, (curve, rise) => {
         fc.pre(curve.from > 0)

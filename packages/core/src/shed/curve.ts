@@ -6,33 +6,33 @@ import { requireAbove, requireNumber, requireOptions } from '../options.js'
  * 0 below `from`, 1 from `to` on, never falling in between.
  */
 export interface Curve {
-  /** Load at which ordinary requests begin to be refused, in the unit of the signal. */
+  /** Load at which refusal of ordinary requests starts, in the unit of the signal. */
   readonly from: number
-  /** Load from which all are refused, whatever their priority, in the same unit. */
+  /** Load from which all requests are refused, at any priority, in the same unit. */
   readonly to: number
   /**
-   * Chance, from 0 to 1, that a request is refused at `load`.
+   * Chance, from 0 to 1, of refusing a request at `load`.
    *
-   * `rise` moves where refusing starts, as a share of the range: 0.75 starts it three quarters up, -1 a range
-   * below (see {@link startOf}). The top stays where it is. A load that is NaN gives 0.
+   * `rise` moves where refusing starts, as a share of the range: 0.75 starts it three quarters up, -1 a range below
+   * (see {@link startOf}). The top stays where it is. A load that is NaN gives 0.
    */
   probability(load: number, rise?: number): number
 }
 
-/** Where a curve starts and ends, in the unit of the signal. */
+/** The range of a curve, in the unit of the signal. */
 export interface CurveRange {
   /** Load at which refusing starts; at least 0. */
   from: number
-  /** Load from which everything is refused; above `from`. */
+  /** Load from which all requests are refused; above `from`. */
   to: number
 }
 
 export interface LogisticOptions extends CurveRange {
-  /** Probability at `from`, and what is missing to 1 just below `to`; in (0, 0.5). @default 0.01 */
+  /** Probability at `from`, and 1 minus the probability just below `to`; in (0, 0.5). @default 0.01 */
   edge?: number
 }
 
-/** Refuses everything from `from` on: the abrupt form, here to compare with. `to` only bounds the rise. */
+/** Refuses everything from `from` on: the abrupt form, for comparison. `to` only bounds the rise. */
 export function step(range: CurveRange): Curve {
   return curveOf('step', range, () => 1)
 }
@@ -43,11 +43,11 @@ export function linear(range: CurveRange): Curve {
 }
 
 /**
- * Refuses few at the bottom of the range and nearly all at its top: 1/(1 + e^(-k·(x - middle))), with k such that
- * the curve is worth `edge` at `from` and 1 - `edge` just below `to`.
+ * Refuses few at the bottom of the range and nearly all at its top: 1/(1 + e^(-k·(x - middle))), with k such that the
+ * curve is worth `edge` at `from` and 1 - `edge` just below `to`.
  *
- * The flat start uses the room there is when the next requests turn out to be small; the steep middle answers
- * quickly when they do not.
+ * The flat start uses the remaining room if the next requests turn out to be small; the steep middle reacts quickly if
+ * they do not.
  *
  * @see "Graceful degradation with the logistic function", 2022
  */
@@ -59,10 +59,10 @@ export function logistic({ edge = 0.01, ...range }: LogisticOptions): Curve {
 }
 
 /**
- * Load at which a request with this `rise` begins to be refused: `from + rise·(to - from)`.
+ * Load at which refusal of a request with this `rise` starts: `from + rise·(to - from)`.
  *
- * A negative rise goes down by at most half of `from`. In a range that is wide for where it starts (10 to 60 ms)
- * the plain rule would start below zero, and refuse requests of low priority on an idle machine.
+ * A negative rise lowers it by at most half of `from`. In a range that is wide relative to its start (10 to 60 ms), the
+ * plain rule would start below zero, and refuse requests of low priority on an idle machine.
  */
 export function startOf({ from, to }: Pick<Curve, 'from' | 'to'>, rise: number): number {
   return rise >= 0 ? from + rise * (to - from) : from + rise * Math.min(to - from, from / 2)

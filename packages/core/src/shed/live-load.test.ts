@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { seededRandom } from '../testing/seeded-random.js'
 import { LiveLoad } from './live-load.js'
 
-/** Requests come and go; the test says when a collection ends. */
+/** Requests come and go; the test ends each collection. */
 function heap(base: number) {
   const live = new LiveLoad()
   const sizes: number[] = []
@@ -64,7 +64,7 @@ describe('LiveLoad', () => {
     expect(live.least(40, 0.03)).toBeGreaterThan(0.1 + 40 * 0.02)
   })
 
-  it('counts what comes at what it adds to memory in use, while nobody knows better', () => {
+  it('counts arrivals at the amount they add to memory in use, until more is known', () => {
     const { come, collect, load } = heap(0.1)
     collect()
     come(...even(4))
@@ -119,7 +119,7 @@ describe('LiveLoad', () => {
       const inFlight = 5 + (i % 10)
       live.sample(0.1 + 0.02 * inFlight, inFlight)
     }
-    // Thirty come, and hold nothing yet.
+    // Thirty requests are admitted, and hold nothing yet.
     for (let i = 0; i < 30; i++) live.admit()
     live.sample(0.1 + 0.02 * 10, 40)
     expect(live.load(40, 1, Number.POSITIVE_INFINITY)).toBeGreaterThan(0.45)
@@ -140,7 +140,7 @@ describe('LiveLoad', () => {
     expect(below / 4_000).toBeLessThan(0.05)
   })
 
-  it('is never below nothing and always a number, whatever happens', () => {
+  it('is always a number, and never below 0', () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant('come' as const), count: fc.nat(30) }),
       fc.record({ kind: fc.constant('go' as const), count: fc.nat(30) }),

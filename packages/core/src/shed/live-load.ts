@@ -1,10 +1,13 @@
-/** Collections that bound what is live now: each may have left garbage behind, hardly all of them. */
+/** Number of collections that bound the live size now: any of them may have left garbage behind, but hardly all. */
 const KEPT = 4
-/** Weight of what was learned before, at each collection. */
+/** Weight of earlier collections, at each new one. */
 const MEMORY = 0.95
-/** Standard deviations: on top of what one request holds, and of what requests came and went since a collection. */
+/**
+ * Margin in standard deviations: on the memory of one request, and on the change by requests that came and went since a
+ * collection.
+ */
 const MARGIN = 2
-/** Collections after which the line through them is worth something. */
+/** Collections after which the regression line is usable. */
 const KNOWN_AFTER = 3
 
 interface Collection {
@@ -32,13 +35,13 @@ export class LiveLoad {
   held = 0
   samples = 0
 
-  /** Of `held`: one standard deviation. */
+  /** One standard deviation of `held`. */
   #doubt: number = Number.POSITIVE_INFINITY
   /** Variance of the change that one request brings, by coming or going. */
   #variance = 0
   #requests = 0
   readonly #last: Collection[] = []
-  // Weighted: number, means, and sums of products of deviations of the number that ran and of what was live.
+  // Weighted sums: number, means, and products of deviations of the requests in flight and the live size.
   #weight = 0
   #meanInFlight = 0
   #meanLive = 0
@@ -59,7 +62,7 @@ export class LiveLoad {
     this.#requests--
   }
 
-  /** Takes what is live at the end of a collection, while `inFlight` requests run. */
+  /** Takes the live size at the end of a collection, while `inFlight` requests run. */
   sample(live: number, inFlight: number): void {
     const before = this.#last.at(-1)
     this.#fit(live, inFlight)
@@ -75,8 +78,8 @@ export class LiveLoad {
   }
 
   /**
-   * What is live now, as far as one can be sure, while `inFlight` requests run. `most` is what a request adds to what
-   * is in use, garbage included, and `used` is all that is in use: no more is held than that.
+   * Upper estimate of the live size now, while `inFlight` requests run. `most` is the amount by which a request raises
+   * the size in use, garbage included, and `used` is that size: the bound on both.
    */
   load(inFlight: number, most: number, used: number): number {
     const held = this.#heldAtMost(most)
@@ -89,7 +92,7 @@ export class LiveLoad {
     return Math.max(lowest, this.least(inFlight, held))
   }
 
-  /** What {@link load} is at most by the line alone, whatever is in use. */
+  /** Upper bound of {@link load} from the regression line alone. */
   most(inFlight: number, most: number = Number.POSITIVE_INFINITY): number {
     return this.least(inFlight, this.#heldAtMost(most))
   }
@@ -99,15 +102,15 @@ export class LiveLoad {
   }
 
   /**
-   * What `inFlight` requests will hold at least, each of them `held`, if that is more than the collections in the mean
-   * left; 0 otherwise. Requests that were let in and have not taken their memory yet show in no reading.
+   * The size that `inFlight` requests will reach, each holding `held`, if more requests run than on average at
+   * collections; 0 otherwise. Requests that were admitted but have not taken their memory yet show in no reading.
    */
   least(inFlight: number, held: number = this.held): number {
     const more = inFlight - this.#meanInFlight
     return more > 0 && this.samples >= KNOWN_AFTER ? this.#meanLive + held * more : 0
   }
 
-  /** Requests that may make a difference to then: those that came and went meanwhile do not. */
+  /** Number of requests that may have changed the live size since then: those that both came and went do not. */
   #changed({ requests, inFlight }: Collection, inFlightNow: number): number {
     return Math.max(0, Math.min(this.#requests - requests, inFlight + inFlightNow))
   }

@@ -8,7 +8,7 @@ import { LoadShedder } from './index.js'
 import type { LoadSignal } from './signal.js'
 
 describe('LoadShedder', () => {
-  it('lets everyone in below the range, nobody from its top on, and by one draw in between', () => {
+  it('admits everything below the range, nothing from its top on, and by one draw in between', () => {
     const { clock, shedder, state } = bench({ curve: identity })
     for (const [load, draw, admitted] of [
       [0, 0, true],
@@ -31,7 +31,7 @@ describe('LoadShedder', () => {
       random: seededRandom(1),
     })
     for (let i = 0; i < 20_000; i++) shedder.tryAdmit()
-    // Reserved besides: with nothing learned there is nothing to add.
+    // Without reservation: with nothing learned there is nothing to add.
     expect(shedder.snapshot().refused / 20_000).toBeCloseTo(0.25, 2)
   })
 
@@ -70,7 +70,7 @@ describe('LoadShedder', () => {
     expect(admitted).toEqual([1, 2])
   })
 
-  it('spares a flow that holds credit, and nobody at the top', () => {
+  it('spares a flow with credit, except at the top', () => {
     const { clock, shedder, state } = bench({ curve: logistic({ from: 0.5, to: 0.9 }) })
     clock.advance(100)
     Object.assign(state, { load: 0.72, draw: 0.4 })
@@ -158,7 +158,7 @@ describe('as a stage', () => {
     expect(shedder.name).toBe('shed')
   })
 
-  it('counts a finish whatever the outcome, and an undone admission as none', () => {
+  it('counts a finish with any outcome, and an undone admission as none', () => {
     const shedder = new LoadShedder({ signal: () => 0, from: 0.5, to: 0.9, clock: manualClock() })
     for (const outcome of ['success', 'failure', 'ignored'] as const) {
       const hold = shedder.admit(passage())
@@ -213,7 +213,7 @@ describe('counts', () => {
     expect(shedder.snapshot()).toMatchObject({ admitted: 10_000, finished: 10_000, inFlight: 0 })
   })
 
-  it('take a second finish of one request for none, whatever else is in flight', () => {
+  it('ignore a second finish of one request, even with others in flight', () => {
     const shedder = new LoadShedder({ signal: () => 0, from: 0.5, to: 0.9, clock: manualClock() })
     const [one] = [shedder.tryAdmit(), shedder.tryAdmit()]
     if (one?.admitted) one.finish()
@@ -267,7 +267,7 @@ describe('counts', () => {
 
 describe('options', () => {
   const signal: LoadSignal = { name: 'memory', curve: identity, read: () => 0 }
-  // What people write in JavaScript.
+  // Mistakes that the type checker would catch.
   const wrong: [string, object, string][] = [
     ['none', {}, 'shed needs either signal or signals, got neither'],
     ['both', { signal, signals: [signal] }, 'shed needs either signal or signals, got both'],

@@ -8,37 +8,37 @@ import { coinRandom, type Random } from '../random.js'
 import { type LoadShedderOptions, SHED_OPTIONS, type ShedOptions, signalsOf } from './options.js'
 import { Probe, type SignalSnapshot } from './probe.js'
 
-/** Retry-After at probability 0, and what a probability of 1 adds. */
+/** Retry-After at probability 0, and the addition at probability 1, in milliseconds. */
 const SOONEST_RETRY_MS = 1_000
 const LONGER_RETRY_MS = 4_000
 
-/** A request, where the shedder is used without a gate. */
+/** A request, if the shedder is used without a gate. */
 export interface ShedRequest {
-  /** From -2 (give it up first) to 2 (give it up last), whole. @default 0 */
+  /** A whole number from -2 (refused first) to 2 (refused last). @default 0 */
   priority?: number
-  /** True for what must never be refused (health checks). It is still counted. @default false */
+  /** True for requests that must never be refused (health checks). They are still counted. @default false */
   exempt?: boolean
-  /** Requests' worth of credit that the flow holds, from a stage that knows: 1 or more spares it. */
+  /** The flow's credit, in requests, from a stage that tracks it: with 1 or more the request is spared. */
   credit?: number
 }
 
-/** A request that was let in, where the shedder is used without a gate. */
+/** An admitted request, if the shedder is used without a gate. */
 export interface ShedPermit {
   readonly admitted: true
-  /** To be called when the request has ended, whatever came of it. Calling it again does nothing. */
+  /** Must be called when the request has ended, with any result. Calling it again does nothing. */
   finish(): void
 }
 
-/** What a {@link LoadShedder} has done since it was made, and each of its signals. */
+/** Counts of a {@link LoadShedder} since it was made, and each of its signals. */
 export interface ShedSnapshot {
-  /** Requests let in, `exempted` and `trickled` ones included. */
+  /** Admitted requests, `exempted` and `trickled` ones included. */
   admitted: number
   refused: number
   finished: number
   inFlight: number
-  /** Let in because they were exempt. */
+  /** Admitted because they were exempt. */
   exempted: number
-  /** Let in although the draw said no, because none had been for `trickleMs`. */
+  /** Admitted against the draw, because no request had been admitted for `trickleMs`. */
   trickled: number
   signals: SignalSnapshot[]
 }
@@ -47,11 +47,11 @@ export interface ShedSnapshot {
  * Refuses a random share of requests that grows with the load of this process.
  *
  * The load is one or several signals. The largest of their probabilities counts, and one draw decides. At least one
- * request is admitted every `trickleMs`, so that readings stay current, and no wrong reading closes a service for ever.
- * Exempt requests are always admitted; they count, because they use memory too.
+ * request is admitted every `trickleMs`, so that readings stay current, and no wrong reading shuts a service down for
+ * ever. Exempt requests are always admitted; they count, because they use memory too.
  *
- * A stage of a gate, and useful alone by {@link LoadShedder.tryAdmit}. It has no timer: a signal is sampled by the
- * first decision after `sampleEveryMs`. A decision that takes no sample allocates nothing unless it refuses.
+ * A stage of a gate, also usable alone through {@link LoadShedder.tryAdmit}. It has no timer: a signal is sampled by
+ * the first decision after `sampleEveryMs`. A decision that takes no sample allocates nothing unless it refuses.
  *
  * @see "Graceful degradation with the logistic function", 2022: the curve. The rest is ours, see docs/shedding.md.
  */
@@ -62,16 +62,16 @@ export class LoadShedder implements Stage {
   readonly #random: Random
   readonly #trickleMs: number
   readonly #probes: readonly Probe[]
-  /** Those that count what was let in since their reading. */
+  /** The probes that count admissions since their reading. */
   readonly #reserving: readonly Probe[]
   readonly #hold: Hold
   readonly #totals = { admitted: 0, refused: 0, finished: 0 }
   #exempted = 0
   #trickled = 0
   #inFlight = 0
-  /** Last time that a request was let in which might have been refused. */
+  /** Last admission of a request that could have been refused. */
   #admittedAtMs: number = Number.NEGATIVE_INFINITY
-  /** What decided last. */
+  /** The probability at the last decision, and the probe it came from. */
   #probability = 0
   #decider: Probe | undefined
 
@@ -100,13 +100,13 @@ export class LoadShedder implements Stage {
       })
   }
 
-  /** The gate's question. Takes the time from `passage`; the hold is one object for all. */
+  /** Decides for the gate. Takes the time from `passage`; all requests share one hold. */
   admit(passage: Passage): Hold | Refusal {
     const { nowMs } = passage
     return this.#letsIn(nowMs, passage, passage.priority, passage.exempt) ? this.#hold : this.#refusal(nowMs)
   }
 
-  /** The same without a gate: reads the clock, and gives a permit that counts its end once. */
+  /** Decides without a gate: reads the clock, and returns a permit that counts its end once. */
   tryAdmit(request: ShedRequest = {}): ShedPermit | Refusal {
     const { priority = 0, exempt = false } = request
     requireInteger('priority', priority, -2, 2)
@@ -122,7 +122,7 @@ export class LoadShedder implements Stage {
     }
   }
 
-  /** Plain JSON for people, metrics and pages. Reads no signal, so looking costs and starts nothing. */
+  /** Plain JSON for people, metrics and pages. Reads no signal, so a snapshot costs little and starts nothing. */
   snapshot(): ShedSnapshot {
     const nowMs = this.#clock()
     return {
@@ -134,7 +134,7 @@ export class LoadShedder implements Stage {
     }
   }
 
-  /** Stops what the signals have started. */
+  /** Stops everything that the signals have started. */
   close(): void {
     for (const { signal } of this.#probes) signal.close?.()
   }
@@ -145,14 +145,14 @@ export class LoadShedder implements Stage {
     priority: number,
     exempt: boolean,
   ): boolean {
-    // Signals are read for exempt requests too: they may be the only ones there are.
+    // Signals are read for exempt requests too: there may be no others.
     const rise = riseOf(priority, undefined)
     let risen = rise
     this.#probability = 0
     for (const probe of this.#probes) {
       let probability = probe.probability(nowMs, this.#inFlight, rise)
       if (probability <= this.#probability) continue
-      // Credit spares, and it costs something to ask for it.
+      // Credit raises the start of refusal; computing it takes time, so it is read last.
       if (risen === rise) risen = riseOf(priority, borrower.credit)
       if (risen !== rise) probability = probe.chance(risen)
       if (probability <= this.#probability) continue
@@ -162,7 +162,7 @@ export class LoadShedder implements Stage {
     if (exempt) {
       this.#exempted++
     } else {
-      // random() < 1, so a probability of 1 refuses always.
+      // random() < 1, so a probability of 1 always refuses.
       if (this.#probability > 0 && this.#random() < this.#probability) {
         if (nowMs - this.#admittedAtMs < this.#trickleMs) {
           this.#totals.refused++
@@ -170,7 +170,7 @@ export class LoadShedder implements Stage {
         }
         this.#trickled++
       }
-      // A health check each second must not stand in for the request that is let in each second.
+      // A health check each second must not replace the request that is admitted each second.
       this.#admittedAtMs = nowMs
     }
     this.#totals.admitted++
@@ -181,8 +181,8 @@ export class LoadShedder implements Stage {
 
   #refusal(nowMs: number): Refusal {
     const probability = this.#probability
-    // A shortage of memory or of CPU passes in about the seconds that requests last. While few are refused, a second
-    // try soon is likely to get in; near the top the same client asking each second would be part of the problem.
+    // A shortage of memory or of CPU passes in about the seconds that requests last. While few requests are refused, an
+    // early retry is likely to succeed; near the top of the range, a retry every second would add to the overload.
     const retryAfterMs = Math.round(SOONEST_RETRY_MS + LONGER_RETRY_MS * probability)
     const decider = this.#decider
     return refuse(this.name, 'overload', decider?.doubted !== true, retryAfterMs, {
@@ -201,7 +201,7 @@ export class LoadShedder implements Stage {
     for (const probe of this.#reserving) probe.finish()
   }
 
-  /** Nothing ran: what the request was expected to take is given back, and no finish is learned from. */
+  /** Nothing ran: the reserve for the request is returned, and the undo teaches nothing about finishes. */
   #undo(): void {
     if (this.#inFlight === 0) return
     this.#inFlight--
@@ -210,8 +210,8 @@ export class LoadShedder implements Stage {
 }
 
 /**
- * Load shedding for `createGate({ shed })`. Each gate makes a shedder of its own from it. Throws a `TypeError` on an
- * unknown option; values are checked when the gate is made.
+ * Load shedding for `createGate({ shed })`. Each gate makes its own shedder from it. Throws a `TypeError` on an unknown
+ * option; values are checked when the gate is made.
  */
 export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
   requireOptions('shed', options, SHED_OPTIONS)
@@ -221,21 +221,21 @@ export function loadShedder(options: ShedOptions): Mechanism<'shed'> {
   }
 }
 
-/** How far up the range each priority, from -2 to 2, starts to be refused: s in `from + s·(to - from)`. */
+/** Start of refusal for each priority, from -2 to 2: s in `from + s·(to - from)`. */
 const RISES: readonly number[] = [-1, -0.5, 0, 0.75, 0.9]
 
-/** Requests' worth of credit that a flow needs to be spared. */
+/** Credit, in requests, from which a flow is spared. */
 const CREDIT_OF_THE_QUIET = 1
 
-/** Where the quiet start at the latest, as a share of the range. */
+/** Lowest start of refusal for flows with that credit, as a share of the range. */
 const RISE_OF_THE_QUIET = 0.5
 
 /**
- * The rise of a request: where in the range refusing starts for it. See `Curve.probability`.
+ * The rise of a request: the position in the range at which refusing starts for it. See `Curve.probability`.
  *
- * `priority` is a whole number from -2 (give it up first) to 2; anything else counts as 0. `credit` is what FAIR says
- * the flow still holds, in requests: with 1 or more the flow is not the one causing the shortage, and starts halfway up
- * at least. Absent, it changes nothing.
+ * `priority` is a whole number from -2 (refused first) to 2; anything else counts as 0. `credit` is the flow's
+ * remaining credit by FAIR, in requests: with 1 or more the flow is not causing the shortage, and its refusal starts
+ * halfway up the range at least. Without it, nothing changes.
  */
 export function riseOf(priority: number, credit: number | undefined): number {
   const rise = RISES[priority + 2] ?? 0

@@ -12,28 +12,28 @@ import type { Random } from '../random.js'
 import { type Curve, logistic } from './curve.js'
 import type { LoadSignal } from './signal.js'
 
-/** What to shed by: `signals`, or one `signal`. */
+/** Options of load shedding: `signals`, or one `signal`. */
 export interface ShedOptions {
-  /** Several loads; a request meets the largest of their probabilities. At least one. */
+  /** Several loads; the largest of their probabilities counts for a request. At least one. */
   signals?: readonly LoadSignal[]
   /** One load: a signal, or any function that returns a number, at least 0, in any unit. */
   signal?: LoadSignal | (() => number)
   /** With a function: the load at which refusing starts. At least 0, below `to`. */
   from?: number
-  /** With a function: the load from which everything is refused. */
+  /** With a function: the load from which all requests are refused. */
   to?: number
   /** With a function, instead of `from` and `to`: the curve. @default logistic({ from, to }) */
   curve?: Curve
   /**
-   * Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3. @default
-   * 100
+   * Milliseconds between samples of a signal, at least 1; at most 50 while it has learned from fewer than 3.
+   * @default 100
    */
   sampleEveryMs?: number
-  /** A request is let in whatever the load once none was for this long, in milliseconds, above 0. @default 1000 */
+  /** A request is admitted at any load once none was admitted for this time, in milliseconds, above 0. @default 1000 */
   trickleMs?: number
 }
 
-/** {@link ShedOptions}, and the world. */
+/** {@link ShedOptions}, with the clock and the random source. */
 export interface LoadShedderOptions extends ShedOptions {
   /** Milliseconds since some fixed point. @default performance.now */
   clock?: Clock
@@ -54,7 +54,9 @@ export const SHED_OPTIONS: readonly string[] = [
 const OF_A_FUNCTION = ['from', 'to', 'curve'] as const
 const KINDS = ['reserved', 'sampled', 'live'] as const
 
-/** The signals that valid options ask for. Throws a RangeError or TypeError that names the option and the value. */
+/**
+ * The signals that valid options describe. Throws a `RangeError` or `TypeError` that names the option and its value.
+ */
 export function signalsOf(options: LoadShedderOptions): readonly LoadSignal[] {
   requireOptions('shed', options, [...SHED_OPTIONS, 'clock', 'random'])
   const { signal, signals } = options
@@ -80,7 +82,7 @@ export function signalsOf(options: LoadShedderOptions): readonly LoadSignal[] {
 
 function signalOf(read: () => number, { from, to, curve }: ShedOptions): LoadSignal {
   if (curve === undefined) {
-    // Checked here, where the message can say what a function as a signal lacks.
+    // Checked here, so that the message can say what is missing for a function as a signal.
     requireNumber('from', from, 0)
     requireNumber('to', to, 0)
     return { name: 'signal', curve: logistic({ from: from as number, to: to as number }), read: () => read() }

@@ -6,21 +6,19 @@ import { riseOf } from './load-shedder.js'
 import { Reservation } from './reservation.js'
 import type { LoadSignal, SignalKind } from './signal.js'
 
-/** Time between samples while too little has been learned, in milliseconds. */
+/** Sampling period while too little has been learned, in milliseconds. */
 const FAST_START_MS = 50
 /** Samples that end the fast start. */
 const STARTED = 3
-/** Sampling periods without a good reading after which a signal no longer refuses anybody. */
+/** Sampling periods without a good reading after which a signal stops refusing. */
 const STALE_AFTER = 10
-/**
- * Decisions that need no new estimate if even this many admissions could not raise the load to where refusing starts.
- */
+/** Decisions that skip the estimate if this number of admissions could not raise the load to the start of refusal. */
 const CALM_DECISIONS = 32
-/** What a snapshot tells the chances of. */
+/** The priorities whose chances a snapshot contains. */
 const PRIORITIES = [-2, -1, 0, 1, 2]
 const CURVE_STEPS = 21
 
-/** What one signal knows, as plain JSON; loads in its own unit. */
+/** The state of one signal, as plain JSON; loads in its own unit. */
 export interface SignalSnapshot {
   name: string
   kind: SignalKind
@@ -28,39 +26,39 @@ export interface SignalSnapshot {
   to: number
   /** Last good reading; null before the first. */
   observed: number | null
-  /** Part of `load` for requests admitted since the reading that it is based on. */
+  /** Part of `load` for requests admitted since its reading. */
   reserved: number
   /** Discount for memory that running requests do not explain. */
   relief: number
   /**
-   * What the next request meets: observed + reserved - relief. Of a live signal, what the last one met. Null while
-   * there is nothing to go by.
+   * The load that decides about the next request: observed + reserved - relief. For a live signal, the load at the last
+   * decision. Null without a reading.
    */
   load: number | null
-  /** Chance of refusal that this load means for an ordinary request. */
+  /** Chance of refusing an ordinary request at this load. */
   probability: number
   /** The same for each priority, from -2 to 2. */
   probabilities: number[]
   /** Its curve, for pictures: the chance of refusal of an ordinary request at 21 even steps from `from` to `to`. */
   curve: number[]
-  /** Age of the reading that `load` is based on, in milliseconds; null before the first. */
+  /** Age of the reading behind `load`, in milliseconds; null before the first. */
   ageMs: number | null
-  /** Learned: how much one admission adds to the load, and how much one finish takes away. */
+  /** Learned: the load that one admission adds, and the load that one finish takes away. */
   growth: number
   release: number
   badSamples: number
   /** True if there was no good reading for 10 sampling periods: the signal is ignored until there is one. */
   stale: boolean
-  /** Why the signal has no readings, or the last bad sample; null if all is well. */
+  /** The reason why the signal has no readings, or the last bad sample; null without a problem. */
   problem: string | null
 }
 
-/** One signal inside a shedder: reads it when due, outlives bad readings, adds the reserve. */
+/** One signal inside a shedder: reads it when due, tolerates bad readings, adds the reserve. */
 export class Probe {
   readonly signal: LoadSignal
-  /** Load at the last estimate, in the signal's unit; NaN while there is nothing to go by. */
+  /** Load at the last estimate, in the signal's unit; NaN without a reading. */
   load: number = Number.NaN
-  /** Part of `load` that stands for what was admitted since the reading. */
+  /** Part of `load` for requests admitted since the reading. */
   reserved = 0
 
   readonly #live: boolean
@@ -77,7 +75,7 @@ export class Probe {
   #goodAtMs: number = Number.NaN
   #pushedAtMs: number = Number.NaN
   #restsOnPushed = false
-  /** Decisions left that need no estimate, as long as the curve is this one. */
+  /** Decisions left that need no estimate, as long as this curve is in use. */
   #calm = 0
   #calmBy: Curve | undefined
   #badSamples = 0
@@ -122,7 +120,7 @@ export class Probe {
     return this.load >= 0 ? this.signal.curve.probability(this.load, rise) : 0
   }
 
-  /** True while the reading stays high for reasons that refusing does not change, as far as is known. */
+  /** True while the reading seems to stay high for reasons that refusing requests does not change. */
   get doubted(): boolean {
     return this.#reliefNow() > 0
   }
@@ -142,12 +140,12 @@ export class Probe {
     this.#pushed?.undo()
   }
 
-  /** Whether its load depends on what was let in since the reading. */
+  /** Whether its load depends on admissions since the reading. */
   get reserves(): boolean {
     return !this.#live
   }
 
-  /** Takes a reading that the signal offers of its own accord. Nothing says that the timed one must be good too. */
+  /** Takes a reading that the signal pushes. It does not show that timed readings are good, too. */
   push(reading: number, nowMs: number, inFlight: number): void {
     if (!isGood(reading)) {
       this.#bad(reading)
@@ -161,7 +159,7 @@ export class Probe {
     this.#pushedAtMs = nowMs
   }
 
-  /** Takes a reading of which garbage has just gone. */
+  /** Takes a reading just after a garbage collection. */
   collected(reading: number, nowMs: number, inFlight: number): void {
     if (!isGood(reading)) {
       this.#bad(reading)
@@ -173,7 +171,7 @@ export class Probe {
     this.#good(reading, nowMs)
   }
 
-  /** Age at `nowMs` of the reading that `load` rests on, in milliseconds; NaN before the first. */
+  /** Age at `nowMs` of the reading behind `load`, in milliseconds; NaN before the first. */
   ageMs(nowMs: number): number {
     const readAtMs = this.#restsOnPushed ? this.#pushedAtMs : this.#goodAtMs
     return Number.isNaN(this.#reading) ? Number.NaN : Math.max(0, nowMs - readAtMs)
@@ -218,7 +216,7 @@ export class Probe {
   }
 
   #sample(nowMs: number, inFlight: number): void {
-    // The first attempt starts the count, or a meter that never worked would never be called stale.
+    // The first attempt starts the count: otherwise a signal that never worked would never become stale.
     if (this.#triedAtMs === Number.NEGATIVE_INFINITY) this.#goodAtMs = nowMs
     this.#triedAtMs = nowMs
     let reading: unknown
@@ -246,7 +244,9 @@ export class Probe {
     this.#badReason = undefined
   }
 
-  /** A broken meter must not close the service: without good readings the load is unknown, and nothing is refused. */
+  /**
+   * A broken meter must not shut the service down: without good readings the load is unknown, and nothing is refused.
+   */
   #estimate(inFlight: number): void {
     const reserved = this.#timed?.reserved(inFlight, this.#relief?.amount) ?? 0
     const least = this.#collected.least(inFlight, this.#timed?.size)
@@ -256,7 +256,7 @@ export class Probe {
     if (this.#pushed === undefined || this.#stale) return
     const used = this.#reading + this.reserved
     const predicted = this.#pushed.load(inFlight, this.#timed?.growth ?? Number.POSITIVE_INFINITY, used)
-    // What is in use in all bounds it.
+    // The total in use is the upper bound.
     if (predicted === used) return
     this.load = predicted - (this.#pushedRelief?.amount ?? 0)
     this.reserved = predicted - this.#pushed.observed
@@ -264,8 +264,7 @@ export class Probe {
   }
 
   /**
-   * What the load is at most, without another reading, once `inFlight` requests run, {@link CALM_DECISIONS} of them
-   * new.
+   * Upper bound of the load, without another reading, once `inFlight` requests run, {@link CALM_DECISIONS} of them new.
    */
   #most(inFlight: number): number {
     const used = this.#reading + (this.#timed?.most(CALM_DECISIONS) ?? 0)
@@ -292,13 +291,13 @@ function numberOrNull(value: number): number | null {
 const RELIEF_MS = 10_000
 /** The discount shrinks by this multiple of a rise. */
 const RETREAT = 4
-/** Longest time between two samples that counts: a pause without traffic proves nothing. */
+/** Longest time between two samples that counts: a pause without traffic shows nothing. */
 const LONGEST_STEP_MS = 1_000
 
 /**
  * The discount of a reading that is high although hardly any requests run: memory that an allocator keeps, garbage that
  * is not collected yet, and memory of the service's own. Refusing requests frees none of it, and can even preserve it,
- * because allocations of requests are what gets it collected or reused.
+ * because it is the allocations of requests that trigger its collection or reuse it.
  *
  * The discount grows slowly while the part that running requests do not explain is in the range of the curve. It
  * shrinks quickly when that part exceeds its earlier maximum. No clock; O(1).

@@ -4,7 +4,7 @@ import { seededRandom } from '../testing/seeded-random.js'
 import { Relief } from './probe.js'
 import { Reservation } from './reservation.js'
 
-/** Admits and finishes that many, then samples; returns the requests in flight. */
+/** Admits and finishes these numbers of requests, then samples; returns the requests in flight. */
 function interval(
   reservation: Reservation,
   admitted: number,
@@ -57,7 +57,7 @@ describe('Reservation', () => {
     let reading = 0.3
     reservation.sample(reading, 100)
     for (let i = 0; i < 50; i++) {
-      // As many in as out, of sizes that differ wildly.
+      // As many admissions as finishes, of widely different sizes.
       reading = Math.max(0, reading + 0.1 * (random() - 0.5) + 0.01)
       interval(reservation, 10, 5, reading, 100)
     }
@@ -80,7 +80,7 @@ describe('Reservation', () => {
     }
     for (let i = 0; i < 4; i++) reservation.admit()
     for (let i = 0; i < 4; i++) reservation.finish()
-    // Sizes of requests that came to 0.005 each, and two more for how they may vary.
+    // Four requests of 0.005 each, and two more as a margin for varying sizes.
     expect(reservation.reserved(10)).toBeCloseTo(0.005 * (4 + 2), 9)
     reservation.collected(0.15, 10, 0.02)
     for (let i = 0; i < 4; i++) reservation.admit()
@@ -90,7 +90,7 @@ describe('Reservation', () => {
   it('counts what has ended as room, up to what can be used again, where readings do not fall', () => {
     const reservation = new Reservation(1)
     for (let i = 0; i <= 20; i++) interval(reservation, 10, 0, 0.02 * i, 10 * i)
-    // Half of them end, and the reading stays; then as many come as go.
+    // Half of them end without a change of the reading; then as many are admitted as finish.
     for (let i = 0; i < 10; i++) interval(reservation, 0, 10, 0.4, 200 - 10 * i)
     for (let i = 0; i < 200; i++) interval(reservation, 10, 10, 0.4, 100)
     expect(reservation.rise).toBeCloseTo(0.002, 9)
@@ -98,7 +98,7 @@ describe('Reservation', () => {
     const all = reservation.reserved(120, 1)
     expect(all).toBeCloseTo(0.04, 9)
     for (let i = 0; i < 20; i++) reservation.finish()
-    // What is doubted of a reading may be memory that is held after all: it is the most that ends can give back.
+    // The discounted part of a reading may be held after all, so at most that much is returned by finishes.
     const [none, some, full] = [0, 0.032, 1].map((reusable) => reservation.reserved(100, reusable))
     expect(none! - some!).toBeGreaterThan(0.004)
     expect(full!).toBeLessThan(some!)
@@ -130,9 +130,9 @@ describe('Reservation', () => {
   it('reserves what rises showed for a rush, where collections and memory used again undid them', () => {
     const reservation = new Reservation(1)
     reservation.sample(0.3, 5)
-    // Each request adds 0.02 and leaves it as garbage, which every fourth sample has seen collected.
+    // Each request adds 0.02 and leaves it as garbage, which every fourth sample shows collected.
     for (let i = 1; i <= 40; i++) interval(reservation, 5, 5, 0.3 + 0.1 * (i % 4), 5)
-    // Then what is admitted fits into what was freed.
+    // Then admissions fit into the freed memory.
     for (let i = 0; i < 40; i++) interval(reservation, 5, 5, 0.6, 5)
     expect(reservation.growth).toBeLessThan(0.01)
     for (let i = 0; i < 10; i++) reservation.admit()
@@ -188,8 +188,8 @@ describe('Reservation', () => {
     expect(reservation.reserved(100)).toBe(0)
   })
 
-  it('never reserves less than nothing nor more than all that was admitted, whatever happens', () => {
-    // Of smaller numbers the squares are 0, and no meter gives them.
+  it('never reserves less than 0 nor more than all admissions', () => {
+    // Squares of smaller numbers underflow to 0, and no meter reports such numbers.
     const readings = fc.double({ min: 0, max: 10, noNaN: true }).map((reading) => (reading < 1e-12 ? 0 : reading))
     const events = fc.array(
       fc.oneof(

@@ -1,50 +1,50 @@
-/** What earlier samples still count for at each new one. */
+/** Weight of earlier samples at each new one. */
 const MEMORY = 0.98
-/** Pull of the release towards the growth: what a request takes it mostly gives back. */
+/** Pull of the release towards the growth: a request mostly returns the amount it took. */
 const RIDGE = 0.05
-/** Requests a sample must have seen to teach anything. */
+/** Requests between two samples that are enough to learn from. */
 const LEAST_REQUESTS = 5
-/** Samples learned before a prediction is worth comparing with. */
+/** Samples learned before predictions are good enough to be compared with readings. */
 const LEAST_SAMPLES = 3
 /** Least weight of a new residual in the variance. */
 const VARIANCE_GAIN = 0.02
-/** Largest residual that counts, and the fall that no noise explains, as shares of the limit. */
+/** Largest residual that counts, and the smallest fall that may be a collection, as shares of the limit. */
 const LARGEST_RESIDUAL = 0.1
 const COLLECTION = 0.02
-/** Standard deviations: kept as margin at a decision, and needed to call a fall a collection. */
+/** Standard deviations: the margin at a decision, and the size from which a fall counts as a collection. */
 const MARGIN = 2
 const SURPRISE = 4
-/** Samples at which the margin is still twice what it will be: a spread seen in few samples is hardly known. */
+/** Samples at which the margin is still twice its final value: few samples say little about a spread. */
 const UNSURE_SAMPLES = 3
 
 /**
  * The reserve for requests admitted since the last sample, at the size learned from earlier ones: a sampled load is
- * always old, and an overload can kill between two samples.
+ * always stale, and an overload can kill the process between two samples.
  *
- * From the changes between samples it learns by least squares how much one admission adds and one finish takes away,
- * and the error of that estimate. For requests of even sizes the reserve is net of finished requests. The heavier the
- * tail of sizes, the nearer it comes to the sum of all admitted requests. It is never negative. It is given counts and
- * readings, has no clock and starts nothing; each call is O(1).
+ * From the changes between samples it learns by least squares the amount that one admission adds and one finish takes
+ * away, and the error of that estimate. For requests of even sizes the reserve is net of finished requests. The heavier
+ * the tail of sizes, the nearer it comes to the sum of all admitted requests. It is never negative. No clock and no
+ * I/O; each call is O(1).
  *
  * Readings are in any unit; `limit` is the reading at which nothing is left, in that unit.
  */
 export class Reservation {
   /** The last sample; NaN before the first. */
   observed: number = Number.NaN
-  /** What one admission adds, learned; at least 0. */
+  /** Learned amount that one admission adds; at least 0. */
   growth = 0
-  /** What one finish takes away, learned; from 0 to `growth`. */
+  /** Learned amount that one finish takes away; from 0 to `growth`. */
   release = 0
   /** Variance of the change that one request brings. */
   variance = 0
-  /** Samples that taught something. */
+  /** Samples that were learned from. */
   samples = 0
 
   readonly #limit: number
   #admitted = 0
   #finished = 0
   #inFlightThen = 0
-  // Since the sample that was learned from last.
+  // The reading and the requests in flight at the last sample that was learned from.
   #learnedAt: number = Number.NaN
   #learnedInFlight = 0
   #admittedSince = 0
@@ -55,15 +55,15 @@ export class Reservation {
   #ff = 0
   #ad = 0
   #fd = 0
-  // The same of what readings rose by, with itself and with what was admitted.
+  // The same sums over rises of the reading only: of the rise, and of the admissions.
   #risen = 0
   #admittedRising = 0
-  /** Since the reading that rises are counted from. */
+  /** The reading from which rises are counted, and the admissions since. */
   #risenFrom: number = Number.NaN
   #admittedThen = 0
   #finishedThen = 0
   #held = 0
-  /** Falls are told of. */
+  /** True once collections are reported. */
   #told = false
 
   constructor(limit: number) {
@@ -84,8 +84,8 @@ export class Reservation {
   }
 
   /**
-   * Takes back an admission that never ran. It does not count as a finish: a finish gives back what a request had
-   * taken, and this one took nothing. (If a sample came in between, that sample has already dropped the admission.)
+   * Takes back an admission that never ran. It does not count as a finish: a finish returns the amount that a request
+   * took, and this one took nothing. (If a sample came in between, that sample has already dropped the admission.)
    */
   undo(): void {
     if (this.#admitted > 0) this.#admitted--
@@ -98,9 +98,9 @@ export class Reservation {
     this.#finishedSince += this.#finished
     const requests = this.#admittedSince + this.#finishedSince
     const change = reading - this.#learnedAt
-    // Too few teach nothing yet; they will, together with those that come.
+    // A small number of requests teaches nothing yet; it is added to the next sample.
     if (requests >= LEAST_REQUESTS || Number.isNaN(change)) {
-      // Requests that came and went since the last sample cancel out: only those seen at either end can differ.
+      // Requests that came and went since the last sample cancel out: only those present at either end can differ.
       const seen = Math.max(1, Math.min(requests, inFlight + this.#learnedInFlight))
       if (!Number.isNaN(change) && !this.#isCollection(change, seen)) this.#learn(change, requests, seen)
       this.#learnedAt = reading
@@ -112,8 +112,8 @@ export class Reservation {
   }
 
   /**
-   * Takes a reading of which garbage has just gone: there is nothing to learn from how far it fell. `held` is what such
-   * readings say that a request holds.
+   * Takes a reading just after a garbage collection: the size of the fall teaches nothing. `held` is the size of a
+   * request as learned from such readings.
    */
   collected(reading: number, inFlight: number, held: number): void {
     this.#rose(reading)
@@ -127,14 +127,14 @@ export class Reservation {
   }
 
   /**
-   * What to add to the last sample now, at least 0; `inFlight` is the number of requests running now, and `reusable`
-   * what they may take without a rise.
+   * Amount to add to the last sample now, at least 0; `inFlight` is the number of requests running now, and `reusable`
+   * the amount that they can take without raising the reading.
    */
   reserved(inFlight: number, reusable = 0): number {
     const requests = this.#admitted + this.#finished
     if (requests === 0) return 0
     const gross = this.size * this.#admitted
-    // What ends leaves garbage, and gives nothing back; sizes may vary as those of an exponential distribution do.
+    // Finished requests leave garbage and return nothing yet; sizes may vary like an exponential distribution.
     if (this.#told) return this.size * (this.#admitted + Math.sqrt(this.#admitted))
     const spread = Math.sqrt(this.variance * Math.min(requests, inFlight + this.#inFlightThen))
     const margin = MARGIN * (1 + UNSURE_SAMPLES / Math.max(1, this.samples))
@@ -142,22 +142,22 @@ export class Reservation {
     return Math.max(0, Math.min(gross, gross - given + margin * spread))
   }
 
-  /** Upper bound of {@link reserved} after `more` further admissions, whatever finishes meanwhile. */
+  /** Upper bound of {@link reserved} after `more` further admissions, for any number of finishes meanwhile. */
   most(more: number): number {
     const admitted = this.#admitted + more
     return this.size * (admitted + Math.sqrt(admitted))
   }
 
   /**
-   * What an admission added where readings rose, large rises counting more. Where a collection frees what finishes do
-   * not, or what was freed is used again, falls and stretches without a change make up for admissions, and least
-   * squares find less than each of them adds.
+   * The amount per admission while readings rose, weighted towards large rises. If a collection frees memory that
+   * finishes did not, or freed memory is reused, falls and flat stretches hide admissions, and least squares
+   * underestimate the size.
    */
   get rise(): number {
     return this.#admittedRising > 0 ? this.#risen / this.#admittedRising : 0
   }
 
-  /** What one admission may add. */
+  /** Largest estimate of the amount that one admission adds. */
   get size(): number {
     return Math.max(this.growth, this.rise, this.#held)
   }
@@ -175,7 +175,7 @@ export class Reservation {
     return this.samples >= LEAST_SAMPLES && change < expected - COLLECTION * this.#limit
   }
 
-  /** Learns from a reading that is higher than the one before, if anything was admitted in between. */
+  /** Learns from a reading that is higher than the one before, if requests were admitted in between. */
   #rose(reading: number): void {
     this.#admittedThen += this.#admitted
     this.#finishedThen += this.#finished
@@ -193,7 +193,7 @@ export class Reservation {
   #learn(change: number, requests: number, seen: number): void {
     const predicted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     this.#fit(change, 1 / requests)
-    // An honest error is that of a prediction; the first few have nothing to predict from.
+    // An out-of-sample error is that of a prediction; the first few samples have no prediction.
     const fitted = this.growth * this.#admittedSince - this.release * this.#finishedSince
     const residual = change - (this.samples > LEAST_SAMPLES ? predicted : fitted)
     this.samples++
@@ -216,7 +216,7 @@ export class Reservation {
     const af = this.#af - ridge
     const ff = this.#ff + ridge
     const determinant = aa * ff - af * af
-    // As many finishes as admissions, always: the two cannot be told apart, and what was known stands.
+    // Finishes have always equalled admissions: the two cannot be distinguished, and the estimates stay.
     if (determinant <= 1e-12 * aa * ff) return
     let growth = (this.#ad * ff - this.#fd * af) / determinant
     let release = (this.#fd * aa - this.#ad * af) / determinant

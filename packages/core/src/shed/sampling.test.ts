@@ -93,7 +93,7 @@ describe('sampling', () => {
             load = Math.min(1, Math.max(0, load + rise))
             if (collected) host?.push(0.9 * load)
             clock.advance(100)
-            // The first takes the reading; then nothing changes but what runs.
+            // The first decision takes the reading; then only the requests in flight change.
             for (let i = 0; i < asks; i++) {
               const chance = shedder.snapshot().signals[0]?.probabilities[priority + 2] ?? 0
               const decision = shedder.tryAdmit({ priority })
@@ -202,7 +202,7 @@ describe('a broken meter', () => {
     ['is negative', () => -0.001],
   ]
 
-  it.each(breakdowns)('that %s changes nothing but the age for a while, then refuses nobody', (_, broken) => {
+  it.each(breakdowns)('that %s changes nothing but the age for a while, then refuses nothing', (_, broken) => {
     let read = () => 0.7
     const clock = manualClock()
     const curve = logistic({ from: 0.5, to: 0.9 })
@@ -246,7 +246,7 @@ describe('a broken meter', () => {
     expect(signal()?.load).toBeCloseTo(0.3, 2)
   })
 
-  it('that never worked refuses nobody, and is called stale after ten periods', () => {
+  it('that never worked refuses nothing, and is called stale after ten periods', () => {
     const { clock, shedder, state, signal } = bench()
     const never = new LoadShedder({ signal: () => Number.NaN, from: 0.1, to: 0.2, clock, random: () => 0 })
     for (let ms = 0; ms <= 900; ms += 50) {

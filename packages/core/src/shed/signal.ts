@@ -1,77 +1,84 @@
 import type { Clock } from '../clock.js'
 import type { Curve } from './curve.js'
 
-/** What a shedder has counted since it was made. One object, updated in place. */
+/** A shedder's counts since it was made. One object, updated in place. */
 export interface ShedTotals {
-  /** Requests let in, exempt ones included. */
+  /** Requests admitted, exempt ones included. */
   readonly admitted: number
   /** Requests refused. */
   readonly refused: number
-  /** Requests that ran and ended, whatever the outcome. */
+  /** Requests that ran and ended, with any outcome. */
   readonly finished: number
 }
 
-/** What a shedder gives to each of its signals, once, when it is made. Nothing may be started then. */
+/** A shedder's interface to each of its signals, passed once, when the shedder is made. Nothing may be started then. */
 export interface SignalHost {
-  /** The clock that `read` is given the time of. */
+  /** The clock of the times passed to `read`. */
   readonly clock: Clock
   readonly totals: ShedTotals
   /**
-   * Takes a sharper reading at the instant it was taken, for signals whose best readings come when they come: live
-   * memory at the end of a collection. The load is then the lesser of what this reading and the timed one lead to.
+   * Takes a more precise reading at the instant of the call, for signals whose best readings arrive on events: live
+   * memory at the end of a collection. The load is then the lower of the loads from this reading and from the timed
+   * one.
    */
   push(reading: number): void
   /**
-   * Takes a reading of which garbage has just gone, as if it were the timed one: how far it fell says nothing about what
-   * requests hold, and until the next of these what ends gives nothing back. For memory where garbage may be in the way.
+   * Takes a reading just after a garbage collection, in place of the timed one: the size of the fall says nothing about
+   * the size of requests, and until the next such reading finished requests return nothing. For memory whose readings
+   * include garbage.
    */
   collected(reading: number): void
 }
 
 /**
- * A load that requests are shed by: a number that grows with the work this process has taken on. Name, curve and
- * `read` are enough; the rest is for signals that know more about themselves.
+ * A load by which requests are shed: a number that grows with the work this process has taken on. Name, curve and
+ * `read` are enough; the rest is for signals with more information about themselves.
  */
 export interface LoadSignal {
   /** Appears in refusals and snapshots; unique within a shedder. */
   readonly name: string
-  /** Chance of refusal by load. Asked for at every decision, so that a signal may learn its own range. */
+  /** Chance of refusal by load. Read at every decision, so that a signal may learn its own range. */
   readonly curve: Curve
   /**
-   * How it is read.
+   * How the signal is read.
    *
-   * - `reserved`: every `sampleEveryMs`, and what was admitted since then is added at a learned size. For what
-   *   requests hold while they run, and for readings that are costly or slow to show what was let in.
-   * - `sampled`: every `sampleEveryMs`, taken as it is.
+   * - `reserved`: every `sampleEveryMs`, and requests admitted since then are added at a learned size. For resources
+   *   that requests hold while they run, and for readings that are costly or slow to show new requests.
+   * - `sampled`: every `sampleEveryMs`, without a reserve.
    * - `live`: at every decision. For readings that cost nanoseconds.
    *
    * @default 'reserved'
    */
   readonly kind?: SignalKind
-  /** Reading at which nothing is left; scales what is learned. Above 0. @default the curve's `to` */
+  /** Reading of an exhausted resource; scales the learned sizes. Above 0. @default the curve's `to` */
   readonly limit?: number
   /**
-   * Whether a reading that stays high under traffic is gradually discounted: right for memory that an allocator
-   * keeps, wrong for what cannot rise above full, like a pool. Only where `kind` is `reserved`. @default false
+   * Whether a reading that stays high under traffic is gradually discounted: right for memory that an allocator keeps,
+   * wrong for a resource that is truly full, like a pool. Only if `kind` is `reserved`. @default false
    */
   readonly relief?: boolean
-  /** False while a reading could not show yet what was let in since the last: then none is taken. @default true */
+  /**
+   * False while a reading could not show yet the requests admitted since the last one: then none is taken.
+   * @default true
+   */
   readonly due?: boolean
-  /** Why this signal cannot say anything, for people; absent while it can. Its readings should then be 0. */
+  /**
+   * The reason why this signal has no readings, for people; absent without a problem. Its readings should then be 0.
+   */
   readonly problem?: string | undefined
   /**
-   * The load at `nowMs`, in any unit, at least 0. To throw, or to give NaN, an infinity or less than 0 is a bad
-   * sample: the last good one goes on for a while. Must not block.
+   * The load at `nowMs`, in any unit, at least 0. An error, NaN, an infinity or a negative number is a bad sample: the
+   * last good one stays in use for a while. Must not block.
    */
   read(nowMs: number): number
-  /** Meets its shedder. Throws if it serves another one already and cannot serve two. */
+  /** Called with its shedder's interface. Throws if it already serves another one and cannot serve two. */
   attach?(host: SignalHost): void
-  /** Stops what it started. It may be attached and read again afterwards. */
+  /** Stops everything that it started. It may be attached and read again afterwards. */
   close?(): void
 }
 
 /**
- * How a signal is read: `sampled` every so often; `reserved`, the same, and what was let in since is added; `live`, at
- * each decision.
+ * How a signal is read: `sampled` at intervals; `reserved`, the same, plus a reserve for requests admitted since;
+ * `live`, at each decision.
  */
 export type SignalKind = 'reserved' | 'sampled' | 'live'

@@ -8,7 +8,7 @@ function windowOf(weightOf: (flow: string) => number = () => 1, seed = 1): Fairn
   return new FairnessWindow(WINDOW_MS, weightOf, 0, seededRandom(seed))
 }
 
-/** A flow's requests, of which the first few are served. */
+/** A flow's requests, the first `served` of which succeed. */
 function ask(window: FairnessWindow, flow: string, asked: number, served: number, cost = 1): void {
   for (let i = 0; i < asked; i++) window.ended(flow, cost, i < served, 1)
 }
@@ -25,7 +25,7 @@ describe('fairness', () => {
     const window = windowOf()
     for (let i = 0; i < 18; i++) ask(window, `quiet-${i}`, 10, 5)
     for (let i = 0; i < 2; i++) ask(window, `loud-${i}`, 120, 60)
-    // 210 were served. The quiet could have had all of their 180, and the loud 15 each: they had 4 times that.
+    // 210 were served. The quiet flows were due all of their 180, and the loud ones 15 each: they got 4 times that.
     const { worstShare, quietShare, jain, top } = window.read(WINDOW_MS)
     expect({ worstShare, quietShare }).toEqual({ worstShare: 0.5, quietShare: 0.5 })
     expect(jain).toBeCloseTo((18 * 0.5 + 2 * 4) ** 2 / (20 * (18 * 0.25 + 2 * 16)))
@@ -58,7 +58,7 @@ describe('fairness', () => {
     expect(window.read(WINDOW_MS)).toMatchObject({ worstShare: 1, quietShare: 1 })
   })
 
-  it('is that of the last window that is over, and of nobody after one without requests', () => {
+  it('is that of the last complete window, and empty after one without requests', () => {
     const window = windowOf()
     ask(window, 'a', 20, 10)
     ask(window, 'b', 20, 20)
@@ -73,7 +73,8 @@ describe('fairness', () => {
   it.each([1, 2, 3])('is estimated well among 200 000 flows: seed %i', (seed) => {
     const window = windowOf(undefined, seed)
     const coin = seededRandom(seed + 10)
-    // A half of the flows asks for 2 each, the others for 8; heavy flows ask for 4/9 of all. Half of all is refused.
+    // Half of the flows ask for 2 each, the others for 8; heavy flows ask for 4/9 of the total. Half of the total is
+    // refused.
     for (let i = 0; i < 1_000_000; i++) {
       const flow = i < 200_000 ? i % 100_000 : 100_000 + (i % 100_000)
       window.ended(`flow-${flow}`, 1, coin() < 0.5, 1)
@@ -82,7 +83,7 @@ describe('fairness', () => {
     const { flows, quietShare, top } = window.read(WINDOW_MS)
     expect(flows / 200_000).toBeGreaterThan(0.6)
     expect(flows / 200_000).toBeLessThan(1.5)
-    // By some 64 requests of those that asked for 2, all of which was due: one standard deviation is .06.
+    // Estimated from some 64 requests of flows that asked for 2 and were due all of it: one standard deviation is .06.
     expect(Math.abs(quietShare - 0.5)).toBeLessThan(0.2)
     for (const share of top) expect(share).toBeCloseTo(1 / 9, 1)
   })
@@ -95,7 +96,7 @@ describe('fairness', () => {
       window.ended('starved', 1, i % 50 === 0, 1)
       window.ended('favoured', 1, true, 1)
     }
-    // Of the 66 000 that both were served together, a half was due to each.
+    // Both were served 66 000 together, of which each was due half.
     expect(window.read(WINDOW_MS).worstShare).toBeCloseTo(6 / 33, 2)
   })
 })

@@ -2,25 +2,30 @@ import { keyedHash, keyFrom, type Words } from '../hash.js'
 import { ownCopy } from '../path.js'
 import { type Random, systemRandom } from '../random.js'
 
-/** How fairly what was served was spread, in one window. 1 everywhere, and no flows, if nobody asked. */
+/**
+ * Fairness of one window: how the served cost was divided between flows. All ratios are 1, and `flows` is 0, without
+ * requests.
+ */
 export interface Fairness {
   /** Flows that asked: counted below 64, estimated above. */
   readonly flows: number
-  /** What the worst-off flow was served of its fair share, 0 to 1; of those that asked at least ten times. */
+  /** The lowest share served of a flow's fair share, 0 to 1, among flows with at least ten requests. */
   readonly worstShare: number
-  /** What flows that asked for no more than their fair share were served of it, all together, 0 to 1; 1 if none did. */
+  /**
+   * The share served of the fair shares of all flows that asked for no more than theirs, 0 to 1; 1 without such flows.
+   */
   readonly quietShare: number
   /** Jain's index of served over fair share, of the same flows as `worstShare`; 1: all alike. */
   readonly jain: number
-  /** Shares of all that was asked, of the flows that asked for most, largest first: at most three. */
+  /** The largest flows' shares of the total cost asked for, largest first: at most three. */
   readonly top: readonly number[]
 }
 
 /** Flows in the sample. */
 const SAMPLED = 64
-/** Flows that are watched because they ask for much: those of more than a sixteenth of all are among them. */
+/** Number of heavy-hitter slots: flows with more than a sixteenth of the total are among them. */
 const WATCHED = 16
-/** From this part of all on a flow is heavy, and stands for itself alone. */
+/** From this share of the total on a flow is heavy, and represents only itself. */
 const HEAVY = 1 / 32
 /** With fewer requests, one refusal by chance would move a share by more than .1. */
 const LEAST_REQUESTS = 10
@@ -28,16 +33,16 @@ const TOP = 3
 
 const NOBODY: Fairness = { flows: 0, worstShare: 1, quietShare: 1, jain: 1, top: [] }
 
-/** What one flow asked for and was served, since it has been followed. */
+/** The cost that one flow asked for and was served, since it has been followed. */
 class Tally {
   readonly flow: string
   readonly hash: number
   requests = 0
   asked = 0
   served = 0
-  /** What of it may have been missed: it took the place of one that had asked for this amount. */
+  /** The part of `asked` that may belong to others: the amount of the flow whose slot it took. */
   missed = 0
-  /** How many flows it stands for. */
+  /** The number of flows that it represents. */
   stands = 1
 
   constructor(flow: string, hash: number) {
@@ -51,22 +56,23 @@ class Tally {
     this.served += served
   }
 
-  /** What a heavy one has surely asked for. */
+  /** The cost that a heavy flow has certainly asked for. */
   get seen(): number {
     return this.asked - this.missed
   }
 }
 
 /**
- * Judges, window by window, whether flows were served their fair shares of what was served, in constant memory however
- * many they are: by the flows that ask for most, and by 64 others drawn at random, anew in each window.
+ * Judges, window by window, whether flows were served their fair shares, in constant memory for any number of flows:
+ * from the flows that ask for most, and from 64 others drawn at random, anew in each window.
  *
- * A flow's fair share is the least of what it asked for and `level` x weight, with the level at which these add up to
- * what was served: weighted max-min. The sample are the flows of least keyed hash, and whoever was ever pushed out of it
- * cannot come back: so what is known of a flow in it is exact. O(1) per request, but for the few that enter.
+ * A flow's fair share is the lesser of the cost it asked for and `level` x weight, with the level at which these sum to
+ * the served cost: weighted max-min. The sample consists of the flows with the lowest keyed hashes. A flow that was
+ * pushed out of it cannot return, so the tally of a flow in the sample is exact. O(1) per request, except for the few
+ * that enter the sample.
  *
- * @see Z. Bar-Yossef et al., "Counting Distinct Elements in a Data Stream", RANDOM 2002: the least hashes
- * @see A. Metwally, D. Agrawal, A. El Abbadi, ICDT 2005: Space-Saving, for those that ask for most
+ * @see Z. Bar-Yossef et al., "Counting Distinct Elements in a Data Stream", RANDOM 2002: the lowest hashes
+ * @see A. Metwally, D. Agrawal, A. El Abbadi, ICDT 2005: Space-Saving, for the flows that ask for most
  * @see R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness", DEC-TR-301, 1984
  */
 export class FairnessWindow {
@@ -77,9 +83,9 @@ export class FairnessWindow {
   #key: Words
   readonly #hash: Words = { a: 0, b: 0 }
   readonly #sample = new Map<string, Tally>()
-  /** The greatest hash in the sample, once that is full. */
+  /** The greatest hash in the sample, once the sample is full. */
   #threshold = Number.POSITIVE_INFINITY
-  /** The flows that are watched, and by name. */
+  /** The heavy-hitter slots, and their flows by name. */
   readonly #slots: Tally[] = []
   readonly #watched = new Map<string, Tally>()
   #asked = 0
@@ -95,7 +101,7 @@ export class FairnessWindow {
     this.#key = keyFrom(random)
   }
 
-  /** A request has ended, by being refused or otherwise; `isServed`: it got what it asked for. */
+  /** A request has ended, refused or not; `isServed`: it got the resource. */
   ended(flow: string, cost: number, isServed: boolean, nowMs: number): void {
     this.#turn(nowMs)
     const served = isServed ? cost : 0
@@ -105,7 +111,7 @@ export class FairnessWindow {
     this.#watch(flow).add(cost, served)
   }
 
-  /** Of the last window that is over. */
+  /** The fairness of the last complete window. */
   read(nowMs: number): Fairness {
     this.#turn(nowMs)
     return this.#last
@@ -113,7 +119,7 @@ export class FairnessWindow {
 
   #turn(nowMs: number): void {
     if (nowMs < this.#endsMs) return
-    // After a window in which nobody asked, that one is the last, and not the one before it.
+    // If a whole window has passed without requests, that one is the last.
     this.#last = nowMs - this.#endsMs < this.#windowMs ? this.#judge() : NOBODY
     this.#endsMs = nowMs + this.#windowMs
     this.#key = keyFrom(this.#random)
@@ -203,7 +209,7 @@ export class FairnessWindow {
     }
   }
 
-  /** The heavy flows, each for itself, and the sample, which stands for all others. */
+  /** The heavy flows, each representing itself, and the sample, which represents all others. */
   #population(isAll: boolean, byAsked: readonly Tally[]): Tally[] {
     if (isAll) return [...this.#sample.values()]
     const heavy = byAsked.filter(({ seen }) => seen >= HEAVY * this.#asked)
@@ -215,7 +221,9 @@ export class FairnessWindow {
     return [...heavy, ...others]
   }
 
-  /** What a flow of weight 1 could have had at most, if what was served had been shared fairly: filled up like water. */
+  /**
+   * The most that a flow of weight 1 could have been served under a fair division of the served cost: water-filling.
+   */
   #level(tallies: readonly Tally[]): number {
     const byNeed = tallies.map((tally) => ({ ...tally, weight: this.#weightOf(tally.flow), seen: tally.seen }))
     byNeed.sort((x, y) => x.seen / x.weight - y.seen / y.weight)
@@ -223,7 +231,7 @@ export class FairnessWindow {
     let weights = byNeed.reduce((sum, { stands, weight }) => sum + stands * weight, 0)
     for (const { seen, stands, weight } of byNeed) {
       const level = left / weights
-      // What rounding takes must not make a flow one that asked for too much.
+      // Rounding must not push a flow above its fair share.
       if (seen / weight > level * (1 + 1e-9)) return level
       left -= stands * seen
       weights -= stands * weight

@@ -19,7 +19,7 @@ function rig(options: GateOptions = {}, telemetry: TelemetryOptions = {}) {
   return { clock, gate, measured, values }
 }
 
-/** Readings of an instrument by their attributes but for the gate's name. */
+/** Readings of an instrument by their attributes, without the gate's name. */
 function of(readings: readonly Reading[], instrument: string): Record<string, number> {
   const own = readings.filter((reading) => reading.instrument === instrument)
   return Object.fromEntries(
@@ -65,7 +65,7 @@ describe('what is measured of a gate', () => {
     ])
   })
 
-  it('has fair shares over what was short, and leaves out blocks, budgets and what nobody knows the end of', () => {
+  it('has fair shares of the scarce resource, and leaves out blocks, budgets and requests without a known end', () => {
     const clock = manualClock()
     const overrides = new Overrides({ clock })
     const { gate, measured } = rig({ clock, overrides, fair: false, budget: escrow({ limit: 30, windowMs: 1e9 }) })
@@ -81,7 +81,7 @@ describe('what is measured of a gate', () => {
     ask('b', [...Array(5).fill('success'), ...Array(5).fill('failure')])
     ask('c', Array(100).fill('success'))
     clock.advance(20_000)
-    // What the budget left to c it got, so what was served is due to all three alike, of which b got 5.
+    // c got the part that the budget left it, so the served cost is due to all three alike, of which b got 5.
     const served = gate.snapshot().finished.success
     expect(served).toBeLessThan(30)
     const readings = measured.readings()
@@ -94,7 +94,7 @@ describe('what is measured of a gate', () => {
       const random = seededRandom(7)
       const { clock, gate, measured } = rig({ fair, random })
       let spare = 30
-      // 18 flows ask for 120 a second, 2 for 360, of a resource that serves 300; for a minute.
+      // For a minute, 18 flows send 120 a second and 2 send 360, to a resource that serves 300.
       for (let i = 0; i < 60 * 480; i++) {
         clock.advance(1_000 / 480)
         spare = Math.min(30, spare + 300 / 480)
@@ -109,7 +109,7 @@ describe('what is measured of a gate', () => {
       const readings = measured.readings()
       return { quiet: of(readings, 'quietShare')['']!, worst: of(readings, 'worstShare')['']! }
     })
-    // As told in docs/metrics.md.
+    // As stated in docs/metrics.md.
     expect(without!.quiet).toBeCloseTo(0.62)
     expect(without!.worst).toBeCloseTo(0.53)
     expect(withFair!.quiet).toBeGreaterThan(0.97)
@@ -144,11 +144,11 @@ describe('what is measured of a gate', () => {
     const readings = measured.readings()
     const series = new Set(readings.map(({ instrument, attributes }) => JSON.stringify([instrument, attributes])))
     expect(series.size).toBe(readings.length)
-    // Histograms are two more.
+    // The two histograms are not among the readings.
     expect(series.size + 2).toBeLessThanOrEqual(60)
     expect(Object.keys(of(readings, 'requests'))).toContain('refused:other:other')
     expect(JSON.stringify(readings)).not.toContain('tenant-')
-    // What no reading may have, but attributes that its instrument names.
+    // No reading has attributes that its instrument does not name.
     for (const { instrument, attributes } of readings)
       for (const name of Object.keys(attributes))
         expect(['fairlead.gate', ...INSTRUMENTS[instrument].attributes]).toContain(name)

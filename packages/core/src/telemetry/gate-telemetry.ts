@@ -6,17 +6,20 @@ import { safeWeight } from '../weight.js'
 import { FairnessWindow } from './fairness.js'
 import type { InstrumentKey } from './instruments.js'
 
-/** What may be said of a gate that is measured. */
+/** Options for measuring a gate. */
 export interface TelemetryOptions {
-  /** Tells the gates of a process apart: the attribute `fairlead.gate`. @default the gate's name */
+  /** Distinguishes the gates of a process: the attribute `fairlead.gate`. @default the gate's name */
   name?: string
-  /** The weights by which fairness is judged: those of the gate. @default 1 for everybody */
+  /** The weights by which fairness is judged: those of the gate. @default 1 for every flow */
   weightOf?: (flow: string) => number
-  /** Over how long fairness is judged, in milliseconds, above 0: as long as your export interval. @default 20000 */
+  /**
+   * Length of the window over which fairness is judged, in milliseconds, above 0: choose your export interval.
+   * @default 20000
+   */
   fairnessWindowMs?: number
 }
 
-/** Names of the options above, for packages that add some. */
+/** Names of the options above, for packages that add their own. */
 export const TELEMETRY_OPTIONS: readonly string[] = ['name', 'weightOf', 'fairnessWindowMs']
 
 /** A value by its attributes, each of which has few values. */
@@ -26,29 +29,31 @@ export interface Reading {
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Takes one value of a histogram, as it comes; the gate's name is its only attribute. */
+/** Records one value of a histogram; the gate's name is its only attribute. */
 export type RecordValue = (instrument: 'wait' | 'duration', value: number) => void
 
-/** Refusals by `stage:reason` that have a series each; all others share one. */
+/** Number of `stage:reason` pairs with a series of their own; all others share one. */
 const MOST_REASONS = 10
-/** Resources of FAIR that have series of their own, the first among them being all requests that name none. */
+/**
+ * Number of FAIR's resources with series of their own; the first of them stands for all requests without a resource.
+ */
 const MOST_RESOURCES = 3
 const MOST_SIGNALS = 3
 
-/** A member of something that is perhaps an object. */
+/** A member of a value that may not be an object. */
 function part(value: unknown, key: string): unknown {
   return typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
 }
 
-/** Whether a refusal bears on fairness: there was not enough. Blocks, quotas and budgets are as somebody set them. */
+/** Whether a refusal counts for fairness: there was not enough. Blocks, quotas and budgets refuse by configuration. */
 function isShort({ shortage, reason }: Refusal): boolean {
   return shortage || reason === 'unfair' || reason === 'gone'
 }
 
 /**
- * Measures one gate: everything of `INSTRUMENTS`, in at most 60 series however many flows there are. For packages that export
- * it; `@fairlead/otel` and `@fairlead/prometheus` do. Counts are read from the gate's snapshot, when asked for; costs,
- * times and fairness are what it hears, from when it was made.
+ * Measures one gate: everything of `INSTRUMENTS`, in at most 60 series for any number of flows. For packages that
+ * export the readings; `@fairlead/otel` and `@fairlead/prometheus` do. Counts are read from the gate's snapshot on
+ * demand; costs, times and fairness come from its events since this was made.
  */
 export class GateTelemetry {
   /** As given, or the gate's own. */
@@ -79,7 +84,7 @@ export class GateTelemetry {
     this.#stop = gate.observe((event) => this.#hear(event))
   }
 
-  /** What is now, but for the histograms. Allocates; for once every few seconds. */
+  /** The present values of all instruments except histograms. Allocates; meant to be called every few seconds. */
   readings(): Reading[] {
     const { stages, ...counts } = this.#gate.snapshot()
     const readings: Reading[] = []
@@ -117,7 +122,7 @@ export class GateTelemetry {
 
   #hear(event: GateEvent): void {
     if (event.type === 'admitted') {
-      // A gate in which nothing ever waits has no such times: a zero for each request would be for nobody.
+      // A gate in which requests never wait needs no such histogram: it would contain only zeros.
       this.#waits ||= event.waitedMs > 0
       if (this.#waits) this.#record('wait', event.waitedMs / 1_000)
     } else if (event.type === 'refused') {
@@ -134,7 +139,9 @@ export class GateTelemetry {
 
 type Put = (instrument: InstrumentKey, value: unknown, attributes?: Record<string, string>) => void
 
-/** Stage, reason and count: the first that came by themselves, so that no series ever falls, and the rest together. */
+/**
+ * Stage, reason and count: the first pairs keep their own series, so that no series ever falls, and the rest share one.
+ */
 function reasonsOf(refusedBy: Readonly<Record<string, number>>): [stage: string, reason: string, count: number][] {
   const reasons: [string, string, number][] = []
   let others = 0

@@ -1,5 +1,5 @@
 /**
- * What is measured of a gate, for packages that export it: `@fairlead/otel`, `@fairlead/prometheus`, or one of yours.
+ * The measurements of a gate, for packages that export them: `@fairlead/otel`, `@fairlead/prometheus`, or your own.
  *
  * @module @fairlead/core/telemetry
  */

@@ -1,23 +1,26 @@
-/** What is measured of a gate: one name, unit and meaning for all exporters. */
+/** An instrument of a gate: one name, unit and meaning for all exporters. */
 export interface Instrument {
-  /** By the rules of OpenTelemetry; Prometheus has `_` for `.`, and the unit behind it. */
+  /** By the rules of OpenTelemetry; Prometheus names have `_` for `.`, and the unit as a suffix. */
   readonly name: string
   /**
-   * `counter`: the total since the gate was made, never falling. `up-down`: a sum that also falls. `gauge`: a value that
-   * is not summed up over processes. `histogram`: single values, as they come.
+   * `counter`: the total since the gate was made, never falling. `up-down`: a sum that also falls. `gauge`: a value
+   * that is not summed up over processes. `histogram`: single values.
    */
   readonly kind: 'counter' | 'up-down' | 'gauge' | 'histogram'
-  /** In UCUM, as OpenTelemetry has it: `s`, `1` for a ratio, `{…}` for things that are counted. */
+  /** In UCUM, as in OpenTelemetry: `s`, `1` for a ratio, `{…}` for things that are counted. */
   readonly unit: string
   readonly description: string
-  /** Names of its attributes beside `fairlead.gate`, which all have. All have few values, and none is a flow. */
+  /**
+   * Names of its attributes beside `fairlead.gate`, which all instruments have. All have few values, and none is a
+   * flow.
+   */
   readonly attributes: readonly string[]
 }
 
 /** Bounds of the histograms' buckets, in seconds. */
 export const SECONDS: readonly number[] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
 
-/** All instruments. Nothing else is exported of a gate, by anybody. */
+/** All instruments. Exporters export nothing else of a gate. */
 export const INSTRUMENTS = {
   requests: {
     name: 'fairlead.requests',
@@ -30,7 +33,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.cost',
     kind: 'counter',
     unit: '{cost}',
-    description: 'Cost of requests that ended, by outcome: all of it is what was asked, success what was served',
+    description: 'Cost of requests that ended, by outcome: the sum is the demand, success the service',
     attributes: ['fairlead.outcome'],
   },
   active: {
@@ -51,7 +54,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.request.time_in_queue',
     kind: 'histogram',
     unit: 's',
-    description: 'Time until a request was admitted, from the first that had to wait on',
+    description: 'Time until a request was admitted, recorded since the first request that waited',
     attributes: [],
   },
   duration: {
@@ -65,7 +68,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.expired_permits',
     kind: 'counter',
     unit: '{permit}',
-    description: 'Permits taken back because nobody had finished them in time',
+    description: 'Permits that timed out before they were finished',
     attributes: [],
   },
   errors: {
@@ -107,7 +110,7 @@ export const INSTRUMENTS = {
     name: 'fairlead.fair.background_failure_ratio',
     kind: 'gauge',
     unit: '1',
-    description: 'Share of outcomes that are failures however little is let in: something else than load fails',
+    description: 'Share of outcomes that are failures at any load: they have another cause',
     attributes: ['fairlead.resource'],
   },
   flows: {
@@ -122,28 +125,28 @@ export const INSTRUMENTS = {
     kind: 'gauge',
     unit: '1',
     description:
-      'What the worst-off flow was served of its fair share, over heavy flows and a sample; 1: all it was due',
+      'Service of the worst-off flow, as a share of its fair share, for heavy flows and a sample; 1: its whole share',
     attributes: [],
   },
   quietShare: {
     name: 'fairlead.fairness.quiet_share',
     kind: 'gauge',
     unit: '1',
-    description: 'What flows that asked for no more than their fair share were served of it, all together',
+    description: 'Service of the flows that asked for no more than their fair share, as a share of their demand',
     attributes: [],
   },
   jain: {
     name: 'fairlead.fairness.jain',
     kind: 'gauge',
     unit: '1',
-    description: "Jain's index of served over fair share, over heavy flows and a sample; 1: all are treated alike",
+    description: "Jain's index of service over fair share, for heavy flows and a sample; 1: all are treated equally",
     attributes: [],
   },
   topShare: {
     name: 'fairlead.fairness.top_share',
     kind: 'gauge',
     unit: '1',
-    description: 'Share of all cost asked for that the flows asked which ask most, by rank',
+    description: 'Share of the total demand of the flows that ask for the most, by rank',
     attributes: ['fairlead.rank'],
   },
   shedLoad: {

@@ -1,5 +1,5 @@
 /**
- * Time, chance and stages that a test has in its hand. Needs nothing but the language: it runs wherever the core does.
+ * Clocks, random numbers and stages that a test controls. Runs on every runtime, like the core.
  *
  * @module @fairlead/core/testing
  */

@@ -4,26 +4,26 @@ import { requireInteger } from '../options.js'
 
 /** Options of {@link limitStage}. */
 export interface LimitStageOptions {
-  /** How many may wait for a place, first come, first served. Integer, at least 0. @default 0 */
+  /** Most requests that may wait for a place, first come, first served. Integer, at least 0. @default 0 */
   waiters?: number
   /** @default 'limit' */
   name?: string
 }
 
-/** A stage that lets a limited number run at once. */
+/** A stage that lets a limited number of requests run at once. */
 export interface LimitStage extends Stage {
   readonly running: number
   readonly waiting: number
 }
 
-/** Someone who waits. */
+/** A waiting request. */
 interface Waiter {
   answer(verdict: Verdict): void
 }
 
 /**
- * Lets at most `limit` requests run at once, and, with `waiters`, that many wait in one line; the rest is refused
- * with reason `overload`. For tests, and as the smallest example of a stage that waits: not fair, and no deadline.
+ * Lets at most `limit` requests run at once, and up to `waiters` more wait in one line; refuses the rest with reason
+ * `overload`. For tests, and as the smallest example of a stage that waits: not fair, and without a deadline.
  */
 export function limitStage(limit: number, { waiters = 0, name = 'limit' }: LimitStageOptions = {}): LimitStage {
   requireInteger('limit', limit, 1)

@@ -1,8 +1,8 @@
 import type { Clock } from '../clock.js'
 
-/** A clock that only moves when it is told to; callable wherever a {@link Clock} is wanted. */
+/** A clock that moves only when the test advances it; usable as a {@link Clock}. */
 export interface ManualClock extends Clock {
-  /** Moves time on by `ms` milliseconds, fractions allowed. A negative figure sets it back, to test just that. */
+  /** Advances the time by `ms` milliseconds, fractions allowed. A negative value sets it back, to test exactly that. */
   advance(ms: number): void
 }
 

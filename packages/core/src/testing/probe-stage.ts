@@ -2,31 +2,31 @@ import type { Outcome } from '../admission/outcome.js'
 import type { Refusal } from '../admission/refusal.js'
 import type { Hold, Passage, Stage } from '../admission/stage.js'
 
-/** What a probe keeps of a request that it saw. */
+/** A probe's record of a request. */
 export interface ProbedPassage {
   readonly flow: string
   readonly cost: number
   readonly priority: number
   readonly exempt: boolean
-  /** Absent where the request named none. */
+  /** Absent if the request named none. */
   readonly resource?: string
 }
 
-/** A stage that admits everything and writes down what the gate does with its holds. */
+/** A stage that admits everything and records the calls of its holds. */
 export interface ProbeStage extends Stage {
-  /** Every request asked about, in order. */
+  /** Every request, in order. */
   readonly passages: readonly ProbedPassage[]
-  /** Outcomes heard by `finish`, in order. */
+  /** Outcomes passed to `finish`, in order. */
   readonly outcomes: readonly Outcome[]
-  /** Refusals heard by `undo`, in order. */
+  /** Refusals passed to `undo`, in order. */
   readonly undone: readonly Refusal[]
-  /** Holds that were not given back yet. */
+  /** Holds that have been neither finished nor undone. */
   readonly outstanding: number
-  /** Times a hold was given back that had been given back before: more than none is a bug of the gate. */
+  /** Calls on holds that had already ended: more than none is a bug of the gate. */
   readonly doubled: number
 }
 
-/** Makes a probe. `changed` is called after everything it hears. */
+/** Makes a probe. `changed` is called after every recorded call. */
 export function probeStage(name: string = 'probe', changed: () => void = () => {}): ProbeStage {
   const passages: ProbedPassage[] = []
   const outcomes: Outcome[] = []

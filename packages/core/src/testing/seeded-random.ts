@@ -1,7 +1,7 @@
 import type { Random } from '../random.js'
 
 /**
- * A generator that gives the same numbers for the same seed, everywhere: sfc32, 32 bits of resolution.
+ * A generator with the same numbers for the same seed on every platform: sfc32, 32 bits of resolution.
  *
  * Any finite number is a seed; neighbouring seeds give unrelated streams. Not for secrets.
  *

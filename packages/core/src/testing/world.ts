@@ -1,7 +1,7 @@
 import type { After } from '../clock.js'
 import { type ManualClock, manualClock } from './manual-clock.js'
 
-/** A manual clock, and timers that ring when they are told to, as late as one likes. */
+/** A manual clock, and timers that the test fires, late if it chooses. */
 export class World {
   readonly clock: ManualClock = manualClock()
   readonly #timers = new Map<number, { atMs: number; fn: () => void }>()
@@ -13,29 +13,29 @@ export class World {
     return () => void this.#timers.delete(id)
   }
 
-  /** Timers that are set. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.#timers.size
   }
 
-  /** When the earliest timer is to ring; infinite if none is set. */
+  /** Time of the earliest timer; infinite if none is set. */
   get nextMs(): number {
     let nextMs = Number.POSITIVE_INFINITY
     for (const { atMs } of this.#timers.values()) nextMs = Math.min(nextMs, atMs)
     return nextMs
   }
 
-  /** Moves time on without ringing anything: the event loop is busy. */
+  /** Advances the time without firing timers: the event loop is busy. */
   stall(ms: number): void {
     this.clock.advance(ms)
   }
 
-  /** Rings what is due. */
+  /** Fires all due timers. */
   ring(): void {
     for (const [id, { atMs, fn }] of [...this.#timers]) if (atMs <= this.clock() && this.#timers.delete(id)) fn()
   }
 
-  /** Moves time on and rings each timer in its time. */
+  /** Advances the time and fires each timer when it is due. */
   advance(ms: number): void {
     const untilMs = this.clock() + ms
     for (let atMs = this.nextMs; atMs <= untilMs; atMs = this.nextMs) {

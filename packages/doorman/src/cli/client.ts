@@ -16,10 +16,10 @@ export const CLIENT_FLAGS: Flags<ClientFlag> = {
 }
 
 const LOOK_MS = 20
-/** So often timers and sockets have their turn where nothing limits what is taken. */
+/** Interval, in units taken, at which timers and sockets get a turn if nothing limits the taking. */
 const TAKEN_AT_ONCE = 1_000
 
-/** Loads one resource: takes all that its lease allows, and says about each second how much that was, in what time. */
+/** Loads one resource: takes all that its lease allows, and prints for each second the amount and the exact time. */
 export async function client(args: readonly string[], print: (line: string) => void): Promise<void> {
   const given = flagsFrom(CLIENT_FLAGS, args)
   const { resource, wants = '10', priority = '0', duration = '10s' } = given
@@ -28,7 +28,7 @@ export async function client(args: readonly string[], print: (line: string) => v
   const transport = await connectionFrom(given)
   const doorman = new DoormanClient({ transport, id: given['client-id'] ?? clientId() })
   const rate = doorman.rate(resource, { wants: Number(wants), priority: Number(priority) })
-  // The timers of a lease do not keep a process alive.
+  // A lease's timers do not keep the process alive.
   const alive = setInterval(() => {}, 60_000)
   try {
     await firstAnswer(doorman, resource)
@@ -40,7 +40,7 @@ export async function client(args: readonly string[], print: (line: string) => v
   }
 }
 
-/** Rejects with what went wrong when the first question has failed, or its answer has nothing for the resource. */
+/** Rejects with the error if the first question failed, or its answer leaves the resource out. */
 async function firstAnswer(doorman: DoormanClient, resource: string): Promise<void> {
   for (;;) {
     const { failures, lastError, resources } = doorman.snapshot()
@@ -56,7 +56,7 @@ async function load(rate: RateLease, forMs: number, print: (line: string) => voi
   const until = AbortSignal.timeout(forMs)
   let taken = 0
   let sinceMs = performance.now()
-  // Timers are late where a machine is busy: what was taken is told with the time that it took.
+  // Timers are late on a busy machine, so each line states the time in which its amount was taken.
   const tell = (): void => {
     const nowMs = performance.now()
     print(`${taken} taken in ${rounded((nowMs - sinceMs) / 1_000)} s, capacity ${rounded(rate.capacity)}`)

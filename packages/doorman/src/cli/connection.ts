@@ -6,7 +6,7 @@ import { type Flags, UsageError } from './flags.js'
 
 type ConnectionFlag = 'server' | 'ca-file' | 'cert-file' | 'key-file' | 'token-file'
 
-/** The flags that tell a client the addresses of its servers, and its own identity. */
+/** Flags for the addresses of a client's servers, and its own identity. */
 export const CONNECTION_FLAGS: Flags<ConnectionFlag> = {
   server: { value: 'HOST:PORT', help: 'servers, with commas between; http(s):// URLs for HTTP/JSON (required)' },
   'ca-file': { value: 'FILE', help: 'certificate of the authority that signed the servers’: TLS' },
@@ -15,7 +15,7 @@ export const CONNECTION_FLAGS: Flags<ConnectionFlag> = {
   'token-file': { value: 'FILE', help: 'token that is sent with each call' },
 }
 
-/** The transport to those servers. */
+/** The transport to the given servers. */
 export async function connectionFrom(given: { readonly [Flag in ConnectionFlag]?: string }): Promise<Transport> {
   const { server } = given
   if (server === undefined) throw new UsageError('--server must be given')
@@ -23,7 +23,10 @@ export async function connectionFrom(given: { readonly [Flag in ConnectionFlag]?
   return transportTo(server, { tls, token })
 }
 
-/** From `--ca-file`, `--cert-file` and `--key-file`, or the same with `prefix`; none of them: plain text. */
+/**
+ * TLS options from `--ca-file`, `--cert-file` and `--key-file`, or the same with `prefix`; without any of them: plain
+ * text.
+ */
 export async function clientTlsFrom(
   prefix: string,
   given: Readonly<Record<string, string | undefined>>,
@@ -45,7 +48,7 @@ export async function tokenFrom(path: string | undefined): Promise<string | unde
   return path === undefined ? undefined : (await readFile(path, 'utf8')).trim()
 }
 
-/** As people read it: to three places. */
+/** Rounded to three decimal places, for people. */
 export function rounded(value: number): number {
   return Math.round(value * 1_000) / 1_000
 }

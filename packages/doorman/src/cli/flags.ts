@@ -1,25 +1,25 @@
 import { parseArgs } from 'node:util'
 
-/** A flag of a command: `--name VALUE`, or a switch where `value` is missing. */
+/** A flag of a command: `--name VALUE`, or a switch if `value` is missing. */
 interface Flag {
-  /** How its value is called in the help. */
+  /** The placeholder of its value in the help text. */
   readonly value?: string
   readonly help: string
 }
 
 export type Flags<Name extends string = string> = Readonly<Record<Name, Flag>>
 
-/** What was given, by the names of the flags. A switch that is on has the value `'true'`. */
+/** The given values, by the names of the flags. A switch that is on has the value `'true'`. */
 export type Given<Name extends string> = { readonly [Each in Name]?: string }
 
-/** How the program was called is wrong. */
+/** The command line is invalid. */
 export class UsageError extends Error {
   override readonly name: string = 'UsageError'
 }
 
 /**
- * What flags `args` give, and, for those that are not there, variables like `DOORMAN_DEBUG_PORT` of `environment`.
- * One dash is as good as two, and `_` as good as `-`, as in the published commands. Throws a {@link UsageError}.
+ * Parses the flags in `args` and, for the missing ones, variables like `DOORMAN_DEBUG_PORT` of `environment`. One dash
+ * equals two, and `_` equals `-`, as in the published commands. Throws a {@link UsageError}.
  */
 export function flagsFrom<Name extends string>(
   flags: Flags<Name>,
@@ -50,13 +50,13 @@ export function flagsFrom<Name extends string>(
   return given as Given<Name>
 }
 
-/** Variables that look like ours, and are none: misspelt, perhaps. */
+/** Variables that look like flags of ours but are not: perhaps misspelt. */
 export function unknownVariables(flags: Flags, environment: Readonly<Record<string, string | undefined>>): string[] {
   const known = new Set(Object.keys(flags).map(variableOf))
   return Object.keys(environment).filter((name) => name.startsWith('DOORMAN_') && !known.has(name))
 }
 
-/** A line for each flag. */
+/** Help text, a line for each flag. */
 export function helpOf(flags: Flags): string {
   const lines = Object.entries(flags).map(([name, { value, help }]) => {
     const left = value === undefined ? `--${name}` : `--${name} ${value}`

@@ -73,12 +73,13 @@ describe('doorman client', () => {
     for (const [, more, longer] of client.output.matchAll(/^(\d+) taken in ([\d.]+) s, capacity \d+$/gm)) {
       taken += Number(more)
       seconds += Number(longer)
-      // There is a second's budget at once, and another with each second. Times are rounded. The capacity follows the
-      // waiting line, and may be higher between two lines than in either: only the server's own is a bound for certain.
+      // One second's budget is available at once, and another with each second. Times are rounded. The printed capacity
+      // is that of the moment and may have been higher between two lines: only the server's own capacity is a certain
+      // bound.
       expect(taken).toBeLessThanOrEqual((1.01 + seconds) * 100)
     }
     expect(taken).toBeGreaterThan(0)
-    // The whole time is told, also the rest after the last second, and no more.
+    // The lines cover exactly the whole time, including the rest after the last full second.
     expect(seconds).toBeGreaterThan(1.48)
     expect(seconds).toBeLessThan(lastedSeconds)
   })
@@ -133,7 +134,7 @@ describe('certificates of both sides', () => {
     const child = await start('--parent', whereIs(root), ...own.map((each) => each.replace(/^--/, '--parent-')))
     const shell = run('shell', '--server', whereIs(child), ...own)
     shell.write('get a db 30\n')
-    // Something of the root's, by way of the child.
+    // The root's resource, through the child.
     await shell.said(/^a db: [1-9]/m)
     const client = run('client', '--server', whereIs(root), ...own, '--resource', 'other', '--duration', '0')
     expect(await client.end()).toBe(0)

@@ -6,7 +6,7 @@ function print(line: string): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** Each command loads what it needs itself, and a server much more than the others. */
+/** Each command loads its own dependencies; a server's are much larger than the others'. */
 async function run([command, ...args]: readonly string[]): Promise<void> {
   if (command === '--check') await (await import('./serve.js')).check(args, print)
   else if (command === '--version') print(await version())
@@ -46,7 +46,7 @@ async function version(): Promise<string> {
 
 try {
   await run(process.argv.slice(2))
-  // Connections that are idle do not keep it alive, but what is closing may.
+  // Idle connections do not keep the process alive, but closing ones may.
   process.exitCode = 0
 } catch (error) {
   process.stderr.write(`doorman: ${error instanceof Error ? error.message : String(error)}\n`)

@@ -43,7 +43,7 @@ type ServeFlag =
   | 'cors-origins'
   | 'log-level'
 
-/** Each is also a variable: `--debug-port` is `DOORMAN_DEBUG_PORT`. */
+/** Each flag is also a variable: `--debug-port` is `DOORMAN_DEBUG_PORT`. */
 export const SERVE_FLAGS: Flags<ServeFlag> = {
   config: { value: 'WHERE', help: 'file:PATH, PATH or etcd:KEY (required)' },
   port: { value: 'PORT', help: 'of gRPC [0: any]' },
@@ -78,7 +78,7 @@ export const SERVE_FLAGS: Flags<ServeFlag> = {
   'log-level': { value: 'LEVEL', help: 'info, warn or error [info]' },
 }
 
-/** Serves until SIGTERM or SIGINT, then stops gracefully; SIGHUP looks at the configuration at once. */
+/** Serves until SIGTERM or SIGINT, then stops gracefully; SIGHUP checks the configuration at once. */
 export async function serve(args: readonly string[]): Promise<void> {
   const given = flagsFrom(SERVE_FLAGS, args, process.env)
   const level = given['log-level'] ?? 'info'
@@ -153,7 +153,7 @@ async function etcdSecretsFrom(given: Given<ServeFlag>): Promise<EtcdSecrets | u
   return { ...tls, ...(username && password ? { username, password } : {}) }
 }
 
-/** `clients=1000,resources=10` as it is meant; what is wrong with a name or a number the server says. */
+/** Parses `clients=1000,resources=10`; the server checks the names and numbers. */
 function limitsFrom(text: string): Record<string, number> {
   return Object.fromEntries(text.split(',').map((each) => [each.split('=')[0], Number(each.split('=')[1])]))
 }
@@ -167,11 +167,11 @@ function portOf(name: string, text: string): number {
   return Number(text)
 }
 
-/** Says what a server would do with the configuration in a file. Rejects with what is wrong in it. */
+/** Prints what a server would do with the configuration in a file. Rejects with the errors in it. */
 export async function check([path, ...rest]: readonly string[], print: (line: string) => void): Promise<void> {
   if (path === undefined || rest.length > 0) throw new UsageError('--check needs one file')
   const repository = repositoryFrom(await readFile(path, 'utf8'))
-  // A server checks more than the form.
+  // A server checks the values, too, not only the form.
   new DoormanServer({ id: 'check', repository }).close()
   for (const { identifierGlob, capacity, algorithm } of repository.resources) {
     const { kind, leaseLength, refreshInterval } = algorithm

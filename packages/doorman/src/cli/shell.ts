@@ -12,10 +12,13 @@ show                         what everybody has
 master                       where the master is
 help, quit`
 
-/** Between two looks whether the first answer has come. */
+/** Interval of polling for the first answer, in milliseconds. */
 const LOOK_MS = 20
 
-/** Plays many clients, as commands on `input` say. Ends with `quit`, or with the input; everything is given back. */
+/**
+ * Simulates many clients, controlled by commands on `input`. Ends with `quit`, or with the input, and gives all
+ * capacity back.
+ */
 export async function shell(
   args: readonly string[],
   input: NodeJS.ReadableStream,
@@ -41,7 +44,7 @@ export async function shell(
   }
 }
 
-/** Clients that exist because somebody has named them. */
+/** Clients, each created when a command first names it. */
 class Players {
   readonly #transport: Transport
   readonly #print: (line: string) => void
@@ -64,7 +67,7 @@ class Players {
     await Promise.all([...this.#clients.values()].map(({ doorman }) => doorman.close()))
   }
 
-  /** The first time it waits for an answer: commands that come from a file are answered one by one. */
+  /** Waits for the answer to a resource's first question, so that commands from a file are answered one by one. */
   async #get(id: string, resource: string, wants: number): Promise<void> {
     let client = this.#clients.get(id)
     if (client === undefined) {

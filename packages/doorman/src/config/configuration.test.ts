@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).toReversed()) await end()
 })
 
-/** Remembers what it is told. */
+/** A log that keeps its lines. */
 function memory(): Log & { lines: string[] } {
   const lines: string[] = []
   const keep = (fields: object, message: string): void => void lines.push(`${message} ${JSON.stringify(fields)}`)
@@ -38,7 +38,7 @@ function capacityOf({ server }: Doorman): number | undefined {
 }
 
 describe.each(['a file', 'a key in etcd'])('a configuration in %s', (kind) => {
-  /** A place for it, with a text in it already. */
+  /** A configuration source, with a text in it. */
   async function place(
     text: string,
   ): Promise<{ where: string; write(text: string): Promise<unknown>; remove(): Promise<unknown> }> {

@@ -7,16 +7,16 @@ import type { Log } from '../observe/notices.js'
 import type { ResourceRepository } from '../server/index.js'
 import { repositoryOf } from './repository.js'
 
-/** What happens with a configuration that was read. */
+/** The user of a configuration. */
 export interface ConfigurationUser {
-  /** Throws when something in it is wrong. */
+  /** Throws if the configuration is invalid. */
   configure(repository: ResourceRepository): void
   counted(result: 'taken' | 'refused'): void
 }
 
 /**
- * A configuration that may change while it is used. What is new is read, checked as a whole, and taken; if anything is
- * wrong with it, the reason is logged, and the old one stays.
+ * A configuration that may change while it is in use. A new one is read, checked as a whole, and applied; if it is
+ * invalid, the reason is logged, and the old one stays.
  */
 export class Configuration {
   readonly #source: ConfigSource
@@ -32,24 +32,24 @@ export class Configuration {
     this.#log = log
   }
 
-  /** Why the newest one is not in force; `undefined` when it is. */
+  /** The reason why the newest configuration is not in force; `undefined` if it is. */
   get problem(): string | undefined {
     return this.#unreadable ?? this.#refused
   }
 
-  /** The first one. Rejects when it cannot be had, or is wrong. */
+  /** Reads the first configuration. Rejects if it cannot be read, or is invalid. */
   async first(): Promise<ResourceRepository> {
     const text = await this.#source.read()
     this.#text = text
     return repositoryOf(await parseAside(text))
   }
 
-  /** From now on, hands each new configuration to `user`. */
+  /** Hands each new configuration to `user` from now on. */
   follow(user: ConfigurationUser): void {
     this.#running ??= this.#run(user)
   }
 
-  /** Looks now. */
+  /** Checks for a change now. */
   reload(): void {
     this.#source.wake()
   }
@@ -81,7 +81,7 @@ export class Configuration {
     this.#text = text
     try {
       const repository = repositoryOf(await parseAside(text))
-      // A thousand entries are some milliseconds of work in each of both: others are answered between them.
+      // Parsing and checking a thousand entries take some milliseconds each: other calls are answered in between.
       await setImmediate()
       if (this.#closed) return
       user.configure(repository)
@@ -96,21 +96,24 @@ export class Configuration {
   }
 }
 
-/** Where the text of a configuration is. */
+/** The source of a configuration's text. */
 export interface ConfigSource {
-  /** The text as it is now. Rejects when it cannot be had. */
+  /** The present text. Rejects if it cannot be read. */
   read(): Promise<string>
-  /** Fulfilled when it may have changed, and after a while in any case. */
+  /** Fulfilled when the text may have changed, and after a while in any case. */
   changed(): Promise<void>
-  /** Ends the wait for a change, because somebody knows of one. */
+  /** Ends the wait for a change: one is known. */
   wake(): void
-  /** Ends the wait, and everything else. */
+  /** Ends the wait, and releases everything. */
   close(): void
 }
 
-/** Between two looks at a file. Not by its directory: a path may be links to links, as those of Kubernetes are. */
+/**
+ * Polling interval of a file. Watching its directory does not suffice: the path may be a chain of links, as in
+ * Kubernetes.
+ */
 const FILE_LOOK_MS = 500
-/** Between two looks at a key that is watched as well. */
+/** Polling interval of a key that is also watched. */
 const KEY_LOOK_MS = 10_000
 const ETCD_DEADLINE_MS = 5_000
 
@@ -146,7 +149,7 @@ function inEtcd(key: WatchedKey): ConfigSource {
   }
 }
 
-/** Resolved here, because a worker gets the text without its folder. */
+/** Resolved here, because the worker gets its program as text, without a folder. */
 const YAML = createRequire(import.meta.url).resolve('yaml')
 const PROGRAM = `
 const { parentPort, workerData } = require('node:worker_threads')
@@ -157,12 +160,12 @@ try {
 }`
 
 /**
- * Reads YAML in a thread of its own: a thousand entries take a third of a second, in which nobody would be answered.
- * Rejects with an error that names the fault in it.
+ * Parses YAML in a worker thread: a thousand entries take a third of a second, which would block all calls. Rejects
+ * with an error that names the fault.
  */
 export function parseAside(text: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    // Without the flags of this process: some of them say how a program given as text is to be read.
+    // Without the flags of this process: some of them change how a program given as text is parsed.
     const worker = new Worker(PROGRAM, { eval: true, execArgv: [], workerData: { text, yaml: YAML } })
     worker.once('message', ({ document, reason }: { document?: unknown; reason?: string }) => {
       if (reason === undefined) resolve(document)

@@ -5,13 +5,13 @@ import type { ResourceRepository, ResourceTemplate } from '../server/index.js'
 
 /**
  * Reads the published form of a configuration, YAML with the field names of `ResourceRepository`. Throws an error that
- * names the entry and the field. What a server asks of the values, `DoormanServer` checks itself.
+ * names the entry and the field. `DoormanServer` checks the values itself.
  */
 export function repositoryFrom(text: string): ResourceRepository {
   return repositoryOf(parse(text))
 }
 
-/** The same of YAML that has been parsed. */
+/** The same for YAML that is already parsed. */
 export function repositoryOf(document: unknown): ResourceRepository {
   requireOptions('the configuration', document, ['resources'])
   const { resources } = document as { resources?: unknown }
@@ -40,7 +40,7 @@ function algorithmFrom(path: string, entry: unknown): Algorithm {
   const learningModeDuration = fields.optional('learning_mode_duration', 'number')
   const parameters = fields.raw('parameters') ?? []
   return {
-    // Another word is refused, by its name, when the server takes the configuration.
+    // The server rejects an unknown kind by its name when it takes the configuration.
     kind: fields.required('kind', 'string') as AlgorithmKind,
     leaseLength: fields.required('lease_length', 'number'),
     refreshInterval: fields.required('refresh_interval', 'number'),

@@ -2,7 +2,7 @@ import type { IKeyValue } from 'etcd3'
 import type { Log } from '../observe/notices.js'
 import { type EtcdPlace, WatchedKey } from './watched-key.js'
 
-/** Who can be elected: a `DoormanServer` is such. */
+/** A candidate of the election: a `DoormanServer` is one. */
 interface Candidate {
   won(how: { afterNobody: boolean }): void
   lost(master?: string): void
@@ -10,7 +10,7 @@ interface Candidate {
   lockHolds(ms: number, sentMs: number): void
 }
 
-/** Where a server is found. */
+/** The addresses of a server. */
 export interface Addresses {
   /** `host:port` of gRPC. */
   readonly grpc: string
@@ -21,35 +21,35 @@ export interface Addresses {
 export interface EtcdElectionSettings {
   readonly candidate: Candidate
   readonly etcd: EtcdPlace
-  /** The key. */
+  /** The lock's key. */
   readonly lock: string
-  /** How long the lock outlives a master that is silent. */
+  /** Time for which the lock outlives a silent master. */
   readonly delaySeconds: number
   readonly addresses: Addresses
-  /** Tells this candidate from all others, also from itself in an earlier life. */
+  /** Distinguishes this candidate from all others, including its own earlier runs. */
   readonly name: string
-  /** The clock of the candidate: monotonic, and running while the process does not. */
+  /** The clock of the candidate: monotonic, and running while the process is stopped. */
   readonly clock: () => number
   readonly log: Log
 }
 
-/** What the lock's key holds. */
+/** The value of the lock's key. */
 interface Holder extends Addresses {
   readonly name: string
 }
 
-/** Looks at the lock in each delay, and tries to renew it before it runs out. */
+/** Checks of the lock per delay; a master also renews it that often. */
 const LOOKS_PER_DELAY = 3
-/** After a failure. */
+/** Retries per delay after a failure. */
 const RETRIES_PER_DELAY = 20
 
 /**
- * Elects one master on etcd v3: who creates the lock's key, bound to a lease, is the master until the key goes. The
- * master renews the lease three times in each delay, and grants nothing from the moment on at which it may have run
- * out, counted by its own clock from when it sent the last renewal that was answered. Candidates watch the key, note
- * when they see it vanish, and try at once.
+ * Elects one master on etcd v3: the server that creates the lock's key, bound to a lease, is the master until the key
+ * is gone. The master renews the lease three times in each delay. It grants nothing once the lease may have expired by
+ * its own clock, counted from the time at which the last answered renewal was sent. Candidates watch the key, record
+ * when it vanishes, and campaign at once.
  *
- * A second key beside the lock, which stays, says that the lock has been held: a master after nobody need not learn.
+ * A second, permanent key beside the lock records that the lock has been held: a first master need not learn.
  */
 export class EtcdElection {
   readonly #settings: EtcdElectionSettings
@@ -57,7 +57,7 @@ export class EtcdElection {
   readonly #retryMs: number
   readonly #lookMs: number
   #holder: Holder | undefined
-  /** Of the key that is followed. */
+  /** Revision of the key that is followed. */
   #revision: string | undefined
   #lease: EtcdLease | undefined
   #isMaster = false
@@ -73,12 +73,12 @@ export class EtcdElection {
     this.#key = new WatchedKey(etcd, lock, this.#lookMs)
   }
 
-  /** Where the master is, as far as anybody knows. */
+  /** The addresses of the master, if known. */
   get master(): Addresses | undefined {
     return this.#isMaster && !this.#stopping ? this.#settings.addresses : this.#holder
   }
 
-  /** Why etcd did not answer the last time; `undefined` once it did. */
+  /** The reason why etcd's last answer failed; `undefined` after a success. */
   get lastError(): string | undefined {
     return this.#lastError
   }
@@ -87,7 +87,7 @@ export class EtcdElection {
     this.#running ??= this.#run()
   }
 
-  /** Stops campaigning; a master hands over: grants nothing more, and lets the lock go at once. Never rejects. */
+  /** Stops campaigning. A master hands over: it grants nothing more, and releases the lock at once. Never rejects. */
   async stop(): Promise<void> {
     this.#stopping = true
     if (this.#isMaster) this.#settings.candidate.lost()
@@ -114,7 +114,7 @@ export class EtcdElection {
     }
   }
 
-  /** Not the master: sees who is, and tries to be when nobody is. */
+  /** While not the master: follows the present one, and campaigns when there is none. */
   async #follow(): Promise<void> {
     const { candidate, log, name } = this.#settings
     const kv = await this.#key.read()
@@ -130,7 +130,7 @@ export class EtcdElection {
     } else if (kv.create_revision !== this.#revision) {
       this.#revision = kv.create_revision
       const holder = holderFrom(kv)
-      // Our own name: the answer to a campaign was lost, and its lock will run out.
+      // Our own name: the answer to a campaign was lost, and that lock will expire.
       this.#holder = holder?.name === name ? undefined : holder
       candidate.lost(this.#holder?.grpc)
       log.info({ master: this.#holder?.grpc }, 'somebody else is the master')
@@ -152,7 +152,7 @@ export class EtcdElection {
     )
     if (!succeeded || this.#stopping) {
       await lease.revoke()
-      // The next look shows which was faster.
+      // The next check shows which one was first.
       this.#key.wake()
       return
     }
@@ -164,7 +164,7 @@ export class EtcdElection {
     log.info({ afterNobody }, 'this is the master')
   }
 
-  /** The master: renews the lock, and makes sure that it is still its own. */
+  /** As the master: renews the lock, and checks that it still holds it. */
   async #renew(): Promise<void> {
     const { candidate, clock, name } = this.#settings
     const lease = this.#lease!
@@ -187,7 +187,7 @@ export class EtcdElection {
   }
 }
 
-/** Anything may stand there. */
+/** The key may hold any value. */
 function holderFrom(kv: IKeyValue): Holder | undefined {
   try {
     const { name, grpc, http } = JSON.parse(kv.value.toString()) as { [field: string]: unknown }
@@ -199,11 +199,12 @@ function holderFrom(kv: IKeyValue): Holder | undefined {
 }
 
 /**
- * A lease of etcd's: keys bound to it go when it is not renewed in time. Outlives the connection that it was made on.
+ * A lease of etcd: keys bound to it are deleted if it is not renewed in time. It outlives the connection on which it
+ * was made.
  */
 export class EtcdLease {
   readonly id: string
-  /** As etcd grants it; it may grant a longer one than was asked for. */
+  /** The granted duration, which may exceed the requested one. */
   readonly seconds: number
   readonly #key: WatchedKey
 
@@ -218,7 +219,7 @@ export class EtcdLease {
     return new EtcdLease(key, ID, Math.min(seconds, Number(TTL)))
   }
 
-  /** Counts anew from now, at etcd. False: it has run out. Rejects when etcd does not answer within the deadline. */
+  /** Restarts the lease's time at etcd. False: it has expired. Rejects if etcd does not answer within the deadline. */
   renew(deadlineMs: number): Promise<boolean> {
     return this.#key.use(async (etcd) => {
       const stream = await etcd.leaseClient.leaseKeepAlive({ deadline: Date.now() + deadlineMs })
@@ -236,7 +237,7 @@ export class EtcdLease {
     })
   }
 
-  /** Its keys go at once. If etcd does not hear of it, they go when the lease runs out. */
+  /** Deletes its keys at once. If etcd does not receive the call, they are deleted when the lease expires. */
   async revoke(): Promise<void> {
     await this.#key.use((etcd) => etcd.leaseClient.leaseRevoke({ ID: this.id })).catch(() => {})
   }

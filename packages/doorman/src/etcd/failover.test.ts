@@ -6,7 +6,7 @@ import { ConfigFile, DoormanProcess, fairShareYaml } from '../fixtures/doorman-p
 import { startEtcd, type TestEtcd } from '../fixtures/etcd.js'
 import { textOf } from '../fixtures/text-of.js'
 
-/** A server, and its network to etcd. */
+/** A server, and its network path to etcd. */
 interface Member {
   server: DoormanProcess
   network: CutProxy
@@ -37,7 +37,7 @@ afterEach(async () => {
   for (const { network } of members) network.close()
 })
 
-/** `delay`: how long the lock outlives a master that is silent. */
+/** `delay`: time for which the lock outlives a silent master. */
 function startThree(delay = '3s'): Promise<unknown> {
   return Promise.all([start(delay), start(delay), start(delay)])
 }
@@ -50,7 +50,7 @@ async function start(delay: string): Promise<void> {
 }
 
 async function call<T>({ server }: Member, method: string, request: unknown): Promise<T> {
-  // A connection of its own: one that is kept the server may close just when it is used.
+  // A connection of its own: the server may close a kept one just when it is used.
   const headers = { 'content-type': 'application/json', connection: 'close' }
   const url = `${server.httpUrl}/doorman.Capacity/${method}`
   const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(request) })
@@ -64,17 +64,17 @@ function discovery(member: Member): Promise<DiscoveryResponse> {
 
 let clients = 0
 
-/** What a client that nobody knows is answered. */
+/** The answer to a client that is unknown to the server. */
 function ask(member: Member): Promise<Partial<GetCapacityResponse>> {
   const clientId = `client-${++clients}`
   return call(member, 'GetCapacity', { clientId, resource: [{ resourceId: 'db', priority: 0, wants: 1 }] })
 }
 
-/** Who says that it is the master. Fails when two of them are at once. */
+/** The server that claims to be the master. Fails if two do so at once. */
 async function masterAmong(some: readonly Member[]): Promise<Member | undefined> {
   const found = await mastersAmong(some)
   if (found.length < 2) return found[0]
-  // The answers are of different moments. Who was followed by another in between does not say so again.
+  // The answers are from different moments. A server that was followed by another in between does not claim it again.
   const still = await mastersAmong(found)
   const names = still.map(({ server }) => server.httpUrl)
   expect(still.length, `masters at once, [${names.join(', ')}]`).toBeLessThanOrEqual(1)
@@ -86,14 +86,14 @@ async function mastersAmong(some: readonly Member[]): Promise<Member[]> {
   return some.filter((_, i) => answers[i]!.isMaster)
 }
 
-/** Three servers, and the first master, once everybody knows it. */
+/** Three servers, and the first master, once all of them know it. */
 async function firstMaster(delay?: string): Promise<{ master: Member; others: Member[] }> {
   await startThree(delay)
   const master = await agreed(members)
   return { master, others: members.filter((each) => each !== master) }
 }
 
-/** The master among `some`, once all of them know it: on a machine that stands still it may change before they do. */
+/** The master among `some`, once all of them know it: on a stalled machine it may change before they do. */
 function agreed(some: readonly Member[]): Promise<Member> {
   return until('a master that everybody knows', async () => {
     const found = await masterAmong(some)
@@ -114,12 +114,12 @@ async function knownBy(some: readonly Member[], { server }: Member): Promise<boo
 
 describe('three servers and one lock', () => {
   it('have one master, and the others send everybody there', async () => {
-    // Nobody else becomes the master because this one was slow.
+    // A long delay, so that a slow server does not lose the mastership.
     const { master, others } = await firstMaster('1h')
     expect((await ask(master)).response?.[0]).toMatchObject({ gets: { capacity: expect.any(Number) } })
     for (const other of others)
       expect(await ask(other)).toEqual({ response: [], mastership: { masterAddress: master.server.httpUrl } })
-    // Nobody held the lock before, so there is nothing to learn.
+    // The lock was never held before, so there is nothing to learn.
     expect(await textOf(`${master.server.debugUrl}/metrics`)).toContain('doorman_server_reserve{resource="db"} 0')
   })
 
@@ -149,7 +149,7 @@ describe('three servers and one lock', () => {
       const found = await masterAmong(members)
       return found !== master && found
     })
-    // Asked after the new one said that it is.
+    // Asked after the new one claimed to be the master.
     expect((await ask(master)).response).toEqual([])
     expect((await discovery(master)).mastership).toEqual({})
     master.network.mend()
@@ -157,7 +157,7 @@ describe('three servers and one lock', () => {
   })
 
   it('have another master at once when it is told to stop, and it ends in order', async () => {
-    // By itself the lock would not go in time.
+    // The lock would not expire in time by itself.
     const { master, others } = await firstMaster('1h')
     master.server.child.kill('SIGTERM')
     await until('another master', () => masterAmong(others))
@@ -176,7 +176,7 @@ describe('three servers and one lock', () => {
     await agreed(members)
   })
 
-  it('have another master when somebody takes the lock away', async () => {
+  it('have another master when the lock is taken away', async () => {
     const { master } = await firstMaster()
     await etcd.client.delete().key(`lock-${lock}`).exec()
     await master.server.child.said(/not the master any more/)

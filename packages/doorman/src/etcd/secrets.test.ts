@@ -36,7 +36,7 @@ afterEach(async () => {
   servers = []
 })
 
-/** Each client gets just the capacity. */
+/** Each client gets exactly the capacity. */
 function configOf(capacity: number): string {
   return `resources:
   - identifier_glob: "*"
@@ -55,7 +55,7 @@ function flags({ ca = true, certificate = true, password = 'password' } = {}): s
   ]
 }
 
-/** The capacity that a client without a lease is given, where this server is the master; else nothing. */
+/** The grant to a client without a lease if this server is the master; else undefined. */
 async function granted({ httpUrl }: DoormanProcess): Promise<number | undefined> {
   const resource = [{ resourceId: 'db', priority: 0, wants: 1_000 }]
   const headers = { 'content-type': 'application/json' }

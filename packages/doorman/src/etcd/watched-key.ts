@@ -14,8 +14,8 @@ export interface EtcdPlace {
 }
 
 /**
- * A key in etcd, that somebody looks at again whenever it changes; and at times without that, because a network that is
- * cut says nothing. A connection that failed is thrown away, and the next look makes a new one.
+ * A key in etcd that is read again whenever it changes, and also at intervals, because a cut network reports nothing. A
+ * failed connection is discarded, and the next read makes a new one.
  */
 export class WatchedKey {
   readonly key: string
@@ -32,15 +32,15 @@ export class WatchedKey {
     this.#deadlineMs = deadlineMs
   }
 
-  /** What it holds now. Rejects within the deadline. */
+  /** The present value. Rejects within the deadline. */
   async read(): Promise<IKeyValue | undefined> {
     return this.use(async (etcd) => (await etcd.get(this.key).exec()).kvs[0])
   }
 
-  /** A call of another kind on the same connection; one that fails ends the connection. */
+  /** Makes another call on the same connection; a failure ends the connection. */
   async use<T>(call: (etcd: Etcd3) => Promise<T>): Promise<T> {
     const closings = this.#closings
-    // Half of a server's start, which only a server that uses etcd pays.
+    // Takes half of a server's start-up time, so only servers that use etcd load it.
     const client = await import('etcd3')
     if (closings !== this.#closings) throw new Error('the connection to etcd was closed')
     this.#open ??= this.#connect(client.Etcd3)
@@ -53,7 +53,7 @@ export class WatchedKey {
     }
   }
 
-  /** Fulfilled when it may have changed, and after `ms` milliseconds in any case. */
+  /** Fulfilled when the value may have changed, and after `ms` milliseconds in any case. */
   changed(ms: number): Promise<void> {
     return this.#pause.for(ms)
   }
@@ -74,7 +74,7 @@ export class WatchedKey {
       hosts: [...endpoints],
       ...(secrets === undefined ? {} : connectionOf(secrets)),
       defaultCallOptions: ({ isStream }) => (isStream ? {} : { deadline: Date.now() + this.#deadlineMs }),
-      // Else the next connection is the same one again.
+      // Otherwise the next connection would share the failed channel.
       grpcOptions: { 'grpc.use_local_subchannel_pool': 1 },
     })
     const watcher = etcd.watch().key(this.key).watcher()
@@ -86,7 +86,7 @@ export class WatchedKey {
   #disconnect(): void {
     const open = this.#open
     this.#open = undefined
-    // Without this the watcher would try for ever.
+    // Without this the watcher would retry for ever.
     open?.watcher.cancel().catch(() => {})
     open?.etcd.close()
   }
@@ -102,7 +102,7 @@ function connectionOf({ ca, cert, key, username, password }: EtcdSecrets): Parti
   }
 }
 
-/** Waits for a time, or until it is woken. To be woken between two waits ends the second at once: nothing is missed. */
+/** Waits for a time, or until it is woken. A wake-up between two waits ends the second at once, so none is missed. */
 export class Pause {
   #woken = false
   #end: (() => void) | undefined
@@ -112,7 +112,7 @@ export class Pause {
     this.#end?.()
   }
 
-  /** Fulfilled after `ms` milliseconds, or as soon as somebody wakes it. One at a time. */
+  /** Fulfilled after `ms` milliseconds, or as soon as `wake` is called. One at a time. */
   async for(ms: number): Promise<void> {
     if (!this.#woken)
       await new Promise<void>((resolve) => {

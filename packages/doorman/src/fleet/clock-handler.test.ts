@@ -81,7 +81,7 @@ describe('a Doorman server that hears a report', () => {
 })
 
 describe('a process that reports to a server which is not the master', () => {
-  it('goes to the one that is, and on to the next where nobody knows', async () => {
+  it('goes to the master, and on to the next server if it is unknown', async () => {
     const asked: string[] = []
     const answers = new Map([
       ['http://one', { mastership: {} }],
@@ -110,7 +110,7 @@ describe('a process that reports to a server which is not the master', () => {
 })
 
 describe('a desk', () => {
-  /** With timers that ring when they are told to. */
+  /** A desk with timers that the test fires. */
   function desk(): { desk: ClockDesk; clock: ReturnType<typeof manualClock>; ring: () => void } {
     const clock = manualClock(1_000)
     let timers: (() => void)[] = []
@@ -137,12 +137,12 @@ describe('a desk', () => {
     expect(await second).toEqual({})
   })
 
-  it('lets nobody wait whom the clock does not know', async () => {
+  it('lets no member wait that the clock does not know', async () => {
     const { desk: some } = desk()
     expect(await some.report('orders', 'stranger', nothing)).toEqual({})
   })
 
-  it('lets nobody wait when it is cleared, and has forgotten everything', async () => {
+  it('lets no member wait when it is cleared, and has forgotten everything', async () => {
     const { desk: some } = desk()
     await some.report('orders', greeting.member, greeting.report)
     const waiting = some.report('orders', greeting.member, nothing)
@@ -151,7 +151,7 @@ describe('a desk', () => {
     expect(some.size).toBe(0)
   })
 
-  it('keeps a thousand clocks, and those for as long as somebody reports', async () => {
+  it('keeps a thousand clocks, each for as long as members report', async () => {
     const { desk: some, clock } = desk()
     for (let i = 0; i < 1_200; i++) await some.report(`clock-${i}`, greeting.member, greeting.report)
     expect(some.size).toBe(1_000)

@@ -4,18 +4,18 @@ import { CLOCK_PATH, type NamedReport } from '@fairlead/core/internal'
 import { bodyOf, credentialsOf, send, sendError } from '../http/capacity-handler.js'
 import type { ClockService, ReportAnswer } from './clock-service.js'
 
-/** What it takes to serve shared clocks over HTTP. */
+/** Settings of {@link clockHandler}. */
 export interface ClockHandlerSettings {
   readonly clocks: ClockService
-  /** Where the master is. */
+  /** URL of the master, if known. */
   masterUrl(): string | undefined
-  /** Largest body that is taken, in bytes. */
+  /** Largest accepted body, in bytes. */
   readonly maxRequestBytes: number
 }
 
 /**
- * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock, which is answered with its
- * lease as soon as there is one, or with who the master is. Everything else is for `others`.
+ * `POST /doorman.Clock/Report`, JSON both ways: a report of a process that shares a clock. The answer is its lease,
+ * when there is one, or the address of the master. All other requests go to `others`.
  */
 export function clockHandler(settings: ClockHandlerSettings, others: RequestListener): RequestListener {
   const { clocks, masterUrl, maxRequestBytes } = settings

@@ -18,7 +18,7 @@ import { METHODS, statusOf } from './wire.js'
 /** A running gRPC server. */
 export interface GrpcPort {
   readonly port: number
-  /** Takes no more calls, and ends when those under way have, or after `graceMs`. */
+  /** Accepts no more calls, and ends when those in flight have, or after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
@@ -28,38 +28,38 @@ export interface GrpcSettings {
   /** Answers a report of a process that shares a clock. */
   report(from: Credentials, report: NamedReport): Eventually<ReportAnswer>
   host: string
-  /** 0 is any free one. */
+  /** 0 picks a free port. */
   port: number
   tls: ServerTls | undefined
-  /** Largest message that is taken, in bytes. */
+  /** Largest accepted message, in bytes. */
   maxRequestBytes: number
   log: Log
 }
 
-/** Calls that one connection may have under way. */
+/** Most calls in flight on one connection. */
 const MOST_STREAMS = 1_000
-/** More connections at once are not taken. */
+/** Most connections at once; further ones are refused. */
 const MOST_CONNECTIONS = 10_000
 /**
- * A call that has not ended after one to two of these is given up: its request comes too slowly. So is a connection on
- * which none was begun: it takes the place of another.
+ * A call that has not ended after one to two of these is abandoned: its request arrives too slowly. So is a connection
+ * without any call: it occupies another's place.
  */
 const PATIENCE_MS = 15_000
-/** In front of a message: whether it is compressed, and its length. */
+/** The header of a message: whether it is compressed, and its length. */
 const FRAME_BYTES = 5
 
 const OK = { ':status': 200, 'content-type': 'application/grpc' }
 
-/** The bytes of a request to those of an answer. */
+/** Answers the bytes of a request with those of a response. */
 type Answer = (from: Credentials, message: Buffer) => Eventually<Buffer>
 
 /**
- * Serves over gRPC, as it is on HTTP/2: each call is a stream of its own with one message each way, not compressed.
- * Rejects when the port cannot be had.
+ * Serves gRPC over HTTP/2: each call is a stream of its own with one uncompressed message each way. Rejects if the port
+ * is not available.
  */
 export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   const { service, report, host, port, tls, log } = settings
-  /** Who may not ask has nothing read. */
+  /** The message of a caller without access is not read. */
   const capacity =
     <Q, A>(ask: (service: CapacityService, request: Q) => Eventually<A>) =>
     (from: Credentials): ((request: Q) => Eventually<A>) => {
@@ -100,7 +100,7 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
       silent.delete(session)
     })
   })
-  // A connection that breaks is its client's.
+  // A broken connection is its client's error.
   server.on('sessionError', () => {})
   const coming = new Patience<ServerHttp2Stream>((stream) => stream.close(constants.NGHTTP2_CANCEL))
   const silent = new Patience<ServerHttp2Session>((session) => session.destroy())
@@ -135,7 +135,7 @@ export async function serveGrpc(settings: GrpcSettings): Promise<GrpcPort> {
   }
 }
 
-/** What is given up if it is not deleted in time, with one timer for all: one each of its own costs much. */
+/** Abandons items that are not deleted in time, with one timer for all: one timer each would cost much more. */
 class Patience<Thing> {
   #young = new Set<Thing>()
   #old = new Set<Thing>()
@@ -184,7 +184,7 @@ function serveStream(
     return
   }
   coming.add(stream)
-  // Also when it was reset: many that come and go at once must not be kept.
+  // Also after a reset: otherwise many short-lived streams would be kept.
   stream.on('close', () => coming.delete(stream))
   const chunks: Buffer[] = []
   let bytes = 0
@@ -230,7 +230,7 @@ function unary<Request, Response>(
   ]
 }
 
-/** The message in a frame, of which there must be one, and nothing else. */
+/** The message in a frame; the frame must be the whole input. */
 function unframed(bytes: Buffer): Buffer {
   if (bytes.length < FRAME_BYTES || bytes.readUInt32BE(1) !== bytes.length - FRAME_BYTES)
     throw new CapacityError('invalid_argument', 'a call must have one whole message')
@@ -251,12 +251,12 @@ function succeed(stream: ServerHttp2Stream, body: Buffer): void {
 
 function fail(stream: ServerHttp2Stream, { code, details }: { code: status; details: string }): void {
   if (stream.destroyed || stream.headersSent) return
-  // What is not plain text is percent-encoded; half a character has no encoding.
+  // Other characters than plain text are percent-encoded; an unpaired surrogate has no encoding.
   const message = details.replace(/\p{Surrogate}/gu, '\ufffd').replace(/[^ -$&-~]/gu, encodeURIComponent)
   stream.respond({ ...OK, 'grpc-status': code, 'grpc-message': message }, { endStream: true })
 }
 
-/** What a call brings along; the certificate is looked at only where names are asked for. */
+/** A call's credentials; the certificate is read only if names are needed. */
 class CallCredentials implements Credentials {
   readonly authorization: string | undefined
   readonly #stream: ServerHttp2Stream

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 const lease = { expiryTime: 4_102_444_800, refreshInterval: 8, capacity: 7 }
 
-/** Grants 7 of everything, unless it is told otherwise. */
+/** Grants 7 of everything, unless a method is overridden. */
 function service(parts: Partial<CapacityService> = {}): CapacityService {
   return {
     discovery: () => ({ mastership: { masterAddress: 'me:1' }, isMaster: true }),
@@ -184,7 +184,7 @@ describe('overGrpc', () => {
     controller.abort()
     await expect(call).rejects.toBeInstanceOf(CapacityError)
     await expect(transport.connect().discovery({}, AbortSignal.abort())).rejects.toBeInstanceOf(CapacityError)
-    // The network does not say so until it is mended; by then there is another connection.
+    // The network does not report the cut until it is mended; by then there is another connection.
     network.mend()
     await until('an answer', () => attempt(transport.connect().discovery({})))
     await until('the end of the old connection', () => connection!.destroyed)
@@ -226,7 +226,7 @@ describe('overGrpc', () => {
     })
     stream.write(Buffer.alloc(3))
     if (session.connecting) await new Promise((resolve) => session.once('connect', resolve))
-    // What was sent before has arrived when this is answered.
+    // All data sent before has arrived when the ping is answered.
     await new Promise((resolve) => session.ping(resolve))
     vi.advanceTimersByTime(30_000)
     expect(await closed).toBe(constants.NGHTTP2_CANCEL)
@@ -256,7 +256,7 @@ describe('overGrpc', () => {
         stream.on('response', resolve).on('error', reject).resume().end(Buffer.alloc(5))
       })
     await ask()
-    // The server has taken both: the second was answered, and the first came before it.
+    // The server has accepted both: the second was answered, and the first came before it.
     vi.advanceTimersByTime(15_000)
     vi.advanceTimersByTime(15_000)
     await closed

@@ -35,7 +35,7 @@ const CHANNEL: ChannelOptions = {
   'grpc.enable_channelz': 0,
   // A dead connection is replaced; the new one must not share its channel.
   'grpc.use_local_subchannel_pool': 1,
-  // The client has its own back-off; by the time it tries again, so should the channel.
+  // The client has its own back-off; when it retries, the channel must, too.
   'grpc.initial_reconnect_backoff_ms': 500,
   'grpc.max_reconnect_backoff_ms': 1_000,
 }
@@ -44,7 +44,7 @@ const CHANNEL: ChannelOptions = {
  * Servers over gRPC: one connection to each address in use. A call ends when the caller's signal fires, so the client's
  * `deadlineMs` bounds it; a connection without an answer is then abandoned, because a cut network reports nothing.
  *
- * @throws RangeError, TypeError for an option that is wrong, by its name
+ * @throws RangeError, TypeError that names an invalid option
  */
 export function overGrpc(options: GrpcTransportOptions): GrpcTransport {
   const { connect, close } = grpcCalls(options)
@@ -140,7 +140,8 @@ function grpcCalls(options: GrpcTransportOptions): GrpcCalls {
       )
       function abandon(): void {
         call.cancel()
-        // One that is still being made goes on, and the next call finds it: each end of it would have to be waited for.
+        // A connection that is still being made continues, and the next call uses it: abandoning each one would mean
+        // waiting for its end.
         if (channel.getChannel().getConnectivityState(false) === connectivityState.READY) give(address, channel)
       }
       if (signal?.aborted) abandon()

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { WRITTEN } from '../fixtures/bytes.js'
 import { WIRE, type Wire } from './wire.js'
 
-/** Decodes to `message`, and back to the same bytes. */
+/** `bytes` decodes to `message`, and `message` encodes to the same bytes. */
 function expectBoth<T>({ decode, encode }: Wire<T>, bytes: Buffer, message: T): void {
   expect(decode(bytes)).toEqual(message)
   expect(encode(message).toString('hex')).toBe(bytes.toString('hex'))
@@ -81,7 +81,7 @@ describe('the messages as bytes', () => {
     expectBoth(WIRE.discovery.request, Buffer.alloc(0), {})
   })
 
-  it('may have fields that nobody here knows', () => {
+  it('may have unknown fields', () => {
     const known = { clientId: 'c', resource: [{ resourceId: 'db', priority: 0, wants: 1 }] }
     expect(WIRE.getCapacity.request.decode(WRITTEN.withUnknownFields)).toEqual(known)
   })

@@ -1,8 +1,8 @@
 /**
- * The messages as bytes, by the definition in `proto/doorman.proto`, which the package ships and nothing is generated
- * from: the library compiles it when this file is loaded.
+ * The messages as bytes, by the definition in `proto/doorman.proto`. The package ships that file, and the library
+ * compiles it when this module is loaded: there is no generated code.
  *
- * Decoding throws when a required field is missing, and passes over fields that it does not know.
+ * Decoding throws if a required field is missing, and ignores unknown fields.
  */
 import { fileURLToPath } from 'node:url'
 import {
@@ -24,21 +24,21 @@ import type { ReportAnswer } from '../fleet/clock-service.js'
 
 /** A message, to and from its bytes. */
 export interface Wire<T> {
-  /** Throws when the bytes are not such a message. */
+  /** Throws if the bytes are no such message. */
   decode(bytes: Uint8Array): T
   encode(message: T): Buffer
 }
 
 const root = protobuf.loadSync(fileURLToPath(new URL('../../proto/doorman.proto', import.meta.url)))
 
-// What reads and writes them is generated now, not while the first caller waits.
+// Generates the codecs now, not while the first caller waits.
 for (const each of (root.lookup('doorman') as protobuf.Namespace).nestedArray)
   if (each instanceof protobuf.Type) each.setup()
 
-/** int64 as numbers. The reader of a field refuses values that a number cannot hold exactly. */
+/** int64 as numbers. A field's reader rejects values that a number cannot represent exactly. */
 const PLAIN = { longs: Number, enums: String, arrays: true }
 
-/** Fields of a message, those of each entry not counted; more take longer to read than others should wait. */
+/** Most fields in a message, not counting those of its entries: decoding more would block other calls for too long. */
 const MOST_FIELDS = 4_000
 
 function wire<T extends object>(name: string): Wire<T> {
@@ -71,7 +71,7 @@ export const WIRE: {
   releaseCapacity: { request: wire('ReleaseCapacityRequest'), response: wire('ReleaseCapacityResponse') },
 }
 
-/** Counts before anything is made of them: some bytes of a bad message are an object each. */
+/** Counts the fields before decoding: a few bytes of a malicious message become an object each. */
 function requireFewFields(bytes: Uint8Array): void {
   const reader = protobuf.Reader.create(bytes)
   for (let fields = 0; reader.pos < reader.len; fields++) {
@@ -103,7 +103,7 @@ function method<Request, Response>(
   }
 }
 
-/** The services `Capacity` and `Clock`, as gRPC wants them described. */
+/** The services `Capacity` and `Clock`, described for gRPC. */
 export const METHODS: {
   readonly report: MethodDefinition<NamedReport | CapacityError, ReportAnswer>
   readonly discovery: MethodDefinition<DiscoveryRequest | CapacityError, DiscoveryResponse>
@@ -136,7 +136,7 @@ export function statusOf(error: unknown): { code: status; details: string } {
   return { code: status.INTERNAL, details: String(error) }
 }
 
-/** What a gRPC status means; one that has no word of its own is `unknown`. */
+/** The error code of a gRPC status; `unknown` if there is none. */
 export function codeOf(code: status): CapacityErrorCode {
   const words = Object.keys(STATUS) as CapacityErrorCode[]
   return words.find((word) => STATUS[word] === code) ?? 'unknown'

@@ -58,7 +58,7 @@ describe('the service over HTTP', () => {
     })
   })
 
-  it('says where the master is for HTTP, not for gRPC; nothing when nobody knows', async () => {
+  it('names the master for HTTP, not for gRPC; nothing if it is unknown', async () => {
     service.getCapacity = () => ({ response: [], mastership: { masterAddress: 'master:8080' } })
     const body = '{"clientId":"c"}'
     expect(await (await post(GET_CAPACITY, body)).json()).toEqual({ response: [], mastership: {} })

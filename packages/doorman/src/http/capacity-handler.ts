@@ -15,9 +15,9 @@ import { namesOf } from '../tls.js'
 export interface CapacityHandlerSettings {
   /** The service that answers callers; looked up at each call. */
   service(from: Credentials): CapacityService
-  /** Where the master is for HTTP: the service knows where it is for gRPC. */
+  /** URL of the master for HTTP: the service knows its gRPC address. */
   masterUrl(): string | undefined
-  /** Largest body that is taken, in bytes. */
+  /** Largest accepted body, in bytes. */
   maxRequestBytes: number
   /** Origins whose pages may call from a browser; `*` is any. */
   corsOrigins: readonly string[]
@@ -47,7 +47,7 @@ export function capacityHandler(settings: CapacityHandlerSettings): RequestListe
       answer(request).then(
         (body) => send(response, 200, body),
         (error: unknown) => {
-          // What is left of a body that was refused is not waited for.
+          // The rest of a refused body is not awaited.
           if (!request.complete) response.setHeader('connection', 'close')
           sendError(response, error)
         },
@@ -92,7 +92,7 @@ function route<Request, Response extends { mastership?: Mastership }>(
   ]
 }
 
-/** Lets pages of those origins read the answer; true for the question that browsers ask before. */
+/** Lets pages of these origins read the answer; true for a browser's preflight request. */
 function allowOrigin(origins: readonly string[], request: IncomingMessage, response: ServerResponse): boolean {
   if (origins.length === 0) return false
   response.setHeader('vary', 'origin')

@@ -6,30 +6,30 @@ import { httpsServerOptions, type ServerTls } from '../tls.js'
 /** A running HTTP server. */
 export interface HttpPort {
   readonly port: number
-  /** Takes no more connections, and ends when requests under way have, or after `graceMs`. */
+  /** Accepts no more connections, and ends when requests in flight have, or after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
 export interface HttpSettings {
   handler: RequestListener
   host: string
-  /** 0 is any free one. */
+  /** 0 picks a free port. */
   port: number
   tls: ServerTls | undefined
-  /** Lets clients without a certificate in where one is asked for; the handler decides. */
+  /** Accepts clients without a certificate although one is requested; the handler decides. */
   certificateOptional?: boolean
   log: Log
 }
 
-/** Between two looks for connections that have nothing more to do, once a server closes. */
+/** Interval of closing idle connections while the server closes, in milliseconds. */
 const SWEEP_MS = 20
-/** A client that sends its request more slowly is not waited for. */
+/** Limits on the arrival of a request's headers and of the whole request, in milliseconds. */
 const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
-/** More at once are not taken. */
+/** Most connections at once; further ones are refused. */
 const MOST_CONNECTIONS = 10_000
 
-/** Serves over HTTP. Rejects when the port cannot be had. What a handler throws is logged, and answered with 500. */
+/** Serves over HTTP. Rejects if the port is not available. Errors of the handler are logged, and answered with 500. */
 export async function serveHttp(settings: HttpSettings): Promise<HttpPort> {
   const { host, port, tls, certificateOptional = false, log } = settings
   const limits = { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS }
@@ -53,7 +53,7 @@ export async function serveHttp(settings: HttpSettings): Promise<HttpPort> {
     close: (graceMs) =>
       new Promise((resolve) => {
         const timer = setTimeout(() => server.closeAllConnections(), graceMs)
-        // A connection that is kept alive would stay open for seconds after its last answer.
+        // A kept-alive connection would stay open for seconds after its last response.
         const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS)
         server.close(() => {
           clearTimeout(timer)

@@ -5,8 +5,8 @@ import { text } from 'node:stream/consumers'
 import type { ClientTls } from '../tls.js'
 
 /**
- * `fetch` as far as `overHttp` needs it: it knows the servers by an authority of its own, and shows a certificate, which
- * the platform's cannot. Each call has a connection of its own, so that none is found dead; TLS sessions are resumed.
+ * The part of `fetch` that `overHttp` needs, with a private authority and a client certificate, which the platform's
+ * `fetch` does not support. Each call has its own connection, so that none is found dead; TLS sessions are resumed.
  */
 export function tlsFetch(tls: ClientTls): typeof fetch {
   const agent = new Agent({ ...tls })

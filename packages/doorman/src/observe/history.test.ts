@@ -4,7 +4,7 @@ import { History, mostWanted } from './history.js'
 
 const algorithm = { kind: 'FAIR_SHARE' as const, leaseLength: 60, refreshInterval: 5, parameters: [] }
 
-/** What a server says of resources of which so much is wanted. */
+/** A server's summaries of resources with these wants. */
 async function resources(...wants: number[]): Promise<ServerResourceSummary[]> {
   const server = new DoormanServer({
     id: 'server',

@@ -1,7 +1,7 @@
 import type { ServerResourceSummary } from '../server/index.js'
 import { Largest } from '../server/snapshot.js'
 
-/** What one resource was like at a moment. */
+/** The state of one resource at a moment. */
 export interface Sample {
   readonly has: number
   readonly wants: number
@@ -9,17 +9,17 @@ export interface Sample {
   readonly capacity: number
 }
 
-/** Five minutes, a sample each five seconds. */
+/** Five minutes, with a sample every five seconds. */
 export const SAMPLE_MS = 5_000
 const SAMPLES = 60
-/** The history keeps the past of this many resources: those with the largest wants. */
+/** Most resources in the history: those with the largest wants. */
 const MOST_RESOURCES = 200
 
-/** What was wanted, leased and waited for over the last minutes, by resource. Bounded. */
+/** Wants, leases and waiting amounts of the last minutes, by resource. Bounded. */
 export class History {
   #past = new Map<string, Sample[]>()
 
-  /** To be called each {@link SAMPLE_MS}. */
+  /** Must be called every {@link SAMPLE_MS}. */
   look(resources: readonly ServerResourceSummary[]): void {
     const past = new Map<string, Sample[]>()
     for (const { id, sumHas, sumWants, sumWaiting, capacity } of mostWanted(resources, MOST_RESOURCES)) {
@@ -29,13 +29,13 @@ export class History {
     this.#past = past
   }
 
-  /** The oldest first. */
+  /** Oldest first. */
   of(resourceId: string): readonly Sample[] {
     return this.#past.get(resourceId) ?? []
   }
 }
 
-/** The resources of which most is wanted. */
+/** The resources with the largest wants. */
 export function mostWanted(resources: readonly ServerResourceSummary[], most: number): ServerResourceSummary[] {
   if (resources.length <= most) return [...resources]
   const largest = new Largest<ServerResourceSummary>(most, (a, b) => b.sumWants - a.sumWants)

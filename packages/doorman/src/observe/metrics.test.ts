@@ -60,7 +60,7 @@ describe('Metrics', () => {
   it('time the answers about each of those resources, and those about all others together', async () => {
     const { ask, read } = metered()
     for (let i = 1; i <= 350; i++) ask(`db-${i}`, i)
-    // Who came first has a line until it is known of which most is wanted.
+    // The resources that come first have lines until it is known which have the largest wants.
     const first = await read('resource_durations_count')
     expect([first.get('(other)'), sum(first.values())]).toEqual([250, 250])
     for (let round = 0; round < 3; round++) for (let i = 1; i <= 350; i++) ask(`db-${i}`, i)

@@ -18,7 +18,7 @@ const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 const MOST_RESOURCES = 100
 const OTHER = '(other)'
 
-/** Figures for Prometheus, with the published names where there are such; the rest begins with `doorman_` too. */
+/** Metrics for Prometheus, under the published names if there are any; the other names begin with `doorman_` too. */
 export class Metrics {
   readonly #server: DoormanServer
   readonly #notices: Notices
@@ -39,7 +39,7 @@ export class Metrics {
     buckets: BUCKETS,
     registers: [this.#registry],
   })
-  /** Of resources with lines of their own: at most as many as have such lines elsewhere. */
+  /** Histogram lines of resources with their own: at most as many as in the other metrics. */
   readonly #lines = new Map<string, Histogram.Internal<'resource'>>()
   readonly #otherLine = this.#ofResources.labels({ resource: OTHER })
   readonly #reloads = new Counter({
@@ -84,7 +84,7 @@ export class Metrics {
     return this.#registry.contentType
   }
 
-  /** What Prometheus reads. O(resources), with pauses. */
+  /** The exposition for Prometheus. O(resources), with pauses. */
   async text(): Promise<string> {
     this.#look(await this.#server.summary())
     return this.#registry.metrics()
@@ -94,7 +94,7 @@ export class Metrics {
     this.#reloads.inc({ result })
   }
 
-  /** `service`, with its calls counted and timed. */
+  /** Wraps `service` to count and time its calls. */
   counting(service: CapacityService): CapacityService {
     const counted = <Request, Response>(
       method: keyof CapacityService,
@@ -149,7 +149,7 @@ export class Metrics {
     }
   }
 
-  /** A newcomer has one of its own while there is room; each look makes room for those of which most is wanted. */
+  /** A new resource gets its own line while there is room; each scrape makes room for those with the largest wants. */
   #lineOf(resourceId: string): Histogram.Internal<'resource'> {
     const present = this.#lines.get(resourceId)
     if (present !== undefined) return present
@@ -181,7 +181,7 @@ export class Metrics {
     return new Gauge({ name: `doorman_server_${name}`, help, labelNames, registers: [this.#registry] })
   }
 
-  /** One look at the server for all of them. */
+  /** Sets all gauges from one summary. */
   #look({ isMaster, masterAddress, parentError, resources }: DoormanServerSummary): void {
     this.#isMaster.set(isMaster ? 1 : 0)
     this.#isReady.set(isMaster || masterAddress !== undefined ? 1 : 0)
@@ -202,7 +202,7 @@ export class Metrics {
     )
   }
 
-  /** A line each for the sums of `resources`: thousands of them are not worth a look at a label each. */
+  /** One line for the sums of `resources`: computing labels for thousands of them would cost too much. */
   #add(label: string, resources: readonly ServerResourceSummary[]): void {
     const sum = (of: (resource: ServerResourceSummary) => number): number =>
       resources.reduce((before, resource) => before + of(resource), 0)

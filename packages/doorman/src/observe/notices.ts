@@ -1,22 +1,22 @@
 import type { DoormanServerNotice } from '../server/index.js'
 
-/** What a server needs of a logger; those of pino are such. */
+/** The methods of a logger that a server calls; those of pino fit. */
 export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
 }
 
-/** Between two lines about one kind. */
+/** Shortest time between two lines about one kind, in milliseconds. */
 const QUIET_MS = 10_000
 
 const SENTENCES: Readonly<Record<DoormanServerNotice['kind'], string>> = {
   unmatched: 'no template matches a name that was asked for',
   duplicate: 'two processes go by the same client id',
-  full: 'somebody new was turned away: the server takes no more',
+  full: 'a new client was refused: the server is full',
 }
 
-/** Counts a server's notices, and logs each kind once in a while with the last example. */
+/** Counts a server's notices, and logs each kind at intervals with its last example. */
 export class Notices {
   readonly counts: Record<DoormanServerNotice['kind'], number> = { unmatched: 0, duplicate: 0, full: 0 }
   readonly #log: Log

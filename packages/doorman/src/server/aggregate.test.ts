@@ -34,7 +34,7 @@ describe('aggregate', () => {
     ])
   })
 
-  it('is never more than 32 sums, and loses nobody', () => {
+  it('is never more than 32 sums, and loses no client', () => {
     const random = seededRandom(1)
     const clients = Array.from({ length: 500 }, () => ({
       wants: 1.5 ** (random() * 60),

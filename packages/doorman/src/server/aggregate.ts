@@ -2,21 +2,22 @@ import type { PriorityBandAggregate } from '@fairlead/core/doorman'
 import type { ChildLedger } from './child-ledger.js'
 import { countable } from './shares.js'
 
-/** Clients of one priority whose wants differ by no more than this factor are told of together. */
+/** Clients of one priority whose wants differ by at most this factor are reported together. */
 const ALIKE = 1.25
 const MOST = 32
 
-/** Clients of one priority, whose wants per mass begin with `least`. */
+/** Clients of one priority, whose lowest wants per mass are `least`. */
 interface Group extends Required<PriorityBandAggregate> {
   least: number
 }
 
 /**
- * What all children want, for the parent: one sum per priority and size of the wants, at most {@link MOST} or one per
- * priority, so that the parent finds the level of all clients everywhere. With one sum for all, a big client would keep
- * what its small neighbours leave. `reserve` counts as wants, of clients like those that are known.
+ * The wants of all children, for the parent: one sum per priority and size of the wants, at most {@link MOST} or one
+ * per priority, so that the parent finds the max-min level of all clients in the tree. With one sum for all, a big
+ * client would take the unused shares of its small neighbours. `reserve` counts as wants of clients like the known
+ * ones.
  *
- * O(blocks of children), or O(n) where weights count.
+ * O(blocks of children), or O(n) with weights.
  */
 export function aggregate(ledger: ChildLedger, reserve: number, weighted: boolean): PriorityBandAggregate[] {
   let groups = groupsOf(ledger, weighted)
@@ -51,7 +52,7 @@ function groupsOf(ledger: ChildLedger, weighted: boolean): Group[] {
   return groups
 }
 
-/** Neighbours of one priority are one group as far as `factor` goes. */
+/** Merges neighbours of one priority whose ratios differ by at most `factor`. */
 function coarser(groups: readonly Group[], factor: number): Group[] {
   const fewer: Group[] = []
   for (const group of groups) {
@@ -69,7 +70,7 @@ function add(group: Group, numClients: number, wants: number, weight: number): v
   group.weight += weight
 }
 
-/** As many as would hold the reserve if they held what the known ones do. */
+/** The number of clients that would hold the reserve if each held as much as the known ones on average. */
 function unknownClients(ledger: ChildLedger, reserve: number, priority: number): PriorityBandAggregate {
   const { held } = ledger
   const each = held > 0 ? held / ledger.bands.subclients : reserve

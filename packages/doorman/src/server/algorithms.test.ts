@@ -19,7 +19,7 @@ interface Scenario {
   steps: Step[]
 }
 
-/** The vectors were taken from a store in which nothing expires, and a decrease frees capacity at once. */
+/** The vectors were recorded from a store in which nothing expires, and a decrease frees capacity at once. */
 const NOW = 1_000
 const PARAMETERS = [
   { name: 'compatible', value: 'published' },
@@ -32,7 +32,7 @@ function templateOf({ algorithm }: Scenario, capacity: number): ResourceTemplate
   return { identifierGlob: '*', capacity, algorithm: { kind, leaseLength: 300, refreshInterval: 5, parameters } }
 }
 
-/** A store as the published one was filled before the steps. */
+/** A store with the contents of the published one before the steps. */
 function resourceOf(scenario: Scenario): ServerResource {
   const learnFrom = scenario.algorithm === 'LEARN' ? NOW : Number.NEGATIVE_INFINITY
   const resource = new ServerResource('r', templateOf(scenario, scenario.capacity), learnFrom, {
@@ -69,7 +69,7 @@ describe('algorithms', () => {
       if (step[0] === 'release')
         resource.ledger.remove(resource.ledger.findServer(step[1]) ?? resource.ledger.addServer(step[1]))
       else if (step[0] === 'capacity') {
-        // From here on the published server grants less than nothing.
+        // From here on the published server grants negative amounts.
         cut ||= step[1] < capacity && scenario.algorithm.endsWith('SHARE')
         capacity = step[1]
         resource.configure(templateOf(scenario, capacity))

@@ -2,41 +2,41 @@ import { grown } from '@fairlead/core/internal'
 
 const BITS = 6
 
-/** Room in the beginning: most resources have a few clients, and small arrays cost little. */
+/** Initial size: most resources have a few clients, and small arrays cost little. */
 const FIRST_CELLS = 8
 
-/** Entries in a block, at most. */
+/** Most entries in a block. */
 export const BLOCK_SIZE: number = 1 << BITS
 
 /**
- * Blocks of up to {@link BLOCK_SIZE} entries, with what they come to. Inside a block they are in no order until
- * somebody wants it sorted, so that they come and go in O(1). An entry is a number, and so is a block.
+ * Blocks of up to {@link BLOCK_SIZE} entries, with their sums. Inside a block entries are unordered until it is sorted
+ * on demand, so that adding and removing are O(1). Entries and blocks are numbers.
  *
- * All lies in flat arrays: among many entries the time goes into waiting for memory.
+ * All data lies in flat arrays: with many entries, most of the time goes into memory access.
  */
 export class Blocks {
   readonly #cellOf: number[]
-  /** By cell. Block b has the cells from b * BLOCK_SIZE on, and fills them from the front. */
+  /** By cell. Block b owns the cells from b * BLOCK_SIZE on, and fills them from the front. */
   entries: Int32Array = new Int32Array(FIRST_CELLS)
   ratios: Float64Array = new Float64Array(FIRST_CELLS)
   wantsOf: Float64Array = new Float64Array(FIRST_CELLS)
   massOf: Float64Array = new Float64Array(FIRST_CELLS)
-  /** By block, as all that follows. */
+  /** By block, like the arrays below. */
   sizes: Int32Array = new Int32Array(1)
   wants: Float64Array = new Float64Array(1)
   mass: Float64Array = new Float64Array(1)
   #sorted: Uint8Array = new Uint8Array(1)
-  /** Its sums are not exact, so they must not be adjusted. */
+  /** Set if the block's sums are not exact, so that they must not be adjusted. */
   #rounded: Uint8Array = new Uint8Array(1)
   #count = 0
   readonly #freed: number[] = []
 
-  /** `cellOf` is where the entries are, by entry: it goes on when they move to other blocks. */
+  /** `cellOf` maps an entry to its cell; it is updated when entries move to other blocks. */
   constructor(cellOf: number[]) {
     this.#cellOf = cellOf
   }
 
-  /** A block with nothing in it. */
+  /** Makes an empty block. */
   create(): number {
     const freed = this.#freed.pop()
     if (freed !== undefined) return freed
@@ -53,7 +53,7 @@ export class Blocks {
     return block << BITS
   }
 
-  /** The cell behind its last entry. */
+  /** The cell after its last entry. */
   end(block: number): number {
     return (block << BITS) + this.sizes[block]!
   }
@@ -71,13 +71,13 @@ export class Blocks {
     this.#adjust(block, wants, mass)
   }
 
-  /** The same entry, in the same block, now wants this. */
+  /** Changes an entry's wants and mass, in the same block. */
   change(entry: number, wants: number, mass: number): void {
     const cell = this.#cellOf[entry]!
     const block = this.blockOf(entry)
     const wantsBefore = this.wantsOf[cell]!
     const massBefore = this.massOf[cell]!
-    // Nothing for a moment, in case that the sums have to be added up anew.
+    // Zero for the moment, in case the sums have to be recomputed.
     this.#put(cell, entry, 0, 0, 0)
     this.#adjust(block, -wantsBefore, -massBefore)
     this.#put(cell, entry, wants / mass, wants, mass)
@@ -85,7 +85,7 @@ export class Blocks {
     this.#sorted[block] = 0
   }
 
-  /** The last entry of the block takes its cell. */
+  /** The last entry of the block moves into its cell. */
   remove(entry: number): void {
     const cell = this.#cellOf[entry]!
     const block = this.blockOf(entry)
@@ -98,7 +98,7 @@ export class Blocks {
     this.#adjust(block, -wants, -mass)
   }
 
-  /** By wants per mass. What is nearly in order costs little. */
+  /** Sorts by wants per mass. Cheap if the block is nearly sorted. */
   sort(block: number): void {
     if (this.#sorted[block] === 1) return
     this.#sorted[block] = 1
@@ -124,7 +124,7 @@ export class Blocks {
     }
   }
 
-  /** The ratio of its last entry. */
+  /** The ratio of the block's last entry. */
   last(block: number): number {
     return this.ratios[this.end(block) - 1]!
   }
@@ -141,7 +141,7 @@ export class Blocks {
     return upper
   }
 
-  /** Moves all of `from` to `to`, where there has to be room for it, and gives `from` back. */
+  /** Moves all entries of `from` to `to`, which must have room for them, and frees `from`. */
   merge(from: number, to: number): void {
     for (let cell = this.first(from); cell < this.end(from); cell++)
       this.append(to, this.entries[cell]!, this.wantsOf[cell]!, this.massOf[cell]!)
@@ -159,8 +159,8 @@ export class Blocks {
   }
 
   /**
-   * The sums are adjusted while that is exact, as it is where wants are multiples of one unit. Otherwise they are added
-   * up anew, so that they depend on what is here, not on what has been: no dust of past additions remains.
+   * The sums are adjusted while that is exact, as with wants that are multiples of one unit. Otherwise they are
+   * recomputed, so that they depend only on the present entries: rounding errors do not accumulate.
    */
   #adjust(block: number, wantsChange: number, massChange: number): void {
     const wants = this.wants[block]! + wantsChange
@@ -206,7 +206,7 @@ export class Blocks {
   }
 }
 
-/** Whether `sum` is the sum of both exactly: nothing was lost to rounding. */
+/** Whether `sum` is exactly the sum of both, without rounding. */
 function isSum(sum: number, one: number, other: number): boolean {
   return sum - one === other && sum - other === one
 }

@@ -9,7 +9,7 @@ import type { ResourceRepository } from './repository.js'
 import { ServerResource } from './server-resource.js'
 
 const EPOCH_MS = 1_700_000_000_000
-/** What a call and the look at what is left do at most: both look through resources, and at what is asked for. */
+/** Most steps of a call and of the work left over: both go through resources, and through the request. */
 const MOST = 600
 
 function repositoryOf(capacity: number, kind: AlgorithmKind = 'FAIR_SHARE', more: object = {}): ResourceRepository {
@@ -46,7 +46,7 @@ function serverWith(
   return { server, clock, set, ask, rests, known: () => server.snapshot().resources[0]!.clients }
 }
 
-/** Ways on which all children could be come by. */
+/** All methods by which all children could be visited. */
 function spies() {
   return [
     vi.spyOn(ChildLedger.prototype, 'children'),
@@ -86,7 +86,7 @@ describe('what one call has to do', () => {
     }
     within(() => ask('another', 'db-0'))
     within(() => server.summary())
-    // The rest is done without anybody's asking.
+    // The rest is done without further calls.
     while (rests.length > 0) within(rests.shift()!)
     expect(remove).toHaveBeenCalledTimes(5_000)
     expect(server.snapshot().resources.map(({ id, clients }) => [id, clients])).toEqual([['db-0', 1]])
@@ -124,7 +124,7 @@ describe('what one call has to do', () => {
           repositoryOf(60_000, 'FAIR_SHARE', { parameters: [{ name: 'minimum_share:-1', value: '0.5' }] }),
         ),
     ],
-  ] as [string, (of: ReturnType<typeof serverWith>) => void][])('looks through nobody for %s', (_, change) => {
+  ] as [string, (of: ReturnType<typeof serverWith>) => void][])('visits no client for %s', (_, change) => {
     const world = serverWith(3_000)
     const counted = spies()
     change(world)
@@ -138,7 +138,7 @@ describe('what one call has to do', () => {
     const { server, rests, ask } = serverWith(3_000, { resources: 3_000 })
     const configure = vi.spyOn(ServerResource.prototype, 'configure')
     server.configure(repositoryOf(7))
-    // What is leased is more than there is now.
+    // More is leased than is available now.
     expect(ask('newcomer', 'db-2999')).toBe(0)
     expect(configure.mock.calls.length).toBeLessThanOrEqual(MOST / 2)
     for (let before = 0; rests.length > 0; before = configure.mock.calls.length) {
@@ -177,7 +177,7 @@ describe('what one call has to do', () => {
     expect(append.mock.calls.length, 'per client that leaves').toBeLessThanOrEqual(2 * 5_000)
   })
 
-  it('tells a parent of few sums, whatever the priorities, and of clients that hold nothing', async () => {
+  it('reports few sums to a parent, for any priorities, and clients that hold nothing', async () => {
     const asked: GetServerCapacityRequest[] = []
     const connect = () => ({
       getServerCapacity: (request: GetServerCapacityRequest) => {
@@ -213,7 +213,7 @@ describe('what one call has to do', () => {
         const request = { clientId: `client-${i}`, resource: [{ resourceId, priority: 0, wants: 10 }] }
         return node.getCapacity(request).response[0]!.gets.capacity
       })
-    // Who does not come back counts with nothing.
+    // A client that does not come back no longer counts.
     const pass = async (seconds: number): Promise<void> => {
       for (let second = 0; second < seconds; second++) {
         ask()
@@ -224,7 +224,7 @@ describe('what one call has to do', () => {
       }
     }
     await pass(20)
-    expect(questions.mock.calls.length, 'while nobody answers').toBeLessThanOrEqual(12)
+    expect(questions.mock.calls.length, 'while there is no answer').toBeLessThanOrEqual(12)
     questions.mockRestore()
     await pass(3)
     expect(new Set(ask())).toEqual(new Set([10.5]))

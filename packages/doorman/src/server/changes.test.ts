@@ -23,7 +23,7 @@ function repositoryOf(
   return { resources: [{ identifierGlob: glob, capacity, algorithm }, ...rest] }
 }
 
-/** A server in a world whose clocks a test moves, and sets wrong. */
+/** A server with clocks that a test advances, and sets wrong. */
 function serverAt(clock: () => number, options: Partial<DoormanServerOptions>): DoormanServer {
   return new DoormanServer({
     id: 'server',
@@ -48,7 +48,7 @@ function ask(
   return server.getCapacity({ clientId, ...own, resource: [request] }).response[0]?.gets
 }
 
-/** Clients that come in their turn, each when it was told to, somewhat late. */
+/** Clients that each ask when their refresh is due, somewhat late. */
 class Fleet {
   readonly #clock: ReturnType<typeof manualClock>
   readonly #clients: { server: DoormanServer; id: string; wants: number; nextMs: number; lease: Lease | undefined }[]
@@ -76,7 +76,7 @@ class Fleet {
     return this.#clients.reduce((sum, { lease }) => sum + (this.#holds(lease)?.capacity ?? 0), 0)
   }
 
-  /** Lets time go on, and looks at the sum ten times a second. */
+  /** Advances the time, and checks the sum ten times a second. */
   async pass(seconds: number, look: (sum: number) => void = () => {}): Promise<void> {
     for (let step = 0; step < seconds * 10; step++) {
       this.#clock.advance(100)
@@ -236,7 +236,7 @@ describe('a wall clock that is corrected', () => {
     'by %d ms: what a predecessor may have leased is kept back for %d s, by the old clock and the new',
     (ms, seconds) => {
       const { world, server } = skewed(0, { elected: true })
-      // It was corrected before, too.
+      // Corrected earlier as well.
       world.offMs = 5_000
       server.won()
       ask(server, 'first', 10)
@@ -373,7 +373,7 @@ describe('what a client cannot let go', () => {
 })
 
 describe('a client that needs an answer before its time', () => {
-  it('gets it when its wants have moved or somebody waits, but not more often than each 0.4 s', () => {
+  it('gets it when its wants have moved or a request waits, but at most every 0.4 s', () => {
     const clock = manualClock()
     const server = serverAt(clock, { minimumIntervalMs: 5_000, repository: repositoryOf(1_000) })
     ask(server, 'c', 10)
@@ -383,7 +383,7 @@ describe('a client that needs an answer before its time', () => {
     expect(ask(server, 'c', 100)?.capacity).toBeCloseTo(110)
     clock.advance(500)
     expect(ask(server, 'c', 110)).toBeUndefined()
-    // Somebody has taken the rest; now it is short, and somebody waits.
+    // Another client has taken the rest; now the resource is short, and a request waits.
     ask(server, 'big', 5_000)
     expect(ask(server, 'c', 119, undefined, { waiting: 9 })?.capacity).toBe(110)
     clock.advance(500)
@@ -414,7 +414,7 @@ describe('limits', () => {
     expect(server.snapshot().resources).toEqual([])
   })
 
-  it('of the node turn away who is new, say so, and serve who is known', () => {
+  it('of the node refuse new clients, report it, and serve known ones', () => {
     const notices: DoormanServerNotice[] = []
     const server = serverAt(manualClock(), { limits, onNotice: (notice) => notices.push(notice) })
     const served = (request: GetCapacityRequest): string[] =>

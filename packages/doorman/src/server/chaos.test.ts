@@ -5,15 +5,15 @@ import { DoormanServer } from './index.js'
 
 const EPOCH_MS = 1_800_000_000_000
 const CAPACITY = 1_000
-/** How long the lock of a master that was killed is there. */
+/** Time for which the lock of a killed master remains. */
 const LOCK_SECONDS = 6
-/** What a client's clock may be wrong by, either way: a server counts a lease for a second longer than it says. */
+/** Largest error of a client's clock, either way: a server counts a lease for one second longer than it states. */
 const SKEW_MS = 500
 const LOST = 0.02
-/** Runs of each size, and how much longer each is. */
+/** Runs of each size, and the factor on their length. */
 const DEEP = process.env['FAIRLEAD_PROPERTY_RUNS'] === undefined ? 1 : 4
 
-/** A fleet of clients that always want more than there is, and a server, of which everything may fail but arithmetic. */
+/** A fleet of clients that always want more than there is, and a server. Everything may fail but arithmetic. */
 class Chaos {
   readonly world = new World()
   readonly leases: RateLease[]
@@ -24,7 +24,7 @@ class Chaos {
   #server: DoormanServer | undefined
   #serverOffMs = 0
   capacity = CAPACITY
-  /** What was configured, and until when somebody may still have it. */
+  /** Configured capacities, and the time until which clients may still use them. */
   readonly #promises: { capacity: number; untilMs: number }[] = []
   /** The last fault, and the last change of the configuration. */
   #faultMs: number
@@ -55,17 +55,17 @@ class Chaos {
     })
   }
 
-  /** The server dies. Another one is elected when the lock has run out, and knows nothing. */
+  /** Kills the server. Another one is elected when the lock has expired, and starts with empty state. */
   async kill(): Promise<void> {
     this.#faultMs = Number.POSITIVE_INFINITY
     this.#server = undefined
     await this.pass(LOCK_SECONDS * (0.5 + this.#random()))
     this.#elect(false)
-    // Until it has heard of all, and a client that found nobody has come back.
+    // Until it has heard from all, and clients that found no server have come back.
     this.#faultMs = this.world.clock() + this.#lease * 1_000
   }
 
-  /** Some clients reach nobody, for a while or until their leases have ended. */
+  /** Cuts some clients off, for a while or until their leases have ended. */
   async partition(seconds: number): Promise<void> {
     this.#faultMs = Number.POSITIVE_INFINITY
     for (const i of this.leases.keys()) if (this.#random() < 0.3) this.#cutOff.add(i)
@@ -74,7 +74,7 @@ class Chaos {
     this.#faultMs = this.world.clock() + this.#lease * 1_000
   }
 
-  /** Somebody sets the clock of the server's machine. */
+  /** Sets the clock of the server's machine. */
   skew(): void {
     this.#serverOffMs = (2 * this.#random() - 1) * SKEW_MS
     this.#faultMs = this.world.clock() + this.#lease * 1_000
@@ -88,11 +88,11 @@ class Chaos {
     this.#server?.configure(this.#repository())
   }
 
-  /** Lets time go on, and looks at what all may use five times a second. */
+  /** Advances the time, and checks the sum of all capacities five times a second. */
   async pass(seconds: number): Promise<void> {
     const { world } = this
     for (let step = 0; step < seconds * 20; step++) {
-      // Timers ring a little late, all together.
+      // Timers fire a little late, all together.
       world.stall(50)
       world.ring()
       await settled()
@@ -137,7 +137,7 @@ class Chaos {
     this.#server.won({ afterNobody })
   }
 
-  /** Messages take up to 100 ms, and some are lost on the way there, others on the way back. */
+  /** Messages take up to 100 ms, and some are lost, in either direction. */
   #network(client: number): CapacityService {
     const way = async (): Promise<void> => {
       if (this.#cutOff.has(client) || this.#random() < LOST / 2) throw new Error('lost')
@@ -182,7 +182,7 @@ describe('kills, partitions, clocks set wrong, lost messages and cut after cut',
         else if (fault === 2) await chaos.partition(refresh * 7)
         else chaos.skew()
         await chaos.pass(8 * refresh)
-        // One after the other, before the last has come through everywhere.
+        // One after the other, before the last has taken effect everywhere.
         for (let cut = 0; cut < 3; cut++) {
           chaos.configure(chaos.capacity * (0.6 + 0.35 * random()))
           await chaos.pass(refresh * (1 + 2 * random()))

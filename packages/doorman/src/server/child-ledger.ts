@@ -5,7 +5,7 @@ import type { Census, Corrections, ResourceWorld, Turn } from './resource-world.
 import type { Rules } from './rules.js'
 import { countable, exponentOf, roundUp } from './shares.js'
 
-/** What some of a child's clients of one priority want together; a client is one bucket of one. */
+/** The wants of a group of a child's clients with one priority; a client is a single bucket of one. */
 export class Bucket {
   place = 0
   band: PriorityBand | undefined = undefined
@@ -14,7 +14,7 @@ export class Bucket {
   /** Sum of their weights, or their number. */
   mass: number
   wants: number
-  /** What counts of that while the child is silent. */
+  /** The part of the wants that counts while the child is silent. */
   counted = 0
 
   constructor(priority: number, subclients: number, mass: number, wants: number) {
@@ -25,7 +25,7 @@ export class Bucket {
   }
 }
 
-/** What a server says that its clients want, in multiples of `unit`. */
+/** The wants of a server's clients, in multiples of `unit`. */
 export function bucketsOf(wants: readonly PriorityBandAggregate[], rules: Rules, unit: number): Bucket[] {
   return wants.map(({ priority, numClients, wants: each, weight }) => {
     const mass = rules.weighted ? countable(weight ?? numClients) : numClients
@@ -33,47 +33,48 @@ export function bucketsOf(wants: readonly PriorityBandAggregate[], rules: Rules,
   })
 }
 
-/**
- * A client, or a server that speaks for many, as a node knows it for one resource. Times are seconds since the epoch.
- */
+/** A client, or a server that acts for many, as a node knows it for one resource. Times are seconds since the epoch. */
 export class Child implements Waking {
   readonly id: string
   readonly isServer: boolean
-  /** Tells it from others that go by the same id; `undefined` where it does not say. */
+  /** Distinguishes clients with the same id; `undefined` if the client does not state it. */
   readonly instance: string | undefined
   buckets: readonly Bucket[] = []
   wants = 0
   subclients = 0
-  /** What it may still be using: it counts against the node's own lease. */
+  /** The amount that it may still be using, counted against the node's own lease. */
   held = 0
-  /** How often the ledger's unit had changed when `held` was written. */
+  /** The ledger's count of unit changes when `held` was written. */
   unitsChanged: number
-  /** As the ledger's wall clock would have it that was never set forward. */
+  /** By the ledger's wall clock without its forward corrections. */
   heldUntil: number = Number.NEGATIVE_INFINITY
-  /** While it holds more than it was last given: until when what it had before may be in use, as {@link heldUntil}. */
+  /**
+   * While it holds more than its last grant: the time until which its earlier grant may be in use, as {@link
+   * heldUntil}.
+   */
   hadUntil: number | undefined
-  /** And the most that it was given since. */
+  /** The largest grant since then. */
   givenSince = 0
-  /** The last answer. */
+  /** Capacity and expiry of the last answer. */
   granted = 0
   expiry = 0
-  /** Tells the last answer from others that end in the same second. */
+  /** Distinguishes the last answer from others that expire in the same second. */
   serial = 0
-  /** It has shown a lease. */
+  /** True once it has shown a lease. */
   shows = false
   /** The latest expiry of all answers. */
   #latest = 0
   refreshSeconds = 0
-  /** When it last asked, and was answered, as the ledger's wall clock would have it that was never corrected. */
+  /** Time of its last answered question, by the ledger's wall clock without corrections. */
   askedAt: number = Number.NEGATIVE_INFINITY
-  /** Between its last two questions: some come less often than they are told. */
+  /** Time between its last two questions: some clients ask less often than told. */
   gapSeconds = 0
-  /** It has missed two refreshes. */
+  /** True if it has missed two refreshes. */
   silent = false
-  /** Of its wants, what waits at this moment. */
+  /** The part of its wants that waits at this moment. */
   waiting = 0
   wakeAt = 0
-  /** How often the client had given something back when it asked: a release from before then is not about this. */
+  /** The client's count of releases at its last question: a release with a lower count is older than that. */
   releases = 0
 
   constructor(id: string, isServer: boolean, unitsChanged: number, instance?: string) {
@@ -88,28 +89,28 @@ export class Child implements Waking {
     return this.expiry > now ? this.granted : 0
   }
 
-  /** The last answer ends then; no other answer ever has both its expiry and its serial. */
+  /** Records the expiry of the last answer; no other answer ever has both its expiry and its serial. */
   ends(expiry: number, serial: number = expiry > this.#latest ? 0 : this.serial + 1): void {
     this.expiry = expiry
     this.serial = serial
     this.#latest = Math.max(this.#latest, expiry)
   }
 
-  /** Whether this lease is the last that it was given. */
+  /** Whether this lease is its last one. */
   isLast(lease: Lease | undefined): boolean {
     return lease !== undefined && lease.expiryTime === this.expiry && (lease.serial ?? 0) === this.serial
   }
 }
 
-/** What a ledger needs of its node. */
+/** The parts of its node that a ledger uses. */
 export type LedgerWorld = Pick<ResourceWorld, 'census' | 'turn' | 'corrections'>
 
 /**
- * The clients that have asked for a resource, what they want and what they may still be using. Times are seconds since
- * the epoch, and are handed in.
+ * The clients that have asked for a resource, with their wants and the amounts that they may still be using. Times are
+ * seconds since the epoch, passed as arguments.
  *
- * What it keeps of a child are steady times: those of the wall clock without its corrections. A correction is one sum
- * more, and no child is touched.
+ * Times of a child are stored as steady times: wall-clock times without corrections. A correction changes one sum, and
+ * touches no child.
  */
 export class ChildLedger {
   #rules: Rules
@@ -117,7 +118,7 @@ export class ChildLedger {
   readonly #census: Census
   readonly #turn: Turn
   readonly #clients = new Map<string, Child>()
-  /** Clients under an id that another one had first, by id and instance. */
+  /** Clients whose id was first used by another client, by id and instance. */
   readonly #rivals = new Map<string, Child>()
   readonly #servers = new Map<string, Child>()
   readonly #wheel = new ExpiryWheel<Child>()
@@ -125,7 +126,10 @@ export class ChildLedger {
   /** The wall clock without its corrections. */
   #steady = 0
   #held = 0
-  /** What those hold that have not let go, nor been given anything, since the unit last changed, and their number. */
+  /**
+   * Amount held by children that have neither let go nor been granted anything since the last change of the unit, and
+   * their number.
+   */
   #heldBefore = 0
   #before = 0
   #unitsChanged = 0
@@ -145,22 +149,22 @@ export class ChildLedger {
     this.#unit = 2 ** this.#exponent
   }
 
-  /** What all may still be using. */
+  /** The amount that all children may still be using. */
   get held(): number {
     return this.#held + this.#heldBefore
   }
 
-  /** Sum of all leases; what runs out is taken off within two seconds. */
+  /** Sum of all leases; expired ones are subtracted within two seconds. */
   get leased(): number {
     return this.#leased
   }
 
-  /** Sum of what all have said that they want. */
+  /** Sum of all stated wants. */
   get wants(): number {
     return this.#wants
   }
 
-  /** What of it waits at the clients, as they last said. */
+  /** The part of the wants that waits at the clients, as last reported. */
   get waiting(): number {
     return this.#waiting
   }
@@ -169,7 +173,7 @@ export class ChildLedger {
     return this.#bands
   }
 
-  /** What is granted and held comes in multiples of this. */
+  /** Granted and held amounts are multiples of this. */
   get unit(): number {
     return this.#unit
   }
@@ -178,14 +182,14 @@ export class ChildLedger {
     return this.#clients.size + this.#rivals.size + this.#servers.size
   }
 
-  /** Two processes that go by the same id are two clients, where they say which instance they are. */
+  /** Two processes with the same id are two clients if they state their instances. */
   findClient(id: string, instance: string | undefined): Child | undefined {
     const first = this.#clients.get(id)
     if (first === undefined ? this.#rivals.size === 0 : first.instance === instance) return first
     return this.#rivals.get(rivalKey(id, instance))
   }
 
-  /** The client that had the id of `client` first, if that is another one. */
+  /** The client that first used the id of `client`, if that is another one. */
   rivalOf(client: Child): Child | undefined {
     if (this.#rivals.size === 0) return undefined
     const first = this.#clients.get(client.id)
@@ -232,7 +236,7 @@ export class ChildLedger {
     yield* this.#rivals.values()
   }
 
-  /** Writes down what a client wants, and that it has been heard of. O(log n), O(1) when it is the same as before. */
+  /** Records a client's wants and the time of its question. O(log n), O(1) without a change. */
   enterClient(child: Child, priority: number, mass: number, wants: number, now: number): void {
     const bucket = child.buckets[0]
     if (bucket === undefined || bucket.priority !== priority || child.silent) {
@@ -248,7 +252,7 @@ export class ChildLedger {
     this.#bands.change(bucket, wants)
   }
 
-  /** Writes down what a child wants, and that it has been heard of. */
+  /** Records a child's wants and the time of its question. */
   enter(child: Child, buckets: readonly Bucket[], now: number): void {
     this.#heard(child, now)
     if (!child.silent && same(child.buckets, buckets)) return
@@ -266,12 +270,12 @@ export class ChildLedger {
     this.#wants += child.wants
   }
 
-  /** From now on, and until the time of {@link holdUntil}, this is what the child may be using. */
+  /** Sets the amount that the child may be using, until the time of {@link holdUntil}. */
   hold(child: Child, held: number): void {
     if (child.unitsChanged === this.#unitsChanged) this.#held += held - child.held
     else {
       child.unitsChanged = this.#unitsChanged
-      // Units far apart do not add up exactly, so the last one leaves nothing behind.
+      // Amounts with very different units do not add up exactly, so the last one resets the sum.
       this.#heldBefore = --this.#before === 0 ? 0 : this.#heldBefore - child.held
       this.#held += held
     }
@@ -279,16 +283,16 @@ export class ChildLedger {
   }
 
   /**
-   * What the child may be using counts until then at least. If the clock is set back, that is waited for by the new
-   * one, as the child does; if it is set forward, it is not over any sooner.
+   * The child's held amount counts until then at least. If the clock is set back, it counts until then by the new
+   * clock, like the child's lease; setting it forward does not end it earlier.
    */
   holdUntil(child: Child, second: number): void {
     child.heldUntil = Math.max(child.heldUntil, second - this.#corrections.forward)
   }
 
   /**
-   * What the child may be using, if it does not show what it was given: all that it holds, until what it had before has
-   * ended, and then the most that it was given since. So a child that never shows anything keeps nothing for ever.
+   * The amount that the child may be using if it does not show its last grant: all that it holds, until its earlier
+   * grant has ended, and then the largest grant since. So a child that never shows a lease keeps nothing for ever.
    */
   mayUse(child: Child, now: number): number {
     const { hadUntil } = child
@@ -296,7 +300,7 @@ export class ChildLedger {
     return isOver ? Math.min(child.held, child.givenSince) : child.held
   }
 
-  /** An answer that ends at `second` gives the child `granted`; it may be using `held`. */
+  /** Records an answer with `granted` that expires at `second`; the child may be using `held`. */
   answer(child: Child, granted: number, held: number, second: number): void {
     if (held <= granted) child.hadUntil = undefined
     else if (child.hadUntil === undefined || held < child.held) {
@@ -308,29 +312,29 @@ export class ChildLedger {
     child.ends(second)
   }
 
-  /** When the child last asked, by the wall clock as it is now. */
+  /** Time of the child's last question, by the present wall clock. */
   askedAt(child: Child): number {
     return child.askedAt + this.#corrections.total
   }
 
-  /** This is what it was last given. */
+  /** Records the child's last grant. */
   lease(child: Child, granted: number): void {
     this.#leased += granted - child.granted
     child.granted = granted
   }
 
-  /** So much waits at the child, as it says. */
+  /** Records the amount that waits at the child, as reported. */
   wait(child: Child, waiting: number): void {
     this.#waiting += waiting - child.waiting
     child.waiting = waiting
   }
 
-  /** The child's times have changed. */
+  /** Reschedules the child after a change of its times. */
   watch(child: Child): void {
     this.#wheel.schedule(child, this.#wakeOf(child))
   }
 
-  /** Lets go what has run out, as far as the turn allows. O(1) per child and lease. */
+  /** Drops everything that has expired, within the bound of the turn. O(1) per child and lease. */
   advance(now: number): void {
     const steady = now - this.#corrections.total
     if ((steady <= this.#steady && !this.#wheel.behind) || this.#turn.wakes <= 0) return
@@ -339,7 +343,7 @@ export class ChildLedger {
     this.#turn.wakes -= woken
   }
 
-  /** The capacity has changed: its unit follows from far. O(1): who holds something keeps that as it is. */
+  /** Adapts the unit to a new capacity if it differs by much. O(1): amounts held before stay as they are. */
   scale(capacity: number): void {
     const exponent = exponentOf(capacity, this.#exponent)
     if (exponent === this.#exponent) return
@@ -351,7 +355,7 @@ export class ChildLedger {
     this.#before = this.size
   }
 
-  /** Other rules hold from now on; for what was given by the old ones, from when the child asks again. O(bands). */
+  /** Applies other rules; grants by the old ones keep their terms until the child asks again. O(bands). */
   govern(rules: Rules): void {
     this.#rules = rules
     this.#bands.govern(rules)
@@ -375,12 +379,12 @@ export class ChildLedger {
     this.watch(child)
   }
 
-  /** The steady time at which what the child holds counts no more. */
+  /** The steady time from which the child's held amount no longer counts. */
   #letsGoAt(child: Child): number {
     return child.heldUntil + this.#corrections.forward - this.#corrections.total
   }
 
-  /** Who does not come back counts with what it has, not with what it once wanted. */
+  /** A child that does not come back counts with the amount it holds, not with its earlier wants. */
   #silence(child: Child): void {
     child.silent = true
     const part = child.wants > child.held ? child.held / child.wants : 1
@@ -395,7 +399,7 @@ export class ChildLedger {
   }
 }
 
-/** How long nothing is heard before a child counts as silent: two refreshes, or two of its own intervals. */
+/** Time of silence after which a child counts as silent: two refreshes, or two of its own intervals. */
 function patienceWith({ refreshSeconds, gapSeconds }: Child): number {
   return 2 * Math.max(refreshSeconds, gapSeconds)
 }

@@ -145,7 +145,7 @@ describe('DoormanNode', () => {
     expect(gets(true, NOW - 20)).toEqual([0, 11, 11])
   })
 
-  it('forgets what a client releases, and what nobody uses', () => {
+  it('forgets released leases, and unused resources', () => {
     const node = nodeOf()
     node.getCapacity(asking(90, 'r', 'a'), NOW)
     node.getCapacity(asking(5, 'other', 'a'), NOW)
@@ -167,7 +167,7 @@ describe('DoormanNode', () => {
       capacity: 40,
       expiryTime: NOW + 38,
       refreshInterval: 4,
-      // It ends before the one that it follows.
+      // It expires before the one that it follows.
       serial: 1,
     })
   })

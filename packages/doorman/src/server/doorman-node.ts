@@ -30,48 +30,48 @@ import {
   summaryOf,
 } from './snapshot.js'
 
-/** Something that whoever runs a server should know. */
+/** A notice for the server's operator. */
 export type DoormanServerNotice =
-  /** No template matches the name that was asked for. */
+  /** No template matches the requested name. */
   | { readonly kind: 'unmatched'; readonly resourceId: string }
-  /** Two processes go by the same id: each has leases of its own, but nobody can tell them apart. */
+  /** Two processes go by the same id: each has leases of its own, but they cannot be distinguished. */
   | { readonly kind: 'duplicate'; readonly resourceId: string; readonly clientId: string }
-  /** Somebody new was turned away, because of the limit that is named. */
+  /** A new client was refused because of the named limit. */
   | { readonly kind: 'full'; readonly resourceId: string; readonly clientId: string; readonly limit: string }
 
-/** How often resources are looked through for those that nobody uses any more. */
+/** Interval of the search for unused resources, in seconds. */
 const SWEEP_SECONDS = 60
-/** In one turn, which keeps others waiting: resources that are looked through, */
+/** Bounds on one turn, during which other calls wait: resources examined, */
 const MOST_LOOKS = 100
-/** children whose time has come, once for that and once for what was asked, */
+/** children that are due, once for due work and once for the request, */
 const MOST_WAKES = 100
-/** and resources about which the parent is asked in one question. */
+/** and resources in one question to the parent. */
 const MOST_ASKED = 100
 
-/** A resource about which the parent has said nothing, or nothing of use, is not asked about before. */
+/** Time before a resource is asked about again after no answer, or an unusable one. */
 const AGAIN_SECONDS = 1
 
 export interface DoormanNodeSettings {
   /** The name of the node in the tree, the same for all tasks that may be its master. */
   id: string
   repository: ResourceRepository
-  /** False: capacity comes from a parent. */
+  /** False: a parent grants the capacity. */
   isRoot: boolean
-  /** A child that asks again sooner is not answered; 0 answers always. Never more than the level's refresh interval. */
+  /** A child that asks again sooner gets no answer; 0 always answers. Never more than the level's refresh interval. */
   minimumSeconds: number
   mastership: MasterState
   limits: DoormanServerLimits
   notice: (notice: DoormanServerNotice) => void
 }
 
-/** A question to the parent, to be answered or given up before the next one. */
+/** A question to the parent, to be answered or abandoned before the next one. */
 export interface ParentQuestion {
   readonly request: GetServerCapacityRequest
 }
 
 /**
- * A node in the tree of servers: divides the capacity of resources among the clients and servers that ask it. Pure:
- * time is handed in as seconds since the epoch, who is master comes from outside, and so do the parent's answers.
+ * A node in the tree of servers: divides the capacity of resources among the clients and servers that ask it. Pure: the
+ * time is an argument, in seconds since the epoch, and the mastership and the parent's answers come from outside.
  */
 export class DoormanNode {
   readonly id: string
@@ -87,16 +87,16 @@ export class DoormanNode {
   #templates: Templates
   #question: ParentQuestion | undefined
   #sweptAt = 0
-  /** Resources that are still to be looked through. */
+  /** Resources still to be examined. */
   #sweep: Iterator<ServerResource> | undefined
   #swept: ServerResource | undefined
-  /** Resources that still go by an earlier configuration. */
+  /** Resources that still use an earlier configuration. */
   #outdated = new Set<ServerResource>()
-  /** Not after the earliest time at which a resource wants the parent to be asked. */
+  /** At or before the earliest time at which a resource has a question for the parent. */
   #askAt = Number.POSITIVE_INFINITY
-  /** The parent did not answer: nothing is asked before. */
+  /** The parent did not answer: no question before this time. */
   #pauseUntil = Number.NEGATIVE_INFINITY
-  /** Where the next look for what the parent has to be asked about begins. */
+  /** The position of the next search for questions to the parent. */
   #asking: Iterator<ServerResource> = this.#resources.values()
 
   /** Throws a `RangeError` or `TypeError` when the repository is wrong. */
@@ -110,7 +110,7 @@ export class DoormanNode {
     this.#templates = new Templates(repository)
   }
 
-  /** Whether this server is the master, and else who is, as far as it knows. */
+  /** Whether this server is the master, or else which one is, if known. */
   discovery(now: number): DiscoveryResponse {
     return { mastership: this.mastership.answer(now), isMaster: this.mastership.isMaster(now) }
   }
@@ -180,16 +180,16 @@ export class DoormanNode {
   }
 
   /**
-   * Another configuration, from the next request on. Throws when it is wrong; the old one then stays. What it has no
-   * more is kept until the leases of it have ended. A resource looks for its template when it is asked for, or when
-   * its turn comes in some later call.
+   * Takes another configuration, from the next request on. Throws if it is invalid; the old one then stays. A resource
+   * that is no longer configured is kept until its leases have ended. A resource looks for its template when it is next
+   * requested, or when a later call examines it.
    */
   configure(repository: ResourceRepository): void {
     this.#templates = new Templates(repository)
     this.#outdated = new Set(this.#resources.values())
   }
 
-  /** Mastership has begun, or ended: everything is forgotten. */
+  /** Mastership has begun or ended: drops all state. */
   forget(): void {
     this.#census = new Census()
     this.#resources.clear()
@@ -210,13 +210,13 @@ export class DoormanNode {
     this.#pauseUntil += seconds
   }
 
-  /** When the parent should be asked; infinite while there is nothing to ask, or no answer yet. */
+  /** The time of the next question to the parent; infinite if there is none, or one is unanswered. */
   askAt(now: number): number {
     if (this.#isRoot || this.#question !== undefined || !this.mastership.isMaster(now)) return Number.POSITIVE_INFINITY
     return Math.max(this.#askAt, this.#pauseUntil)
   }
 
-  /** A question to the parent about all that is due; it makes promises, so it must be sent, or given up. */
+  /** A question to the parent about all due resources. It contains promises, so it must be sent, or abandoned. */
   ask(now: number): ParentQuestion | undefined {
     if (this.askAt(now) > now) return undefined
     this.#begin(now)
@@ -228,8 +228,8 @@ export class DoormanNode {
   }
 
   /**
-   * The parent has answered. An answer to a question that was given up is passed over. What is wrong about a resource
-   * counts as no answer about that one, and the first such reason is given back.
+   * Takes the parent's answer. An answer to an abandoned question is ignored. An invalid part counts as no answer about
+   * that resource; returns the first such reason.
    */
   answered(question: ParentQuestion, answer: GetServerCapacityResponse, now: number): string | undefined {
     if (question !== this.#question) return undefined
@@ -250,7 +250,7 @@ export class DoormanNode {
     return problem
   }
 
-  /** There will be no answer; nothing is asked again before `againAt`. */
+  /** The question stays unanswered; the next one is not before `againAt`. */
   unanswered(question: ParentQuestion, againAt: number): void {
     if (question !== this.#question) return
     this.#question = undefined
@@ -260,12 +260,12 @@ export class DoormanNode {
     this.#lookWhenToAsk()
   }
 
-  /** The node's own lease of a resource from its parent, while it is good. */
+  /** The node's own valid lease of a resource from its parent. */
   lease(resourceId: string, now: number): Lease | undefined {
     return this.#resources.get(resourceId)?.upstream?.lease(now)
   }
 
-  /** What people and pages want to see, with stops on the way. */
+  /** The state for people and pages, with pauses. */
   *summary(now: number): Generator<undefined, NodeSummary, undefined> {
     const resources: ServerResourceSummary[] = []
     this.#begin(now)
@@ -283,31 +283,31 @@ export class DoormanNode {
     }
   }
 
-  /** The children of one resource with the largest leases, with stops on the way. */
+  /** The children of one resource with the largest leases, with pauses. */
   *largest(resourceId: string, most: number, now: number): Generator<undefined, ChildSnapshot[], undefined> {
     const resource = this.#resources.get(resourceId)
     return resource === undefined ? [] : yield* largestOf(resource, most, now)
   }
 
-  /** The same as a summary with everybody. O(children log children). */
+  /** The summary with all children. O(children log children). */
   snapshot(now: number): NodeSnapshot {
     const { resources, ...node } = wholeOf(this.summary(now))
     return {
       ...node,
       resources: resources.map((resource) => {
         const children = wholeOf(this.largest(resource.id, Number.POSITIVE_INFINITY, now))
-        // To the moment, where the sum of a summary may be two seconds behind.
+        // Exact, whereas the sum of a summary may be two seconds old.
         return { ...resource, sumHas: children.reduce((sum, { has }) => sum + has, 0), children }
       }),
     }
   }
 
-  /** There is more to do than calls have done; {@link proceed} does a part of it. */
+  /** Work is left over; {@link proceed} does a part of it. */
   get isBehind(): boolean {
     return this.#turn.wakes <= 0 || this.#outdated.size > 0 || this.#sweep !== undefined
   }
 
-  /** Lets go of what has run out, and brings resources up to date: as much as a call may do. */
+  /** Drops what has expired, and updates resources: as much as one call may do. */
   proceed(now: number): void {
     this.#sweep ??= this.#resources.values()
     this.#begin(now)
@@ -317,7 +317,7 @@ export class DoormanNode {
     if (upstream !== undefined) this.#askAt = Math.min(this.#askAt, upstream.nextAt)
   }
 
-  /** What the parent has to be asked about: a part of it, and the next part the next time. */
+  /** A part of the resources with a question for the parent; the next call continues after it. */
   #due(now: number): ServerResource[] {
     const most = Math.min(MOST_ASKED, this.#limits.resourcesPerRequest)
     const due: ServerResource[] = []
@@ -338,7 +338,7 @@ export class DoormanNode {
     for (const resource of this.#resources.values()) this.#mayAsk(resource)
   }
 
-  /** A call begins, and does its part of what has to be done for all resources. */
+  /** Begins a call, with its part of the work due for all resources. */
   #begin(now: number): void {
     this.#turn.wakes = MOST_WAKES
     let looks = MOST_LOOKS
@@ -350,7 +350,7 @@ export class DoormanNode {
     this.#turn.wakes = MOST_WAKES
   }
 
-  /** Drops resources that nobody has asked for, and that hold nothing of the parent's. */
+  /** Drops resources that are unused and hold none of the parent's capacity. */
   #lookThrough(most: number, now: number): void {
     if (this.#sweep === undefined && now - this.#sweptAt < SWEEP_SECONDS) return
     this.#sweep ??= this.#resources.values()
@@ -398,7 +398,10 @@ export class DoormanNode {
     return resource
   }
 
-  /** The limit that keeps one more child from that resource; a server speaks for many, and has no limit of its own. */
+  /**
+   * The limit that keeps one more child from that resource; a server acts for many clients, and has no limit of its
+   * own.
+   */
   #fullFor(clientId: string | undefined, resource: ServerResource | undefined): string | undefined {
     const { resources, clients, resourcesPerClient } = this.#limits
     if (this.#census.size >= clients) return `clients: ${clients}`
@@ -423,7 +426,7 @@ function faultOf(response: ServerCapacityResourceResponse): string | undefined {
   }
 }
 
-/** What a walk comes to, without its stops. */
+/** The result of a walk, without its pauses. */
 function wholeOf<T>(walk: Generator<undefined, T, undefined>): T {
   for (;;) {
     const step = walk.next()
@@ -431,9 +434,9 @@ function wholeOf<T>(walk: Generator<undefined, T, undefined>): T {
   }
 }
 
-/** What there is an answer for is answered; if that is nothing, whoever asked is told why. */
+/** Returns the answer, or, if it is empty because a limit was reached, throws the reason. */
 function answeredOr<A extends { response: unknown[] }>(full: string | undefined, answer: A): A {
   if (full !== undefined && answer.response.length === 0)
-    throw new CapacityError('resource_exhausted', `the server takes no more, by its limit of ${full}`)
+    throw new CapacityError('resource_exhausted', `the server is full, by its limit of ${full}`)
   return answer
 }

@@ -14,7 +14,7 @@ import type { ResourceRepository } from './repository.js'
 const EPOCH_MS = 1_700_000_000_000
 const EPOCH = EPOCH_MS / 1_000
 
-/** A clock whose timers run when it is moved. */
+/** A clock whose timers run when it is advanced. */
 function world() {
   const clock = manualClock()
   let timers: { atMs: number; fn: () => void }[] = []
@@ -43,7 +43,7 @@ function world() {
   }
 }
 
-/** Lets promises that wait for nothing get done. */
+/** Lets the callbacks of settled promises run. */
 async function settled(): Promise<void> {
   for (let i = 0; i < 20; i++) await Promise.resolve()
 }
@@ -68,7 +68,7 @@ describe('DoormanServer', () => {
     let setMs = 0
     const server = serverOf({ ...seams, wallClock: () => seams.wallClock() + setMs })
     expect(ask(server, 10)).toEqual({ capacity: 11, expiryTime: EPOCH + 60, refreshInterval: 8 })
-    // A wall clock that is corrected moves the ends of leases, and nothing else.
+    // Corrections of the wall clock move the ends of leases, and nothing else.
     setMs = 3_600_000
     await pass(8)
     expect(ask(server, 10)!.expiryTime).toBe(EPOCH + 3_600 + 68)
@@ -82,11 +82,11 @@ describe('DoormanServer', () => {
     expect(calls).toBe(0)
   })
 
-  it('hands out what its parent gives, refreshes more often, and asks no more when nobody wants anything', async () => {
+  it('grants the capacity of its parent, refreshes more often, and stops asking without wants', async () => {
     const { seams, pass, ...rest } = world()
     const root = serverOf({ ...seams, id: 'root' })
     const leaf = serverOf({ ...seams, id: 'leaf', repository: repository(1e9), parent: inProcess(root) })
-    // Until the parent has answered there is nothing to give.
+    // Before the parent's answer there is nothing to grant.
     expect(ask(leaf, 40)).toEqual({ capacity: 0, expiryTime: EPOCH, refreshInterval: 2 })
     await settled()
     await pass(2)
@@ -137,17 +137,17 @@ describe('DoormanServer', () => {
     await pass(30)
     const later = ask(leaf, 40, last)!
     expect(later.capacity).toBeGreaterThanOrEqual(40)
-    // Never longer than the lease of the leaf itself.
+    // A grant never outlasts the leaf's own lease.
     expect(later.expiryTime).toBeLessThanOrEqual(leaf.snapshot().resources[0]!.lease!.expiryTime)
     expect(leaf.snapshot().parentError).toBe('CapacityError: no answer in 5000 ms')
     await pass(60)
     expect(ask(leaf, 40)).toMatchObject({ capacity: 0 })
     expect(leaf.snapshot().resources[0]!.safeCapacity).toBe(3)
-    // A question is given up after 5 s, and put again 2 s later.
+    // A question is abandoned after 5 s, and repeated 2 s later.
     expect(tries).toBeLessThanOrEqual(2 + 93 / 7)
     answers = true
     await pass(8)
-    // The parent hears of who asks now: a client that has been silent counts with what it has.
+    // The parent learns of the clients that ask now: a silent client counts with the amount it holds.
     ask(leaf, 40)
     await pass(4)
     expect(ask(leaf, 40)!.capacity).toBeGreaterThanOrEqual(40)

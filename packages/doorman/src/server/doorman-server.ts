@@ -67,13 +67,13 @@ export interface DoormanServerOptions {
 
 /** State of a {@link DoormanServer}, as plain JSON. */
 export interface DoormanServerSnapshot extends NodeSnapshot {
-  /** Why the parent did not answer the last question. */
+  /** The reason why the parent did not answer the last question. */
   parentError?: string
 }
 
 /** The same without clients and servers; leased amounts may be two seconds old. */
 export interface DoormanServerSummary extends NodeSummary {
-  /** Why the parent did not answer the last question. */
+  /** The reason why the parent did not answer the last question. */
   parentError?: string
 }
 
@@ -226,7 +226,7 @@ export class DoormanServer implements CapacityService {
     return this.#walked(this.#node.largest(resourceId, most, this.#now()))
   }
 
-  /** Why the parent did not answer the last question; `undefined` after an answer, or without a parent. */
+  /** The reason why the parent did not answer the last question; `undefined` after an answer, or without a parent. */
   get parentError(): string | undefined {
     return this.#link?.lastError
   }

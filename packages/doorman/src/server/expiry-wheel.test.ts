@@ -12,40 +12,37 @@ function item(due: number): Item {
 }
 
 describe('ExpiryWheel', () => {
-  it.each([1, 2, 3])(
-    'wakes each in its second, whatever was put off, brought forward or forgotten (seed %i)',
-    (seed) => {
-      const random = seededRandom(seed)
-      const wheel = new ExpiryWheel<Item>()
-      const items = new Set<Item>()
-      let now = 1_000
-      wheel.advance(now, () => {})
-      for (let step = 0; step < 3_000; step++) {
-        const due = now + 1 + Math.floor(random() * (random() < 0.1 ? 2_000 : 60))
-        const some = [...items][Math.floor(random() * items.size)]
-        if (some === undefined || random() < 0.4) {
-          const fresh = item(due)
-          items.add(fresh)
-          wheel.schedule(fresh, due)
-        } else if (random() < 0.5) {
-          some.due = due
-          wheel.schedule(some, due)
-        } else if (random() < 0.2) {
-          wheel.forget(some)
-          items.delete(some)
-        }
-        const moved = random() < 0.7 ? Math.floor(random() * 3) : Math.floor(random() * (random() < 0.05 ? 3_000 : 30))
-        now += moved
-        wheel.advance(now, (woken) => {
-          expect(items.has(woken)).toBe(true)
-          if (woken.due <= now) items.delete(woken)
-          else wheel.schedule(woken, woken.due)
-        })
-        for (const each of items) expect(each.due).toBeGreaterThan(now)
+  it.each([1, 2, 3])('wakes each in its second, after any postponements, advances and removals (seed %i)', (seed) => {
+    const random = seededRandom(seed)
+    const wheel = new ExpiryWheel<Item>()
+    const items = new Set<Item>()
+    let now = 1_000
+    wheel.advance(now, () => {})
+    for (let step = 0; step < 3_000; step++) {
+      const due = now + 1 + Math.floor(random() * (random() < 0.1 ? 2_000 : 60))
+      const some = [...items][Math.floor(random() * items.size)]
+      if (some === undefined || random() < 0.4) {
+        const fresh = item(due)
+        items.add(fresh)
+        wheel.schedule(fresh, due)
+      } else if (random() < 0.5) {
+        some.due = due
+        wheel.schedule(some, due)
+      } else if (random() < 0.2) {
+        wheel.forget(some)
+        items.delete(some)
       }
-      expect(items.size).toBeGreaterThan(0)
-    },
-  )
+      const moved = random() < 0.7 ? Math.floor(random() * 3) : Math.floor(random() * (random() < 0.05 ? 3_000 : 30))
+      now += moved
+      wheel.advance(now, (woken) => {
+        expect(items.has(woken)).toBe(true)
+        if (woken.due <= now) items.delete(woken)
+        else wheel.schedule(woken, woken.due)
+      })
+      for (const each of items) expect(each.due).toBeGreaterThan(now)
+    }
+    expect(items.size).toBeGreaterThan(0)
+  })
 
   it('touches what is put off again and again about once per deadline', () => {
     const wheel = new ExpiryWheel<Item>()
@@ -75,14 +72,14 @@ describe('ExpiryWheel', () => {
     expect(woken).toEqual([only])
   })
 
-  it('wakes no more than it may in one go, and loses nobody', () => {
+  it('wakes at most the given number at once, and loses no item', () => {
     const wheel = new ExpiryWheel<Item>()
     const woken: Item[] = []
     for (let i = 0; i < 10; i++) wheel.schedule(item(5), 5)
     wheel.schedule(item(7), 7)
     wheel.advance(9, (each) => woken.push(each), 4)
     expect([woken.length, wheel.behind]).toEqual([4, true])
-    // What was to be woken may be put off meanwhile.
+    // An item that was due may be rescheduled meanwhile.
     wheel.advance(9, (each) => woken.push(each), 4)
     expect([woken.length, wheel.behind]).toEqual([8, true])
     wheel.advance(300, (each) => woken.push(each), 4)

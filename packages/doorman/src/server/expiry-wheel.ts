@@ -1,28 +1,28 @@
-/** Something that is looked at again when its second has come. */
+/** An item to be woken in a given second. */
 export interface Waking {
-  /** The second of its earliest place in the wheel; 0 outside. */
+  /** The second of its earliest place in the wheel; 0 if it is not in the wheel. */
   wakeAt: number
 }
 
 const SLOTS = 256
 
 /**
- * A wheel of one-second slots. Putting a deadline off costs nothing: what is found to be early when its slot is due
- * is put in again by whoever is woken, so each thing is touched about once per deadline, however often that moves.
+ * A wheel of one-second slots. Postponing a deadline is free: `wake` reschedules an item that is early when its slot is
+ * due, so each item is touched about once per deadline, even if the deadline moves often.
  */
 export class ExpiryWheel<T extends Waking> {
-  /** Made when they are used: most resources have few clients. */
+  /** Made on first use: most resources have few clients. */
   readonly #slots = new Map<number, T[]>()
   #now = 0
   /** Up to this second everything due has been woken. */
   #turned = 0
 
-  /** Something that is due has not been woken yet. */
+  /** True while a due item has not been woken yet. */
   get behind(): boolean {
     return this.#turned < this.#now
   }
 
-  /** Makes sure that `item` is woken in that second, or earlier. A second too far off is cut to what fits. */
+  /** Makes sure that `item` is woken in that second, or earlier. A second too far ahead is moved to the last slot. */
   schedule(item: T, second: number): void {
     const at = Math.min(Math.max(second, this.#now + 1), this.#now + SLOTS - 1)
     if (item.wakeAt > this.#now && item.wakeAt <= at) return
@@ -30,14 +30,14 @@ export class ExpiryWheel<T extends Waking> {
     this.#slot(at).push(item)
   }
 
-  /** Takes it out: it is not woken any more. */
+  /** Removes the item: it will not be woken. */
   forget(item: T): void {
     item.wakeAt = 0
   }
 
   /**
-   * Moves on to `second`, and calls `wake` for what is due, `most` at a time: the rest waits for the next call. It
-   * should schedule again what goes on. Returns how many were woken.
+   * Advances to `second`, and calls `wake` for due items, at most `most` of them: the rest waits for the next call.
+   * `wake` should schedule items again that continue. Returns the number woken.
    */
   advance(second: number, wake: (item: T) => void, most: number = Number.POSITIVE_INFINITY): number {
     this.#now = Math.max(this.#now, second)
@@ -53,9 +53,9 @@ export class ExpiryWheel<T extends Waking> {
           this.#turned = at - 1
           return most
         }
-        // After a long time the wheel turns once, and meets those that were just put in again.
+        // After a long gap the wheel turns once, and meets items that were just rescheduled.
         if (item.wakeAt > this.#now && item.wakeAt % SLOTS === at % SLOTS) this.#slot(at).push(item)
-        // What stands here from earlier may have been forgotten, or brought forward and woken.
+        // An earlier entry may belong to an item that was removed, or brought forward and woken.
         if (item.wakeAt === 0 || item.wakeAt > this.#now) continue
         left--
         item.wakeAt = 0

@@ -15,13 +15,13 @@ const CAPACITY = 60
 const CLIENTS = 12
 const EPOCH_MS = 1_800_000_000_000
 
-/** One server and its clients, with a network in between that is slow and loses messages. */
+/** One server and its clients, on a network that is slow and loses messages. */
 class Fleet {
   readonly world = new World()
   readonly random: Random
   readonly server: DoormanServer
   readonly clients: DoormanClient[]
-  /** Nothing gets through. */
+  /** No message passes. */
   cut = false
   readonly #lossy: boolean
 
@@ -52,7 +52,7 @@ class Fleet {
     })
   }
 
-  /** Moves time on, and looks at everything after each event. */
+  /** Advances the time, and calls `look` after each event. */
   async advance(ms: number, look: () => void): Promise<void> {
     const { world } = this
     const untilMs = world.clock() + ms
@@ -78,7 +78,7 @@ class Fleet {
     }
   }
 
-  /** There and back. */
+  /** The way there and back. */
   #pass<T>(call: () => T): Eventually<T> {
     if (!this.#lossy) {
       if (this.cut) throw new Error('cut')
@@ -135,7 +135,7 @@ describe.each([
       if (second >= 60) used.push(sum(gauges.map(({ inFlight }) => inFlight)) / Math.max(1, wanted))
     }
     expect(most).toBeGreaterThan(0.8 * CAPACITY)
-    // Twelve leases have twelve fractions of a slot that nobody can use: about a tenth of the capacity.
+    // Twelve leases leave twelve unusable fractions of a slot: about a tenth of the capacity.
     expect(sum(used) / used.length).toBeGreaterThan(0.75)
     await closed(fleet)
   })
@@ -159,7 +159,8 @@ describe.each([
       }
       perSecond.push(spent)
     }
-    // Each client has a second of its own, so a second of ours may see the ends of some and the beginnings of others.
+    // Each client's seconds begin at another time, so a second of ours may contain the ends of some and the beginnings
+    // of others.
     for (let second = 0; second + 10 <= perSecond.length; second++)
       expect(sum(perSecond.slice(second, second + 10))).toBeLessThanOrEqual(10 * CAPACITY + CAPACITY)
     expect(sum(perSecond)).toBeLessThanOrEqual(600 * CAPACITY)
@@ -184,7 +185,7 @@ describe.each([
   })
 })
 
-/** After its clients, a server knows nobody. */
+/** After its clients have left, a server has no children. */
 async function closed(fleet: Fleet): Promise<void> {
   const all = Promise.all(fleet.clients.map((client) => client.close()))
   await fleet.advance(120_000, () => {})

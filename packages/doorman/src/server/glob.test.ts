@@ -37,7 +37,7 @@ describe('compileGlob', () => {
   })
 
   it('does not try again what stands between two stars: sixty thousand dashes are read about once', () => {
-    // By the number of ways to place four stars among them, this would take longer than anybody lives.
+    // Trying all placements of four stars among them would take longer than a lifetime.
     const dashes = '-'.repeat(60_000)
     expect(compileGlob('*-*-*-*-primary')(dashes)).toBe(false)
     expect(compileGlob('*-*-*-*-primary')(`${dashes}primary`)).toBe(true)

@@ -2,21 +2,21 @@ import { show } from '@fairlead/core/internal'
 
 const SPECIAL = '*?[\\'
 
-/** Says whether a name matches. */
+/** True if a name matches. */
 export type Matches = (name: string) => boolean
 
-/** Any run of characters; else one character, or a test for one. */
+/** Any run of characters; otherwise one character, or a test for one. */
 const RUN = null
 type Part = typeof RUN | string | ((character: string) => boolean)
 
 const notSlash = (character: string): boolean => character !== '/'
 
 /**
- * Makes a matcher of a glob: `*` is any run of characters and `?` any one, neither of them `/`; `[a-c]` is one of a
- * class, `[^a-c]` one that is not; `\` takes the next character as it is. The same rules as Go's `filepath.Match`.
+ * Makes a matcher of a glob: `*` is any run of characters and `?` any one, neither of them `/`; `[a-c]` is a character
+ * of a class, `[^a-c]` one outside of it; `\` escapes the next character. The same rules as Go's `filepath.Match`.
  *
- * What stands between two stars is looked for from the left, once, so a match costs at most name × glob steps, and
- * hardly more than the name's length where it fails early. Throws a `TypeError` when a class or an escape is not ended.
+ * The text between two stars is searched from the left, once, so a match costs at most name × glob steps, and hardly
+ * more than the name's length if it fails early. Throws a `TypeError` if a class or an escape is incomplete.
  */
 export function compileGlob(glob: string): Matches {
   const parts: Part[] = []
@@ -33,7 +33,7 @@ export function compileGlob(glob: string): Matches {
   return (name) => name.startsWith(prefix) && matches(parts, [...name])
 }
 
-/** What comes before anything that stands for something else. Among many globs most names differ there. */
+/** The literal text before the first special character. Among many globs most names differ there. */
 function literalPrefix(glob: readonly string[]): string {
   const end = glob.findIndex((character) => SPECIAL.includes(character))
   return glob.slice(0, end < 0 ? glob.length : end).join('')
@@ -42,7 +42,7 @@ function literalPrefix(glob: readonly string[]): string {
 function matches(parts: readonly Part[], name: readonly string[]): boolean {
   let part = 0
   let at = 0
-  /** The last star, and where the name goes on behind what it stands for; only it has to be tried again. */
+  /** The last star, and the position in the name after the run it matches; only this one has to be retried. */
   let star = -1
   let behind = 0
   for (;;) {
@@ -62,7 +62,7 @@ function matches(parts: readonly Part[], name: readonly string[]): boolean {
   }
 }
 
-/** Reads a class whose `[` was before `at`, and says where it ended. */
+/** Parses a class whose `[` was before `at`, and returns its end. */
 function readClass(glob: string, rest: readonly string[], at: number, parts: Part[]): number {
   const negated = rest[at] === '^'
   if (negated) at++

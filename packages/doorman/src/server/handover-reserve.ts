@@ -1,17 +1,17 @@
 import type { Corrections } from './resource-world.js'
 
 /**
- * What a predecessor may have left with children that have not come yet: it is kept back until they bring it, or until
- * no lease of the predecessor can be alive. Times are seconds since the epoch.
+ * Reserves the capacity that a predecessor may have granted to children that have not asked yet, until they show it, or
+ * until no lease of the predecessor can be valid. Times are seconds since the epoch.
  */
 export class HandoverReserve {
   readonly #corrections: Corrections
-  /** Less what had set the clock forward: a correction lets it end no sooner, by the old clock or the new. */
+  /** Without forward corrections of the clock: a correction ends it no sooner, by the old clock or the new. */
   #until: number
   #left: number
   #known: boolean
 
-  /** `inherited` is what the predecessor had to give; `undefined` while nobody has said. */
+  /** `inherited` is the capacity that the predecessor could grant; `undefined` while unknown. */
   constructor(until: number, inherited: number | undefined, corrections: Corrections) {
     this.#corrections = corrections
     this.#until = until - corrections.forward
@@ -19,12 +19,12 @@ export class HandoverReserve {
     this.#known = inherited !== undefined
   }
 
-  /** When it ends. */
+  /** The end of the reserve. */
   get until(): number {
     return this.#until + this.#corrections.forward
   }
 
-  /** What is still kept back. */
+  /** The amount still reserved. */
   at(now: number): number {
     return now < this.until ? this.#left : 0
   }
@@ -33,12 +33,12 @@ export class HandoverReserve {
     return now < this.until
   }
 
-  /** Whether what an unknown child says it has is believed. */
+  /** Whether the claim of an unknown child is believed. */
   believes(now: number): boolean {
     return now < this.until && (this.#left > 0 || !this.#known)
   }
 
-  /** A child has come and brought this much. Answers what of it is believed: no more than can be. */
+  /** A child has shown this amount. Returns the part that is believed: at most the possible one. */
   claim(amount: number): number {
     const believed = this.#known ? Math.min(amount, this.#left) : amount
     this.#left = Math.max(0, this.#left - believed)
@@ -46,8 +46,8 @@ export class HandoverReserve {
   }
 
   /**
-   * The parent has said what a predecessor had, and children have brought `held` of it so far. If the parent could
-   * not tell, that is `lease`, and children that bring more are believed too.
+   * The parent has reported the predecessor's capacity, of which children have shown `held` so far. If the parent did
+   * not know it, it is `lease`, and children that show more are believed too.
    */
   inherit(inherited: number | undefined, lease: number, held: number): void {
     if (this.#known) return

@@ -48,14 +48,14 @@ describe('figures as large as numbers go', () => {
     })
     const { sumWants, sumWaiting } = node.snapshot().resources[0]!
     expect([sumWants, sumWaiting]).toSatisfy((sums: number[]) => sums.every(Number.isFinite))
-    // The parent goes on to answer.
+    // The parent continues to answer.
     expect(node.parentError).toBeUndefined()
-    // They have gone, and the leases of those that do not come back have ended.
+    // They have left, and the leases of those that do not come back have ended.
     for (const clientId of ['b', 'c']) node.releaseCapacity({ clientId, resourceId: ['db'] })
     await pass(45, () => ask('a', 10))
     const after = node.snapshot().resources[0]!
     expect([after.sumWaiting, after.clients]).toEqual([0, 1])
-    // What is shown is a running sum, which has lost what such figures swallow; what is decided by is not.
+    // The displayed value is a running sum, which has lost digits to such numbers; decisions do not use it.
     expect(Math.abs(after.sumWants - 10)).toBeLessThan(5)
     expect(ask('a', 10)).toBeGreaterThanOrEqual(10)
     node.close()

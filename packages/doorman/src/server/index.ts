@@ -1,5 +1,5 @@
 /**
- * The server as a value: no socket, no timer but the one it is given, nothing but `@fairlead/core` underneath.
+ * The server without sockets or timers of its own, based on `@fairlead/core` alone.
  *
  * @module @fairlead/doorman/server
  */

@@ -11,7 +11,7 @@ import { requireInteger, requireOptions, show, withDefaults } from '@fairlead/co
 import { requireAlgorithm } from './repository.js'
 import { knownParameters } from './rules.js'
 
-/** Limits of a {@link DoormanServer}; whole numbers above 0. A known client is served also when the server is full. */
+/** Limits of a {@link DoormanServer}; whole numbers above 0. A known client is served even when the server is full. */
 export interface DoormanServerLimits {
   /** Longest id of a client, server or resource, in UTF-16 units; a longer one is refused. @default 256 */
   idLength: number

@@ -10,7 +10,7 @@ describe('mastership', () => {
     expect(mastership.learnFrom).toBe(100)
   })
 
-  it('learns from its victory when another master came in between, whose lock nobody saw vanish', () => {
+  it('learns from its victory when another master came in between, whose lock was not seen to vanish', () => {
     const mastership = new MasterState(false, undefined)
     mastership.follows('a:1')
     mastership.lockVanished(100)
@@ -19,7 +19,7 @@ describe('mastership', () => {
     expect(mastership.learnFrom).toBe(200)
   })
 
-  it('is the master until its lock may have run out, and tells nobody of a master then', () => {
+  it('is the master until its lock may have expired, and names no master then', () => {
     const mastership = new MasterState(false, undefined)
     mastership.won('b:1', false, 100)
     mastership.holdsUntil(110)

@@ -1,6 +1,9 @@
 import type { Mastership } from '@fairlead/core/doorman'
 
-/** Whether a node is the master, since when, and who is if it is not. Times are seconds since the epoch. */
+/**
+ * The mastership of a node: whether it is the master, since when, or else which server is. Times are seconds since the
+ * epoch.
+ */
 export class MasterState {
   #isMaster: boolean
   #address: string | undefined
@@ -13,29 +16,29 @@ export class MasterState {
     this.#address = address
   }
 
-  /** False from the moment on at which its lock may have run out. */
+  /** False from the time on at which its lock may have expired. */
   isMaster(now: number): boolean {
     return this.#isMaster && now < this.#until
   }
 
-  /** When a predecessor may last have given leases; minus infinity if there was none. */
+  /** Latest time at which a predecessor may have granted leases; minus infinity without a predecessor. */
   get learnFrom(): number {
     return this.#learnFrom
   }
 
-  /** What others are told: nothing while nobody knows. */
+  /** The mastership to report; empty while unknown. */
   answer(now: number): Mastership {
     const known = this.#address !== undefined && (!this.#isMaster || this.isMaster(now))
     return known ? { masterAddress: this.#address! } : {}
   }
 
-  /** The lock of the present master was seen to vanish. */
+  /** The present master's lock was seen to vanish. */
   lockVanished(now: number): void {
     this.#vanishedAt = now
     if (!this.#isMaster) this.#address = undefined
   }
 
-  /** `succeeds`: somebody may have held the lock before. */
+  /** `succeeds`: another server may have held the lock before. */
   won(address: string | undefined, succeeds: boolean, now: number): void {
     this.#learnFrom = succeeds ? (this.#vanishedAt ?? now) : Number.NEGATIVE_INFINITY
     this.#isMaster = true
@@ -44,14 +47,14 @@ export class MasterState {
     this.#vanishedAt = undefined
   }
 
-  /** The lock was renewed, and holds until then. */
+  /** The lock was renewed, and holds until that time. */
   holdsUntil(until: number): void {
     this.#until = until
   }
 
   /**
-   * The clock was corrected by `seconds`. The lock holds only as long as both clocks say: the machine may have
-   * been asleep. What a predecessor has left may last as long as either says.
+   * The clock was corrected by `seconds`. The lock holds only as long as both clocks say: the machine may have been
+   * suspended. A predecessor's grants may last as long as either says.
    */
   shift(seconds: number): void {
     this.#until += Math.min(0, seconds)
@@ -59,11 +62,11 @@ export class MasterState {
     this.#learnFrom += Math.max(0, seconds)
   }
 
-  /** It has lost, or somebody else has won; `address` is who, if anybody knows. */
+  /** It lost the election, or another server won; `address` is the other server's, if known. */
   follows(address: string | undefined): void {
     this.#isMaster = false
     this.#address = address
-    // It was an earlier master's lock.
+    // The time belongs to an earlier master's lock.
     this.#vanishedAt = undefined
   }
 }

@@ -15,7 +15,7 @@ interface Member {
   readonly gate: Gate
 }
 
-/** Some processes that share slots over a server with ordinary options, which may be away. */
+/** Processes that share slots through a server with default options, which may be unavailable. */
 class Fleet {
   readonly world = new World()
   readonly members: Member[]
@@ -45,7 +45,7 @@ class Fleet {
     })
   }
 
-  /** Requests come, and run for so long once they have a slot. */
+  /** Requests arrive, and run for `runMs` once they have a slot. */
   load(member: number, count: number, runMs: number): void {
     const { gate } = this.members[member]!
     for (let i = 0; i < count; i++)
@@ -58,7 +58,7 @@ class Fleet {
     return this.members[member]!.gauge.inFlight
   }
 
-  /** Another server in the place of the old one, which knows nothing. */
+  /** Replaces the server by another one with empty state. */
   replace(afterNobody: boolean): void {
     this.server = this.#elect(afterNobody)
   }
@@ -78,7 +78,7 @@ class Fleet {
     }
   }
 
-  /** Time until `is` so, in milliseconds; at most a minute. */
+  /** Time until `is` is true, in milliseconds; at most a minute. */
   async until(is: () => boolean): Promise<number> {
     const startMs = this.world.clock()
     while (!is() && this.world.clock() - startMs < 60_000) await this.advance(20)
@@ -158,7 +158,7 @@ describe('two processes that share slots', () => {
     expect(fleet.most).toBeLessThanOrEqual(CAPACITY)
   })
 
-  it('ask no more than twice a second each, whatever comes and goes', async () => {
+  it('ask at most twice a second each, for any load', async () => {
     const fleet = new Fleet(2)
     for (let second = 0; second < 40; second++) {
       fleet.load(second % 2, 1 + ((second * 37) % 90), 700)
@@ -215,7 +215,7 @@ describe('after an outage', () => {
 })
 
 describe('refresh', () => {
-  /** As on Workers: what a request began ends with it, timers and all. */
+  /** As on Workers: everything that a request began ends with it, timers included. */
   function worker() {
     const fleet = new Fleet(0)
     const { clock } = fleet.world

@@ -6,7 +6,7 @@ import { DoormanServer, type DoormanServerOptions } from './doorman-server.js'
 
 const EPOCH_MS = 1_700_000_000_000
 
-/** A node below a parent that answers what it is told to, and two clients that want 30 each. */
+/** A node below a parent with configurable answers, and two clients that want 30 each. */
 function below() {
   const world = new World()
   const { clock, after } = world
@@ -26,7 +26,7 @@ function below() {
   })
   const ask = (clientId: string) =>
     node.getCapacity({ clientId, resource: [{ resourceId: 'db', priority: 0, wants: 30 }] }).response[0]!
-  /** Each second both ask; what they were told, and what the last one has. */
+  /** Both ask every second; returns their answers, and the capacity of the last one. */
   async function pass(seconds: number): Promise<{ figures: (number | undefined)[]; capacity: number }> {
     const figures: (number | undefined)[] = []
     for (let second = 0; second < seconds; second++) {
@@ -75,14 +75,14 @@ describe('a parent that answers', () => {
     parent.response = () => wrong(right())
     parent.questions = 0
     const { figures, capacity } = await pass(20)
-    // It goes on with the lease that it has.
+    // It continues with its present lease.
     expect(capacity).toBe(33)
     for (const figure of figures) expect(figure).toSatisfy(Number.isFinite)
     expect(parent.questions).toBeGreaterThan(10)
     expect(parent.questions).toBeLessThanOrEqual(25)
     expect(node.parentError).toContain('a bad answer about db: ')
     await pass(60)
-    // That has ended.
+    // That lease has ended.
     expect((await pass(1)).capacity).toBe(0)
     parent.response = right
     expect((await pass(10)).capacity).toBe(33)

@@ -9,7 +9,7 @@ const SHARES = new Map([
 ])
 const NO_SHARES = new Map<number, number>()
 
-/** What everybody should have, from scratch: minimum shares, then band after band, and max-min by filling slowly. */
+/** Everyone's share, computed from scratch: minimum shares, then band after band, and max-min by filling slowly. */
 function expected(
   buckets: readonly Bucket[],
   capacity: number,
@@ -40,7 +40,7 @@ function sumOf(buckets: readonly Bucket[]): number {
   return buckets.reduce((sum, { wants }) => sum + wants, 0)
 }
 
-/** Gives equal parts per mass, again and again, to those who want more. */
+/** Gives equal parts per mass, repeatedly, to those that want more. */
 function fill(buckets: readonly Bucket[], capacity: number): number[] {
   const has = buckets.map(() => 0)
   let left = capacity

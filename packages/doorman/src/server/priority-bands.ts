@@ -2,17 +2,17 @@ import type { Bucket } from './child-ledger.js'
 import type { Rules } from './rules.js'
 import { SortedBlocks } from './sorted-blocks.js'
 
-/** So many bands may stay although they are empty: a lone client that changes its wants leaves its band each time. */
+/** Most empty bands that are kept: a lone client that changes its wants leaves its band each time. */
 const MOST_EMPTY = 8
-/** Priorities beyond that number join the band next to them: a division looks at each band. */
+/** Priorities beyond this number of bands join the nearest band: a division visits each band. */
 const MOST_BANDS = 64
 
-/** Everything of one priority. */
+/** The buckets of one priority. */
 export class PriorityBand {
   readonly priority: number
   minimumShare: number
   readonly blocks: SortedBlocks<Bucket> = new SortedBlocks()
-  /** What it is worth at present, and the level that follows; NaN while nobody has asked. */
+  /** Its present capacity, and the level that follows; NaN until it is needed. */
   capacity = 0
   level: number = Number.NaN
 
@@ -22,12 +22,12 @@ export class PriorityBand {
   }
 }
 
-/** What of the rules the bands go by. */
+/** The rules that the bands use. */
 export type Division = Pick<Rules, 'minimumShares' | 'headroom'>
 
 /**
- * Divides a capacity: higher bands are served first, each up to what it wants, but every band gets its minimum share
- * before that; inside a band, weighted max-min. While all that is wanted fits, there is head-room above it.
+ * Divides a capacity: higher bands are served first, each up to its wants, but every band gets its minimum share before
+ * that; inside a band, weighted max-min. While all wants fit, every bucket gets head-room above its own.
  */
 export class PriorityBands {
   #minimumShares: ReadonlyMap<number, number>
@@ -36,7 +36,7 @@ export class PriorityBands {
   #wants = 0
   #subclients = 0
   #capacity = Number.NaN
-  /** What everybody gets above the wants, as a part of them; below 0 when not all that is wanted fits. */
+  /** Head-room above the wants, as a part of them; below 0 if the wants exceed the capacity. */
   #above = -1
 
   constructor({ minimumShares, headroom }: Division) {
@@ -44,7 +44,7 @@ export class PriorityBands {
     this.#headroom = headroom
   }
 
-  /** Divides by other rules from now on; everything stays in its place. O(bands). */
+  /** Applies other rules; all buckets stay in their bands. O(bands). */
   govern({ minimumShares, headroom }: Division): void {
     this.#minimumShares = minimumShares
     this.#headroom = headroom
@@ -52,7 +52,7 @@ export class PriorityBands {
     this.#changed()
   }
 
-  /** What all want together. */
+  /** Sum of all wants. */
   get wants(): number {
     return this.#wants
   }
@@ -61,12 +61,12 @@ export class PriorityBands {
     return this.#subclients
   }
 
-  /** The highest first. */
+  /** Highest priority first. */
   get all(): readonly PriorityBand[] {
     return this.#bands
   }
 
-  /** Takes a bucket in, of whose wants `counted` count. O(log n). */
+  /** Adds a bucket, of whose wants `counted` count. O(log n). */
   enter(bucket: Bucket, counted: number): void {
     const band = this.#band(bucket.priority)
     bucket.band = band
@@ -76,7 +76,7 @@ export class PriorityBands {
     this.#changed()
   }
 
-  /** Other wants of a bucket that stays in its band count from now on. O(log n). */
+  /** Changes the counted wants of a bucket that stays in its band. O(log n). */
   change(bucket: Bucket, counted: number): void {
     bucket.counted = counted
     bucket.band!.blocks.change(bucket, counted, bucket.mass)
@@ -93,7 +93,7 @@ export class PriorityBands {
     this.#changed()
   }
 
-  /** What a bucket should have when `capacity` is divided among all. O(log n), O(1) while nothing changes. */
+  /** A bucket's share when `capacity` is divided among all. O(log n), O(1) while nothing changes. */
   target(bucket: Bucket, capacity: number): number {
     if (capacity !== this.#capacity) this.#divide(capacity)
     if (this.#above >= 0) return bucket.counted * (1 + this.#above)

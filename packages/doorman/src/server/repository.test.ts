@@ -27,7 +27,7 @@ describe('Templates', () => {
     expect(new Templates({ resources }).find('a')).toEqual(resources[0])
   })
 
-  it('stays as it was made, whatever becomes of what it was made from', () => {
+  it('stays as it was made, even if its source changes', () => {
     const resources = [template('*', { capacity: 1 })]
     const templates = new Templates({ resources })
     resources[0]!.capacity = 2
@@ -54,7 +54,7 @@ describe('Templates', () => {
     ['a parameter that is no number', [template('*', {}, parameter('headroom', 'a'))], 'headroom of "*" must be'],
     ['a parameter without value', [template('*', {}, parameter('headroom'))], 'headroom of "*" must be'],
     ['confirm as a number', [template('*', {}, parameter('confirm', '0'))], 'confirm of "*" must be true or false'],
-    ['compatible with nobody', [template('*', {}, parameter('compatible', 'x'))], 'compatible of "*" must be one of'],
+    ['an invalid compatible', [template('*', {}, parameter('compatible', 'x'))], 'compatible of "*" must be one of'],
     ['a share above 1', [template('*', {}, parameter('minimum_share:0', '2'))], 'minimum_share:0 of "*" must be'],
     ['a share of no band', [template('*', {}, parameter('minimum_share:', '0.1'))], 'the priority in minimum_share:'],
   ])('refuses %s', (_, resources, message) => {

@@ -3,31 +3,33 @@ import { requireInteger, requireNumber, requireOneOf, requireText, show } from '
 import { compileGlob, type Matches } from './glob.js'
 import { requireParameters } from './rules.js'
 
-/** What a resource offers, and by which rule it is divided: an entry of the configuration. */
+/** The capacity of a resource, and the rule by which it is divided: an entry of the configuration. */
 export interface ResourceTemplate {
   /** The name of a resource, or a glob for the names of many. */
   identifierGlob: string
   /** In the units of the resource. */
   capacity: number
   algorithm: Algorithm
-  /** What a client may use when its lease has run out and nobody answers; capacity / clients when absent. */
+  /**
+   * The amount that a client may use when its lease has ended and no server answers; capacity / clients when absent.
+   */
   safeCapacity?: number
   description?: string
 }
 
-/** Templates in the order in which their globs are tried. The one for `*` must be there, and last. */
+/** Templates in the order in which their globs are tried. The one for `*` is required, and comes last. */
 export interface ResourceRepository {
   resources: ResourceTemplate[]
 }
 
-/** Finds the template of a resource: first one of exactly that name, then the first whose glob matches. */
+/** Finds the template of a resource: first the one of exactly that name, then the first whose glob matches. */
 export class Templates {
-  /** Copies: what becomes of the configuration that was given does not matter. */
+  /** Copies, so that later changes of the given configuration have no effect. */
   readonly all: readonly ResourceTemplate[]
   readonly #exact = new Map<string, ResourceTemplate>()
   readonly #globs: readonly { readonly matches: Matches; readonly template: ResourceTemplate }[]
 
-  /** Throws a `RangeError` or `TypeError` that names what is wrong, and where. */
+  /** Throws a `RangeError` or `TypeError` that names the invalid part and its place. */
   constructor(repository: ResourceRepository) {
     requireRepository(repository)
     this.all = structuredClone(repository.resources)
@@ -35,13 +37,13 @@ export class Templates {
     for (const template of this.all.toReversed()) this.#exact.set(template.identifierGlob, template)
   }
 
-  /** `undefined` when no template matches: the `*` that must be there does not match a name with a `/`. */
+  /** `undefined` if no template matches: the required `*` does not match a name with a `/`. */
   find(resourceId: string): ResourceTemplate | undefined {
     return this.#exact.get(resourceId) ?? this.#globs.find(({ matches }) => matches(resourceId))?.template
   }
 }
 
-/** Checks a configuration as a whole: throws, naming the entry, and nothing of it counts. */
+/** Checks a configuration as a whole: throws an error that names the invalid entry. */
 function requireRepository({ resources }: ResourceRepository): void {
   const last = resources.findIndex(({ identifierGlob }) => identifierGlob === '*')
   if (last < 0) throw new RangeError('the resource repository must contain an entry for "*"')
@@ -55,7 +57,7 @@ function requireRepository({ resources }: ResourceRepository): void {
   }
 }
 
-/** Throws a `RangeError` or `TypeError` that names the field, as `name` has it. */
+/** Throws a `RangeError` or `TypeError` that names the field, as formatted by `name`. */
 export function requireAlgorithm(name: (field: string) => string, algorithm: Algorithm): void {
   const { kind, leaseLength, refreshInterval, learningModeDuration } = algorithm
   requireOneOf(name('kind'), kind, ALGORITHM_KINDS)

@@ -1,21 +1,21 @@
-/** What all resources of a node have in common. */
+/** The parts that all resources of a node share. */
 export interface ResourceWorld {
-  /** The root divides the template's capacity, any other node what its parent gives. */
+  /** The root divides the template's capacity, any other node its parent's grant. */
   readonly isRoot: boolean
-  /** For children that ask again. */
+  /** Minimum interval for children that ask again. */
   readonly minimumSeconds: number
   readonly census: Census
   readonly turn: Turn
   readonly corrections: Corrections
 }
 
-/** What one call may still do at all resources of a node together: more would keep other calls waiting. */
+/** The work left to one call, over all resources of a node: more would keep other calls waiting. */
 export interface Turn {
-  /** Children that it may look at because their time has come. */
+  /** Due children that it may still process. */
   wakes: number
 }
 
-/** How many children there are on a node, and at how many resources each of them. */
+/** The number of children on a node, and the number of resources of each. */
 export class Census {
   readonly #byId = new Map<string, number>()
   #size = 0
@@ -25,7 +25,7 @@ export class Census {
     return this.#size
   }
 
-  /** Resources of one. */
+  /** Number of resources of one child. */
   of(id: string): number {
     return this.#byId.get(id) ?? 0
   }
@@ -44,25 +44,25 @@ export class Census {
 }
 
 /**
- * What the wall clock was corrected by, in seconds. Whoever keeps a time without these sums follows each correction,
- * and none has to be visited for it. What others may still have counts as long as either clock says, so it follows
- * what set the clock forward; what a node has itself counts as long as both do, and follows what set it back.
+ * Sums of the wall clock's corrections, in seconds. A time that is stored without these sums follows each correction,
+ * and no stored time has to be updated. Others' grants count as long as either clock says, so they follow the forward
+ * corrections; a node's own lease counts as long as both say, so it follows the backward ones.
  */
 export class Corrections {
   #total = 0
   #forward = 0
 
-  /** All of them. */
+  /** All corrections. */
   get total(): number {
     return this.#total
   }
 
-  /** Those that set the clock forward; at least 0. */
+  /** Forward corrections; at least 0. */
   get forward(): number {
     return this.#forward
   }
 
-  /** Those that set it back; at most 0. */
+  /** Backward corrections; at most 0. */
   get back(): number {
     return this.#total - this.#forward
   }

@@ -1,24 +1,27 @@
 import type { Algorithm, AlgorithmKind, NamedParameter } from '@fairlead/core/doorman'
 import { requireBoolean, requireInteger, requireNumber, requireOneOf, requireOptions } from '@fairlead/core/internal'
 
-/** An algorithm, read once: how a resource is divided at one level of the tree. */
+/** An algorithm, parsed once: how a resource is divided at one level of the tree. */
 export interface Rules {
   readonly algorithm: Algorithm
   readonly kind: AlgorithmKind
   readonly leaseLengthSeconds: number
   readonly refreshSeconds: number
   readonly learningSeconds: number
-  /** The defects of the published server, on request: two rounds of FAIR_SHARE, and leases echoed while it learns. */
+  /**
+   * The defects of the published server, on request: two rounds of FAIR_SHARE, and leases echoed during the learning
+   * mode.
+   */
   readonly published: boolean
-  /** A lease that was cut counts at its old size until the holder has shown that it knows. */
+  /** A reduced lease counts at its old size until the holder has shown the new one. */
   readonly confirm: boolean
   /** Head-room above the wants, as a part of them, while capacity is left. */
   readonly headroom: number
   /** Weights count. */
   readonly weighted: boolean
-  /** What says a higher priority counts as this one: what is configured, or has a minimum share; else 0. */
+  /** A higher priority counts as this one: the highest that is configured or has a minimum share; else 0. */
   readonly highestPriority: number
-  /** By priority: the part of the capacity that a band has before the bands above it. */
+  /** By priority: the part of the capacity that a band gets before the bands above it. */
   readonly minimumShares: ReadonlyMap<number, number>
   /** The refresh interval of the next level up the tree, as a part of this one's. */
   readonly decayFactor: number
@@ -35,8 +38,8 @@ const DEFAULTS = {
 const MINIMUM_SHARE = 'minimum_share:'
 
 /**
- * Reads an algorithm whose parameters were checked with {@link requireParameters}. Parameters that it does not know
- * are passed over: a parent may be newer than its children.
+ * Reads an algorithm whose parameters were checked with {@link requireParameters}. Unknown parameters are ignored: a
+ * parent may be newer than its children.
  */
 export function rulesOf(algorithm: Algorithm): Rules {
   const { kind, leaseLength, refreshInterval, learningModeDuration = leaseLength } = algorithm
@@ -86,12 +89,12 @@ export function requireParameters(name: (field: string) => string, parameters: r
   requireNumber(name('the sum of minimum shares'), sum, 0, 1)
 }
 
-/** Those that this version knows. */
+/** The parameters that this version knows. */
 export function knownParameters(parameters: readonly NamedParameter[]): NamedParameter[] {
   return parameters.filter(({ name }) => Object.hasOwn(DEFAULTS, name) || name.startsWith(MINIMUM_SHARE))
 }
 
-/** Values as they are meant: the wire has only text. */
+/** The parsed values: on the wire there is only text. */
 function read(parameters: readonly NamedParameter[]): Record<string, string | number | boolean> {
   const meant = ({ value = '' }: NamedParameter): string | number | boolean => {
     if (value === 'true' || value === 'false') return value === 'true'

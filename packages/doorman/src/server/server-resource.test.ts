@@ -71,7 +71,7 @@ describe('a root with clients', () => {
     ask(resource, 'b', 1_000, 200)
     const cut = ask(resource, 'a', 1_002, 200, all)
     expect(cut).toMatchObject({ capacity: 50, refreshInterval: 2 })
-    // It has not said so yet: the answer may have been lost.
+    // It has not confirmed yet: the answer may have been lost.
     expect(ask(resource, 'b', 1_003, 200).capacity).toBe(0)
     const again = ask(resource, 'a', 1_004, 200, all)
     expect(again.capacity).toBe(50)
@@ -85,11 +85,11 @@ describe('a root with clients', () => {
     const first = ask(resource, 'a', 1_000, 50)
     const raised = ask(resource, 'a', 1_003, 60, first)
     expect(raised.capacity).toBeGreaterThan(first.capacity)
-    // Sent before that, on its way until now; nobody hears the answer.
+    // Sent before that, and delayed until now; the answer is lost.
     const unheard = ask(resource, 'a', 1_006, 50, first)
     expect(unheard.capacity).toBe(first.capacity)
     expect(ask(resource, 'b', 1_007, 100).capacity).toBeLessThanOrEqual(100 - raised.capacity)
-    // The client shows what it has, which is not what it was last given.
+    // The client shows its lease, which is not the last one.
     const told = ask(resource, 'a', 1_009, 20, raised)
     expect(ask(resource, 'b', 1_010, 100).capacity).toBeLessThanOrEqual(100 - raised.capacity)
     ask(resource, 'a', 1_012, 20, told)
@@ -102,7 +102,7 @@ describe('a root with clients', () => {
     const raised = ask(resource, 'a', 1_000.5, 100, first)
     expect([first.expiryTime, raised.expiryTime]).toEqual([1_060, 1_060])
     ask(resource, 'b', 1_001.5, 100)
-    // The same question a second time: nobody hears the answer, and the client goes on with what it was given before.
+    // The same question a second time: the answer is lost, and the client keeps its earlier lease.
     ask(resource, 'a', 1_001.9, 50, first)
     expect(ask(resource, 'b', 1_004, 100).capacity).toBe(0)
     const told = ask(resource, 'a', 1_005, 100, raised)
@@ -114,7 +114,7 @@ describe('a root with clients', () => {
     const resource = root()
     const first = ask(resource, 'a', 1_000, 100)
     const kept = { ...first, capacity: 30 }
-    // It was given all anew before this came.
+    // The whole capacity was granted again before this arrived.
     expect(ask(resource, 'a', 1_000.5, 150, kept)).toMatchObject({
       capacity: 100,
       expiryTime: first.expiryTime,
@@ -132,7 +132,7 @@ describe('a root with clients', () => {
       let heldUntil = 0
       let other: Lease | undefined
       for (let now = 1_002; now < 1_300; now += 2) {
-        // It may still be using 100 until 1060, for all that anybody knows; all these answers are lost.
+        // By all that is known it may use 100 until 1060; all these answers are lost.
         const has = now < 1_060 ? shows(all) : undefined
         ask(resource, 'a', now, 1, has ?? { ...all, capacity: 1, expiryTime: now + 5 })
         other = ask(resource, 'b', now + 1, 100, other)
@@ -151,7 +151,7 @@ describe('a root with clients', () => {
       resource.decideClient('a', 'process', { resourceId: 'r', priority: 0, wants: 100, ...(has && { has }) }, now)!
     const all = asking(1_000)
     ask(resource, 'b', 1_001, 100)
-    // The answer to this one is lost; then the very first question comes.
+    // The answer to this one is lost; then the very first question arrives.
     expect(asking(1_002, all).capacity).toBe(50)
     const late = asking(1_004)
     expect(ask(resource, 'b', 1_005, 100).capacity).toBe(0)
@@ -192,7 +192,7 @@ describe('a root with clients', () => {
     expect(ask(resource, 'a', 1_004, 200, lease(100, 1_060)).capacity).toBe(50)
   })
 
-  it('divides without those who missed two refreshes, but for what they hold', () => {
+  it('leaves out children that missed two refreshes, except for the amounts they hold', () => {
     const resource = root()
     const a = ask(resource, 'a', 1_000, 60)
     ask(resource, 'b', 1_000, 1_000)
@@ -201,19 +201,19 @@ describe('a root with clients', () => {
     expect(ask(resource, 'a', 1_006, 60, lease(50, 1_060)).capacity).toBeGreaterThan(59)
   })
 
-  it('cuts nobody below its share', () => {
+  it('cuts no child below its share', () => {
     const resource = root(100, [{ name: 'headroom', value: '0' }])
     const [first] = ['a', 'b', 'c', 'd'].map((id) => ask(resource, id, 1_000, 25))
     resource.configure(template(60))
-    // The others still have 75, so 40 are missing; but they have not come yet to hear of it.
+    // The others still have 75, so 40 are missing; but they have not asked again yet.
     expect(ask(resource, 'a', 1_002, 25, first).capacity).toBe(15)
     resource.configure(template(5))
     expect(ask(resource, 'a', 1_004, 25, lease(15, 1_062)).capacity).toBe(1.25)
-    // Who wants less gives that back, whatever the others have.
+    // A client that wants less gives the rest back, no matter what the others hold.
     expect(ask(resource, 'b', 1_005, 1, first).capacity).toBe(1)
   })
 
-  it('does not answer who asks again too soon, and asks nobody to', () => {
+  it('does not answer a child that asks again too soon, and tells none to', () => {
     const resource = root()
     ask(resource, 'a', 1_000, 200)
     expect(resource.decideClient('a', undefined, { resourceId: 'r', priority: 0, wants: 180 }, 1_001.7)).toBeUndefined()
@@ -245,41 +245,44 @@ describe('a root with clients', () => {
     expect([resource.ledger.size, resource.ledger.bands.wants]).toEqual([1, 200])
   })
 
-  it.each([10, 0.1, 12_345.678])('never hands out more than %d, whatever is asked, lost, late and cut', (capacity) => {
-    fc.assert(
-      fc.property(
-        fc.array(
-          fc.record({
-            client: fc.nat(5),
-            wants: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
-            seconds: fc.constantFrom(0, 0.5, 1, 2, 5, 30, 61),
-            lost: fc.boolean(),
-          }),
-          { maxLength: 60 },
+  it.each([10, 0.1, 12_345.678])(
+    'never grants more than %d, for any sequence of questions, losses, delays and cuts',
+    (capacity) => {
+      fc.assert(
+        fc.property(
+          fc.array(
+            fc.record({
+              client: fc.nat(5),
+              wants: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 3, noNaN: true })),
+              seconds: fc.constantFrom(0, 0.5, 1, 2, 5, 30, 61),
+              lost: fc.boolean(),
+            }),
+            { maxLength: 60 },
+          ),
+          (steps) => {
+            const resource = root(capacity)
+            /** The rules that clients follow: a lost answer changes nothing. */
+            const leases = new Map<number, Lease>()
+            let now = 1_000
+            for (const { client, wants, seconds, lost } of steps) {
+              now += seconds
+              for (const [id, { expiryTime }] of leases) if (expiryTime <= now) leases.delete(id)
+              const request: ResourceRequest = { resourceId: 'r', priority: 0, wants: wants * capacity }
+              const has = leases.get(client)
+              if (has !== undefined) request.has = has
+              const gets = resource.decideClient(`client-${client}`, undefined, request, now)
+              if (gets !== undefined && !lost) leases.set(client, gets)
+              let total = 0
+              for (const each of leases.values()) total += each.capacity
+              expect(total).toBeLessThanOrEqual(capacity * (1 + 1e-12))
+              expect(resource.ledger.held).toBeLessThanOrEqual(capacity)
+            }
+          },
         ),
-        (steps) => {
-          const resource = root(capacity)
-          /** What clients keep to: an answer that was lost changes nothing. */
-          const leases = new Map<number, Lease>()
-          let now = 1_000
-          for (const { client, wants, seconds, lost } of steps) {
-            now += seconds
-            for (const [id, { expiryTime }] of leases) if (expiryTime <= now) leases.delete(id)
-            const request: ResourceRequest = { resourceId: 'r', priority: 0, wants: wants * capacity }
-            const has = leases.get(client)
-            if (has !== undefined) request.has = has
-            const gets = resource.decideClient(`client-${client}`, undefined, request, now)
-            if (gets !== undefined && !lost) leases.set(client, gets)
-            let total = 0
-            for (const each of leases.values()) total += each.capacity
-            expect(total).toBeLessThanOrEqual(capacity * (1 + 1e-12))
-            expect(resource.ledger.held).toBeLessThanOrEqual(capacity)
-          }
-        },
-      ),
-      { numRuns: 400 },
-    )
-  })
+        { numRuns: 400 },
+      )
+    },
+  )
 
   it('comes to max-min when everybody goes on asking', () => {
     fc.assert(
@@ -324,10 +327,10 @@ function levelOf(wants: readonly number[], capacity: number): number {
 }
 
 describe('a root that succeeds another master', () => {
-  it('keeps back what may be out, gives the rest of it to nobody, and ends when no old lease can be alive', () => {
+  it('reserves what may be granted, does not grant the rest of it, and ends when no old lease can be valid', () => {
     const resource = root(100, [], 1_000)
     expect(ask(resource, 'new', 1_001, 50).capacity).toBe(0)
-    // A child brings its lease; what it has is known now, the rest is still kept back.
+    // A child shows its lease; its amount is known now, and the rest is still reserved.
     expect(ask(resource, 'old', 1_002, 200, lease(40, 1_050)).capacity).toBe(20)
     expect(resource.reserve(1_002)).toBe(60)
     expect(resource.ledger.held).toBe(40)
@@ -406,7 +409,7 @@ describe('a root with servers', () => {
         ['t', 1],
       ] as const) {
         const { gets, target = 0 } = servers[id] ?? {}
-        // Each comes down to its target at once.
+        // Each server reduces to its target at once.
         const outstanding = Math.min(gets?.capacity ?? 0, target)
         servers[id] = askServer(resource, now, 500, outstanding, gets, clients, id)
       }
@@ -433,7 +436,7 @@ describe('a root with servers', () => {
     const again = askServer(resource, 1_007, 100, 100, all).gets
     expect(again.capacity).toBe(100)
     ask(resource, 'a', 1_008, 100)
-    // Sent before the server gave its clients anything; nobody hears the answer.
+    // Sent before the server granted its clients anything; the answer is lost.
     askServer(resource, 1_009, 100, 0, all)
     expect(ask(resource, 'a', 1_010, 100).capacity).toBe(0)
     const shown = askServer(resource, 1_012, 100, 100, again).gets

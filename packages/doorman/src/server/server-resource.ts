@@ -13,22 +13,22 @@ import { decayed, type Rules, rulesOf } from './rules.js'
 import { type Before, countable, grantOf, roundDown, roundUp, targetOf } from './shares.js'
 import { type NodeDemand, Upstream } from './upstream.js'
 
-/** By how much longer than written a server counts a lease: expiries are whole seconds, and clocks differ. */
+/** Time for which a server counts a lease beyond its stated end: expiries are whole seconds, and clocks differ. */
 const GRACE_SECONDS = 1
-/** A grant this close to its target, as a part of it, is as good, and so is a cut of less. */
+/** Tolerance, as a part: a grant this close to its target is settled, and a smaller reduction is ignored. */
 const SETTLED = 0.015
-/** Part of the minimum interval that has to pass: timers and networks are not exact. */
+/** Part of the minimum interval that must pass: timers and networks are not exact. */
 const PUNCTUAL = 0.9
-/** Between two answers to a client that needs one sooner. */
+/** Shortest time between two answers to a client that needs one early. */
 const URGENT_SECONDS = 0.4
-/** Wants that moved by this part do not wait for the minimum interval. */
+/** Wants that changed by more than this part do not wait for the minimum interval. */
 const MOVED = 0.2
 
 /**
- * One resource at one node: who gets how much, so that what children may be using never exceeds what the node has.
+ * One resource at one node: divides it so that the amounts that children may be using never exceed the node's own.
  *
- * What a child may still be using is *held* against the node's own lease until it is known to have let go. Times are
- * seconds since the epoch and are handed in. A decision costs O(log n) in children.
+ * The amount that a child may still be using is *held* against the node's own lease until the child is known to have
+ * let go. Times are seconds since the epoch, passed as arguments. A decision costs O(log n) in children.
  */
 export class ServerResource {
   readonly id: string
@@ -42,11 +42,14 @@ export class ServerResource {
   #safeCapacity: number | undefined
   #isWithdrawn = false
   #asked = 0
-  /** Of the last decision: what the child should have in the end, and what each client would in case of need. */
+  /** From the last decision: the child's final share, and each client's share without an answer. */
   #target = 0
   #share = 0
 
-  /** `learnFrom` is when a predecessor may last have given leases; minus infinity if there was none. */
+  /**
+   * `learnFrom` is the latest time at which a predecessor may have granted leases; minus infinity without a
+   * predecessor.
+   */
   constructor(id: string, template: ResourceTemplate, learnFrom: number, world: ResourceWorld) {
     const { isRoot, minimumSeconds, corrections } = world
     this.id = id
@@ -69,12 +72,12 @@ export class ServerResource {
     return this.#template
   }
 
-  /** No template matches it any more: what is leased counts until it ends, and nothing is given. */
+  /** No template matches it any more: leases count until they end, and no new ones are granted. */
   get isWithdrawn(): boolean {
     return this.#isWithdrawn
   }
 
-  /** Questions about it that were answered. */
+  /** Number of its answered questions. */
   get asked(): number {
     return this.#asked
   }
@@ -87,12 +90,12 @@ export class ServerResource {
     return this.#upstream
   }
 
-  /** What the node may hand out. */
+  /** The amount that the node may grant. */
   capacity(now: number): number {
     return this.#upstream === undefined ? this.#template.capacity : this.#upstream.capacity(now)
   }
 
-  /** What it keeps back for children of a predecessor. */
+  /** The amount reserved for children of a predecessor. */
   reserve(now: number): number {
     return this.#reserve.at(now)
   }
@@ -101,13 +104,14 @@ export class ServerResource {
     return this.#reserve.learning(now)
   }
 
-  /** What a client may use when nobody answers. */
+  /** The amount that a client may use when no server answers. */
   get safeCapacity(): number {
     return this.#safeCapacity ?? this.#share
   }
 
   /**
-   * Decides on a client's request, before which it had given back so often; `undefined` when it asks again too early.
+   * Decides on a client's request; `releases` is the number of its earlier releases. `undefined` if it asks again too
+   * early.
    */
   decideClient(
     id: string,
@@ -133,14 +137,14 @@ export class ServerResource {
     return this.#decide(child, request.has, has?.capacity ?? 0, undefined, now, inUse)
   }
 
-  /** Another client goes by the same id, and has asked since this one last did. */
+  /** True if another client has the same id, and has asked since this one last did. */
   isRivalled(id: string, instance: string | undefined): boolean {
     const client = this.#ledger.findClient(id, instance)
     const rival = client && this.#ledger.rivalOf(client)
     return rival !== undefined && rival.askedAt > client!.askedAt && client!.askedAt > Number.NEGATIVE_INFINITY
   }
 
-  /** Decides on a server's request; `undefined` when it asks again too early. */
+  /** Decides on a server's request; `undefined` if it asks again too early. */
   decideServer(
     id: string,
     request: ServerCapacityResourceRequest,
@@ -154,7 +158,7 @@ export class ServerResource {
     const inherited = known?.held ?? (this.#reserve.learning(now) ? undefined : 0)
     const child = known ?? this.#ledger.addServer(id)
     const has = request.has !== undefined && request.has.expiryTime > now - GRACE_SECONDS ? request.has : undefined
-    // A promise outlasts the lease: a predecessor may have cut that without the server knowing.
+    // A promise outlasts the lease: a predecessor may have reduced that without the server knowing.
     const claimed = outstanding ?? has?.capacity ?? 0
     if (known === undefined || (outstanding ?? 0) > known.held) this.#believe(child, claimed, has, now)
     this.#note(child)
@@ -171,7 +175,7 @@ export class ServerResource {
     return response
   }
 
-  /** A client has let go of everything that it had asked for when it had given back so often. */
+  /** Releases the client's grants, unless it has already asked again with a higher number of releases. */
   release(id: string, instance: string | undefined, now: number, releases: number = Number.POSITIVE_INFINITY): void {
     this.#ledger.advance(now)
     const child = this.#ledger.findClient(id, instance)
@@ -179,7 +183,7 @@ export class ServerResource {
     this.#considerAsking(now)
   }
 
-  /** A new configuration; `undefined`: none matches it. */
+  /** Takes a new template; `undefined`: none matches. */
   configure(template: ResourceTemplate | undefined): void {
     this.#isWithdrawn = template === undefined
     if (template === undefined) return
@@ -190,7 +194,7 @@ export class ServerResource {
     this.#ledger.scale(template.capacity)
   }
 
-  /** The question to the parent. It is a promise from here on. */
+  /** The question to the parent. From now on it is a promise. */
   ask(now: number, minimumSeconds: number): ServerCapacityResourceRequest {
     this.#ledger.advance(now)
     const standing = this.#standing(now)
@@ -205,7 +209,7 @@ export class ServerResource {
     return request
   }
 
-  /** What the parent has answered; nothing of it is checked here. Less than nothing is nothing. */
+  /** Takes the parent's answer, which is already checked. A negative amount counts as 0. */
   answered(response: ServerCapacityResourceResponse, now: number): void {
     this.#ledger.advance(now)
     const { algorithm, inherited, safeCapacity } = response
@@ -218,7 +222,7 @@ export class ServerResource {
     this.#considerAsking(now)
   }
 
-  /** How things stand before a child's new wants are entered. */
+  /** Records the totals before a child's new wants are entered. */
   #note(child: Child): void {
     this.#before.known = child.askedAt > Number.NEGATIVE_INFINITY
     this.#before.wants = this.#ledger.bands.wants
@@ -226,9 +230,9 @@ export class ServerResource {
   }
 
   /**
-   * The answer to a child whose wants have been entered. `claim`: what it says that it has; `has`: what of it is good
-   * still. `outstanding`
-   * is what a server promises not to exceed, `inUse` what a client cannot let go at once, whatever its lease.
+   * The answer to a child whose wants have been entered. `claim`: its stated lease; `has`: the part of it that is still
+   * valid. `outstanding` is the amount that a server promises not to exceed, `inUse` the amount that a client cannot
+   * give up at once, even without a lease.
    */
   #decide(
     child: Child,
@@ -262,15 +266,15 @@ export class ServerResource {
       (this.#upstream === undefined || lease !== undefined) && (outstanding === undefined || floor <= free)
     if (this.#rules.published && this.#reserve.learning(now)) granted = has
     else if (!covered) {
-      // The old lease goes on as it was.
+      // The old lease continues unchanged.
       granted = leased
       expiry = leased > 0 ? child.expiry : Math.floor(now)
     } else granted = grantOf(target, free, leased, floor)
     granted = roundDown(granted, ledger.unit)
 
-    // A message frees capacity only if it shows what was last granted. Any other may have been on its way for long, or
-    // its sender has not heard of that yet: it may be using what it had, or have promised more by now. Peers that never
-    // show a lease could free nothing at all: those are taken to have the answer before this one.
+    // A message frees capacity only if it shows the last grant. Any other may have been delayed for long, or its sender
+    // has not received that grant yet: it may be using its earlier amount, or have promised more since. Peers that
+    // never show a lease could free nothing: they are assumed to have received the previous answer.
     const believed = outstanding === undefined && child.instance === undefined && !child.shows ? leased : mayUse
     const shown = showsLast ? Math.min(roundUp(outstanding ?? has, ledger.unit), child.held) : believed
     const confirms = outstanding !== undefined || this.#rules.confirm
@@ -285,8 +289,8 @@ export class ServerResource {
   }
 
   /**
-   * What a predecessor gave counts as held. Where the child tells its lease, that stays good for as long as it was
-   * given; where it does not, it has none, but what it has promised to others may last for a lease length.
+   * A predecessor's grant counts as held. If the child states its lease, that stays valid until its end; otherwise it
+   * has none, but the amount it has promised to others may last for a lease length.
    */
   #believe(child: Child, capacity: number, has: Lease | undefined, now: number): void {
     if (!this.#reserve.believes(now)) return
@@ -301,7 +305,7 @@ export class ServerResource {
     this.#ledger.holdUntil(child, (has === undefined ? longest : child.expiry) + GRACE_SECONDS)
   }
 
-  /** NO_ALGORITHM and STATIC at the root look at nobody else. */
+  /** NO_ALGORITHM and STATIC at the root do not depend on the other children. */
   get #bounded(): boolean {
     return (
       this.#upstream !== undefined || this.#rules.kind === 'PROPORTIONAL_SHARE' || this.#rules.kind === 'FAIR_SHARE'
@@ -316,7 +320,7 @@ export class ServerResource {
     return now - this.#ledger.askedAt(child) < this.#minimum() * PUNCTUAL
   }
 
-  /** Somebody waits there, its wants have moved, or it lets go of something that it was asked for. */
+  /** Requests wait at the child, its wants have changed, or it gives up an amount that it was asked for. */
   #isUrgent(child: Child, { wants, waiting = 0, inUse = 0, has }: ResourceRequest, now: number): boolean {
     if (now - this.#ledger.askedAt(child) < Math.min(this.#minimum(), URGENT_SECONDS) * PUNCTUAL) return false
     if (Math.abs(wants - child.wants) > MOVED * child.wants) return true

@@ -1,17 +1,17 @@
 import type { Child, ChildLedger } from './child-ledger.js'
 import type { Rules } from './rules.js'
 
-/** How things stood before the request came; a proportional share looks at that too. */
+/** The totals before a request; a proportional share also depends on them. */
 export interface Before {
-  /** The child had asked before. */
+  /** True if the child had asked before. */
   known: boolean
   wants: number
   subclients: number
 }
 
 /**
- * What a child should have of `capacity` in the end, whatever the others still hold. Its wants have been entered.
- * O(log n), but O(n) for the published form of FAIR_SHARE.
+ * A child's final share of `capacity`, regardless of what others still hold. Its wants have been entered. O(log n), but
+ * O(n) for the published form of FAIR_SHARE.
  */
 export function targetOf(rules: Rules, ledger: ChildLedger, child: Child, capacity: number, before: Before): number {
   switch (rules.kind) {
@@ -26,7 +26,7 @@ export function targetOf(rules: Rules, ledger: ChildLedger, child: Child, capaci
   }
 }
 
-/** Max-min over the subclients of all. */
+/** Max-min over all subclients. */
 function fairShare(ledger: ChildLedger, child: Child, capacity: number): number {
   let target = 0
   for (let i = 0; i < child.buckets.length; i++) target += ledger.bands.target(child.buckets[i]!, capacity)
@@ -34,8 +34,8 @@ function fairShare(ledger: ChildLedger, child: Child, capacity: number): number 
 }
 
 /**
- * An equal share for every subclient; what some leave of theirs goes to the others in proportion to what they want
- * beyond theirs. As in the published server: a child that is new takes part with the totals as they were before.
+ * An equal share for every subclient; unused parts go to the others in proportion to their wants beyond their shares.
+ * As in the published server, a new child takes part with the earlier totals.
  */
 function proportionalShare(ledger: ChildLedger, child: Child, capacity: number, before: Before): number {
   const { known } = before
@@ -55,7 +55,7 @@ function proportionalShare(ledger: ChildLedger, child: Child, capacity: number, 
 
 /**
  * The published FAIR_SHARE with its defects: two rounds of redistribution, the second of which measures others by the
- * requester's own share, and does not stop at its wants.
+ * requester's own share, and does not stop at their wants.
  */
 function publishedFairShare(ledger: ChildLedger, child: Child, capacity: number): number {
   const equal = capacity / ledger.bands.subclients
@@ -68,7 +68,7 @@ function publishedFairShare(ledger: ChildLedger, child: Child, capacity: number)
   return second + (last.left / (last.contenders + child.subclients)) * child.subclients
 }
 
-/** What others leave of their shares, and how many subclients want more than theirs. */
+/** The unused parts of the others' shares, and the number of subclients that want more than theirs. */
 function leftBy(ledger: ChildLedger, child: Child, shareOf: (other: Child) => number) {
   let left = 0
   let contenders = 0
@@ -82,39 +82,39 @@ function leftBy(ledger: ChildLedger, child: Child, shareOf: (other: Child) => nu
 }
 
 /**
- * What a child is given: what it should have in the end, as far as others cannot be using it; and of what it has
- * already, all that it should have. So nobody falls below its share because others have not come yet to hear of theirs:
- * while a capacity is cut, the sum comes down from the old one to the new one, and no further. `floor` is what the
- * children of a server may be using.
+ * The grant to a child: its final share, as far as others cannot be using it, and at least the part of its present
+ * lease within that share. So a child does not fall below its share because others have not asked yet: while a capacity
+ * is reduced, the sum falls from the old one to the new one, and no further. `floor` is the amount that a server's own
+ * children may be using.
  */
 export function grantOf(target: number, free: number, leased: number, floor: number): number {
   return Math.max(Math.min(target, Math.max(free, leased)), floor)
 }
 
 /**
- * Capacity is handed out in multiples of a power of two, 2^-40 of the capacity or so: sums of such numbers are exact
- * in doubles, so totals that are adjusted in place stay true and come back to exactly 0.
+ * Capacity is granted in multiples of a power of two, about 2^-40 of the capacity: sums of such numbers are exact in
+ * doubles, so totals that are adjusted in place stay correct and return to exactly 0.
  */
 
 /** Binary digits between the capacity and the unit. */
 const DIGITS = 40
 
-/** How far the capacity may move, in doublings, before the unit follows it; 2^53 leaves room for that. */
+/** Doublings by which the capacity may change before the unit follows; 2^53 leaves room for that. */
 const SLACK = 4
 
-/** The exponent of the unit for `capacity`; the present one while it is good enough. */
+/** The exponent of the unit for `capacity`; the present one while it is close enough. */
 export function exponentOf(capacity: number, present?: number): number {
   const exponent =
     capacity > 0 && capacity < Number.POSITIVE_INFINITY ? Math.ceil(Math.log2(capacity)) - DIGITS : -DIGITS
   return present !== undefined && Math.abs(exponent - present) <= SLACK ? present : exponent
 }
 
-/** What somebody says, as far as it counts: sums of it stay numbers, whatever it was. */
+/** A stated value, bounded so that sums of such values stay finite numbers. */
 export function countable(value: number): number {
   return Math.min(value, Number.MAX_SAFE_INTEGER)
 }
 
-/** The least multiple of `unit` that is not below `value`. */
+/** The smallest multiple of `unit` that is not below `value`. */
 export function roundUp(value: number, unit: number): number {
   const multiple = Math.ceil(value / unit)
   return Number.isSafeInteger(multiple) ? multiple * unit : value

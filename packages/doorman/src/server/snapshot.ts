@@ -9,33 +9,33 @@ export interface ChildSnapshot {
   kind: 'client' | 'server'
   wants: number
   subclients: number
-  /** Of its lease; 0 when that has run out. */
+  /** Capacity of its lease; 0 after the end of the lease. */
   has: number
   expiryTime: number
   refreshInterval: number
-  /** What it may still be using. */
+  /** The amount that it may still be using. */
   held: number
   askedAt: number
 }
 
-/** One resource of a node: what there is, wanted, leased and kept back, in its units. */
+/** One resource of a node: capacity, wants, leases and reserve, in its units. */
 export interface ServerResourceSummary {
   id: string
-  /** What the node may hand out. */
+  /** The amount that the node may grant. */
   capacity: number
   safeCapacity: number
   algorithm: Algorithm
   learning: boolean
-  /** What is kept back for children of a predecessor. */
+  /** The amount reserved for children of a predecessor. */
   reserve: number
-  /** No template matches it any more: nothing is given, and what is leased counts until it ends. */
+  /** No template matches it any more: nothing is granted, and leases count until they end. */
   withdrawn: boolean
   sumHas: number
   sumHeld: number
   sumWants: number
-  /** What of that waits at the clients, as far as they say so. */
+  /** The part of the wants that waits at the clients, as far as they report it. */
   sumWaiting: number
-  /** Questions about it that were answered since it is known. */
+  /** Answered questions about it since it was created. */
   asked: number
   /** Clients, those behind servers included. */
   clients: number
@@ -62,12 +62,12 @@ export interface NodeSnapshot extends NodeSummary {
   resources: ServerResourceSnapshot[]
 }
 
-/** Between two pauses of a long look: more would keep calls waiting. */
+/** Children between two pauses of a walk: more would keep calls waiting. */
 const WALKED_AT_ONCE = 5_000
 
 /**
- * The children with the largest leases, `most` of them at most, the largest first. Stops after each few thousand, so
- * that others have their turn; clients that come or go meanwhile may be missed.
+ * The children with the largest leases, at most `most`, largest first. Pauses every few thousand, so that other calls
+ * are answered; clients that come or go meanwhile may be missed.
  */
 export function* largestOf(
   { ledger }: ServerResource,
@@ -116,20 +116,20 @@ export function summaryOf(resource: ServerResource, now: number): ServerResource
   }
 }
 
-/** The largest of many things that are shown one by one; the others are forgotten on the way. */
+/** Keeps the largest of many items that are added one by one. */
 export class Largest<T> {
   readonly #most: number
   readonly #compare: (a: T, b: T) => number
   #found: T[] = []
   #least: T | undefined
 
-  /** Keeps `most` of them; `compare` is below 0 if `a` is the larger. */
+  /** Keeps `most` items; `compare` is below 0 if `a` is the larger. */
   constructor(most: number, compare: (a: T, b: T) => number) {
     this.#most = most
     this.#compare = compare
   }
 
-  /** O(1), with a sort of twice `most` so seldom that all of them cost no more than the walk. */
+  /** O(1) amortised: it sorts twice `most` items so rarely that all sorts together cost no more than the walk. */
   add(item: T): void {
     if (this.#least !== undefined && this.#compare(item, this.#least) >= 0) return
     this.#found.push(item)
@@ -138,7 +138,7 @@ export class Largest<T> {
     this.#least = this.#found.at(-1)
   }
 
-  /** The largest first. */
+  /** Largest first. */
   sorted(): T[] {
     return this.#found.sort(this.#compare).slice(0, this.#most)
   }

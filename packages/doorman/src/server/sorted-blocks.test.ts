@@ -112,7 +112,7 @@ describe('SortedBlocks', () => {
     const present = Array.from({ length: 1_000 }, () => new Wish(10 + 90 * random(), 1))
     for (const wish of present) blocks.add(wish, wish.wants, 1)
     for (let round = 0; round < 60; round++) {
-      // Now and then all rise together, so that some blocks fill and others run empty.
+      // From time to time all rise together, so that some blocks fill up and others become empty.
       const least = round % 4 === 0 ? 10 * round : 10
       for (const wish of present) {
         wish.wants = least + 90 * random()

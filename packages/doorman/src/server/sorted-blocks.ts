@@ -1,27 +1,27 @@
 import { BLOCK_SIZE, Blocks } from './blocks.js'
 
-/** A block with fewer entries joins its neighbour, where both together have no more than this. */
+/** A block with fewer entries joins a neighbour if both together have at most PACKED. */
 const SPARSE = BLOCK_SIZE / 4
 const PACKED = (BLOCK_SIZE * 3) / 4
 
-/** Somebody's wish: its number in the blocks. */
+/** An entry's number in the blocks. */
 export interface Placed {
   place: number
 }
 
 /**
- * What children want, by wants per mass, so that the exact max-min level is found in O(log n) while one of them changes
- * per request: a row of blocks, each for the ratios up to its bound, and a tree of sums over them.
+ * The wants of children, ordered by wants per mass, so that the exact max-min level is found in O(log n) while one of
+ * them changes per request: a row of blocks, each for the ratios up to its bound, and a tree of sums over them.
  *
  * `wants` is finite and at least 0, `mass` above 0.
  */
 export class SortedBlocks<E extends Placed> {
-  /** Where the blocks have an entry, by its number. */
+  /** The cell of each entry in the blocks, by the entry's number. */
   readonly #cellOf: number[] = []
   readonly #blocks = new Blocks(this.#cellOf)
   /** The blocks by position. */
   readonly #row: number[] = [this.#blocks.create()]
-  /** By position: the largest ratio that may be in there. It stays when that entry goes, and the last one is infinite. */
+  /** By position: upper bound of the block's ratios. It stays when that entry leaves, and the last one is infinite. */
   readonly #bounds: number[] = [Number.POSITIVE_INFINITY]
   /** By block. */
   readonly #positions: number[] = [0]
@@ -63,7 +63,7 @@ export class SortedBlocks<E extends Placed> {
     this.#size--
   }
 
-  /** The same entry now wants this. O(log n). */
+  /** Changes an entry's wants and mass. O(log n). */
   change(entry: E, wants: number, mass: number): void {
     const { place } = entry
     const position = this.#firstAbove(wants / mass)
@@ -79,8 +79,8 @@ export class SortedBlocks<E extends Placed> {
   }
 
   /**
-   * The λ at which the sum of min(wants, λ · mass) is `capacity`; infinite if all that is wanted fits. O(log n): a
-   * descent in the tree, and a scan of one block.
+   * The λ at which the sum of min(wants, λ · mass) is `capacity`; infinite if all wants fit. O(log n): a descent in the
+   * tree, and a scan of one block.
    */
   level(capacity: number): number {
     const { leaves, wants: wantsBy, mass: massBy } = this.#tree
@@ -113,11 +113,11 @@ export class SortedBlocks<E extends Placed> {
       wants += wantsOf[cell]!
       mass += massOf[cell]!
     }
-    // Nothing is above only where rounding hides the level.
+    // Only rounding can leave no mass above the level.
     return mass < total ? (capacity - wants) / (total - mass) : Number.POSITIVE_INFINITY
   }
 
-  /** Adds up the entries whose ratio is at most `ratio`, for `foundWants` and `foundMass`. O(log n). */
+  /** Sums the entries whose ratio is at most `ratio`, for `foundWants` and `foundMass`. O(log n). */
   find(ratio: number): void {
     const { leaves, wants: wantsBy, mass: massBy } = this.#tree
     const position = this.#firstAbove(ratio)
@@ -141,19 +141,19 @@ export class SortedBlocks<E extends Placed> {
     this.#foundMass = mass
   }
 
-  /** What the entries of the last {@link find} want together. */
+  /** Sum of the wants found by the last {@link find}. */
   get foundWants(): number {
     return this.#foundWants
   }
 
-  /** Their mass. */
+  /** Sum of the mass found by the last {@link find}. */
   get foundMass(): number {
     return this.#foundMass
   }
 
   /**
-   * Calls `visit` with every entry, in the order of the ratios; but with the sums of a block, and no entry, where
-   * `together` says that all up to a ratio may be taken together.
+   * Calls `visit` for every entry, in the order of the ratios; but once for a whole block, with its sums and no entry,
+   * if `together` is true for the block's bound.
    */
   forEach(
     visit: (entry: E | undefined, wants: number, mass: number) => void,
@@ -189,7 +189,7 @@ export class SortedBlocks<E extends Placed> {
     if (this.#blocks.sizes[block]! < SPARSE) this.#join(this.#positions[block]!)
   }
 
-  /** A block has changed. */
+  /** Updates the sums of a changed block. */
   #sum(block: number): void {
     this.#tree.update(this.#positions[block]!, this.#blocks.wants[block]!, this.#blocks.mass[block]!)
   }
@@ -216,7 +216,7 @@ export class SortedBlocks<E extends Placed> {
     this.#number()
   }
 
-  /** A block has few entries left: it and a neighbour become one, if that leaves room. O(blocks) when they do. */
+  /** Merges a block with few entries into a neighbour, if both fit. O(blocks) when it does. */
   #join(position: number): void {
     const { sizes } = this.#blocks
     const fits = (lower: number): boolean =>
@@ -229,7 +229,7 @@ export class SortedBlocks<E extends Placed> {
     this.#number()
   }
 
-  /** The row has changed. */
+  /** Updates the positions after a change of the row. */
   #number(): void {
     for (let position = 0; position < this.#row.length; position++) this.#positions[this.#row[position]!] = position
     this.#tree.rebuild(this.#row, this.#blocks)
@@ -237,15 +237,15 @@ export class SortedBlocks<E extends Placed> {
 }
 
 /**
- * Sums over a row of blocks: the root is node 1, the parts of node i are 2i and 2i + 1, the leaves begin at `leaves`.
- * A sum is made of its two parts anew whenever one changes, so it never drifts.
+ * Sums over a row of blocks: the root is node 1, the children of node i are 2i and 2i + 1, the leaves begin at
+ * `leaves`. A sum is recomputed from its two children at every change, so it never drifts.
  */
 class SumTree {
   leaves = 1
   wants: Float64Array = new Float64Array(2)
   mass: Float64Array = new Float64Array(2)
 
-  /** The block at `position` has changed. O(log blocks). */
+  /** Updates the block at `position`. O(log blocks). */
   update(position: number, wants: number, mass: number): void {
     let node = this.leaves + position
     this.wants[node] = wants
@@ -253,7 +253,7 @@ class SumTree {
     for (node >>= 1; node >= 1; node >>= 1) this.#join(node)
   }
 
-  /** The row has changed. O(blocks). */
+  /** Rebuilds the tree after a change of the row. O(blocks). */
   rebuild(row: readonly number[], blocks: Blocks): void {
     if (row.length > this.leaves || row.length * 4 < this.leaves) {
       this.leaves = 2 ** Math.ceil(Math.log2(row.length))

@@ -15,7 +15,7 @@ function answer(capacity: number, target?: number): ServerCapacityResourceRespon
   return { resourceId: 'r', gets, ...(target === undefined ? {} : { target }) }
 }
 
-/** Has a lease of 50, and 40 of it outstanding. */
+/** A node with a lease of 50, of which 40 are outstanding. */
 function leased(target?: number, corrections: Corrections = new Corrections()): Upstream {
   const upstream = new Upstream(corrections)
   upstream.consider(standing(0, 40), NOW)
@@ -102,7 +102,7 @@ describe('Upstream', () => {
     expect(upstream.nextAt).toBe(NOW + 10)
   })
 
-  it('asks no more when nobody is left, until somebody comes', () => {
+  it('stops asking without children, until one comes', () => {
     const upstream = leased()
     upstream.asked(standing(0, 0, false), MINIMUM_SECONDS, NOW + 8)
     upstream.answered(answer(0), false, NOW + 8)

@@ -11,31 +11,32 @@ import { Alarm, withinDeadline } from '@fairlead/core/internal'
 import type { DoormanNode, ParentQuestion } from './doorman-node.js'
 import type { Corrections } from './resource-world.js'
 
-/** Wants that moved by this part since the parent was asked are worth a question of their own. */
+/** Wants that changed by more than this part since the last question cause an early one. */
 const MOVED = 0.2
 
-/** What a node says of itself when it asks. */
+/** A node's report about itself to its parent. */
 export interface NodeDemand {
-  /** What its children may be using, and its reserve. */
+  /** The amount that its children may be using, plus its reserve. */
   outstanding: number
   wants: number
-  /** It has children. */
+  /** True if it has children. */
   alive: boolean
 }
 
 /**
- * A node's own lease of a resource from its parent, and when to ask for it again. Times are seconds since the epoch.
+ * A node's own lease of a resource from its parent, and the time to ask for it again. Times are seconds since the
+ * epoch.
  *
- * What it says to be outstanding is a promise: from then on, until an answer comes, it hands out no more than that.
+ * The outstanding amount that it reports is a promise: until the answer, it grants no more than that.
  */
 export class Upstream {
   readonly #corrections: Corrections
   #lease: Lease | undefined
-  /** What had set the clock back when the lease was last looked at. */
+  /** Sum of the backward corrections when the lease was last read. */
   #back = 0
   #target = Number.POSITIVE_INFINITY
   #promise = Number.POSITIVE_INFINITY
-  /** Both by the clock without its corrections. */
+  /** Both times are without the clock's corrections. */
   #askedAt = Number.NEGATIVE_INFINITY
   #nextAt = Number.POSITIVE_INFINITY
   #wantsAsked = 0
@@ -45,12 +46,12 @@ export class Upstream {
     this.#corrections = corrections
   }
 
-  /** When to ask. */
+  /** The time of the next question. */
   get nextAt(): number {
     return this.#nextAt + this.#corrections.total
   }
 
-  /** The lease while it is good; one that either clock says has ended is not. */
+  /** The lease while it is valid: it ends as soon as either clock says so. */
   lease(now: number): Lease | undefined {
     const { back } = this.#corrections
     if (this.#lease !== undefined && back !== this.#back)
@@ -59,17 +60,17 @@ export class Upstream {
     return this.#lease !== undefined && this.#lease.expiryTime > now ? this.#lease : undefined
   }
 
-  /** What may be handed out. */
+  /** The amount that may be granted now. */
   capacity(now: number): number {
     return Math.min(this.lease(now)?.capacity ?? 0, this.#promise)
   }
 
-  /** What should be handed out in the end. */
+  /** The final amount that may be granted. */
   target(now: number): number {
     return Math.min(this.lease(now)?.capacity ?? 0, this.#target)
   }
 
-  /** It asks, and promises. */
+  /** Records a question and its promise. */
   asked(standing: NodeDemand, minimumSeconds: number, now: number): void {
     this.#promise = standing.outstanding
     this.#askedAt = now - this.#corrections.total
@@ -78,25 +79,25 @@ export class Upstream {
     this.#nextAt = Number.POSITIVE_INFINITY
   }
 
-  /** The parent has answered. */
+  /** Records the parent's answer. */
   answered({ gets, target }: ServerCapacityResourceResponse, alive: boolean, now: number): void {
     this.#lease = gets
     this.#back = this.#corrections.back
     this.#target = target ?? Number.POSITIVE_INFINITY
     this.#promise = Number.POSITIVE_INFINITY
-    // Before it ends, whatever the interval.
+    // Before the lease ends, even if the interval is longer.
     const seconds = Math.max(1, Math.min(gets.refreshInterval, gets.expiryTime - Math.floor(now) - 1))
     this.#nextAt = alive ? now - this.#corrections.total + seconds : Number.POSITIVE_INFINITY
   }
 
-  /** No answer: the promise stays, and the question is put again, not before `againAt`. */
+  /** No answer: the promise stays, and the question is repeated, not before `againAt`. */
   unanswered(againAt: number): void {
     this.#nextAt = Math.max(againAt - this.#corrections.total, this.#askedAt + this.#minimumSeconds)
   }
 
-  /** Whether there is reason to ask before the time, as soon as the parent would listen. */
+  /** Asks early if there is a reason, as soon as the parent accepts a question. */
   consider(standing: NodeDemand, now: number): void {
-    // While a question is under way there is nothing to add.
+    // While a question is in flight there is nothing to add.
     if (this.#promise !== Number.POSITIVE_INFINITY && this.#nextAt === Number.POSITIVE_INFINITY) return
     const lease = this.lease(now)?.capacity ?? 0
     const first =
@@ -111,7 +112,7 @@ export class Upstream {
   }
 }
 
-/** The world of a {@link ParentLink}. Times are seconds since the epoch. */
+/** The dependencies of a {@link ParentLink}. Times are seconds since the epoch. */
 export interface ParentLinkSettings {
   readonly node: DoormanNode
   readonly transport: Transport
@@ -121,15 +122,14 @@ export interface ParentLinkSettings {
 }
 
 const FIRST_RETRY_SECONDS = 1
-/** Few servers ask the same parent, and behind each of them many clients may wait. */
+/** Short, because few servers ask the same parent, and each may have many waiting clients. */
 const LAST_RETRY_SECONDS = 2
-/** From server to server in one go. */
+/** Most redirects between servers in one attempt. */
 const MOST_REDIRECTS = 5
 
 /**
- * Puts a node's questions to its parent, one at a time, and follows redirects to the parent's master. No answer is
- * waited for longer than the deadline; then it tries again, after 1 s or 2 s. One timer, while there is anything to
- * ask.
+ * Sends a node's questions to its parent, one at a time, and follows redirects to the parent's master. Each answer is
+ * awaited for at most the deadline; then it retries after 1 s or 2 s. One timer, while there are questions.
  */
 export class ParentLink {
   readonly #settings: ParentLinkSettings
@@ -144,12 +144,12 @@ export class ParentLink {
     this.#alarm = new Alarm(settings.after, () => this.look())
   }
 
-  /** Why the last question was not answered; `undefined` once one was. */
+  /** The reason why the last question was not answered; `undefined` after an answer. */
   get lastError(): string | undefined {
     return this.#lastError
   }
 
-  /** The node has done something: perhaps there is something to ask. */
+  /** Checks for a question after the node has done some work. */
   look(): void {
     if (this.#closed) return
     const { node, now } = this.#settings
@@ -160,7 +160,7 @@ export class ParentLink {
     this.#alarm.set(Number.isFinite(nextAt) ? nextAt * 1_000 : undefined, at * 1_000)
   }
 
-  /** Asks no more. */
+  /** Stops asking. */
   close(): void {
     this.#closed = true
     this.#alarm.set(undefined, 0)
@@ -194,6 +194,6 @@ export class ParentLink {
         throw new CapacityError('unavailable', 'no server knows the master of the parent')
       this.#service = transport.connect(masterAddress)
     }
-    throw new CapacityError('unavailable', 'servers send us round in circles')
+    throw new CapacityError('unavailable', 'the servers redirect in a circle')
   }
 }

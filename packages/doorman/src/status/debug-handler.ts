@@ -9,7 +9,7 @@ import type { DoormanSettings } from '../options.js'
 import type { DoormanServer } from '../server/index.js'
 import { MOST_CHILDREN, type Status, statusPage } from './status-page.js'
 
-/** What the pages are about. */
+/** The sources of the pages. */
 export interface StatusSources {
   readonly settings: DoormanSettings
   readonly server: DoormanServer
@@ -23,13 +23,13 @@ export interface StatusSources {
 }
 
 /**
- * `/` is the status page, `/?resource=ID` with the clients of one; `/metrics` for Prometheus. `/healthz` says that the
+ * `/` is the status page, `/?resource=ID` with the clients of one; `/metrics` for Prometheus. `/healthz` shows that the
  * process answers, `/readyz` whether it knows a master; these two are for probes, which have no credentials.
  */
 export function debugHandler(standing: StatusSources): RequestListener {
   const { access, metrics } = standing
   return (request, response) => {
-    // The first line of a request is anybody's: `GET //` is no URL.
+    // The request line may contain anything: `GET //` is no URL.
     const target = request.url ?? '/'
     const url = URL.canParse(target, BASE) ? new URL(target, BASE) : undefined
     if (request.method !== 'GET' && request.method !== 'HEAD') send(response, 405, 'text/plain', 'only GET')
@@ -96,7 +96,7 @@ function sendWhenMade(body: Promise<string>, response: ServerResponse, type: str
 }
 
 function send(response: ServerResponse, status: number, type: string, body: string): void {
-  // The page needs its own style, and nothing from anywhere.
+  // The page needs its own style, and no other source.
   const policy = "default-src 'none'; style-src 'unsafe-inline'"
   response.writeHead(status, { 'content-type': type, 'content-security-policy': policy, 'cache-control': 'no-store' })
   response.end(body)

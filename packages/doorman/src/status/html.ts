@@ -1,6 +1,6 @@
 import { VIEWS_STYLE } from '@fairlead/console/views'
 
-/** A piece of HTML. What is put into it by {@link html} is escaped, unless it is such a piece itself. */
+/** A piece of HTML. {@link html} escapes its parts, unless they are such pieces themselves. */
 export class Html {
   readonly text: string
 
@@ -23,7 +23,7 @@ function textOf(part: Part): string {
   return String(part).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** The style of the status page: that of the console's views, and the rules of this page alone. */
+/** The style of the status page: that of the console's views, plus rules for this page. */
 export const STYLE: Html = new Html(`<style>${VIEWS_STYLE}
 body { margin: 0; }
 main { max-width: 1400px; margin: 0 auto; padding: 20px 24px 64px; }

@@ -39,7 +39,7 @@ describe('the status page', () => {
     const page = await (await get('/')).text()
     expect(page).toContain('>master</span>')
     expect(page).toContain(doorman.address)
-    expect(page).toContain('Nobody has asked for anything yet')
+    expect(page).toContain('No client has asked for anything yet')
     expect(page).toContain('Ours &#38; &#60;yours&#62;')
   })
 
@@ -84,7 +84,7 @@ describe('the status page', () => {
       ...{ lock: undefined, parent: undefined, startedAt: 0, now: 60, problems: [], resource: undefined, children: [] },
       past: () => samples,
     })
-    // The newest is at the right, and the most that there was at the top.
+    // The newest value is on the right, and the maximum at the top.
     const lineOf = (points: string): string =>
       page.match(`<polyline points="${points}"[^>]* stroke="([^"]*)"`)?.[1] ?? ''
     expect(lineOf('0.0,22.0 70.0,15.0 140.0,1.0')).toBe('var(--c6)')

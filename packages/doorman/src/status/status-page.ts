@@ -4,36 +4,36 @@ import { mostWanted, type Sample } from '../observe/history.js'
 import type { ChildSnapshot, DoormanServerSummary, ResourceTemplate, ServerResourceSummary } from '../server/index.js'
 import { Html, html, STYLE } from './html.js'
 
-/** All that the page shows. Times are seconds since the epoch. */
+/** The contents of the page. Times are seconds since the epoch. */
 export interface Status {
   snapshot: DoormanServerSummary
   address: string
   httpUrl: string | undefined
   serverRole: string
-  /** How the master is found: by an election with a lock, or not at all. */
+  /** The lock of the election; undefined without one. */
   lock: string | undefined
   parent: string | undefined
   startedAt: number
   now: number
-  /** What is not as it should be. */
+  /** Problems to report. */
   problems: readonly string[]
-  /** Show the clients of this resource. */
+  /** The resource whose clients are shown. */
   resource: string | undefined
-  /** Those with the largest leases, one more than are shown if there are as many. */
+  /** The clients with the largest leases, one more than are shown, if there are any. */
   children: readonly ChildSnapshot[]
-  /** What a resource was like over the last minutes, the oldest first. */
+  /** The recent history of a resource, oldest first. */
   past(resourceId: string): readonly Sample[]
 }
 
-/** Rows on one page: the clients with the largest leases, the resources of which most is wanted. */
+/** Rows on one page: the clients with the largest leases, the resources with the largest wants. */
 export const MOST_CHILDREN = 200
 const MOST_RESOURCES = 200
 const MOST_TEMPLATES = 200
 
-/** Made in one go: more rows would keep calls waiting. */
+/** Rows rendered between two pauses: more would keep calls waiting. */
 const ROWS_AT_ONCE = 20
 
-/** The page, with all it needs; it looks again every five seconds. Made with pauses, in which others are answered. */
+/** The complete page, which reloads every five seconds. Rendered with pauses, in which other calls are answered. */
 export async function statusPage(status: Status): Promise<string> {
   const { snapshot, problems } = status
   const chosen = snapshot.resources.find(({ id }) => id === status.resource)
@@ -82,7 +82,7 @@ function facts({ snapshot, address, httpUrl, serverRole, lock, parent, startedAt
 async function resources({ snapshot: { resources: all }, past }: Status): Promise<Html> {
   const shown = mostWanted(all, MOST_RESOURCES)
   if (all.length === 0)
-    return html`<h2>Resources</h2><section><p class="empty">Nobody has asked for anything yet.</p></section>`
+    return html`<h2>Resources</h2><section><p class="empty">No client has asked for anything yet.</p></section>`
   return html`<h2>Resources</h2>
 <section class="scroll" tabindex="0" aria-label="Resources"><table class="plain">
 <thead><tr><th>Resource</th><th class="words">Leased, and wanted</th><th class="words">Last minutes</th><th>Capacity</th>
@@ -93,7 +93,7 @@ async function resources({ snapshot: { resources: all }, past }: Status): Promis
 ${LEGEND}`
 }
 
-/** What is drawn in which colour, in bars and curves alike. */
+/** The series and their colours, in bars and curves alike. */
 const COLOURS = {
   has: ['var(--c0)', 'leased'],
   reserve: ['var(--c5)', 'kept back: a predecessor may have leased it'],
@@ -129,7 +129,7 @@ ${withdrawn ? html`<span class="tag">not configured any more</span>` : undefined
 </tr>`
 }
 
-/** Lines of what was wanted, leased, waiting and there to be had, the newest at the right. */
+/** Curves of wants, leases, waiting amounts and capacity, with the newest on the right. */
 function curve(past: readonly Sample[]): Html | undefined {
   if (past.length < 2) return undefined
   const line = (of: keyof Sample): LinesProps['lines'][number] => {

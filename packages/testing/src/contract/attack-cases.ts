@@ -10,23 +10,23 @@ import { Http2Client } from './http2-client.js'
 import { TOO_BUSY } from './refusal-cases.js'
 import type { Rig, RigOptions } from './rig.js'
 
-/** More than Node reads of a body that nobody wants, and more than that and the system's buffers. */
+/** More than Node reads of an unread body, and more than that and the system's buffers together. */
 const UNREAD = 300_000
 const FAR_TOO_MUCH = 3_000_000
-/** More than is read ahead of a handler on one connection, and of as many connections in all. */
+/** More than the read-ahead of one connection, and a number of connections that exceeds the total. */
 const BEYOND_ALL_BOUNDS = 5_000_000
 const MANY = 12
-/** Clients that keep a request waiting are cut off: as soon as the options allow, or never while a case runs. */
+/** Clients that keep a request waiting are cut off as soon as the options allow, or never during a case. */
 const CUT_OFF = { hasty: true, options: { clientTimeoutMs: 1_000 } }
 const NOT_CUT_OFF = { hasty: true, options: { clientTimeoutMs: 3_600_000 } }
-/** What clients may get rid of after a refusal: what is read, and what the buffers of both ends hold. */
+/** Most bytes that clients can send after a refusal: those read, and those in the buffers of both ends. */
 const MOST_TAKEN = 20_000_000
-/** Far more than it takes to cut a slow body off, also on a machine that is busy. */
+/** Much longer than it takes to cut off a slow body, also on a busy machine. */
 const MAX_WAIT_MS = 20_000
 
 /**
- * Clients that mean no good, or are only odd: they leave where Node does not read, hold on to what they have, send more
- * than anybody wants. Each must give back what it holds, in seconds; and hold no more than its share while others wait.
+ * Malicious or merely odd clients: they leave where Node does not read, hold on to what they have, and send unwanted
+ * data. Each must give back its capacity, in seconds, and hold no more than its share while others wait.
  */
 export function attackCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
@@ -34,7 +34,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   for (const how of ['end', 'reset'] as const)
     for (const size of [UNREAD, FAR_TOO_MUCH])
       cases.add(
-        `a client that leaves (${how}) behind ${size} bytes that nobody reads: its signal fires`,
+        `a client that leaves (${how}) behind ${size} unread bytes: its signal fires`,
         () => NOT_CUT_OFF,
         async (rig) => {
           const client = await rig.connect()
@@ -48,21 +48,21 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       )
 
   cases.add(
-    `${MANY} clients that leave behind ${BEYOND_ALL_BOUNDS} bytes each that nobody reads: given up after clientTimeoutMs`,
+    `${MANY} clients that leave behind ${BEYOND_ALL_BOUNDS} unread bytes each: given up after clientTimeoutMs`,
     () => ({ hasty: true, options: { clientTimeoutMs: 30_000 } }),
     async (rig) => {
       const clients = await Promise.all(Array.from({ length: MANY }, () => rig.connect()))
       for (const client of clients) client.post('/wait', BEYOND_ALL_BOUNDS)
       await rig.begun('/wait', MANY)
       await Promise.all(clients.map((client) => client.leave()))
-      // Their handlers still run, and cannot be told.
+      // Their handlers still run, and cannot be stopped.
       await rig.finished({ ignored: MANY })
       assert.equal(rig.scenes.running, MANY)
     },
   )
 
   cases.add(
-    'a client that half-closes behind a body that nobody reads: ignored',
+    'a client that half-closes behind an unread body: ignored',
     () => NOT_CUT_OFF,
     async (rig) => {
       const client = await rig.connect()
@@ -76,7 +76,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
   )
 
   cases.add(
-    'a client that leaves while it waits behind a body that nobody reads: out of the line, not run',
+    'a client that leaves while it waits behind an unread body: out of the line, not run',
     () => ({ ...NOT_CUT_OFF, stages: [limitStage(1, { waiters: 10 })] }),
     async (rig) => {
       const holder = await rig.connect()
@@ -86,7 +86,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       waiter.post('/send/200', UNREAD)
       await rig.until('one waits', () => rig.snapshot().waiting === 1)
       await waiter.leave()
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       rig.scenes.raiseCurtain()
       await rig.finished({ success: 1 })
       assert.equal(rig.scenes.begun.get('/send/200'), undefined)
@@ -143,7 +143,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       async (rig) => {
         const client = await rig.connect()
         client.write(`POST /send/200 HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`)
-        // One chunk that goes on and on.
+        // One endless chunk.
         if (headers.startsWith('Transfer')) client.write('3b9aca00\r\n')
         const head = client.received('temporary-reduced-capacity')
         const taken = await client.flood()
@@ -198,8 +198,8 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
       await rig.begun('/obey', 4)
       const other = await rig.exchange('/send/200', { headers: { 'x-tenant': 'other' } })
       assert.equal(other.status, 200)
-      // Two of four are the share of each of two flows, so two are cut off; one, if the last to begin has not been seen
-      // to be slow when the other flow gets its slot, and nobody waits any more.
+      // Each of two flows is entitled to two of the four slots, so two requests are cut off; only one, if the last one
+      // has not yet been recognised as slow when the other flow gets its slot, after which no request waits.
       await rig.until('the other is done', () => rig.snapshot().inFlight < 4)
       assert.ok(rig.snapshot().inFlight >= 2)
       await Promise.all(clients.map((client) => client.leave()))
@@ -228,7 +228,7 @@ export function attackCases<Target extends readonly unknown[]>(harness: AdapterH
           open.delete(client)
         }
       }
-      // Settled: where the requests of the others fail, so may the attackers' connections.
+      // `allSettled`, because the attackers' connections may fail where the requests of the others do.
       const attackers = Promise.allSettled(Array.from({ length: 40 }, attack))
       const visitor = async (_: unknown, i: number): Promise<number[]> => {
         const statuses: number[] = []

@@ -1,7 +1,7 @@
 import type { AdapterHarness } from './harness.js'
 import { Rig, type RigOptions } from './rig.js'
 
-/** Longest that an ordinary case may take. */
+/** Longest duration of an ordinary case. */
 export const TIMEOUT_MS = 180_000
 
 /**
@@ -10,7 +10,7 @@ export const TIMEOUT_MS = 180_000
  */
 export interface ContractCase {
   readonly name: string
-  /** Longest that it may take, in milliseconds: it ends by itself before that, and says what it waited for. */
+  /** Longest duration, in milliseconds: the case ends by itself before that, and names the condition it waited for. */
   readonly timeoutMs: number
   /** Starts an app of its own, tries the case, and stops it. */
   run(): Promise<void>
@@ -25,7 +25,7 @@ export class Cases<Target extends readonly unknown[]> {
     this.#harness = harness
   }
 
-  /** Adds a case on a gate that holds nothing but a probe. */
+  /** Adds a case on a gate with a probe as its only stage. */
   plain(name: string, act: (rig: Rig<Target>) => Promise<void>): void {
     this.add(name, () => ({}), act)
   }

@@ -10,14 +10,14 @@ export interface Reply {
   readonly complete: boolean
 }
 
-/** What to send besides the path. */
+/** The request, besides its path. */
 export interface Sent {
   method?: string
   headers?: OutgoingHttpHeaders
   body?: string
 }
 
-/** Sends one request on a connection of its own, and reads the whole response, or what came of it. */
+/** Sends one request on a connection of its own, and reads the whole response, or as much as arrives. */
 export function exchange(port: number, path: string, { method = 'GET', headers = {}, body }: Sent): Promise<Reply> {
   return new Promise((resolve, reject) => {
     const request = httpRequest({ host: '127.0.0.1', port, path, method, headers, agent: false }, (response) => {
@@ -41,13 +41,13 @@ export function exchange(port: number, path: string, { method = 'GET', headers =
   })
 }
 
-/** A connection on which requests are written by hand. */
+/** A connection on which requests are written as raw text. */
 export class RawClient {
   readonly #socket: Socket
   #received = ''
   #drained = (): void => {}
   #waits: (() => void)[] = []
-  /** Settles when the connection has closed, whoever closed it. */
+  /** Settles when the connection has closed, from either end. */
   readonly closed: Promise<void>
 
   private constructor(socket: Socket) {
@@ -71,7 +71,7 @@ export class RawClient {
     })
   }
 
-  /** Writes requests without a body, all at once: more than one of them are pipelined. */
+  /** Writes requests without a body, all at once: more than one are pipelined. */
   get(...paths: readonly string[]): void {
     this.write(paths.map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''))
   }
@@ -80,13 +80,15 @@ export class RawClient {
     this.#socket.write(text)
   }
 
-  /** Writes a request with a body of `size` bytes, as fast as the server takes it. */
+  /** Writes a request with a body of `size` bytes, as fast as the server reads it. */
   post(path: string, size: number, headers: string = ''): void {
     this.write(`POST ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}Content-Length: ${size}\r\n\r\n`)
     this.write('b'.repeat(size))
   }
 
-  /** Writes until the connection closes, or nothing more is taken for half a second. Gives how many bytes were taken. */
+  /**
+   * Writes until the connection closes, or no data is accepted for half a second. Returns the number of bytes accepted.
+   */
   async flood(): Promise<number> {
     const chunk = 'b'.repeat(65_536)
     let written = 0
@@ -106,17 +108,17 @@ export class RawClient {
     return written - this.#socket.writableLength
   }
 
-  /** Says that nothing more will come, and stays. */
+  /** Ends its side of the connection, and stays. */
   halfClose(): void {
     this.#socket.end()
   }
 
-  /** Reads nothing from now on. */
+  /** Stops reading. */
   stopReading(): void {
     this.#socket.pause()
   }
 
-  /** Waits until `text` was received `times` times; what was received is then forgotten. */
+  /** Waits until `text` was received `times` times; the received data is then discarded. */
   received(text: string, times: number = 1): Promise<string> {
     return new Promise((resolve) => {
       const check = (): void => {
@@ -131,7 +133,7 @@ export class RawClient {
     })
   }
 
-  /** Leaves: without a word (FIN), or with a reset (RST). */
+  /** Leaves by a FIN, or by a reset (RST). */
   async leave(how: 'end' | 'reset' = 'end'): Promise<void> {
     if (how === 'reset') this.#socket.resetAndDestroy()
     else this.#socket.destroy()

@@ -13,21 +13,21 @@ const CROWD = 1_000
 const AT_ONCE = 50
 const SEED = 20_261
 const TIMEOUT_MS = 300_000
-/** Visits that closures of the last requests may still know. */
+/** Visits that closures of the last requests may still reference. */
 const MOST_KNOWN = 20
-/** Rounds of collecting that find nothing more, after which nothing more will be found. */
+/** Collections without progress after which no more will be found. */
 const ROUNDS_IN_VAIN = 100
 
 /**
- * Crowds of all kinds of clients, who leave at random moments: before the request was read, while it waits, while it is
- * handled, in the middle of the answer, between pipelined requests, on streams of one connection. Nothing may be left
- * behind: no permit, nobody in line, nothing in memory. And the process must not complain: neither of rejections that
- * nobody handles nor of listeners that pile up.
+ * Crowds of all kinds of clients, which leave at random moments: before the request was read, while it waits, while it
+ * is handled, in the middle of the answer, between pipelined requests, on streams of one connection. Nothing may be
+ * left behind: no permit, no waiting request, nothing in memory. And the process must log nothing: no unhandled
+ * rejections, no warnings about accumulated listeners.
  */
 export function crowdCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
   const { crowd = CROWD } = harness
-  // So narrow that many of those that leave are waiting.
+  // A narrow gate, so that many of those that leave are waiting.
   const narrow = (): RigOptions<Target> => ({
     stages: [limitStage(20, { waiters: Number.MAX_SAFE_INTEGER })],
     timeoutMs: TIMEOUT_MS,
@@ -48,7 +48,7 @@ export function crowdCases<Target extends readonly unknown[]>(harness: AdapterHa
       watched(rig, Math.ceil(crowd / AT_ONCE), async (_, random) => {
         const client = await Http2Client.connect(rig.port)
         const streams = Array.from({ length: AT_ONCE }, (_, i) => http2Kinds[i % http2Kinds.length]!(client, random))
-        // Those that wait for an answer die with the connection.
+        // Streams that wait for an answer die with the connection.
         await Promise.race([Promise.all(streams), turns(random() * 200)])
         await client.leave()
       }),
@@ -57,8 +57,8 @@ export function crowdCases<Target extends readonly unknown[]>(harness: AdapterHa
 }
 
 /**
- * So many clients come, some at once. Then waits until nobody is left, and compares what the gate, the probe, the process
- * and the memory say.
+ * Lets this number of clients come, some at once, waits until all are gone, and compares the gate, the probe, the
+ * process and the memory.
  */
 async function watched<Target extends readonly unknown[]>(
   rig: Rig<Target>,
@@ -76,7 +76,7 @@ async function watched<Target extends readonly unknown[]>(
         while (next < crowd) await comes(next++, random)
       }),
     )
-    // What the server has not read by now it will find closed.
+    // The server will find connections closed that it has not read by now.
     await turns(100)
     await rig.until('all have ended', () => rig.snapshot().inFlight + rig.snapshot().waiting === 0)
     await turns(1)
@@ -88,15 +88,15 @@ async function watched<Target extends readonly unknown[]>(
   assert.deepEqual(refusedBy, { 'gate:gone': refused })
   assert.equal(finished.success + finished.failure + finished.ignored, admitted)
   assert.deepEqual([rig.probe.outstanding, rig.probe.doubled], [0, 0])
-  // Else they left at no such random moments.
+  // Otherwise the moments of leaving were not random.
   for (const count of [refused, finished.success, finished.ignored])
     assert.ok(count >= (admitted + refused) / 100, `only ${count} of ${JSON.stringify({ refused, ...finished })}`)
-  // A listener, a permit or a peer that is still known anywhere would know its visit.
+  // A listener, a permit or a peer that is still referenced would reference its visit.
   const known = await stillKnown(rig.scenes.visits)
   assert.ok(known <= MOST_KNOWN, `${known} of ${rig.scenes.visits.length} requests are still known`)
 }
 
-/** How many of them the garbage collector finds in use, once what is closing has closed. */
+/** Number of visits that survive garbage collection, once all closing is done. */
 async function stillKnown(visits: readonly WeakRef<object>[]): Promise<number> {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void

@@ -2,18 +2,18 @@ import { RawClient } from './client.js'
 import type { Http2Client } from './http2-client.js'
 import { turns } from './turns.js'
 
-/** A kind of client: what it does from when it is connected until it leaves. */
+/** A kind of client: its behaviour from its connection until it leaves. */
 export type Kind<Client> = (client: Client, random: () => number) => Promise<void> | void
 
-/** Longest that a client stays behind what it has sent, in turns of the event loop. */
+/** Longest stay of a client after its last data, in turns of the event loop. */
 const LONGEST_TURNS = 40
-/** More than Node reads of a body that nobody wants. */
+/** More than Node reads of an unread body. */
 const UNREAD = 200_000
 const RARELY = 0.05
-/** More than a connection's buffers take. */
+/** More than the buffers of a connection hold. */
 const LARGE = '/big/3000000'
 
-/** A handler that takes some turns of the event loop, to its answer, its end or its failure. */
+/** A path whose handler takes some turns of the event loop until its answer, its end or its failure. */
 function anyPath(random: () => number): string {
   const scene = ['turns', 'slow-stream', 'late-throw'][Math.floor(random() * 3)]
   return `/${scene}/${Math.floor(random() * 20)}`
@@ -31,7 +31,7 @@ function head(method: string, path: string, ...fields: string[]): string {
   return `${[`${method} ${path} HTTP/1.1`, 'Host: localhost', ...fields].join('\r\n')}\r\n\r\n`
 }
 
-/** Clients of HTTP/1.1, and what only looks like one. Each leaves after some turns, whatever it has been told. */
+/** HTTP/1.1 clients, and some that only resemble them. Each leaves after some turns, with or without an answer. */
 export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
   'says nothing': () => {},
   'half a head': (client) => client.write('GET /turns/1 HTTP/1.1\r\nHo'),
@@ -80,8 +80,8 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
   'a whole body': (client, random) => client.post(anyPath(random), 100),
   'half a body': (client, random) => client.write(`${head('POST', anyPath(random), 'Content-Length: 1000')}half`),
   'a body that never comes': (client, random) => client.write(head('POST', anyPath(random), 'Content-Length: 9')),
-  'a body that nobody reads': (client, random) => client.post(anyPath(random), UNREAD),
-  'a body that nobody reads, half-closed': (client, random) => {
+  'an unread body': (client, random) => client.post(anyPath(random), UNREAD),
+  'an unread body, half-closed': (client, random) => {
     client.post(anyPath(random), UNREAD)
     client.halfClose()
   },
@@ -93,7 +93,7 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked', 'Trailer: X')}1\r\na\r\n0\r\nX: y\r\n`),
   'a length and chunks': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Content-Length: 5', 'Transfer-Encoding: chunked')}0\r\n\r\n`),
-  'an expectation that nobody meets': (client, random) =>
+  'an expectation that is not met': (client, random) =>
     client.write(head('POST', anyPath(random), 'Content-Length: 100', 'Expect: nonsense')),
   'an upgrade with half a body': (client, random) =>
     client.write(`${head('POST', anyPath(random), 'Connection: Upgrade', 'Upgrade: x', 'Content-Length: 9')}half`),
@@ -117,10 +117,10 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
     client.write(`${head('POST', anyPath(random), 'Transfer-Encoding: chunked')}1\r\na\r\n0\r\nX: y\r\n\r\n`)
     client.get(anyPath(random))
   },
-  'bodies that nobody reads, one behind the other': (client, random) => {
+  'unread bodies, one behind the other': (client, random) => {
     for (let i = 0; i < 3; i++) client.post(anyPath(random), UNREAD)
   },
-  'another request behind a body that nobody reads': (client, random) => {
+  'another request behind an unread body': (client, random) => {
     client.post(anyPath(random), UNREAD)
     client.get(anyPath(random))
   },
@@ -153,16 +153,16 @@ export const KINDS: Readonly<Record<string, Kind<RawClient>>> = {
   },
 }
 
-/** One connection of a client that leaves after some turns, without a word or with a reset. */
+/** One connection of a client that leaves after some turns, by a FIN or a reset. */
 export async function visit(port: number, kind: Kind<RawClient>, random: () => number): Promise<void> {
   const client = await RawClient.connect(port)
-  // What it waits for may never come: then it leaves all the same.
+  // Its expected data may never arrive: then it leaves without it.
   const acts = Promise.resolve(kind(client, random)).then(() => linger(random))
   await Promise.race([acts, turns(20 * LONGEST_TURNS), client.closed])
   await client.leave(random() < 0.3 ? 'reset' : 'end')
 }
 
-/** Streams of one connection of HTTP/2. What is not over by itself dies with the connection. */
+/** Streams of one HTTP/2 connection. Those that have not ended by then die with the connection. */
 export const HTTP2_KINDS: Readonly<Record<string, Kind<Http2Client>>> = {
   'reads the answer': async (client) => void (await client.ask('/turns/3').reply),
   'resets at once': async (client, random) => await client.ask(anyPath(random)).reset(),
@@ -179,14 +179,14 @@ export const HTTP2_KINDS: Readonly<Record<string, Kind<Http2Client>>> = {
     await stream.reset()
   },
   'a whole body': (client, random) => void client.ask(anyPath(random), { method: 'POST', body: 'x'.repeat(100) }),
-  'a body that nobody reads': (client, random) => void client.upload(anyPath(random), 'x'.repeat(UNREAD)),
+  'an unread body': (client, random) => void client.upload(anyPath(random), 'x'.repeat(UNREAD)),
   'less than the length that it says': (client, random) =>
     void client.ask(anyPath(random), { method: 'POST', headers: { 'content-length': '100' }, body: 'short' }),
   'asks before it sends': (client, random) =>
     void client.ask(anyPath(random), { method: 'POST', headers: { expect: '100-continue' }, body: 'late' }),
   'a large answer that it does not read': (client) => void client.ask(LARGE),
   HEAD: async (client, random) => void (await client.ask(anyPath(random), { method: 'HEAD' }).reply),
-  // What is said of a connection ends the chances of all its streams, so it is said on a few connections only.
+  // Frames about the whole connection affect all its streams, so only a few connections send them.
   'says goodbye behind its request': async (client, random) => {
     const stream = client.ask(anyPath(random))
     if (random() < RARELY) client.sayGoodbye('done')

@@ -20,7 +20,7 @@ const ENDINGS: readonly (readonly [name: string, path: string, status: number, o
   ["the framework's HTTP error 503", '/http-error/503', 503, 'failure'],
 ]
 
-/** How a request ends when the client stays: each way, its outcome, exactly once. */
+/** How a request ends if the client stays: each way has its outcome, reported exactly once. */
 export function endingCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
 
@@ -84,7 +84,7 @@ export function endingCases<Target extends readonly unknown[]>(harness: AdapterH
     await client.leave()
   })
 
-  cases.plain('a body that nobody reads: success, and the connection goes on', async (rig) => {
+  cases.plain('an unread body: success, and the connection goes on', async (rig) => {
     const client = await rig.connect()
     const body = 'x'.repeat(100_000)
     client.write(`POST /send/200 HTTP/1.1\r\nHost: localhost\r\nContent-Length: ${body.length}\r\n\r\n${body}`)

@@ -13,7 +13,7 @@ const harness: AdapterHarness<Target> = {
   seesHandlers: 'always',
   header: ([request], name) => request.headers[name]?.toString(),
   start: (setup) => listen(createServer(listenerOf(setup))),
-  // What is used of requests and responses is the same over HTTP/2.
+  // The members of requests and responses used here are the same over HTTP/2.
   startHttp2: (setup) => listen(createHttp2Server(listenerOf(setup) as never)),
 }
 
@@ -26,7 +26,7 @@ function listenerOf({ middleware, play }: AppSetup<Target>): Handler {
     (inner, options) => fairHandler(inner, options),
     handler,
   )
-  // What a plain server leaves to its author: an answer to whatever the handler throws.
+  // A plain server leaves it to its author to answer errors of the handler.
   return async (request, response) => {
     try {
       await behindAll(request, response)

@@ -17,8 +17,8 @@ const ENDINGS: readonly (readonly [name: string, path: string, status: number, o
 ]
 
 /**
- * What is different where requests share a connection: each is a stream that can be reset while the others go on, and
- * the events of a reset stream are those of one that was finished. None, where the harness speaks no HTTP/2.
+ * The differences where requests share a connection: each is a stream that can be reset while the others continue, and
+ * the events of a reset stream are those of a finished one. Empty if the harness has no HTTP/2.
  */
 export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const start = harness.startHttp2?.bind(harness)
@@ -123,7 +123,7 @@ export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHa
       const second = client.ask('/send/200')
       await rig.until('one waits', () => rig.snapshot().waiting === 1)
       await second.reset()
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 1 })
       rig.scenes.raiseCurtain()
       assert.equal((await first.reply).status, 200)
@@ -168,8 +168,8 @@ export function http2Cases<Target extends readonly unknown[]>(harness: AdapterHa
       for (let i = 0; i < 40; i++) client.ask('/wait')
       await rig.until('thirty wait', () => rig.snapshot().waiting === 30)
       await client.leave()
-      // Its streams die one after the other, so some that waited may have got the place of one that died before.
-      await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+      // Its streams die one after the other, so some that waited may have got the slot of one that died earlier.
+      await rig.until('no request waits', () => rig.snapshot().waiting === 0)
       await rig.until('all signals fired', () => rig.scenes.signalled === begun(rig))
       rig.scenes.raiseCurtain()
       const { admitted, refusedBy } = rig.snapshot()

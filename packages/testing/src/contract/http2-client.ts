@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import type { Reply, Sent } from './client.js'
 
-/** One request on a connection of HTTP/2, and what has come back so far. */
+/** One request on an HTTP/2 connection, and its response so far. */
 export class Http2Exchange {
-  /** What was answered, whole or not, once the stream has closed. */
+  /** The response, complete or not, once the stream has closed. */
   readonly reply: Promise<Reply>
   readonly #stream: ClientHttp2Stream
   #body = ''
@@ -15,7 +15,7 @@ export class Http2Exchange {
     let status = 0
     let headers = {}
     stream.setEncoding('utf8')
-    // A stream that is reset, or whose connection dies, says so by its reply.
+    // The reply reports a stream that is reset, or whose connection dies.
     stream.on('error', () => {})
     stream.on('response', (all) => {
       status = all[':status'] ?? 0
@@ -33,7 +33,7 @@ export class Http2Exchange {
     })
   }
 
-  /** Waits until the body, as far as it has come, holds `text`. */
+  /** Waits until the received part of the body contains `text`. */
   received(text: string): Promise<void> {
     return new Promise((resolve) => {
       const look = (): void => {
@@ -44,14 +44,14 @@ export class Http2Exchange {
     })
   }
 
-  /** Resets the stream: the other streams of the connection go on. */
+  /** Resets the stream: the other streams of the connection continue. */
   async reset(): Promise<void> {
     this.#stream.close(constants.NGHTTP2_CANCEL)
     await this.reply
   }
 }
 
-/** A connection of HTTP/2, on which many requests are under way at once. */
+/** An HTTP/2 connection, with many requests in flight at once. */
 export class Http2Client {
   readonly #session: ClientHttp2Session
 
@@ -74,14 +74,14 @@ export class Http2Client {
     return new Http2Exchange(stream)
   }
 
-  /** Begins an upload, and sends only this much of it. */
+  /** Begins an upload, and sends only this part of it. */
   upload(path: string, part: string): Http2Exchange {
     const stream = this.#session.request({ ':method': 'POST', ':path': path })
     stream.write(part)
     return new Http2Exchange(stream)
   }
 
-  /** Uploads without end, as fast as the server takes it. Gives how many bytes it took until the stream closed. */
+  /** Uploads endlessly, as fast as the server reads. Returns the number of bytes written until the stream closed. */
   flood(path: string): Promise<{ reply: Reply; written: number }> {
     const stream = this.#session.request({ ':method': 'POST', ':path': path })
     const chunk = 'b'.repeat(65_536)
@@ -97,12 +97,12 @@ export class Http2Client {
     return new Http2Exchange(stream).reply.then((reply) => ({ reply, written }))
   }
 
-  /** Says that no more requests will come (GOAWAY), because of an error or without one, and stays. */
+  /** Announces that no more requests will follow (GOAWAY), because of an error or without one, and stays. */
   sayGoodbye(why: 'done' | 'error'): void {
     this.#session.goaway(why === 'done' ? constants.NGHTTP2_NO_ERROR : constants.NGHTTP2_PROTOCOL_ERROR)
   }
 
-  /** From now on, nothing of an answer may be sent. */
+  /** Forbids the server to send any more of an answer. */
   closeWindow(): void {
     this.#session.settings({ initialWindowSize: 0 })
   }
@@ -112,7 +112,7 @@ export class Http2Client {
     return new Http2Exchange(this.#session.request({ ':method': 'CONNECT', ':authority': 'localhost:1' }))
   }
 
-  /** Leaves, with whatever is under way. */
+  /** Leaves, with all requests in flight. */
   async leave(): Promise<void> {
     if (this.#session.destroyed) return
     const closed = once(this.#session, 'close')

@@ -20,10 +20,9 @@ export { listen } from './listen.js'
  * for (const { name, run, timeoutMs } of adapterContract(harness)) it(name, run, timeoutMs)
  * ```
  *
- * Each case starts an app of its own, talks to it over real sockets, and checks at the end that the gate holds
- * nothing: no permit, no waiting request, and no hold of a stage that was not given back exactly once. Nothing sleeps;
- * a case that hangs is ended by a watchdog, and says what it waited for. Needs Node, on the side of
- * the client at least.
+ * Each case starts an app of its own, talks to it over real sockets, and checks at the end that the gate holds nothing:
+ * no permit, no waiting request, and no hold of a stage that was not given back exactly once. Nothing sleeps; a
+ * watchdog ends a hanging case, and names the condition it waited for. Needs Node, at least for the client.
  */
 export function adapterContract<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const topics = [

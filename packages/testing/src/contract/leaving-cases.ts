@@ -21,7 +21,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
         second.get('/send/200')
         await rig.until('one waits', () => rig.snapshot().waiting === 1)
         await second.leave(how)
-        await rig.until('nobody waits', () => rig.snapshot().waiting === 0)
+        await rig.until('no request waits', () => rig.snapshot().waiting === 0)
         assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 1 })
         rig.scenes.raiseCurtain()
         await first.received('done')
@@ -78,7 +78,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
         client.get(...new Array<string>(10).fill('/wait'))
         await rig.until('one waits', () => rig.snapshot().waiting === 1)
         await client.leave(how)
-        await rig.until('nobody waits', () => rig.snapshot().waiting === 0 && rig.snapshot().refused === 10)
+        await rig.until('no request waits', () => rig.snapshot().waiting === 0 && rig.snapshot().refused === 10)
         rig.scenes.raiseCurtain()
         await rig.finished({ success: 1 })
         assert.deepEqual(rig.snapshot().refusedBy, { 'gate:gone': 10 })
@@ -128,7 +128,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
         rig.scenes.raiseCurtain()
         if (stays) await client.received('done')
         await rig.finished({ ignored: 1 })
-        // The next question comes after anything else that the adapter may have had to say.
+        // This question comes after anything else that the adapter might still report.
         await rig.exchange('/settle/7')
         assert.deepEqual(costs, [42, 7])
         await client.leave()
@@ -159,7 +159,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
       await rig.begun('/wait')
       await client.leave()
       await rig.until('the signal fired', () => rig.scenes.signalled === 1)
-      // The other gate hears of it in the same breath.
+      // The other gate is told in the same turn.
       await new Promise((resolve) => setImmediate(resolve))
       assert.equal(rig.snapshot().inFlight, 1)
       rig.scenes.raiseCurtain()
@@ -219,7 +219,7 @@ export function leavingCases<Target extends readonly unknown[]>(harness: Adapter
   return cases.all
 }
 
-/** One client after another: asks, and leaves as soon as its handler runs; those that are refused are answered. */
+/** One client after another: each asks, and leaves as soon as its handler runs; refused ones are answered. */
 async function abortAndRetry<Target extends readonly unknown[]>(
   rig: Rig<Target>,
   path: string,

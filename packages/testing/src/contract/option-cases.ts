@@ -5,7 +5,7 @@ import { Cases, type ContractCase } from './cases.js'
 import type { AdapterHarness } from './harness.js'
 import type { Rig } from './rig.js'
 
-/** What a function of the user's may do wrong: throw, or answer what it may not. */
+/** Ways for a user's function to fail: throw, or return an invalid value. */
 const WRONG: readonly (readonly [name: string, wrong: () => never])[] = [
   [
     'throws',
@@ -18,7 +18,7 @@ const WRONG: readonly (readonly [name: string, wrong: () => never])[] = [
   ['gives an object', () => ({}) as never],
 ]
 
-/** The functions that say what a request is, good and bad ones. */
+/** The functions that describe a request, valid and failing ones. */
 export function optionCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
   type Options = Omit<HttpOptions<Target>, 'gate'>
@@ -120,7 +120,7 @@ export function optionCases<Target extends readonly unknown[]>(harness: AdapterH
       const options = (onError?: 'admit' | 'refuse'): Options => {
         return { [option]: wrong, onWarning: () => {}, ...(onError && { onError }) }
       }
-      // A flow may be anything that is not there; NaN is nothing.
+      // Any missing value is valid for a flow; NaN counts as missing.
       if (option === 'flow' && what === 'gives NaN') continue
       cases.add(
         `${option} ${what}: judged by the client address at cost 1`,

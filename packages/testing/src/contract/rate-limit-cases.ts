@@ -12,7 +12,7 @@ import { Http2Client } from './http2-client.js'
 import { OVER_SHARE, requireProblem } from './refusal-cases.js'
 import type { RigOptions } from './rig.js'
 
-/** How a request may end with a response of its own, and the status of that. */
+/** Ways for a request to end with a response, and its status. */
 const ENDINGS: readonly (readonly [name: string, path: string, status: number])[] = [
   ['a whole answer', '/send/200', 200],
   ['304 without a body', '/send/304', 304],
@@ -36,13 +36,13 @@ function told({ headers }: { readonly headers: IncomingHttpHeaders }): (string |
 }
 
 const NOTHING = [undefined, undefined]
-/** Of 100 per hour: what is left, a little less than an hour before the window ends. */
+/** The fields for a budget of 100 per hour, a little less than an hour before the window ends. */
 const left = (remaining: number, name: string = 'tokens') => [
   `"${name}";q=100;w=3600`,
   `"${name}";r=${remaining};t=3540`,
 ]
 
-/** What responses tell of budgets, by `RateLimit-Policy` and `RateLimit`. */
+/** The budgets that responses report, by `RateLimit-Policy` and `RateLimit`. */
 export function rateLimitCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
   const cost = (...target: Target): number => Number(harness.header(target, 'x-cost') ?? 1)

@@ -10,7 +10,7 @@ export const OVER_SHARE: Stage = { name: 'share', admit: () => refuse('share', '
 const LATE: Stage = { name: 'slow', admit: () => Promise.resolve(undefined) }
 export const TOO_BUSY: Stage = { name: 'busy', admit: () => refuse('busy', 'overload', true, 900) }
 
-/** That a reply is a refusal in every part: status, headers, document. */
+/** Checks that a reply is a refusal in every part: status, headers, document. */
 export function requireProblem(
   reply: Reply,
   status: 429 | 503,
@@ -28,7 +28,7 @@ export function requireProblem(
   assert.deepEqual(problem['violated-policies'], [stage])
 }
 
-/** Refusals before the handler: what the client reads, and that nothing is left behind. */
+/** Refusals before the handler: what the client gets, and that nothing is left behind. */
 export function refusalCases<Target extends readonly unknown[]>(harness: AdapterHarness<Target>): ContractCase[] {
   const cases = new Cases(harness)
   const fair = createGate()
@@ -72,7 +72,7 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
   )
 
   cases.add(
-    'a refused upload: answered though nobody read its body, and the connection goes on',
+    'a refused upload: answered although its body was not read, and the connection goes on',
     () => ({ stages: [TOO_BUSY] }),
     async (rig) => {
       const client = await rig.connect()
@@ -122,7 +122,7 @@ export function refusalCases<Target extends readonly unknown[]>(harness: Adapter
   )
 
   cases.add(
-    'an inner gate that refuses, whatever for: the outer one gets its permit back, and hears of no failure',
+    'an inner gate that refuses, for any reason: the outer one gets its permit back, and no failure',
     () => ({
       inner: [
         { gate: createGate({ fair: false }) },

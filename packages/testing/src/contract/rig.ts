@@ -8,7 +8,7 @@ import { exchange, RawClient, type Reply, type Sent } from './client.js'
 import type { AdapterHarness, RunningApp } from './harness.js'
 import { Scenes } from './scenes.js'
 
-/** What a case wants. */
+/** The set-up of a case. */
 export interface RigOptions<Target extends readonly unknown[]> {
   /** Stages behind the probe. */
   stages?: readonly Stage[]
@@ -20,17 +20,17 @@ export interface RigOptions<Target extends readonly unknown[]> {
   inner?: readonly HttpOptions<Target>[]
   /** The handler is wrapped. */
   wrapped?: boolean
-  /** What waits for clients counts ten milliseconds for each: the case is about what comes of it, not how long it takes. */
+  /** Shortens all waits for clients to ten milliseconds each: the case tests their effects, not their length. */
   hasty?: boolean
-  /** Longest that the whole case may take, in milliseconds, if that is long. */
+  /** Longest duration of the whole case, in milliseconds, if that is long. */
   timeoutMs?: number
 }
 
-/** Nothing waits for so long when all is well. */
+/** Longer than any wait of a working case. */
 const WATCHDOG_MS = 60_000
 const HURRY_MS = 100
 
-/** A running app, its gate with a probe in it, and the means to wait for what happens to them. */
+/** A running app, its gate with a probe in it, and ways to wait for their changes. */
 export class Rig<Target extends readonly unknown[]> {
   readonly gate: Gate
   readonly probe: ProbeStage
@@ -41,7 +41,7 @@ export class Rig<Target extends readonly unknown[]> {
   #app: RunningApp | undefined
 
   private constructor(harness: AdapterHarness<Target>, options: RigOptions<Target>) {
-    // Behind the change, so that the gate has done with what the change was about.
+    // After the change, so that the gate has finished its work on it.
     const changed = (): void => queueMicrotask(() => this.#look())
     this.harness = harness
     this.probe = probeStage('probe', changed)
@@ -52,7 +52,7 @@ export class Rig<Target extends readonly unknown[]> {
     for (const gate of this.#gates) gate.observe(changed)
   }
 
-  /** Starts an app, runs `act`, and then sees to it that every gate is empty and nothing was given back twice. */
+  /** Starts an app, runs `act`, and then checks that every gate is empty and nothing was given back twice. */
   static async run<Target extends readonly unknown[]>(
     harness: AdapterHarness<Target>,
     options: RigOptions<Target>,
@@ -67,7 +67,7 @@ export class Rig<Target extends readonly unknown[]> {
     const hurry = options.hasty === true ? setInterval(() => hastenResponses(HURRY_MS), HURRY_MS / 10) : undefined
     try {
       await rig.#guarded(act(rig), 'the case', options.timeoutMs)
-      // Before the app closes, which would end whatever was forgotten.
+      // Before the app closes, which would end anything that was forgotten.
       rig.scenes.raiseCurtain()
       await rig.until('every gate is empty', () => rig.#isEmpty())
       assert.equal(rig.probe.doubled, 0, 'a hold was given back twice')
@@ -93,7 +93,7 @@ export class Rig<Target extends readonly unknown[]> {
     return this.gate.snapshot()
   }
 
-  /** Waits until `holds` is true; it is asked again whenever a gate, the probe or a scene has moved. */
+  /** Waits until `holds` is true; it is evaluated whenever a gate, the probe or a scene has changed. */
   until(what: string, holds: () => boolean): Promise<void> {
     let check = (): void => {}
     const reached = new Promise<void>((resolve) => {
@@ -111,7 +111,7 @@ export class Rig<Target extends readonly unknown[]> {
     return this.until(`${times} × ${path} begun`, () => (this.scenes.begun.get(path) ?? 0) >= times)
   }
 
-  /** Waits until this many requests have been answered in the gate's eyes, then compares how they ended. */
+  /** Waits until the gate has counted this number of ended requests, then compares their outcomes. */
   async finished(expected: Partial<GateSnapshot['finished']>): Promise<void> {
     const all = { success: 0, failure: 0, ignored: 0, ...expected }
     const sum = all.success + all.failure + all.ignored

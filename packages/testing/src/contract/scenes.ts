@@ -3,18 +3,18 @@ import { type FairLimit, fairLimit } from '@fairlead/core/queue'
 import type { Answer } from './harness.js'
 import { turns } from './turns.js'
 
-/** The handlers' side of a case: what each path does, and how far it has got. */
+/** The handlers of a case: the behaviour of each path, and its progress. */
 export class Scenes {
   /** Handlers begun, by path. */
   readonly begun: Map<string, number> = new Map()
-  /** Handlers that have not settled, and the most there were at once. */
+  /** Handlers that have not settled, and their largest number at once. */
   running = 0
   most = 0
-  /** What each handler was given, if nobody has forgotten it yet. */
+  /** The visits passed to handlers that have not been collected yet. */
   readonly visits: WeakRef<FairRequest>[] = []
-  /** Signals that the handlers were given and that have fired. */
+  /** Number of signals passed to handlers that have fired. */
   signalled = 0
-  /** Flows for which handlers have asked a limit, without naming one. */
+  /** Flows for which handlers have used a limit without naming one. */
   readonly limited: string[] = []
   readonly #limit: FairLimit = fairLimit({
     concurrency: 1,
@@ -34,7 +34,7 @@ export class Scenes {
     })
   }
 
-  /** Lets every handler that waits go on, now and later. */
+  /** Lets every waiting handler continue, now and later. */
   raiseCurtain(): void {
     this.#raise()
   }

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import '@fairlead/core' // in the primary: that is all it takes
+import '@fairlead/core' // in the primary: nothing else is needed
 import { describe, it } from 'vitest'
 import { type FleetHarness, fleetContract } from './index.js'
 

@@ -9,42 +9,42 @@ import type { FleetLoad, FleetMessage } from './member.js'
 
 export { type FleetLoad, fleetLoad, runFleetMember } from './member.js'
 
-/** What a way between processes supplies to be tested by {@link fleetContract}. */
+/** The parts that a link between processes supplies to be tested by {@link fleetContract}. */
 export interface FleetHarness {
-  /** Starts a process, or a thread, that calls {@link runFleetMember} with a way of its own to the others. */
+  /** Starts a process, or a thread, that calls {@link runFleetMember} with its own link to the others. */
   start(load: FleetLoad): ChildProcess | Worker
-  /** Nothing gets through any more, until it does again. Without these, that case is left out. */
+  /** Cuts the link until `mend`. Without these two, that case is left out. */
   cut?(): unknown
-  /** Messages get through again. */
+  /** Restores the link. */
   mend?(): unknown
   /**
-   * The place where the processes meet goes away, until `alone` resolves because each is on its own, and comes back
-   * without memory. Without it, that case is left out.
+   * Takes the meeting place of the processes away until `alone` resolves because each uses its own clock, and restores
+   * it without its memory. Without it, that case is left out.
    */
   forget?(alone: () => Promise<void>): unknown
-  /** True if what is sent always arrives: loss is not tried then, nor is it counted what is sent. */
+  /** True if messages always arrive: loss is then not tested, and messages are not counted. */
   readonly isSafe?: boolean
 }
 
-/** A resource that serves a number of requests a second, and has as many in store at first. */
+/** A resource that serves a number of requests a second, and starts with as many in store. */
 const PER_SECOND = 40
 const PROCESSES = 4
-/** Eight quiet flows and two loud ones, which together ask for twice as much as there is; and a few who ask for little. */
+/** Eight quiet flows and two loud ones, which together ask for twice the capacity; and a few that ask for little. */
 const SHORT: FleetLoad['rates'] = Object.fromEntries(
   Array.from({ length: 10 }, (_, i) => [`flow-${i}`, i < 8 ? 2 : 32]),
 )
 const ENOUGH: FleetLoad['rates'] = { 'flow-0': 4, 'flow-1': 16 }
-/** Nothing waits for so long when all is well, however busy the machine is. */
+/** Longer than any wait of a working test, even on a busy machine. */
 const PATIENCE_MS = 90_000
 
 /**
- * The contract of every way by which the processes of a fleet share one sense of fairness, as cases for any test runner:
+ * The contract of every link through which the processes of a fleet share FAIR's clock, as cases for any test runner:
  *
  * ```ts
  * for (const { name, run, timeoutMs } of fleetContract(harness)) it(name, run, timeoutMs)
  * ```
  *
- * Real processes in real time, before a resource that the test keeps. Needs Node.
+ * Real processes in real time, with a resource that the test simulates. Needs Node.
  */
 export function fleetContract(harness: FleetHarness): ContractCase[] {
   const cases: ContractCase[] = []
@@ -141,7 +141,7 @@ export function fleetContract(harness: FleetHarness): ContractCase[] {
 
 /** A process of the fleet. */
 export class FleetMember {
-  /** What it said last. */
+  /** Its last report. */
   sharing: Sharing | null | undefined
   reports = 0
   asked = 0
@@ -163,12 +163,12 @@ export class FleetMember {
     await this.#exited
   }
 
-  /** Stops it, or lets it go on. A thread cannot be. */
+  /** Stops or continues it. Threads do not support that. */
   signal(name: 'SIGSTOP' | 'SIGCONT'): void {
     if ('kill' in this.#process) this.#process.kill(name)
   }
 
-  /** Ends it at once, as SIGKILL does. */
+  /** Kills it at once, like SIGKILL. */
   async kill(): Promise<void> {
     if ('kill' in this.#process) this.#process.kill('SIGKILL')
     else await this.#process.terminate()
@@ -181,7 +181,7 @@ export class FleetMember {
   }
 }
 
-/** Four processes before one resource, as the contract has them. */
+/** Four processes with one resource, as in the contract. */
 export class FleetProcesses {
   readonly all: FleetMember[]
   readonly #started: FleetMember[] = []
@@ -197,14 +197,14 @@ export class FleetProcesses {
     this.all = Array.from({ length: PROCESSES }, this.start)
   }
 
-  /** One more. */
+  /** Starts one more. */
   readonly start = (): FleetMember => {
     const member = new FleetMember(this.#harness.start(this.#load), () => this.#take())
     this.#started.push(member)
     return member
   }
 
-  /** Waits until each of these shares the clock with the others, and with nobody else. */
+  /** Waits until each of these shares the clock with exactly the others. */
   readonly shares = (some: readonly FleetMember[]): Promise<void> =>
     eventually(() =>
       assert.deepEqual(
@@ -213,7 +213,7 @@ export class FleetProcesses {
       ),
     )
 
-  /** Waits until each of these is on its own. */
+  /** Waits until each of these uses its own clock. */
   readonly alone = (some: readonly FleetMember[]): Promise<void> =>
     eventually(() =>
       assert.deepEqual(
@@ -222,7 +222,7 @@ export class FleetProcesses {
       ),
     )
 
-  /** Kills all that were started. */
+  /** Kills all started processes. */
   async stop(): Promise<void> {
     await Promise.all(this.#started.map((member) => member.kill()))
   }

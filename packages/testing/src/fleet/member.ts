@@ -1,7 +1,7 @@
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { type ClockLink, createGate, type Sharing } from '@fairlead/core'
 
-/** What {@link fleetContract} tells a process that it starts. */
+/** The load that {@link fleetContract} passes to a process. */
 export interface FleetLoad {
   /** Requests per second of each flow. */
   readonly rates: Readonly<Record<string, number>>
@@ -9,24 +9,24 @@ export interface FleetLoad {
   readonly lost: number
 }
 
-/** What it hears of it. */
+/** A process's message to the contract. */
 export interface FleetMessage {
-  /** A request was let in: the answer has the same number, and says whether it was served. */
+  /** A request was admitted: the reply has the same number, and says whether it was served. */
   readonly id?: number
   readonly sharing?: Sharing | null
-  /** Reports that were sent so far, and requests that came. */
+  /** Reports sent and requests made so far. */
   readonly reports?: number
   readonly asked?: number
 }
 
-/** Where a process finds its load: the last of its arguments, as JSON; or what a thread was given. */
+/** The load of a process: its last argument, as JSON; or a thread's data. */
 export function fleetLoad(): FleetLoad {
   return isMainThread ? JSON.parse(process.argv.at(-1) ?? '') : workerData
 }
 
 /**
- * Asks a gate called `orders` without end, whatever becomes of it, as a process or thread that {@link fleetContract} has
- * started. `fleet`: its way to the others. `close` is called before it ends in order.
+ * Keeps asking a gate called `orders`, regardless of the answers, as a process or thread that {@link fleetContract} has
+ * started. `fleet`: its link to the others. `close` is called before a regular end.
  */
 export function runFleetMember(fleet?: ClockLink, close: () => unknown = () => {}): void {
   const { rates, lost } = fleetLoad()

@@ -12,7 +12,7 @@ import { manualClock, seededRandom } from '@fairlead/core/testing'
 import { describe, expect, it } from 'vitest'
 import { type PoolStoreHarness, poolStoreContract } from './index.js'
 
-/** The store in memory, on a clock that moves by up to a millisecond a call. */
+/** The store in memory, on a clock that advances by up to a millisecond per call. */
 class TickingStore implements PoolStore {
   readonly #clock = manualClock(1.7637e12)
   readonly #random = seededRandom(9)
@@ -28,7 +28,7 @@ class TickingStore implements PoolStore {
   }
 }
 
-/** A store that keeps pools as text, and of each call's tenants no others. */
+/** A store that keeps pools as text, and loads only the tenants of each call. */
 class TextStore implements PoolStore {
   readonly #clock = manualClock(1.7637e12)
   readonly #random = seededRandom(9)

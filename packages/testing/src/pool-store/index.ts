@@ -8,16 +8,16 @@ import { Members } from './members.js'
 export type { PoolStoreHarness } from './harness.js'
 
 /**
- * So long that no window ends while a case runs, and that for decades hardly any of the present one will be over: it
- * began in 2023. What is granted late in a window depends on how late it is.
+ * A window that began in 2023, so long that none ends during a case, and hardly any of it passes for decades. Grants
+ * late in a window depend on the time.
  */
 const LONG_MS = 1_700_000_000_000
-/** So short that windows end while a case runs. */
+/** So short that windows end during a case. */
 const SHORT_MS = 40
 
 let pools = 0
 
-/** Terms of a pool that no other case, and no other run, has used. */
+/** Terms of a pool that no other case or run has used. */
 function terms(windowMs: number, limit = 1_000, quantum = 10, name = 'pool'): PoolTerms {
   return poolTerms({ name: `${name}-${Math.random()}-${pools++}`, limit, windowMs, quantum })
 }
@@ -29,8 +29,7 @@ function terms(windowMs: number, limit = 1_000, quantum = 10, name = 'pool'): Po
  * for (const { name, run, timeoutMs } of poolStoreContract(harness)) it(name, run, timeoutMs)
  * ```
  *
- * The store may tell time as it likes. The grants are compared with those of the pool in this process, one by one.
- * Needs Node.
+ * The store may use any clock. The grants are compared with those of the pool in this process, one by one. Needs Node.
  */
 export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarness): ContractCase[] {
   const cases: ContractCase[] = []
@@ -50,7 +49,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
         )
       })
 
-  add('never grants more than the limit, whoever asks at the same time', async () => {
+  add('never grants more than the limit, with any concurrent calls', async () => {
     const all = members(terms(LONG_MS))
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, at) => all.ask(`m${at}`, 1 + (at % 50), { weight: 1 + (at % 3) })),
@@ -166,7 +165,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
       assert.equal((await all.ask('a', 300)).grant, 300)
       assert.equal((await all.ask('b', 200)).grant, 200)
       await forget()
-      // b was granted something last: it knows of everything.
+      // b got the last answer, so it knows everything.
       const { grant, waitMs, mark } = await all.ask('b', 1)
       assert.equal(grant, 0)
       assert.equal(mark.total, 500)
@@ -176,7 +175,7 @@ export function poolStoreContract({ stores, forget, plays = 2 }: PoolStoreHarnes
   return cases
 }
 
-/** Four hundred calls: needs and returns, retries and late arrivals, tenants of one member and of several. */
+/** Four hundred calls: demands and returns, retries and late arrivals, tenants of one member and of several. */
 async function play(all: Members, seed: number): Promise<void> {
   const random = seededRandom(seed)
   const upTo = (most: number): number => Math.floor(random() * most)
@@ -197,11 +196,11 @@ async function play(all: Members, seed: number): Promise<void> {
       rate: need > 0 ? 1 + step * random() : upTo(3),
       ask: upTo(3) * upTo(20),
     }))
-    // As the pool of a group is asked.
+    // Like the calls to the pool of a group.
     const left = random() < 0.2 ? { left: 40 * random() } : {}
     const some = { weight: upTo(3), used: upTo(40) }
     const wants = random() < 0.3 ? 100 * random() : 0
-    // The last two report tenants that others have, too, and some that they do not name.
+    // The last two report tenants that others have, too, and some without naming them.
     if (name < 'd') await all.ask(name, need, { back, weight: 0.5 + upTo(4), wants, ...left })
     else await all.ask(name, need, { back, tenants, quiet: some, wants, ...left })
   }

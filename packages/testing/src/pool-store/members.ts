@@ -1,7 +1,7 @@
 import type { LeaseAnswer, LeaseCall, PoolMark, PoolStore, PoolTerms, TenantReport } from '@fairlead/core/escrow'
 import { Pool } from '@fairlead/core/internal'
 
-/** What a member knows by its last answer. */
+/** A member's state after its last answer. */
 interface Known {
   seq: number
   win: number
@@ -10,10 +10,10 @@ interface Known {
   mark: PoolMark
 }
 
-/** Members of one pool, as processes are: each counts its calls, spends what it gets, and tells what it holds. */
+/** Members of one pool, like processes: each counts its calls, spends its grants, and reports its holdings. */
 export class Members {
   readonly terms: PoolTerms
-  /** The calls in the order in which they were answered, each with its answer. */
+  /** The calls in the order of their answers, each with its answer. */
   readonly log: { readonly call: LeaseCall; readonly answer: LeaseAnswer }[] = []
   readonly #stores: readonly PoolStore[]
   readonly #known: Map<string, Known> = new Map()
@@ -24,8 +24,8 @@ export class Members {
   }
 
   /**
-   * The member's next call: it asks for a tenant of its own, of weight 1 or as `more` says, and hands `back` some of
-   * what it has.
+   * The member's next call: it asks for a tenant of its own, of weight 1 or as `more` says, and returns `back` of its
+   * holdings.
    */
   next(
     member: string,
@@ -47,7 +47,7 @@ export class Members {
     const answer = await this.#stores[this.log.length % this.#stores.length]!.lease(call)
     const { seq } = this.#knownOf(call.member)
     const { win, mark, grant, ahead } = answer
-    // Only the answer to the last call is looked at.
+    // Only the answer to the last call counts.
     if (seq === call.seq) {
       const held = call.win === win ? call.holds : call.win === win - 1 ? (call.ahead ?? 0) : 0
       this.#known.set(call.member, { seq, win, mark, ahead, holds: held + grant })
@@ -60,7 +60,7 @@ export class Members {
     return this.send(this.next(member, need, more))
   }
 
-  /** All credit that members hold of the window. */
+  /** All credit of the window that members hold. */
   held(): number {
     let sum = 0
     for (const { holds } of this.#known.values()) sum += holds
@@ -80,8 +80,8 @@ export class Members {
   }
 
   /**
-   * Tells the logged calls to the reference, at the times at which the store says that it answered them; gives what
-   * the reference answers. Only for calls that were made one after the other.
+   * Replays the logged calls on the reference, at the times at which the store answered them; returns the reference's
+   * answers. Only for calls that were made one after the other.
    */
   reference(): LeaseAnswer[] {
     const pool = new Pool()

@@ -1,7 +1,7 @@
 import { NodeAdmission } from '../../http/node-admission.js'
 import type { Runtime } from './runtime.js'
 
-/** Deno runs Node's servers, too, but has not its signals. */
+/** Deno runs Node's servers, too, but lacks its load signals. */
 export const runtime: Runtime = {
   admission: (framework, options) => new NodeAdmission(framework, options),
   shed: () => false,

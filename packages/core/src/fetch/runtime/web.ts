@@ -1,7 +1,7 @@
 import { HttpAdmission } from '../../http/http-admission.js'
 import type { Runtime } from './runtime.js'
 
-/** Any other runtime, such as workerd: no signals of its own, and nothing that only Node has. */
+/** Any other runtime, such as workerd: without load signals, and without the parts that only Node has. */
 export const runtime: Runtime = {
   admission: (framework, options) => new HttpAdmission(framework, options),
   shed: () => false,
