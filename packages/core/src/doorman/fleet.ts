@@ -77,11 +77,7 @@ class Seat {
   #send: Report
   #isClosed = false
 
-  constructor(
-    connect: (address?: string) => Report,
-    name: string,
-    hear: (lease: string, waitedMs?: number) => void,
-  ) {
+  constructor(connect: (address?: string) => Report, name: string, hear: (lease: string, waitedMs?: number) => void) {
     this.#connect = connect
     this.#name = name
     this.#hear = hear

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { Fleet, type FleetSettings } from './fixtures/fleet.js'
-import type { ClockReport, PeriodSums, SlotSums } from './report.js'
+import type { ClockReport, Ended, PeriodSums, SlotSums } from './report.js'
 import { Claims, consensus } from './trust.js'
 
 /** Eighteen quiet flows and two loud ones before a resource that serves 100 a second. */
@@ -126,8 +126,8 @@ describe('outcomes, settlements and flows that a process tells of', () => {
   }
 
   it('are no more than what it has let in', () => {
-    const row = (requests: number) => {
-      return { letIn: 0, success: [0, 0], failure: [requests, requests], ignored: [0, 0], expected: 0 } as const
+    const row = (requests: number): Ended => {
+      return { letIn: 0, success: [0, 0], failure: [requests, requests], ignored: [0, 0], expected: 0 }
     }
     const { ended, settled, known } = new Claims().possible(
       told({ ended: [row(10), row(5_000)], settled: -1e9, known: 5_000 }),
