@@ -94,7 +94,9 @@ interface Waits {
   readonly byAge: number
   readonly keys: number
   readonly paths: number
+  /** The watched key, or all light ones, before all others. */
   readonly bound: number
+  readonly light: number
   /** Milliseconds by which the last job began later than in order of age, at most. */
   readonly lost: number
 }
@@ -112,7 +114,10 @@ function waitsOf({ name, watched, published, sources }: JobScenario, effort: Eff
     byAge: mean(byAge.map((run) => run.waitMs)),
     keys: waitMs(() => jobs.ours(({ key }) => key)),
     paths: waitMs(paths),
-    bound: waitMs(() => jobs.alwaysFirst(watched)),
+    bound: waitMs(() => jobs.alwaysFirst([watched])),
+    light: waitMs(() =>
+      jobs.alwaysFirst(sources.flatMap(({ key, perSecond }) => (perSecond === undefined ? [] : [key]))),
+    ),
     lost: Math.max(...runs(paths).map(({ lastMs }, i) => lastMs - byAge[i]!.lastMs)),
   }
 }
@@ -153,7 +158,7 @@ function loads({ part }: Effort, tell: Tell): Load[] {
         row('VTC that knows the lengths', () => engine.tokenCounter({ knows: true })),
         row('our queue, inside the engine', () => engine.ours()),
         row(`our queue, a gateway of ${GATEWAY_SLOTS} slots before a first-come engine`, () =>
-          engine.ours(GATEWAY_SLOTS),
+          engine.gateway(GATEWAY_SLOTS, engine.ours()),
         ),
       ],
     }
@@ -251,13 +256,22 @@ function waitsTable(waits: readonly Waits[]): Table {
   return {
     id: 'jobs',
     title: 'Mean wait of a light key on four slots, in ms',
-    head: ['', 'in order of age', 'best published', 'a flow for each key', 'accounts and keys', 'the key always first'],
-    rows: waits.map(({ name, published, byAge, keys, paths, bound }) => [
+    head: [
+      '',
+      'in order of age',
+      'best published',
+      'a flow for each key',
+      'accounts and keys',
+      'light keys first',
+      'the key always first',
+    ],
+    rows: waits.map(({ name, published, byAge, keys, paths, light, bound }) => [
       name,
       byAge.toFixed(0),
       published?.toFixed(0) ?? '–',
       keys.toFixed(1),
       paths.toFixed(1),
+      light.toFixed(1),
       bound.toFixed(1),
     ]),
   }

@@ -51,7 +51,7 @@ describe('an edge bundle', () => {
     [
       'a queue alone',
       `import { adaptive, requestQueue } from '@fairlead/core/queue'; export default requestQueue({ concurrency: adaptive() })`,
-      21.4,
+      21.9,
     ],
     [
       'a budget alone',

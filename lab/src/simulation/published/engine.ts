@@ -205,46 +205,98 @@ export function tokenCounter({ knows = false }: { readonly knows?: boolean } = {
   }
 }
 
+/** Seconds over which {@link leastLately} looks back. */
+const LATELY_S = 30
+
+/**
+ * Aims at the paper's measure itself, and knows how long answers will be: the client is next whose requests that run, or
+ * ended lately, cost least. No order for use: it forgets what clients have had before, and nobody knows the lengths.
+ */
+export function leastLately(): EngineQueue {
+  const lines = new Map<number, Running[]>()
+  const begun = new Map<number, Running[]>()
+  let nowS = 0
+  const had = (client: number): number => {
+    const counted = (begun.get(client) ?? []).filter(({ endS }) => endS === 0 || endS > nowS - LATELY_S)
+    begun.set(client, counted)
+    return counted.reduce((sum, request) => sum + priceOf(request), 0)
+  }
+  const least = (): Running[] | undefined => {
+    const waiting = [...lines]
+      .filter(([, { length }]) => length > 0)
+      .map(([client, line]) => ({ line, had: had(client) }))
+    return waiting.sort((a, b) => a.had - b.had)[0]?.line
+  }
+  return {
+    add(request) {
+      nowS = request.atS
+      lines.set(request.client, [...(lines.get(request.client) ?? []), request])
+    },
+    peek: () => least()?.[0],
+    take() {
+      const request = least()!.shift()!
+      begun.set(request.client, [...(begun.get(request.client) ?? []), request])
+    },
+    ended({ endS }) {
+      nowS = endS
+    },
+  }
+}
+
+/** An order in a gateway that lets so many requests at once into an engine, which serves them in order of arrival. */
+export function gateway(slots: number, order: EngineQueue): EngineQueue {
+  const engine = firstCome()
+  let inside = 0
+  const pass = (): void => {
+    for (; inside < slots; inside++) {
+      const next = order.peek()
+      if (next === undefined) return
+      order.take()
+      engine.add(next)
+    }
+  }
+  return {
+    ...engine,
+    add(request) {
+      order.add(request)
+      pass()
+    },
+    token: (request) => order.token?.(request),
+    ended(request) {
+      inside--
+      order.ended?.(request)
+      pass()
+    },
+  }
+}
+
 /** What an answer is expected to have, before the first has ended. */
 const FIRST_GUESS = 256
 
 /**
  * Our queue, charged the prompt and twice the mean answer so far; what an answer has more, as it is written; settled at
- * its end. As the engine's own order or, with `slots`, in a gateway before an engine that serves in order of arrival.
+ * its end.
  */
-export function ours(slots?: number, options: FairQueueOptions = {}): EngineQueue {
+export function ours(options: FairQueueOptions = {}): EngineQueue {
   const queue = new FairQueue<Running>({ perFlowLimit: 100_000, maxWaiting: 100_000, ...options })
   const tickets = new Map<Running, Ticket<Running>>()
-  const engine = firstCome()
-  let [inside, ended, outputs] = [0, 0, 0]
-  const start = (): Running | undefined => {
-    const ticket = queue.dequeue()
-    if (ticket !== undefined) tickets.set(ticket.item, ticket)
-    return ticket?.item
-  }
-  const pass = (): void => {
-    for (; slots !== undefined && inside < slots; inside++) {
-      const request = start()
-      if (request === undefined) return
-      engine.add(request)
-    }
-  }
+  let [ended, outputs] = [0, 0]
   return {
     add(request) {
       const expected = ended > 0 ? outputs / ended : FIRST_GUESS
       queue.enqueue(`client-${request.client}`, request, request.prompt + 2 * expected)
-      pass()
     },
-    peek: () => (slots === undefined ? queue.peek()?.item : engine.peek()),
-    take: () => void (slots === undefined ? start() : engine.take()),
+    peek: () => queue.peek()?.item,
+    take() {
+      const ticket = queue.dequeue()!
+      tickets.set(ticket.item, ticket)
+    },
     token: (request) => queue.charge(tickets.get(request)!, request.prompt + 2 * request.done),
     ended(request) {
-      inside--
       ended++
       outputs += request.output
       queue.settle(tickets.get(request)!, priceOf(request))
       tickets.delete(request)
-      pass()
     },
   }
 }

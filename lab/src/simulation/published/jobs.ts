@@ -69,10 +69,10 @@ export function oldestFirst(): JobQueue {
   return { add: (job) => void line.push(job), next: () => line.shift() }
 }
 
-/** One key always first: no order without interruptions can serve it sooner. */
-export function alwaysFirst(key: string): JobQueue {
+/** Some keys always first, in order of age: no order without interruptions can serve them sooner. */
+export function alwaysFirst(keys: readonly string[]): JobQueue {
   const [first, rest] = [oldestFirst(), oldestFirst()]
-  return { add: (job) => (job.key === key ? first : rest).add(job), next: () => first.next() ?? rest.next() }
+  return { add: (job) => (keys.includes(job.key) ? first : rest).add(job), next: () => first.next() ?? rest.next() }
 }
 
 /** Our queue. Its flows are the keys or, of accounts, paths. */

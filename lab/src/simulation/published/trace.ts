@@ -2,7 +2,17 @@ import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { seededRandom } from '@fairlead/core/testing'
 import { printTable } from '../../bench/table.js'
-import { type EngineQueue, firstCome, type Generation, ours, serve, tokenCounter, unfairness } from './engine.js'
+import {
+  type EngineQueue,
+  firstCome,
+  type Generation,
+  gateway,
+  leastLately,
+  ours,
+  serve,
+  tokenCounter,
+  unfairness,
+} from './engine.js'
 
 /**
  * The real trace of the paper on VTC (Sheng et al., OSDI 2024), which is not kept here: 1500 requests of 27 clients to a
@@ -19,9 +29,12 @@ const ROWS: readonly (readonly [string, () => EngineQueue])[] = [
   ['VTC, inside the engine', () => tokenCounter()],
   ['VTC that knows the lengths', () => tokenCounter({ knows: true })],
   ['our queue, inside the engine', () => ours()],
-  ['the same, costs as asked', () => ours(undefined, { estimates: 'asked' })],
-  ['our queue, a gateway of 32 slots', () => ours(32)],
-  ['the same, costs as asked', () => ours(32, { estimates: 'asked' })],
+  ['the same, costs as asked', () => ours({ estimates: 'asked' })],
+  ['our queue, a gateway of 32 slots', () => gateway(32, ours())],
+  ['the same, costs as asked', () => gateway(32, ours({ estimates: 'asked' }))],
+  ['our queue, a gateway of 28 slots', () => gateway(28, ours())],
+  ['VTC that knows the lengths, a gateway of 32 slots', () => gateway(32, tokenCounter({ knows: true }))],
+  ['least in the last 30 s, knows the lengths, the same', () => gateway(32, leastLately())],
 ]
 
 /** A line of the artifact's results, as far as it is used. */

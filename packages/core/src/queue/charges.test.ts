@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { Permit } from '../admission/decision.js'
 import { createGate } from '../create-gate.js'
 import { manualClock } from '../testing/index.js'
-import { queueOf } from './fixtures/queue-of.js'
+import { queueOf, settled } from './fixtures/queue-of.js'
 import { requestQueue } from './stage.js'
 
 it('charges beyond all numbers are refused, and the request ends with what was charged before', () => {
@@ -39,6 +39,39 @@ describe.each(['asked', 'learned'] as const)('charges of a request that started 
     expect(order).toContain('bbbbbbbbb')
   })
 })
+
+it.each(['charged while they run', 'settled'])(
+  'requests that started at once make no debt of what they did before others came, %s',
+  async (how) => {
+    const { queue, world } = queueOf({ concurrency: 8, estimates: 'asked', maxWaitMs: 1e6, perFlowLimit: 1_000 })
+    const held: Record<string, number> = { a: 0, b: 0 }
+    const send = async (flow: string, ms: number, cost: number): Promise<void> => {
+      const answer = await queue.enter({ flow })
+      if (!answer.admitted) return
+      held[flow]!++
+      for (let i = 0; i < 10; i++)
+        world.after((ms * i) / 10, () => {
+          if (how !== 'settled') answer.charge(cost / 10)
+        })
+      world.after(ms, () => {
+        held[flow]!--
+        answer.finish('success', { cost })
+        void send(flow, 100, 1)
+      })
+    }
+    const sums: Record<string, number> = { a: 0, b: 0 }
+    for (let i = 0; i < 40; i++) void send('a', i < 8 ? 60_000 : 100, i < 8 ? 600 : 1)
+    for (let ms = 0; ms < 120_000; ms += 100) {
+      if (ms === 59_000) for (let i = 0; i < 40; i++) void send('b', 100, 1)
+      world.advance(100)
+      await settled()
+      if (ms >= 60_000) for (const flow of ['a', 'b']) sums[flow]! += held[flow]! / 600
+    }
+    // Four slots for a minute are due to each. One request of 60 s is the most that may be owed: one slot.
+    expect(sums['a']!).toBeGreaterThan(3)
+    expect(sums['b']!).toBeGreaterThan(3.5)
+  },
+)
 
 describe('what a failed request has cost', () => {
   type Ends = (permit: Permit) => void

@@ -7,8 +7,11 @@ import { NOTHING, ROUNDING } from './slots.js'
 /** Requests, of equal durations, over which the mean cost of a flow is taken. */
 const MEMORY = 32
 
-/** Part of the most that a flow saves up which lets it go before flows that are short. */
+/** Part of the most that a flow is owed which lets it go before flows that are short. */
 const MUCH = 1 / 4
+
+/** The shares of a flow that has no need to share: all, and none that others would have to leave to it. */
+const NOT_SHARED = [Number.POSITIVE_INFINITY, 0] as const
 
 /** What one flow has: its running requests, oldest first, and its waiting ones. */
 export interface FlowRecord {
@@ -31,12 +34,14 @@ export interface FlowRecord {
   ranMs: number
   ranSquared: number
   ranCost: number
-  /** The larger of its two shares of the slots when it was last looked at, and the smaller. */
+  /** The larger of its two shares of the slots when that was last counted, and the smaller. */
   share: number
   sure: number
   /** Slots times milliseconds by which it has had less than its share, as far as that is kept; up to this time. */
   balance: number
   balancedMs: number
+  /** How often all had been forgiven what they owe. */
+  era: number
   /** It waits, and would be within the smaller share with one more request. */
   isShort: boolean
 }
@@ -58,8 +63,8 @@ const slotsOf = ({ wantedWidth, most }: FlowRecord): number => Math.min(wantedWi
  * that it is due, which are its weight over what they cost in the mean. For a flow of cheap requests needs more slots than one of
  * costly ones to have as much served. Shares are max-min: what a flow does not want of its own is shared by the others.
  * A flow may always run one request. A part of a slot is had over time: a flow may have one request more than its share
- * if it has had less than its share so far; much less, if a flow waits that has fewer whole slots than both ways of sharing
- * give it.
+ * if it has not had more than its share so far; much less, if a flow waits that has fewer whole slots than both ways of
+ * sharing give it.
  * The units of the pool are shared in the same way, in whole requests, and a flow never has more of them than
  * `perFlowUnits`. The flows of a band share what other bands leave it: those that wait elsewhere, maybe in vain, do not
  * count. Keeps a record per flow that runs or waits, and one for each of its bands; O(1) per change, amortised.
@@ -72,7 +77,11 @@ export class FlowSlots {
   /** Those of each band, if there are several. */
   readonly #bands: readonly FlowSlots[]
   readonly #isOfBand: boolean
+  readonly #slotsFor: (band: number) => number
+  readonly #band: number
   #changes = 0
+  /** How often nobody waited, or one flow alone was left: then nobody owes anybody. */
+  #era = 0
   /** The longest that a request ran, fading by one part in {@link MEMORY} of the time since; and when the last one ended. */
   #longestMs = 0
   #endedMs = 0
@@ -83,11 +92,20 @@ export class FlowSlots {
   #waitingFlows = 0
   #waiting = 0
 
-  constructor(perFlowUnits: number, bands: number = 1) {
-    this.#perFlowUnits = perFlowUnits
-    this.#bands = bands > 1 ? Array.from({ length: bands }, () => new FlowSlots(perFlowUnits, 0)) : []
-    this.#isOfBand = bands === 0
-    const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, perFlowUnits)
+  /** `slotsFor` tells the slots that a band has or might have. */
+  constructor(
+    perFlowUnits: number | undefined,
+    slotsFor: (band: number) => number,
+    bands: number = 1,
+    band: number | undefined = undefined,
+  ) {
+    this.#perFlowUnits = perFlowUnits ?? Number.POSITIVE_INFINITY
+    this.#slotsFor = slotsFor
+    this.#band = band ?? 0
+    this.#isOfBand = band !== undefined
+    const ofBand = (_: unknown, index: number): FlowSlots => new FlowSlots(perFlowUnits, slotsFor, 1, index)
+    this.#bands = bands > 1 ? Array.from({ length: bands }, ofBand) : []
+    const unitsOf = ({ wantedUnits }: FlowRecord): number => Math.min(wantedUnits, this.#perFlowUnits)
     const shares = (wants: (record: FlowRecord) => number): Shares => [
       new MaxMin(this.#flows, wants, weightOf),
       new MaxMin(this.#flows, wants, dueOf),
@@ -112,7 +130,7 @@ export class FlowSlots {
 
   waits(request: QueuedRequest): void {
     const record = this.#open(request)
-    this.#count(record, request, 1)
+    this.#add(record, request, 1)
     this.#waiting++
     if (record.waiting++ === 0) this.#waitingFlows++
     this.#note(record)
@@ -121,8 +139,8 @@ export class FlowSlots {
 
   waitsNoMore(request: QueuedRequest): void {
     const record = this.#flows.get(request.flow)!
-    this.#count(record, request, -1)
-    this.#waiting--
+    this.#add(record, request, -1)
+    if (--this.#waiting === 0) this.#era++
     if (--record.waiting === 0) this.#waitingFlows--
     this.#note(record)
     this.#close(request.flow, record)
@@ -132,7 +150,7 @@ export class FlowSlots {
   starts(request: QueuedRequest, nowMs: number): void {
     const record = this.#open(request)
     this.#balance(record, nowMs)
-    this.#count(record, request, 1)
+    this.#add(record, request, 1)
     if (!this.#isOfBand) record.running.push(request)
     record.width += request.width
     record.units += request.units
@@ -144,7 +162,7 @@ export class FlowSlots {
   ends(request: QueuedRequest, ranMs: number, cost: number, nowMs: number): void {
     const record = this.#flows.get(request.flow)!
     this.#balance(record, nowMs)
-    this.#count(record, request, -1)
+    this.#add(record, request, -1)
     if (!this.#isOfBand) record.running.delete(request)
     const isLast = record.requests === record.waiting
     record.width = isLast ? 0 : record.width - request.width
@@ -160,6 +178,11 @@ export class FlowSlots {
   /** Slots that a flow's running requests take. */
   held(flow: string): number {
     return this.#flows.get(flow)?.width ?? 0
+  }
+
+  /** Whether a running request is the one that its flow started last. */
+  isLatest(request: QueuedRequest): boolean {
+    return this.#flows.get(request.flow)?.running.last === request
   }
 
   /** Requests of a flow that wait. */
@@ -193,23 +216,20 @@ export class FlowSlots {
 
   /**
    * Whether the request is within its flow's share of its band's slots and units, which counts while others wait. For a
-   * request that would take its flow above its share of the slots, the flow must have had less than its share over time;
-   * a quarter of {@link #mostBalance} less, if somebody is short of whole slots: a flow that was idle has that.
+   * request that would take its flow above its share of the slots, the flow must owe nothing; if somebody is short of whole
+   * slots, it must be owed a quarter of {@link #mostBalance}, unless none of its requests has ended yet.
    */
-  isWithinShare(request: QueuedRequest, limit: number, poolLimit: number, nowMs: number): boolean {
+  isWithinShare(request: QueuedRequest, poolLimit: number, nowMs: number): boolean {
     const { width, units, flow, band } = request
     const ofBand = this.#bands[band.index]
-    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, limit, poolLimit, nowMs)
+    if (ofBand !== undefined) return !ofBand.isContested || ofBand.isWithinShare(request, poolLimit, nowMs)
     const record = this.#flows.get(flow)!
-    this.#balance(record, nowMs)
-    const [byWeight, byCost] = this.#shares(this.#slots, record, limit)
-    record.share = Math.max(byWeight, byCost)
-    record.sure = Math.min(byWeight, byCost)
+    this.#balance(record, nowMs, true)
     this.#note(record)
     if (record.width === 0) return true
     const wouldHold = record.width + width
     if (wouldHold > record.most) return false
-    const needed = this.#short > 0 ? MUCH * this.#mostBalance(record) : 0
+    const needed = this.#short > 0 && record.ranMs > 0 ? MUCH * this.#mostBalance(record) : 0
     if (wouldHold > record.share + ROUNDING && (record.width > record.share - ROUNDING || record.balance < needed)) {
       this.#best = Math.max(this.#best, record.balance)
       return false
@@ -242,7 +262,7 @@ export class FlowSlots {
   }
 
   /** A request comes to those of a flow, or goes from them. */
-  #count(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
+  #add(record: FlowRecord, { width, units, expected }: QueuedRequest, change: 1 | -1): void {
     record.requests += change
     record.costliest = Math.max(record.costliest, expected)
     // Differences of floats are inexact; without requests the sums are exactly 0.
@@ -261,20 +281,38 @@ export class FlowSlots {
   }
 
   /**
-   * Counts what a flow holds against its share, up to now. It saves up, or owes, at most its share for as long as the
-   * longest request runs: a flow that held all slots while nobody else waited did no harm.
+   * Counts what a flow holds against its share, up to now: against the larger of its shares at the beginning and at the
+   * end, for what it held while nobody else asked for it is no debt. A flow that comes owes nothing, and is owed nothing.
    */
-  #balance(record: FlowRecord, nowMs: number): void {
+  #balance(record: FlowRecord, nowMs: number, isTurn: boolean = false): void {
+    if (this.#bands.length > 0) return
+    let { share, sure } = record
+    // While several wait, shares are looked at with each turn.
+    if (isTurn || this.#waitingFlows < 2) {
+      const isShared = this.#waiting > 0 && this.#flows.size > 1
+      const [byWeight, byCost] = isShared ? this.#shares(this.#slots, record, this.#slotsFor(this.#band)) : NOT_SHARED
+      share = Math.max(byWeight, byCost)
+      sure = Math.min(byWeight, byCost)
+    }
+    record.share = Math.max(record.share, share)
     const most = this.#mostBalance(record)
-    const balance =
-      record.balance + (nowMs - record.balancedMs) * (Math.min(record.share, slotsOf(record)) - record.width)
-    record.balance = Math.min(most, Math.max(-most, balance))
+    const less = record.share < Number.POSITIVE_INFINITY ? this.#shareOf(record) - record.width : 0
+    const balance = record.balance + less * (nowMs - record.balancedMs)
+    record.balance = record.era === this.#era ? Math.min(most, Math.max(-most, balance)) : 0
     record.balancedMs = nowMs
+    record.era = this.#era
+    record.share = share
+    record.sure = sure
   }
 
-  /** The most that a flow saves up or owes. */
+  /** The most that a flow owes, or is owed: its share for as long as the longest request runs. */
   #mostBalance(record: FlowRecord): number {
-    return Math.min(record.share, slotsOf(record)) * this.#longestMs
+    return this.#shareOf(record) * this.#longestMs
+  }
+
+  /** Its share, as far as it wants that. */
+  #shareOf(record: FlowRecord): number {
+    return Math.min(record.share, slotsOf(record))
   }
 
   #open(request: QueuedRequest): FlowRecord {
@@ -297,8 +335,9 @@ export class FlowSlots {
       ranCost: 0,
       share: Number.POSITIVE_INFINITY,
       sure: 0,
-      balance: Number.POSITIVE_INFINITY,
+      balance: 0,
       balancedMs: 0,
+      era: this.#era,
       isShort: false,
     }
     this.#flows.set(flow, record)
@@ -306,7 +345,9 @@ export class FlowSlots {
   }
 
   #close(flow: string, { requests }: FlowRecord): void {
-    if (requests === 0) this.#flows.delete(flow)
+    if (requests > 0) return
+    this.#flows.delete(flow)
+    if (this.#flows.size === 1) this.#era++
   }
 
   /** Its shares of an amount by weight and by requests due. */

@@ -176,6 +176,8 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
   previous: QueuedRequest | undefined = undefined
   state: 'new' | 'waiting' | 'running' | 'done' = 'new'
   startedMs = 0
+  /** What it has cost so far, if that is told while it runs; what it declared, at least. */
+  costSoFar: number
   /** What passed it, while it was too wide for what its band may have. */
   passedWidth = 0
   passedUnits = 0
@@ -195,6 +197,7 @@ export class QueuedRequest implements Hold, Timed<QueuedRequest>, Terms {
     this.flow = flow
     this.path = path ?? flow
     this.cost = terms.cost
+    this.costSoFar = terms.cost
     this.expected = terms.band.queue.expected(this.path, terms.cost, terms.className)
     this.width = terms.width
     this.units = terms.units

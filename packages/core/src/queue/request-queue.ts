@@ -91,7 +91,7 @@ export class RequestQueue implements Stage {
     this.onError = settings.onError
     this.#clock = steady(settings.clock)
     const { capacity, pool } = settings
-    this.#slots = new FlowSlots(pool?.perFlow ?? Number.POSITIVE_INFINITY, settings.bands.length)
+    this.#slots = new FlowSlots(pool?.perFlow, (band) => this.#list.slotsFor(band), settings.bands.length)
     this.#supply = new SlotSupply(capacity, pool?.size)
     this.#list = new WaitingList(settings, {
       clock: this.#clock,
@@ -299,6 +299,7 @@ export class RequestQueue implements Stage {
     const durationMs = Math.max(0, nowMs - request.startedMs)
     // A request that failed, and of which nobody says what it cost, tells nothing of others.
     const teaches = outcome === 'success' || isNamed
+    if (cost > request.cost && this.#slots.isLatest(request)) this.#list.owes(request, Math.min(MOST_COST, cost))
     this.#ended(request, durationMs, teaches ? cost : 0, nowMs)
     if (outcome === 'success') this.#durations.learn(request.className, durationMs)
     try {

@@ -87,6 +87,68 @@ describe('shares of the slots', () => {
     expect(b).toBeCloseTo(10, 0)
   })
 
+  it.each([
+    ['nobody', 0],
+    ['a request of another flow', 1],
+  ])('are owed by nobody for slots that nobody else asked for, beside %s', async (_, others) => {
+    const { queue, world } = queueOf({ concurrency: 3 + others, maxWaitMs: 1e6 })
+    const held: Record<string, number> = { a: 0, b: 0, c: 0, stream: 0 }
+    const send = async (flow: string, ms: number, untilMs: number): Promise<void> => {
+      const answer = await queue.enter({ flow })
+      if (!answer.admitted) return
+      held[flow]!++
+      world.after(ms, () => {
+        held[flow]!--
+        answer.finish('success')
+        if (world.clock() < untilMs) void send(flow, ms, untilMs)
+      })
+    }
+    const many = (flow: string, ms: number, untilMs: number): void => {
+      for (let i = 0; i < 10; i++) void send(flow, ms, untilMs)
+    }
+    let a = 0
+    // A long request; then a share of 1.5 slots beside b, and all slots without it.
+    void send('c', 60_000, 0)
+    if (others > 0) void send('stream', 1e7, 0)
+    many('a', 100, 1e7)
+    for (let s = 0; s < 200; s++) {
+      if (s === 70) many('b', 100, 75_000)
+      if (s === 140) many('b', 100, 1e7)
+      for (let i = 0; i < 10; i++) {
+        world.advance(100)
+        await settled()
+        if (s >= 140) a += held['a']! / 600
+      }
+    }
+    expect(a).toBeCloseTo(1.5, 1)
+  })
+
+  it('are met soon after one request that was long', async () => {
+    const { queue, world } = queueOf({ concurrency: 3, maxWaitMs: 1e6 })
+    let [held, mean] = [0, 0]
+    const send = async (flow: string, ms: number): Promise<void> => {
+      const answer = await queue.enter({ flow })
+      if (!answer.admitted) return
+      if (flow === 'a') held++
+      world.after(ms, () => {
+        if (flow === 'a') held--
+        answer.finish('success')
+        if (flow !== 'c') void send(flow, ms)
+      })
+    }
+    void send('c', 60_000)
+    for (let i = 0; i < 10; i++) void send('a', 5_000)
+    for (let s = 0; s < 240; s++) {
+      if (s === 120) for (let i = 0; i < 10; i++) void send('b', 100)
+      for (let i = 0; i < 10; i++) {
+        world.advance(100)
+        await settled()
+        if (s >= 120) mean += held / 1_200
+      }
+    }
+    expect(mean).toBeCloseTo(1.5, 1)
+  })
+
   it('are had over time, parts of a slot included, however long requests run', async () => {
     const three = await slotsOf([slow, fast], { concurrency: 3 }, 12_000)
     expect(three[0]).toBeCloseTo(1.5, 1)

@@ -1,7 +1,7 @@
 import type { Refusal } from '../admission/refusal.js'
 import { Alarm } from '../alarm.js'
 import type { Clock } from '../clock.js'
-import type { Refused, Ticket } from '../sfq/index.js'
+import type { Refused } from '../sfq/index.js'
 import { AbortListeners, hasFired } from '../signals.js'
 import { Band, Bands } from './bands.js'
 import { DeadlineQueue } from './deadline-queue.js'
@@ -159,9 +159,8 @@ export class WaitingList {
       slots.look()
       let within: QueuedRequest | undefined
       const isWithin = (one: QueuedRequest): boolean => {
-        const limit = bands.leftFor(one.band, 'width', supply.limit)
         const units = bands.leftFor(one.band, 'units', supply.poolLimit)
-        const isTurn = this.#leaves(one) && slots.isWithinShare(one, limit, units, nowMs)
+        const isTurn = this.#leaves(one) && slots.isWithinShare(one, units, nowMs)
         if (isTurn) within = one
         return isTurn
       }
@@ -169,6 +168,11 @@ export class WaitingList {
       return bands.next(this.#isGone, isWithin, orElse)
     }
     return bands.next(this.#isGone, this.#backfill.head && this.#leaves)
+  }
+
+  /** Slots that the band of this index has or might have. */
+  slotsFor(band: number): number {
+    return this.#bands.leftFor(this.band(band), 'width', this.#host.supply.limit)
   }
 
   /** Whether that, or nothing, was found because others have all that they may have. */
@@ -234,32 +238,35 @@ export class WaitingList {
 
   /** Tells what a running request has cost so far. Throws what `weightOf` throws. */
   charge(request: QueuedRequest, costSoFar: number): void {
-    const ticket = this.#ticketOf(request, costSoFar)
-    if (ticket === undefined || this.closed) return
+    this.owes(request, costSoFar)
+    request.costSoFar = Math.max(request.costSoFar, costSoFar)
+    if (request.ticket === undefined || this.closed) return
     this.#untidy = true
-    request.band.queue.charge(ticket, costSoFar)
+    request.band.queue.charge(request.ticket, costSoFar)
+  }
+
+  /**
+   * A request that started at once needs a ticket if its flow is to owe what it costs beyond what it has cost so far: what
+   * it is charged while others wait and, at its end, all of it, if it is the latest of its flow. Had the costs of those
+   * before it been known, their flow would have paid with the turns that nobody else wanted.
+   */
+  owes(request: QueuedRequest, cost: number): void {
+    const { band, path, className, costSoFar } = request
+    if (request.ticket === undefined && cost > costSoFar && this.size > 0 && !this.closed)
+      request.ticket = band.queue.started(path, request, request.cost, className, costSoFar)
   }
 
   /** Tells the real cost of a request that has started, and may teach what others cost. Throws what `weightOf` throws. */
   settle(request: QueuedRequest, actualCost: number, teaches = true): void {
     if (this.closed) return
-    const { band, path, cost, className, drained } = request
+    const { band, path, cost, className, drained, ticket } = request
     if (drained !== undefined) band.settled(drained, actualCost, teaches)
-    const ticket = this.#ticketOf(request, actualCost)
     if (ticket === undefined) {
       if (teaches) band.queue.learn(path, cost, actualCost, className)
       return
     }
     this.#untidy = true
     band.queue.settle(ticket, actualCost, teaches)
-  }
-
-  /** A request that started at once needs a ticket when it costs more than declared while others wait. */
-  #ticketOf(request: QueuedRequest, actualCost: number): Ticket<QueuedRequest> | undefined {
-    const { band, path, cost, className } = request
-    if (request.ticket === undefined && actualCost > cost && this.size > 0)
-      request.ticket = band.queue.started(path, request, cost, className)
-    return request.ticket
   }
 
   /** When nothing waits, the fair queues may forget whose turn it was, and who owes. */

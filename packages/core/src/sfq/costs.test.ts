@@ -142,6 +142,48 @@ describe('costs that are known only at the end', () => {
   })
 })
 
+describe('a cost that is known only at the end, of requests that started while no other flow waited', () => {
+  /** The turns of `a`, of the first 200 that `a` and `b` have, after eight requests of `a` that turn out to have cost 60 each. */
+  const turnsOfA = (known: boolean, path: (flow: string, key: string) => string | readonly string[]): number => {
+    const queue = new FairQueue<string>({ estimates: 'asked', perFlowLimit: 1_000 })
+    for (let i = 0; i < 8; i++) queue.enqueue(path('a', 'first'), 'long', known ? 60 : 1)
+    const long = Array.from({ length: 8 }, () => served(queue))
+    for (let i = 0; i < 200; i++) {
+      queue.enqueue(path('a', 'second'), 'a')
+      queue.enqueue(path('b', 'first'), 'b')
+    }
+    if (!known) for (const ticket of long) queue.settle(ticket, 60)
+    return Array.from({ length: 200 }, () => served(queue).item).filter((item) => item === 'a').length
+  }
+
+  it.each([
+    ['a flow', (flow: string): string => flow],
+    ['an account', (flow: string, key: string): string[] => [flow, key]],
+  ])('is owed by %s as if it had been known: for the latest alone', (_, path) => {
+    const asIfKnown = turnsOfA(true, path)
+    expect(turnsOfA(false, path)).toBeGreaterThanOrEqual(asIfKnown - 30)
+    expect(turnsOfA(false, path)).toBeLessThanOrEqual(asIfKnown + 30)
+  })
+
+  it('is owed to the other keys of an account that waited, and not by the account', () => {
+    const queue = new FairQueue<string>({ estimates: 'asked', perFlowLimit: 1_000 })
+    for (let i = 0; i < 10; i++) for (const key of ['k', 'l']) queue.enqueue(['a', key], key)
+    const long = Array.from({ length: 8 }, () => served(queue)).filter(({ item }) => item === 'k')
+    for (let i = 0; i < 300; i++)
+      for (const path of [
+        ['a', 'k'],
+        ['a', 'l'],
+        ['b', 'b'],
+      ])
+        queue.enqueue(path, path[1]!)
+    for (const ticket of long) queue.settle(ticket, 30)
+    const next = Array.from({ length: 80 }, () => served(queue).item)
+    const turns = (name: string): number => next.filter((item) => item === name).length
+    expect(turns('b')).toBeLessThanOrEqual(55)
+    expect(turns('k')).toBeLessThanOrEqual(2)
+  })
+})
+
 describe('a charge while a request runs', () => {
   it('is a debt of its flow as soon as it exceeds what was charged', () => {
     const queue = new FairQueue<string>({ estimates: 'asked' })

@@ -58,6 +58,8 @@ export class FairQueue<T> {
   /** How often all debts were forgiven. */
   #era = 0
   #question: Question<T> | undefined = undefined
+  /** The number of the latest request that was dequeued while no other flow waited. */
+  #latestAlone = -1
 
   /** Throws a `RangeError` or `TypeError` that names the option and its value. */
   constructor(options: FairQueueOptions = {}) {
@@ -146,6 +148,8 @@ export class FairQueue<T> {
     }
     this.#dequeued++
     request.era = this.#era
+    request.contested = contestedLevels(request.lane!, this.#root)
+    if (request.contested < ALL_LEVELS) this.#latestAlone = request.sequence
     const costs = this.#costs
     this.#quantum.learn(request.expected(costs))
     if (costs.size > 0) request.cost = costs.cautious(request.key, request.kind, request.declared)
@@ -186,19 +190,23 @@ export class FairQueue<T> {
 
   /**
    * Tells what a request that was dequeued and still runs has cost so far, from 0 to 1e12: its flow is charged what that
-   * is more than what it was charged already. Has no effect on others.
+   * is more than what it was told already, if another flow waits now. Has no effect on others.
    */
   charge(ticket: Ticket<T>, costSoFar: number): void {
     requireCost('costSoFar', costSoFar, 0)
     const request = this.#own(ticket)
-    if (request.era >= 0 && !request.settled && costSoFar > request.cost) this.#correct(request, costSoFar)
+    if (request.era >= 0 && !request.settled && costSoFar > request.cost)
+      this.#correct(request, costSoFar, this.#contested(request))
   }
 
   /**
    * Tells the real cost of a request that was dequeued, from 0 to 1e12. Its flow is
    * charged the difference, or gets it back if anything of it still waits. A charge beyond its credit is a debt that
    * its next turns pay, even if nothing of it waits. If called more than once, the last figure counts, and the first is
-   * learnt, unless `teaches` is false; settling a request that was never dequeued has no effect. Settle all requests of a queue or none: while some
+   * learnt, unless `teaches` is false; settling a request that was never dequeued has no effect.
+   *
+   * Of the requests that were dequeued while no other flow waited, only the latest changes anything: if the costs of those
+   * before it had been known, their flow would have paid with the turns that nobody else wanted. Settle all requests of a queue or none: while some
    * cost more than they declare, a request that is not settled stays charged as cautiously as one that runs.
    */
   settle(ticket: Ticket<T>, actualCost: number, teaches = true): void {
@@ -209,18 +217,20 @@ export class FairQueue<T> {
       request.settled = true
       if (teaches) this.learn(request.path, request.declared, actualCost, request.kind)
     }
-    if (actualCost !== request.cost) this.#correct(request, actualCost)
+    const isLatest = request.sequence === this.#latestAlone
+    if (actualCost !== request.cost) this.#correct(request, actualCost, isLatest ? ALL_LEVELS : request.contested)
   }
 
   /**
    * The ticket of a request that runs and never was in the queue, because it did not need to wait: its flow is charged
-   * what it costs beyond `cost`. Throws on an empty flow or a bad cost.
+   * what it costs beyond `costSoFar`. Throws on an empty flow or a bad cost.
    */
-  started(flow: Flow, item: T, cost = 1, kind = ''): Ticket<T> {
+  started(flow: Flow, item: T, cost = 1, kind = '', costSoFar: number = cost): Ticket<T> {
     requireCost('cost', cost)
+    requireCost('costSoFar', costSoFar, 0)
     const request = new Request(this.#flow(flow), item, cost, kind, 0)
     request.era = this.#era
-    request.free = cost
+    request.free = costSoFar
     return request
   }
 
@@ -309,17 +319,30 @@ export class FairQueue<T> {
     else for (let each = lane; each.up !== undefined; each = each.up) each.up.longest?.update(each)
   }
 
-  /** A request has cost, or costs, this instead of what its flow was charged for it. */
-  #correct(request: Request<T>, cost: number): void {
+  /**
+   * A request has cost, or costs, this instead of what its flow was charged for it. That changes so many of its lanes, from
+   * its flow's up.
+   */
+  #correct(request: Request<T>, cost: number, levels: number = ALL_LEVELS): void {
     const { path, key } = request
-    // Asked first, because it may use this queue.
-    const weights = cost > request.cost && this.#lanes.find(key) === undefined ? this.#weigh(path) : EVEN
     const change = Math.max(cost, request.free) - Math.max(request.cost, request.free)
     let lane = this.#lanes.find(key)
-    if (lane === undefined && change > 0) lane = this.#lanes.open(path, key, weights)
+    if (change > 0 && lane === undefined && levels === ALL_LEVELS) {
+      // Asked first, because it may use this queue.
+      const weights = this.#weigh(path)
+      lane = this.#lanes.find(key) ?? this.#lanes.open(path, key, weights)
+    }
     request.cost = cost
     // What was forgiven is not given back.
-    if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change)
+    if (change > 0 || (change < 0 && request.era === this.#era)) lane?.correct(change, levels)
+  }
+
+  /** The lanes of a request, from its flow's up, beside which others wait now. */
+  #contested({ path, key }: Request<T>): number {
+    const lane = this.#lanes.find(key)
+    if (lane !== undefined) return contestedLevels(lane, this.#root)
+    const first = typeof path === 'string' ? undefined : this.#lanes.group(path.slice(0, 1))
+    return (first?.count ?? 0) < this.#root.count ? ALL_LEVELS : 0
   }
 
   #own(ticket: Ticket<T>): Request<T> {
@@ -388,8 +411,17 @@ export class FairQueue<T> {
   }
 }
 
+const ALL_LEVELS = Number.POSITIVE_INFINITY
 const EVEN: readonly number[] = [1, 1, 1, 1]
 const NOTHING_WAITS = { count: 0, cost: 0 }
+
+/** The lanes from this one up beside which others wait; infinitely many if that holds for all. */
+function contestedLevels<T>(leaf: Lane<T>, root: Lane<T>): number {
+  let levels = 0
+  let lane = leaf
+  for (; lane.count < root.count; lane = lane.up!) levels++
+  return lane === root ? ALL_LEVELS : levels
+}
 
 /** Gives a lane and those above it these weights, from the first level on. */
 function reweigh<T>(leaf: Lane<T>, weights: readonly number[]): void {

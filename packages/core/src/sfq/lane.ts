@@ -123,10 +123,13 @@ export class Lane<T> implements Linked<Lane<T>> {
     for (let lane: Lane<T> = this; lane.up !== undefined; lane = lane.up) lane.up.ring!.charge(lane, cost)
   }
 
-  /** Corrects an earlier charge by `change`, below zero to give back. An empty lane keeps its debt, but not its credit. */
-  correct(change: number): void {
+  /**
+   * Corrects an earlier charge by `change`, below zero to give back, of this lane and those above, so many in all. An empty
+   * lane keeps its debt, but not its credit.
+   */
+  correct(change: number, levels: number = Number.POSITIVE_INFINITY): void {
     let lane: Lane<T> = this
-    for (let up = lane.up; up !== undefined; lane = up, up = lane.up) {
+    for (let up = lane.up; up !== undefined && levels > 0; lane = up, up = lane.up, levels--) {
       const before = lane.deficit
       lane.deficit -= change
       if (lane.count === 0 && lane.deficit > 0) lane.deficit = 0

@@ -29,7 +29,7 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   /** The kind of request under which its cost is learnt. */
   readonly kind: string
   cost: number
-  /** Part of its cost for which its flow is never charged: what it declared, if it did not need to wait. */
+  /** Part of its cost for which its flow is never charged: what it had cost before others waited, if it did not need to wait. */
   free = 0
   evicted: Ticket<T> | undefined = undefined
   /** Position in the order of arrival. */
@@ -38,6 +38,8 @@ export class Request<T> implements Ticket<T>, Linked<Request<T>> {
   lane: Lane<T> | undefined = undefined
   /** How often all debts had been forgiven when it was dequeued and charged; below 0 until then. */
   era = -1
+  /** Lanes, from its own up, beside which others waited when it was dequeued; infinite if that holds for all. */
+  contested: number = Number.POSITIVE_INFINITY
   /** Whether its real cost is known. */
   settled = false
   next: Request<T> | undefined = undefined

@@ -500,6 +500,8 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
   const served: Ticket<Item>[] = []
   /** Those served before nothing waited, when debts were forgiven: what they were charged too much does not come back. */
   const forgiven = new Set<Ticket<Item>>()
+  /** Those that were served while no other flow waited; only the latest owes anything. */
+  const alone: Ticket<Item>[] = []
   let id = 0
   const isDead = (item: Item): boolean => item.dead
   const dequeue = (): Ticket<Item> | undefined => {
@@ -508,8 +510,10 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
     expect(ticket?.item.id).toBe(expected?.item.id)
     const left = new Set(plain.flows.flatMap(({ requests }) => requests.map(({ item }) => item.id)))
     waiting.splice(0, waiting.length, ...waiting.filter(({ item }) => left.has(item.id)))
-    if (ticket) served.push(ticket)
-    else for (const each of served) forgiven.add(each)
+    if (ticket) {
+      served.push(ticket)
+      if (plain.flows.every(({ name, requests }) => name === ticket.flow || requests.length === 0)) alone.push(ticket)
+    } else for (const each of served) forgiven.add(each)
     return ticket
   }
   for (const step of all) {
@@ -523,7 +527,8 @@ function sameOrder(all: readonly Step[], sparseFirst: boolean): void {
       const ticket = served[step.which % served.length]
       if (ticket === undefined) continue
       const actual = ticket.cost * step.factor
-      if (actual > ticket.cost || !forgiven.has(ticket))
+      const isPaid = alone.includes(ticket) && ticket !== alone.at(-1)
+      if (!isPaid && (actual > ticket.cost || !forgiven.has(ticket)))
         plain.settle(ticket.flow, actual - ticket.cost, weights[Number(ticket.flow)]!)
       queue.settle(ticket, actual)
     } else {
